@@ -1,0 +1,54 @@
+# Each target sets up all it needs on a bare machine with Python 3.11, inside .venv.
+PYTHON ?= python3.11
+ifeq (, $(shell command -v $(PYTHON) 2>/dev/null))
+PYTHON := python3
+endif
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+STAMPS := $(VENV)/.stamps
+
+.PHONY: help demo test check fix bench clean
+help:  ## Show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+# --no-build-isolation with a pinned hatchling keeps the build inside .venv as well.
+$(STAMPS)/core: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	$(PIP) install -c constraints.txt hatchling editables
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[cli]'
+	@touch $@
+
+# torch first and by itself: a resolver that meets it as somebody's dependency may pick a CUDA build.
+$(STAMPS)/test: $(STAMPS)/core
+	$(PIP) install -c constraints.txt torch
+	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis
+	@touch $@
+
+$(STAMPS)/check: $(STAMPS)/test
+	$(PIP) install -c constraints.txt ruff 'pyright[nodejs]' import-linter codespell
+	@touch $@
+
+demo: $(STAMPS)/core  ## A staged curriculum over 8 subprocess envs, live
+	$(BIN)/python examples/staged_over_subprocesses.py
+
+test: $(STAMPS)/test  ## The whole suite
+	$(BIN)/python -m pytest
+
+check: $(STAMPS)/check  ## Lint, types, import layers, spelling
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/codespell src tests docs examples benchmarks README.md CHANGELOG.md CONTRIBUTING.md
+
+fix: $(STAMPS)/check  ## Format and repair what ruff can repair
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
+	$(BIN)/python benchmarks/overhead.py --quick
+
+clean:  ## Remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache

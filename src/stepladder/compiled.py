@@ -1,0 +1,72 @@
+"""How hot code is compiled, and the memory-ordering operations that shared memory needs.
+
+Beside `errors` at the bottom of the house: `stats`, `curricula` and `sync` compile their kernels
+through `compiled`. Importing this module loads numba, so `import stepladder` does not import it.
+
+NumPy and numba know only plain loads and stores, which a compiler may merge or reorder and a
+processor may make visible in another order. A plan that another process reads while it is being
+written needs more: `load_acquire`, `store_release` and `fence` are the three that suffice for a
+sequence lock and for a single-producer ring.
+"""
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
+# pyright: reportMissingTypeStubs=false, reportMissingParameterType=false
+# pyright: reportUntypedFunctionDecorator=false, reportPrivateImportUsage=false
+# pyright: reportUnusedFunction=false
+# Reason for the lines above: numba ships no types, and this module is the one place that meets it.
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numba
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile a function with the settings every kernel shares; the result is cached on disk."""
+    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+
+
+def _element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array_type = signature.args[0]
+    array = make_array(array_type)(context, builder, args[0])
+    return cgutils.get_item_pointer(
+        context, builder, array_type, array, [args[1]], wraparound=False
+    )
+
+
+@intrinsic
+def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:
+    """Read ``words[index]``; what follows in the program is not read before it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.load_atomic(_element(context, builder, signature, args), "acquire", 8)
+
+    return types.int64(words, index), codegen
+
+
+@intrinsic
+def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+    """Write ``words[index] = value``; what precedes in the program is visible before it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element(context, builder, signature, args)
+        builder.store_atomic(args[2], pointer, "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(words, index, types.int64), codegen
+
+
+@intrinsic
+def fence(typing_context: Any) -> Any:
+    """Order every read and write before this line against every one after it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen

@@ -1,0 +1,75 @@
+"""WHICH TASK NEXT: one method per file; `base` is the contract they all keep."""
+
+from stepladder.curricula.ancestor_progress import AncestorProgress
+from stepladder.curricula.base import Curriculum, CurriculumConfig, Quarantined
+from stepladder.curricula.explanation import Explanation, TaskExplanation
+from stepladder.curricula.learning_progress import LearningProgress, ProgressExplanation
+from stepladder.curricula.learning_progress_config import (
+    AncestorProgressConfig,
+    LearningProgressConfig,
+)
+from stepladder.curricula.legend import Legend
+from stepladder.curricula.mixture import Mixture, MixtureConfig
+from stepladder.curricula.phase_settings import Mixed, Ramp
+from stepladder.curricula.phased import (
+    Phase,
+    PhaseChange,
+    Phased,
+    PhasedConfig,
+    PhasedExplanation,
+)
+from stepladder.curricula.presets import SEVEN_STAGES, SEVEN_STAGES_LENIENT
+from stepladder.curricula.record import Draw, Record, record_array
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.staged import Staged
+from stepladder.curricula.staged_config import (
+    DemotionRule,
+    EarlyRule,
+    Mixing,
+    Stage,
+    StagedConfig,
+    TrendRule,
+)
+from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
+from stepladder.curricula.uniform import Uniform, UniformConfig
+
+__all__ = [
+    "SEVEN_STAGES",
+    "SEVEN_STAGES_LENIENT",
+    "AncestorProgress",
+    "AncestorProgressConfig",
+    "Curriculum",
+    "CurriculumConfig",
+    "DemotionRule",
+    "Draw",
+    "EarlyRule",
+    "Explanation",
+    "LearningProgress",
+    "LearningProgressConfig",
+    "Legend",
+    "Mixed",
+    "Mixing",
+    "Mixture",
+    "MixtureConfig",
+    "Phase",
+    "PhaseChange",
+    "Phased",
+    "PhasedConfig",
+    "PhasedExplanation",
+    "ProgressExplanation",
+    "Quarantined",
+    "Ramp",
+    "Record",
+    "Snapshot",
+    "Stage",
+    "StageChange",
+    "StageReport",
+    "Staged",
+    "StagedConfig",
+    "StagedExplanation",
+    "TaskExplanation",
+    "TrendRule",
+    "Uniform",
+    "UniformConfig",
+    "record_array",
+]

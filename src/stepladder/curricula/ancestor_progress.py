@@ -1,0 +1,205 @@
+"""The ancestor's learning progress, by its own formulas: for comparison, not for use.
+
+Gets records from `sync`, gives weights back, like any other curriculum. Two versions, named in
+`AncestorProgressConfig`: `seed` averages the mean of the last results of every task whenever any
+task reports, takes the signed difference and squashes it; `mature` averages what the task itself
+reports, measured from its first result, takes the absolute difference, scales it by its spread over
+all tasks and squashes that. docs/learning_progress.md says what is wrong with either.
+
+What is kept is the formulas, not the faults around them: every result reaches the task it belongs
+to, and a failed lookup cannot swap two tasks. Each batch costs a pass over all tasks.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula.base import Curriculum, Tasks
+from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.learning_progress_config import AncestorProgressConfig
+from stepladder.curricula.record import RecordArray, first_bad_record
+from stepladder.curricula.snapshot import Snapshot, matching
+
+
+def stretch(average: Floats, amount: float) -> Floats:
+    """Map an average so that small values spread out; the identity at an amount of 0.5."""
+    clipped = np.clip(average, 0.0, 1.0)
+    return clipped * (1.0 - amount) / (clipped + amount * (1.0 - 2.0 * clipped))
+
+
+def squash(scores: Floats) -> Floats:
+    """Turn scores into probabilities: a logistic of each, divided by their sum."""
+    odds = 1.0 / (1.0 + np.exp(-np.clip(scores, -500.0, 500.0)))
+    return odds / odds.sum()
+
+
+class AncestorProgress(Curriculum):
+    """Draws tasks by the ancestor's scores."""
+
+    config: AncestorProgressConfig
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        config: AncestorProgressConfig | None = None,
+        *,
+        seed: int = 0,
+        capacity: int | None = None,
+        **settings: Any,
+    ):
+        config = config or AncestorProgressConfig(**settings)
+        super().__init__(tasks, config, seed=seed, capacity=capacity)
+        self.needs_success = config.signal == "success"
+        self.num_evicted = 0
+        num_slots = self.pool.num_slots
+        self._plays: Words = np.zeros(num_slots, dtype=np.int64)
+        self._fast, self._slow = np.zeros(num_slots), np.zeros(num_slots)
+        self._plain, self._baseline = np.zeros(num_slots), np.zeros(num_slots)
+        memory = config.memory if config.variant == "seed" else 0
+        self._recent = np.zeros((num_slots, memory))
+
+    def _publish(self) -> None:
+        self._fill_weights(self.scores())
+
+    def scores(self) -> Floats:
+        """Return every slot's score: the bonus while it is hardly known, else a probability."""
+        config = self.config
+        least = config.min_samples_for_lp
+        tracked = self._plays >= (2 if config.variant == "seed" else 1)
+        scores = np.full(self.pool.num_slots, config.exploration_bonus)
+        if tracked.any():
+            probs = squash(self._shape(self._raw()[tracked], self._plain[tracked]))
+            scores[tracked] = np.where(
+                self._plays[tracked] < least, config.exploration_bonus, probs
+            )
+        return scores
+
+    def _raw(self) -> Floats:
+        if self.config.variant == "seed":
+            return self._fast - self._slow
+        amount = self.config.early_progress_amplification
+        if amount == 0.5:
+            return np.abs(self._fast - self._slow)
+        return np.abs(stretch(self._fast, amount) - stretch(self._slow, amount))
+
+    def _shape(self, raw: Floats, plain: Floats) -> Floats:
+        config = self.config
+        scores = raw + config.progress_smoothing
+        if config.variant == "seed":
+            return scores
+        scores = scores + config.performance_bonus_weight * plain
+        if config.lp_score_temperature > 0.0:
+            return scores / config.lp_score_temperature
+        spread = float(scores.std())
+        if spread <= 1e-10:
+            return scores
+        return (scores - scores.mean()) / spread * config.z_score_amplification
+
+    def _update(self, records: RecordArray) -> int:
+        bad = first_bad_record(records, self.pool.num_slots, self.needs_success)
+        if bad >= 0:
+            return bad
+        for record in records:
+            self.counters[0] += 1
+            self.counters[1] += record["length"]
+            slot = int(record["slot"])
+            if record["generation"] != self.pool.generations[slot]:
+                self.counters[2] += 1
+                continue
+            self._absorb(slot, self._value(record))
+            self._evict_one()
+        if len(records):
+            with self.plan.writing():
+                self._publish()
+        return -1
+
+    def _value(self, record: Any) -> float:
+        if self.config.signal == "success":
+            return float(record["success"])
+        span = self.config.return_high - self.config.return_low
+        return min(1.0, max(0.0, (float(record["episode_return"]) - self.config.return_low) / span))
+
+    def _absorb(self, slot: int, value: float) -> None:
+        fast, slow = self.config.ema_timescale, self.config.slow_timescale_factor
+        if self.config.variant == "seed":
+            self._recent[slot, self._plays[slot] % self.config.memory] = value
+            self._plays[slot] += 1
+            known = self._plays >= 2
+            filled = np.minimum(self._plays, self.config.memory)[known]
+            means = self._recent[known].sum(axis=1) / filled
+            self._fast[known] += fast * (means - self._fast[known])
+            self._slow[known] += fast * slow * (means - self._slow[known])
+            return
+        self._plays[slot] += 1
+        measured = value
+        if self.config.use_baseline_normalization:
+            if self._baseline[slot] == 0.0:
+                self._baseline[slot] = min(value, 0.75)
+            base = self._baseline[slot]
+            measured = max(value - base, 0.0) / max(1.0 - base, 1e-10)
+        if self._fast[slot] == 0.0 and self._slow[slot] == 0.0:
+            self._fast[slot] = self._slow[slot] = measured
+            self._plain[slot] = value
+        else:
+            self._fast[slot] += fast * (measured - self._fast[slot])
+            self._slow[slot] += fast * slow * (measured - self._slow[slot])
+            self._plain[slot] += fast * (value - self._plain[slot])
+
+    def _evict_one(self) -> None:
+        """Replace the lowest of all tasks at or below the eviction rank, if there is one."""
+        if not self.pool.can_replace:
+            return
+        known = self._plays >= 1
+        eligible = self._plays >= self.config.min_presentations_for_eviction
+        if not eligible.any() or known.sum() < 2:
+            return
+        scores = self.scores()
+        ranked = np.sort(scores[known])
+        share = self.config.eviction_threshold_percentile
+        limit = ranked[min(int(len(ranked) * share), len(ranked) - 1)]
+        candidates = np.flatnonzero(eligible & (scores <= limit))
+        if len(candidates):
+            self._root.replace(int(candidates[np.argmin(scores[candidates])]))
+            self.num_evicted += 1
+
+    def _slot_replaced(self, slot: int) -> None:
+        for array in (self._plays, self._fast, self._slow, self._plain, self._baseline):
+            array[slot] = 0
+        self._recent[slot] = 0.0
+        self._set_weight(slot, self.config.exploration_bonus)
+
+    def _explain(self) -> Explanation:
+        return self._overview()
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        numbers = {
+            "plays": float(self._plays[slot]),
+            "fast": float(self._fast[slot]),
+            "slow": float(self._slow[slot]),
+            "score": float(self.scores()[slot]),
+        }
+        if self._plays[slot] < self.config.min_samples_for_lp:
+            return "it has too few results and scores the exploration bonus", numbers
+        return f"its score by the {self.config.variant!r} formulas is what it is", numbers
+
+    def _save(self) -> Snapshot:
+        return Snapshot(
+            {"num_evicted": self.num_evicted},
+            {name: array.copy() for name, array in self._arrays().items()},
+        )
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self.num_evicted = int(snapshot.state["num_evicted"])
+        for name, array in self._arrays().items():
+            array[:] = matching(snapshot.arrays, name, array)
+
+    def _arrays(self) -> dict[str, Any]:
+        return {
+            "plays": self._plays,
+            "fast": self._fast,
+            "slow": self._slow,
+            "plain": self._plain,
+            "baseline": self._baseline,
+            "recent": self._recent,
+        }

@@ -1,0 +1,73 @@
+"""Why: typed answers to "why this task" and "why has nothing advanced".
+
+Made by `Curriculum.explain`. Data first: every field is a number, a name or a tuple of those, and
+`to_json` gives plain JSON. Text second: `str()` says the same in words.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation:
+    """What a curriculum is doing, and why."""
+
+    curriculum: str
+    """Name of the method."""
+
+    num_tasks: int
+    """Slots in the pool."""
+
+    num_quarantined: int
+    """Slots that are never drawn because no env could build their task."""
+
+    episodes: int
+    """Records observed so far."""
+
+    plan_version: int
+    """Version of the plan this explains."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain JSON."""
+        return asdict(self)
+
+    def lines(self) -> list[str]:
+        """Return the text, line by line."""
+        quarantined = f", {self.num_quarantined} quarantined" if self.num_quarantined else ""
+        return [
+            f"{self.curriculum}: {self.num_tasks} tasks{quarantined}, "
+            f"{self.episodes} episodes observed, plan version {self.plan_version}."
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskExplanation:
+    """Why one task is, or is not, being drawn."""
+
+    slot: int
+    generation: int
+    name: str
+    label: str
+    prob: float
+    """Probability of this task at the next draw."""
+
+    reason: str
+    """Why it is that, in one clause."""
+
+    numbers: dict[str, float]
+    """What was measured for this task."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        measured = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
+        return (
+            f"Task {self.name!r} (label {self.label!r}, slot {self.slot}, generation "
+            f"{self.generation}) is drawn with probability {self.prob:.4g}: {self.reason}."
+            + (f" Measured: {measured}." if measured else "")
+        )

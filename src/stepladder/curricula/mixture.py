@@ -1,0 +1,107 @@
+"""Fixed shares of labels: so much shooting, so much defending.
+
+Gets records from `sync` and learns nothing from them. A phase of `phased` without a curriculum
+of its own is one of these. Inside a label, tasks are drawn alike.
+
+Use it when the shares are known. Do not use it when they ought to depend on results.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula.base import Curriculum, CurriculumConfig, Tasks
+from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.plan import Grouping
+from stepladder.curricula.record import RecordArray
+from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.uniform import count_plays
+from stepladder.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureConfig(CurriculumConfig):
+    """The share of each label."""
+
+    weights: dict[str, float] = field(default_factory=dict[str, float])
+    """Weight per label; labels left out are never drawn. Need not sum to one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.weights or sum(self.weights.values()) <= 0:
+            raise ConfigError(
+                f"a mixture needs at least one label with a weight above 0; got {self.weights!r}."
+            )
+        for label, weight in self.weights.items():
+            if not (weight >= 0 and np.isfinite(weight)):
+                raise ConfigError(
+                    f"the weight of label {label!r} must be 0 or more and finite; got {weight!r}."
+                )
+
+    def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":
+        """Build the curriculum that this config describes."""
+        return Mixture(tasks, self, seed=seed)
+
+
+class Mixture(Curriculum):
+    """Draws labels in fixed shares."""
+
+    needs_success = False
+    config: MixtureConfig
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        config: MixtureConfig | None = None,
+        *,
+        seed: int = 0,
+        capacity: int | None = None,
+        **settings: Any,
+    ):
+        config = config or MixtureConfig(**settings)
+        super().__init__(tasks, config, seed=seed, capacity=capacity)
+        present = {self.pool.label_names[index] for index in set(self.pool.label_indices.tolist())}
+        for label in config.weights:
+            if label not in present:
+                raise ConfigError(
+                    f"no task has label {label!r}; the labels are {sorted(present)}. "
+                    "Correct the mixture or add tasks."
+                )
+        self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
+        """Episodes observed per slot since its task came in."""
+
+    def _groupings(self) -> list[Grouping]:
+        return [Grouping(self.pool.label_indices.copy(), len(self.pool.label_names))]
+
+    def _publish(self) -> None:
+        assert self._plan is not None
+        self._fill_weights(self.pool.base_weights)
+        shares = self._plan.shares(self._table)
+        total = sum(self.config.weights.values())
+        for index, label in enumerate(self.pool.label_names):
+            shares[index] = self.config.weights.get(label, 0.0) / total
+
+    def _update(self, records: RecordArray) -> int:
+        return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
+
+    def _slot_replaced(self, slot: int) -> None:
+        self.plays[slot] = 0
+        super()._slot_replaced(slot)
+
+    def _replacement_label(self, slot: int) -> str | None:
+        return self.pool.label_names[int(self.pool.label_indices[slot])]
+
+    def _explain(self) -> Explanation:
+        return self._overview()
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        label = self.pool.label_names[int(self.pool.label_indices[slot])]
+        share = self.config.weights.get(label, 0.0) / sum(self.config.weights.values())
+        return f"label {label!r} has a share of {share:.3g}", {"episodes": float(self.plays[slot])}
+
+    def _save(self) -> Snapshot:
+        return Snapshot({}, {"plays": self.plays.copy()})
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self.plays[:] = matching(snapshot.arrays, "plays", self.plays)

@@ -1,0 +1,164 @@
+"""What goes out and what comes back: a draw and a record, one at a time or in batches.
+
+A `Draw` is made from the plan by a client (or by `Curriculum.draw`); a `Record` is what one
+finished episode reports. Batches are NumPy structured arrays with the same fields in the same
+order, so that a mailbox in shared memory, a kernel and a Python caller agree without conversion.
+"""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.compiled import compiled
+from stepladder.errors import RecordError
+
+TERMINATED = 0
+"""The episode reached an end of its own."""
+
+TRUNCATED = 1
+"""The episode was cut off, by a time limit or otherwise."""
+
+UNBUILDABLE = 2
+"""There was no episode: the env could not build the task."""
+
+HOST_ENV = -1
+"""The env index of draws that the host makes itself, outside any env."""
+
+DRAW_DTYPE = np.dtype(
+    [
+        ("slot", "i8"),
+        ("generation", "i8"),
+        ("task_id", "i8"),
+        ("plan_version", "i8"),
+        ("seed", "i8"),
+        ("tick", "i8"),
+        ("env_index", "i8"),
+        ("episode_index", "i8"),
+    ]
+)
+
+RECORD_DTYPE = np.dtype(
+    [
+        ("slot", "i8"),
+        ("generation", "i8"),
+        ("plan_version", "i8"),
+        ("tick", "i8"),
+        ("env_index", "i8"),
+        ("episode_index", "i8"),
+        ("episode_return", "f8"),
+        ("length", "i8"),
+        ("success", "f8"),
+        ("outcome", "i8"),
+    ]
+)
+
+RecordArray: TypeAlias = npt.NDArray[Any]
+"""A structured array of dtype `RECORD_DTYPE`."""
+
+DrawArray: TypeAlias = npt.NDArray[Any]
+"""A structured array of dtype `DRAW_DTYPE`."""
+
+
+class Draw(NamedTuple):
+    """The task one env plays for one episode, and the plan it came from."""
+
+    slot: int
+    generation: int
+    task_id: int
+    plan_version: int
+    seed: int
+    tick: int
+    env_index: int
+    episode_index: int
+
+
+class Record(NamedTuple):
+    """What one finished episode reports.
+
+    `success` lies in [0, 1]; NaN means that the env gives no such signal, which only curricula
+    that do not need one accept.
+    """
+
+    slot: int
+    generation: int
+    plan_version: int
+    tick: int
+    env_index: int
+    episode_index: int
+    episode_return: float
+    length: int
+    success: float
+    outcome: int
+
+    @classmethod
+    def of(
+        cls,
+        draw: Draw,
+        *,
+        success: float,
+        episode_return: float = 0.0,
+        length: int = 1,
+        truncated: bool = False,
+    ) -> "Record":
+        """Make the record of the episode that played `draw`."""
+        return cls(
+            draw.slot,
+            draw.generation,
+            draw.plan_version,
+            draw.tick,
+            draw.env_index,
+            draw.episode_index,
+            float(episode_return),
+            length,
+            float(success),
+            TRUNCATED if truncated else TERMINATED,
+        )
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the episode was cut off rather than finished."""
+        return self.outcome == TRUNCATED
+
+
+def record_array(records: Iterable[Record]) -> RecordArray:
+    """Pack records into one structured array."""
+    return np.array([tuple(record) for record in records], dtype=RECORD_DTYPE)
+
+
+@compiled
+def first_bad_record(records: RecordArray, num_slots: int, needs_success: bool) -> int:
+    """Return the index of the first impossible record, or -1."""
+    for index in range(len(records)):
+        record = records[index]
+        success = record.success
+        known = success == success
+        if record.slot < 0 or record.slot >= num_slots or record.length < 0:
+            return index
+        if not np.isfinite(record.episode_return) or record.outcome > 1 or record.outcome < 0:
+            return index
+        if (needs_success and not known) or (known and (success < 0.0 or success > 1.0)):
+            return index
+    return -1
+
+
+def refuse(records: RecordArray, index: int, num_slots: int) -> RecordError:
+    """Say what is wrong with the record that `first_bad_record` found."""
+    record = Record(*records[index].item())
+    if not 0 <= record.slot < num_slots:
+        problem = f"slot {record.slot} does not exist; expected 0 to {num_slots - 1}"
+    elif record.length < 0:
+        problem = f"length {record.length} is negative; expected the number of steps played"
+    elif not np.isfinite(record.episode_return):
+        problem = f"return {record.episode_return} is not finite"
+    elif np.isnan(record.success):
+        problem = "success is NaN; this curriculum needs a number in [0, 1]"
+    elif not 0.0 <= record.success <= 1.0:
+        problem = f"success {record.success} lies outside [0, 1]"
+    else:
+        problem = f"outcome {record.outcome} is neither TERMINATED (0) nor TRUNCATED (1)"
+    return RecordError(
+        f"record {index} of {len(records)}: {problem}. Nothing was observed; "
+        "correct this record and send the batch again."
+    )

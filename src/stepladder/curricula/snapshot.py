@@ -1,0 +1,148 @@
+"""A saved state: JSON and arrays, versioned, in one file, without pickle.
+
+Made by `Curriculum.snapshot` and by the channels in `sync`; a run writes it to disk. The file is a
+NumPy ``.npz`` archive whose entry ``state`` holds the JSON as bytes. It is written to a temporary
+name and renamed, so a crash leaves either the old file or the new one.
+"""
+
+import json
+import os
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.errors import SnapshotError
+
+SCHEMA = 1
+"""Version of the layout of every snapshot; a higher one is refused."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything needed to continue as if nothing had happened."""
+
+    state: dict[str, Any]
+    """Plain JSON."""
+
+    arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict[str, npt.NDArray[Any]])
+    """Arrays by name; names may contain slashes."""
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to `path`, replacing an older file in one step."""
+        target = Path(path)
+        text = json.dumps({"schema": SCHEMA, "state": self.state}, allow_nan=False)
+        # The temporary file lies beside its target: a rename across file systems is a copy.
+        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+        with temporary.open("wb") as file:
+            np.savez(
+                file,
+                allow_pickle=False,
+                state=np.frombuffer(text.encode(), dtype=np.uint8),
+                **{f"array/{name}": array for name, array in self.arrays.items()},
+            )
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+        return target
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Snapshot":
+        """Read a file written by `save`.
+
+        Raises:
+            SnapshotError: The file is missing, damaged, or of a newer schema.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                document = json.loads(bytes(archive["state"]).decode())
+                arrays = {
+                    name.removeprefix("array/"): archive[name]
+                    for name in archive.files
+                    if name.startswith("array/")
+                }
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            raise SnapshotError(
+                f"{os.fspath(path)} is not a readable snapshot ({error}). "
+                "Use an older snapshot, or start without one."
+            ) from error
+        schema = document.get("schema")
+        if schema != SCHEMA:
+            raise SnapshotError(
+                f"{os.fspath(path)} has snapshot schema {schema!r}; this version reads {SCHEMA}. "
+                "Load it with the version of Stepladder that wrote it."
+            )
+        return cls(document["state"], arrays)
+
+    def part(self, name: str) -> "Snapshot":
+        """Return the snapshot that was nested under `name`."""
+        state = self.state.get(name)
+        if not isinstance(state, dict):
+            raise SnapshotError(
+                f"the snapshot has no part {name!r}; it has {sorted(self.state)}. "
+                "It was made by something else."
+            )
+        prefix = f"{name}/"
+        return Snapshot(
+            cast(dict[str, Any], state),
+            {
+                key.removeprefix(prefix): array
+                for key, array in self.arrays.items()
+                if key.startswith(prefix)
+            },
+        )
+
+    @classmethod
+    def of_parts(cls, state: dict[str, Any], **parts: "Snapshot") -> "Snapshot":
+        """Nest snapshots under names, beside some state of one's own."""
+        merged = dict(state)
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        for name, part in parts.items():
+            merged[name] = part.state
+            arrays.update({f"{name}/{key}": array for key, array in part.arrays.items()})
+        return cls(merged, arrays)
+
+
+def difference(saved: Any, present: Any, path: str = "") -> str | None:
+    """Return the first difference between two JSON values in words, or None.
+
+    Example:
+        >>> difference({"a": {"b": 1}}, {"a": {"b": 2}})
+        'a.b was 1 and is now 2'
+    """
+    if isinstance(saved, dict) and isinstance(present, dict):
+        left, right = cast(dict[str, Any], saved), cast(dict[str, Any], present)
+        for key in sorted(left.keys() | right.keys()):
+            found = difference(
+                left.get(key, "absent"), right.get(key, "absent"), f"{path}.{key}" if path else key
+            )
+            if found:
+                return found
+        return None
+    if isinstance(saved, list) and isinstance(present, list):
+        olds, news = cast(list[Any], saved), cast(list[Any], present)
+        if len(olds) != len(news):
+            return f"{path or 'it'} had {len(olds)} entries and now has {len(news)}"
+        for index, (old, new) in enumerate(zip(olds, news, strict=True)):
+            found = difference(old, new, f"{path}[{index}]")
+            if found:
+                return found
+        return None
+    return None if saved == present else f"{path or 'it'} was {saved!r} and is now {present!r}"
+
+
+def matching(
+    arrays: dict[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]
+) -> npt.NDArray[Any]:
+    """Return a saved array that must fit `like` in shape and type."""
+    array = arrays.get(name)
+    if array is None or array.shape != like.shape or array.dtype != like.dtype:
+        found = "missing" if array is None else f"{array.dtype}{list(array.shape)}"
+        raise SnapshotError(
+            f"array {name!r} of the snapshot is {found}; expected {like.dtype}"
+            f"{list(like.shape)}. The snapshot is damaged or belongs to other tasks."
+        )
+    return array

@@ -1,0 +1,448 @@
+"""Ordered stages: practise one until it is mastered, then the next.
+
+Gets records from `sync`, gives shares of stages back. All records count, whichever env they come
+from, and stage and mixing ratio are written into the plan together: no env can be on another
+stage than the rest.
+
+The rules, tables and defaults are those of the staged curriculum for N++ agents described in
+docs/staged.md, without its defects: counts since entry decide (a re-entered stage proves itself
+again), the trend is read in order of time, a demotion makes the next one harder to come by.
+
+Use it when the order of difficulty is known. Do not use it when it is not: a stage that cannot
+be passed stops everything behind it, and `LearningProgress` needs no order.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula import staged_kernels as rules
+from stepladder.curricula.base import Curriculum, Tasks
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.legend import Legend
+from stepladder.curricula.plan import Grouping
+from stepladder.curricula.record import HOST_ENV, TERMINATED, Record, RecordArray
+from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.staged_config import Mixing, StagedConfig
+from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
+from stepladder.errors import BuildError, ConfigError
+from stepladder.tasks.paths import read_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedLegend(Legend):
+    """A plan with stages: the first dial is the stage, then one mixing ratio per stage."""
+
+    stages: tuple[str, ...]
+    first_dial: int
+
+    def current_stage(self, dials: Floats) -> str | None:
+        """Return the stage in force."""
+        return self.stages[int(dials[self.first_dial])]
+
+    def mixing_ratio(self, stage: str, dials: Floats) -> float:
+        """Return the ratio at which a stage is, or was last, mixed with earlier ones."""
+        if stage not in self.stages:
+            raise ConfigError(f"unknown stage {stage!r}; the stages are {list(self.stages)}.")
+        return float(dials[self.first_dial + 1 + self.stages.index(stage)])
+
+
+class Staged(Curriculum):
+    """Ordered stages over labels; advances when the current one is mastered.
+
+    Args:
+        tasks: A source, a pool or a list of tasks. Every label must belong to a stage.
+        config: The settings; or give them as keywords: ``Staged(tasks, stages=("a", "b"))``.
+        seed: Seed of all draws.
+        capacity: Number of slots, for sources with more tasks than should be active.
+        **settings: Fields of `StagedConfig`.
+    """
+
+    config: StagedConfig
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        config: StagedConfig | None = None,
+        *,
+        seed: int = 0,
+        capacity: int | None = None,
+        **settings: Any,
+    ):
+        config = config or StagedConfig(**settings)
+        super().__init__(tasks, config, seed=seed, capacity=capacity)
+        num_stages = len(config.stages)
+        self.history: list[StageChange] = []
+        """Every change of stage so far, oldest first."""
+        self._grouping, self._stage_of_group, self._group_names = self._group_slots()
+        self._windows = np.zeros((num_stages, config.window_episodes))
+        self._counts: Words = np.zeros((num_stages, rules.NUM_COUNTS), dtype=np.int64)
+        self._results = np.zeros((self._grouping.num_groups, 2))
+        self._rules = _rule_numbers(config)
+        self._limits = np.zeros((num_stages, rules.NUM_LIMITS))
+        mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
+        for index in range(num_stages):
+            self._limits[index, rules.THRESHOLD] = config.threshold_of(index)
+            self._limits[index, rules.MIN_EPISODES] = config.min_episodes_of(index)
+            self._limits[index, rules.DEMOTION_THRESHOLD] = config.demotion_threshold_of(index)
+            self._limits[index, rules.RATIO] = mixing.base_ratio
+        start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
+        self._state: Words = np.array([start, 0, config.check_interval_episodes, 0])
+
+    def _group_slots(self) -> tuple[Grouping, Words, list[str]]:
+        """Put each slot into its stage, or into its stage's sub-group."""
+        stage_of_label = self._stage_of_label()
+        groups: dict[tuple[int, str], int] = {}
+        group_of_slot = np.zeros(self.pool.num_slots, dtype=np.int64)
+        stages = [stage_of_label[name] for name in self.pool.label_names]
+        for slot, label_index in enumerate(self.pool.label_indices.tolist()):
+            stage = stages[label_index]
+            key = (stage, self._subgroup(slot))
+            group_of_slot[slot] = groups.setdefault(key, len(groups))
+        present = {stage for stage, _ in groups}
+        for index, stage in enumerate(self.config.stages):
+            if index not in present:
+                raise ConfigError(
+                    f"stage {stage.name!r} is empty: no active task has label "
+                    f"{' or '.join(map(repr, stage.task_labels))}. Add tasks with that label, "
+                    "raise the capacity, or leave the stage out."
+                )
+        stage_of_group = np.array([stage for stage, _ in groups], dtype=np.int64)
+        return Grouping(group_of_slot, len(groups)), stage_of_group, [name for _, name in groups]
+
+    def _stage_of_label(self) -> dict[str, int]:
+        stage_of_label = {
+            label: index
+            for index, stage in enumerate(self.config.stages)
+            for label in stage.task_labels
+        }
+        for label in self.pool.label_names:
+            if label not in stage_of_label:
+                raise ConfigError(
+                    f"tasks with label {label!r} belong to no stage; the stages hold "
+                    f"{sorted(stage_of_label)}. Add the label to a stage, or remove the tasks."
+                )
+        return stage_of_label
+
+    def _subgroup(self, slot: int) -> str:
+        if self.config.balance_by is None:
+            return ""
+        return str(read_path(self.pool.task(slot).params, self.config.balance_by))
+
+    # The contract.
+
+    def _groupings(self) -> list[Grouping]:
+        return [self._grouping]
+
+    def _dial_names(self) -> list[str]:
+        return ["stage", *(f"mixing_ratio/{stage.name}" for stage in self.config.stages)]
+
+    def legend(self) -> StagedLegend:
+        """Return what a client must know to read the plan."""
+        names = tuple(stage.name for stage in self.config.stages)
+        return StagedLegend(
+            needs_success=True,
+            stage_of_label={
+                label: stage.name for stage in self.config.stages for label in stage.task_labels
+            },
+            stages=names,
+            first_dial=self._first_dial,
+        )
+
+    def _publish(self) -> None:
+        self._fill_weights(self.pool.base_weights)
+        self._write_shares()
+
+    def _write_shares(self) -> None:
+        assert self._plan is not None
+        rules.write_shares(
+            self._plan.block,
+            self._table,
+            self._first_dial,
+            self._stage_of_group,
+            self._limits,
+            self._rules,
+            self._state,
+        )
+
+    def _update(self, records: RecordArray) -> int:
+        block = (self._plan or self.plan).block
+        done = 0
+        while True:
+            done, event = rules.absorb(
+                block,
+                self._table,
+                self._first_dial,
+                records,
+                done,
+                self._grouping.group_of_slot,
+                self._stage_of_group,
+                self._windows,
+                self._counts,
+                self._limits,
+                self._rules,
+                self._state,
+                self._results,
+                self.counters,
+            )
+            if done < 0:
+                return -1 - done
+            if event == rules.NOTHING:
+                return -1
+            self._leave(event)
+
+    def _leave(self, event: int) -> None:
+        verdict = self._judge(self.stage_index)
+        if event == rules.DEMOTE:
+            self._counts[self.stage_index, rules.DEMOTIONS] += 1
+            self._enter(self.stage_index - 1, ("demotion",))
+        else:
+            names = ("standard", "early", "trend")
+            held = tuple(name for name, holds in zip(names, verdict[3:6], strict=True) if holds)
+            self._enter(self.stage_index + 1, held)
+
+    def _enter(self, index: int, held: tuple[str, ...]) -> None:
+        """Make another stage the current one: evidence starts afresh, shares follow."""
+        old = self.stage_index
+        plain, judged, rising, *_ = self._judge(old)
+        episodes = int(self._counts[old, rules.SINCE_ENTRY])
+        ratio = float(self._limits[old, rules.RATIO])
+        plan = self.plan
+        self._state[rules.CURRENT] = index
+        self._state[rules.ENTRY_VERSION] = plan.version + 1
+        self._counts[index, rules.FILL : rules.SINCE_ENTRY + 1] = 0
+        self._limits[index, rules.RATIO] = self._rules[rules.R_BASE_RATIO]
+        with plan.writing():
+            self._write_shares()
+        self.history.append(
+            StageChange(
+                episode=self.num_observed,
+                step=self.num_steps,
+                plan_version=plan.version,
+                from_stage=self.config.stages[old].name,
+                to_stage=self.config.stages[index].name,
+                rules=held,
+                success=plain,
+                judged_success=judged,
+                episodes=episodes,
+                threshold=self.config.threshold_of(old),
+                min_episodes=self.config.min_episodes_of(old),
+                trend=rising,
+                mixing_ratio=ratio,
+            )
+        )
+
+    def _replacement_label(self, slot: int) -> str | None:
+        if self.config.balance_by is not None:
+            raise ConfigError(
+                "a task cannot be replaced while balance_by splits the stages: its successor might "
+                "belong to another sub-group. Use a source that fits into the pool."
+            )
+        return self.pool.label_names[int(self.pool.label_indices[slot])]
+
+    def quarantine(self, slot: int, generation: int, reason: str) -> bool:
+        """Take a task that cannot be built out of play.
+
+        Raises:
+            BuildError: It was the last task of the current stage.
+        """
+        changed = super().quarantine(slot, generation, reason)
+        stage = self.stage_index
+        mine = self._stage_of_group[self._grouping.group_of_slot[self.plan.active]]
+        if changed and not np.any(mine == stage):
+            raise BuildError(
+                f"no task of stage {self.current_stage!r} is left: envs could not build any of "
+                f"them (last: {reason}). Mend the tasks, or leave the stage out."
+            )
+        return changed
+
+    # What a user asks of it.
+
+    @property
+    def stage_index(self) -> int:
+        """Position of the current stage."""
+        return int(self._state[rules.CURRENT])
+
+    @property
+    def current_stage(self) -> str:
+        """Name of the current stage."""
+        return self.config.stages[self.stage_index].name
+
+    @property
+    def check_interval_episodes(self) -> int:
+        """Advancement is considered after every so many episodes."""
+        return int(self._rules[rules.R_CHECK])
+
+    def mixing_ratio(self, stage: str | None = None) -> float:
+        """Return the share of earlier tasks in a stage; by default the current one."""
+        index = self.stage_index if stage is None else self.config.index_of(stage)
+        return float(self._limits[index, rules.RATIO])
+
+    def record_episode(
+        self, stage: str, success: bool | float, *, episode_return: float = 0.0, length: int = 1
+    ) -> None:
+        """Observe a result that did not come from an env, for some task of a stage."""
+        index = self.config.index_of(stage)
+        group = int(np.flatnonzero(self._stage_of_group == index)[0])
+        slot = int(np.flatnonzero(self._grouping.group_of_slot == group)[0])
+        self.observe(
+            Record(
+                slot,
+                int(self.pool.generations[slot]),
+                self.plan.version,
+                self.plan.tick,
+                HOST_ENV,
+                0,
+                episode_return,
+                length,
+                float(success),
+                TERMINATED,
+            )
+        )
+
+    def go_to(self, stage: str) -> None:
+        """Make a stage the current one by hand; the history says so."""
+        self._own()
+        self._enter(self.config.index_of(stage), ("manual",))
+
+    def stage_report(self, stage: str | None = None) -> StageReport:
+        """Return where a stage stands; by default the current one."""
+        index = self.stage_index if stage is None else self.config.index_of(stage)
+        plain, judged, rising, standard, early, bonus, _ = self._judge(index)
+        status = ("completed", "current", "locked")[
+            (index >= self.stage_index) + (index > self.stage_index)
+        ]
+        groups = np.flatnonzero(self._stage_of_group == index)
+        is_last = index == len(self.config.stages) - 1
+        return StageReport(
+            stage=self.config.stages[index].name,
+            status=status,
+            success_rate=plain,
+            judged_success=judged,
+            episodes=int(self._counts[index, rules.SINCE_ENTRY]),
+            lifetime_episodes=int(self._counts[index, rules.LIFETIME]),
+            recent_episodes=int(self._counts[index, rules.FILL]),
+            can_advance=bool(standard or early or bonus) and not is_last,
+            can_early_advance=bool(early),
+            trend_bonus=bool(bonus),
+            advancement_threshold=self.config.threshold_of(index),
+            min_episodes=max(self.config.min_episodes_of(index), int(self._state[rules.NUM_ENVS])),
+            trend=rising,
+            adaptive_mixing_ratio=float(self._limits[index, rules.RATIO]),
+            groups={
+                self._group_names[group]: (
+                    int(self._results[group, 0]),
+                    float(self._results[group, 1] / max(1.0, self._results[group, 0])),
+                )
+                for group in groups.tolist()
+                if self._group_names[group]
+            },
+        )
+
+    def _judge(self, stage: int) -> tuple[float, float, float, bool, bool, bool, bool]:
+        return rules.judge(
+            stage,
+            self._windows,
+            self._counts,
+            self._limits,
+            self._rules,
+            int(self._state[rules.NUM_ENVS]),
+        )
+
+    def _explain(self) -> StagedExplanation:
+        index = self.stage_index
+        can_fall = self.config.demotion is not None and index > 0
+        return StagedExplanation(
+            **self._overview_fields(),
+            stage=self.current_stage,
+            stage_index=index,
+            num_stages=len(self.config.stages),
+            is_last=index == len(self.config.stages) - 1,
+            stages=tuple(self.stage_report(stage.name) for stage in self.config.stages),
+            last_change=self.history[-1] if self.history else None,
+            episodes_to_next_check=int(self._state[rules.UNTIL_CHECK]),
+            standard_rule=self.config.standard,
+            demotion_below=self.config.demotion_threshold_of(index) if can_fall else None,
+            demotion_episodes=(
+                round(rules.demotion_episodes(index, self._counts, self._rules))
+                if can_fall
+                else None
+            ),
+        )
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        group = int(self._grouping.group_of_slot[slot])
+        index = int(self._stage_of_group[group])
+        report = self.stage_report(self.config.stages[index].name)
+        name = report.stage
+        numbers = {
+            "stage_success": report.success_rate,
+            "stage_episodes": float(report.lifetime_episodes),
+        }
+        if index == self.stage_index:
+            return f"its stage {name!r} is the current one", numbers
+        if index > self.stage_index:
+            return f"its stage {name!r} is locked until {self.current_stage!r} is passed", numbers
+        share = self.plan.shares(self._table)[group]
+        if share > 0:
+            return f"its stage {name!r} is passed and mixed in", numbers
+        return f"its stage {name!r} is passed and not mixed in", numbers
+
+    def _save(self) -> Snapshot:
+        return Snapshot(
+            {"history": [change.to_json() for change in self.history]},
+            {
+                "windows": self._windows.copy(),
+                "counts": self._counts.copy(),
+                "limits": self._limits.copy(),
+                "results": self._results.copy(),
+                "state": self._state.copy(),
+            },
+        )
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self.history = [
+            StageChange(**{**change, "rules": tuple(change["rules"])})
+            for change in snapshot.state["history"]
+        ]
+        for name, array in (
+            ("windows", self._windows),
+            ("counts", self._counts),
+            ("limits", self._limits),
+            ("results", self._results),
+            ("state", self._state),
+        ):
+            array[:] = matching(snapshot.arrays, name, array)
+
+
+def _rule_numbers(config: StagedConfig) -> Floats:
+    """Write the rules as the numbers that the kernels read."""
+    mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
+    table = [number for pair in mixing.table for number in pair]
+    numbers = np.zeros(rules.R_TABLE)
+    numbers[rules.R_STANDARD] = config.standard
+    if config.early is not None:
+        numbers[rules.R_EARLY] = 1
+        numbers[rules.R_EARLY_SUCCESS] = config.early.success
+        numbers[rules.R_EARLY_EPISODES] = config.early.min_episodes
+    numbers[rules.R_TREND_RESULTS] = 20
+    if config.trend is not None:
+        numbers[rules.R_TREND] = 1
+        numbers[rules.R_TREND_MIN] = config.trend.min_trend
+        numbers[rules.R_TREND_FACTOR] = config.trend.episodes_factor
+        numbers[rules.R_TREND_SLACK] = config.trend.slack
+        numbers[rules.R_TREND_RESULTS] = config.trend.min_results
+    if config.demotion is not None:
+        numbers[rules.R_DEMOTION] = 1
+        numbers[rules.R_DEMOTION_EPISODES] = config.demotion.min_episodes
+        numbers[rules.R_BACKOFF] = config.demotion.backoff
+    numbers[rules.R_Z] = config.confidence_z or 0.0
+    numbers[rules.R_CHECK] = config.check_interval_episodes
+    numbers[rules.R_MIXING] = config.mixing is not None
+    numbers[rules.R_BASE_RATIO] = mixing.base_ratio
+    numbers[rules.R_ADAPTIVE] = mixing.adaptive
+    numbers[rules.R_MIXING_RESULTS] = mixing.min_results
+    numbers[rules.R_ALL_EARLIER] = mixing.source == "all_earlier"
+    numbers[rules.R_IGNORE_TRUNCATED] = config.ignore_truncated
+    return np.concatenate([numbers, table, [mixing.otherwise]])

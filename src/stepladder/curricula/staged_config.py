@@ -1,0 +1,297 @@
+"""Settings of the staged curriculum: stages, rules of advancement, mixing, demotion.
+
+Read by `staged` and `staged_kernels`. A rule that is None is switched off. A value set on one
+stage holds for that stage alone; the value of `StagedConfig` holds for all that set none.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from stepladder.curricula.base import CurriculumConfig, Tasks
+from stepladder.curricula.settings import require_positive, require_share, require_whole
+from stepladder.errors import ConfigError
+
+if TYPE_CHECKING:
+    from stepladder.curricula.staged import Staged
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """A group of tasks that unlocks the next."""
+
+    name: str
+    """How the stage is called; also the label of its tasks unless `labels` says otherwise."""
+
+    labels: tuple[str, ...] = ()
+    """Labels of the tasks that belong to the stage; empty means the stage's own name."""
+
+    threshold: float | None = None
+    """Success needed to leave this stage, in [0, 1]; None takes the curriculum's."""
+
+    min_episodes: int | None = None
+    """Episodes since entry needed to leave this stage; None takes the curriculum's."""
+
+    demotion_threshold: float | None = None
+    """Success below which this stage is left downwards; None takes the demotion rule's."""
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise ConfigError("a stage needs a name; got an empty one.")
+        where = f"of stage {self.name!r}"
+        if self.threshold is not None:
+            require_share(f"threshold {where}", self.threshold)
+        if self.min_episodes is not None:
+            require_whole(f"min_episodes {where}", self.min_episodes, 1)
+        if self.demotion_threshold is not None:
+            require_share(f"demotion_threshold {where}", self.demotion_threshold)
+
+    @property
+    def task_labels(self) -> tuple[str, ...]:
+        """Labels of this stage's tasks."""
+        return self.labels or (self.name,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyRule:
+    """Leave sooner than the minimum when success is outstanding."""
+
+    success: float = 0.90
+    """Success needed, in [0, 1]."""
+
+    min_episodes: int = 30
+    """Episodes since entry needed all the same."""
+
+    def __post_init__(self) -> None:
+        require_share("success of the early rule", self.success)
+        require_whole("min_episodes of the early rule", self.min_episodes, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrendRule:
+    """Leave a little sooner and a little below the threshold when success is rising."""
+
+    min_trend: float = 0.15
+    """The newer half of the window must beat the older half by more than this."""
+
+    episodes_factor: float = 0.8
+    """Share of the stage's minimum that suffices."""
+
+    slack: float = 0.05
+    """How far below the threshold success may lie."""
+
+    min_results: int = 20
+    """With fewer results in the window there is no trend."""
+
+    def __post_init__(self) -> None:
+        require_share("min_trend", self.min_trend)
+        require_share("episodes_factor", self.episodes_factor)
+        require_share("slack", self.slack)
+        require_whole("min_results of the trend rule", self.min_results, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemotionRule:
+    """Go back one stage when the present one turns out to be too hard.
+
+    Each demotion out of a stage multiplies the evidence needed for the next one out of it, so
+    that in n episodes a stage can be left downwards at most about log2(n / min_episodes) times:
+    two stages cannot take turns for ever.
+    """
+
+    threshold: float = 0.20
+    """Success below which a stage is left downwards, unless the stage sets its own."""
+
+    min_episodes: int = 200
+    """Episodes since entry needed before the first demotion out of a stage."""
+
+    backoff: float = 2.0
+    """Factor on that number after each demotion out of the same stage; more than 1."""
+
+    def __post_init__(self) -> None:
+        require_share("threshold of the demotion rule", self.threshold)
+        require_whole("min_episodes of the demotion rule", self.min_episodes, 1)
+        if not self.backoff > 1.0:
+            raise ConfigError(
+                f"backoff of the demotion rule must be more than 1, or two stages could take "
+                f"turns for ever; got {self.backoff!r}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixing:
+    """How much of earlier stages is mixed into the present one."""
+
+    base_ratio: float = 0.20
+    """Share of earlier tasks while there are too few results, or always if not adaptive."""
+
+    adaptive: bool = True
+    """Whether the share depends on the success of the present stage."""
+
+    table: tuple[tuple[float, float], ...] = ((0.50, 0.40), (0.65, 0.25), (0.80, 0.15))
+    """Pairs (success below, share), rising in success."""
+
+    otherwise: float = 0.05
+    """Share when success is at or above the last entry of the table."""
+
+    min_results: int = 5
+    """Results since entry needed before the table is used."""
+
+    source: Literal["previous", "all_earlier"] = "previous"
+    """Whether the share goes to the stage just before, or evenly to all earlier ones."""
+
+    def __post_init__(self) -> None:
+        require_share("base_ratio", self.base_ratio)
+        require_share("otherwise", self.otherwise)
+        require_whole("min_results of mixing", self.min_results, 1)
+        bounds = [bound for bound, _ in self.table]
+        if bounds != sorted(set(bounds)):
+            raise ConfigError(f"the mixing table must rise in success; got bounds {bounds}.")
+        for bound, ratio in self.table:
+            require_share("a success in the mixing table", bound)
+            require_share("a share in the mixing table", ratio)
+        if self.source not in ("previous", "all_earlier"):
+            raise ConfigError(
+                f"mixing source must be 'previous' or 'all_earlier'; got {self.source!r}."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedConfig(CurriculumConfig):
+    """Ordered stages; advance on success."""
+
+    stages: tuple[Stage, ...]
+    """The stages, easiest first; a plain string stands for a stage of that name."""
+
+    starting_stage: str | None = None
+    """Where to begin; None is the first stage."""
+
+    threshold: float = 0.70
+    """Success needed to leave a stage that sets no threshold of its own, in [0, 1]."""
+
+    min_episodes: int = 100
+    """Episodes since entry needed to leave a stage that sets no minimum of its own."""
+
+    window_episodes: int = 50
+    """Success is the mean over this many latest episodes of a stage since entry."""
+
+    check_interval_episodes: int = 10
+    """Advancement is considered after every so many episodes, whichever env they come from."""
+
+    standard: bool = True
+    """Whether reaching threshold and minimum advances."""
+
+    early: EarlyRule | None = field(default_factory=EarlyRule)
+    """Rule for outstanding success; None switches it off."""
+
+    trend: TrendRule | None = field(default_factory=TrendRule)
+    """Rule for rising success; None switches it off."""
+
+    mixing: Mixing | None = field(default_factory=Mixing)
+    """How earlier stages are mixed in; None never mixes."""
+
+    demotion: DemotionRule | None = field(default_factory=DemotionRule)
+    """When to go back a stage; None never does."""
+
+    confidence_z: float | None = None
+    """Judge by Wilson's lower bound at so many standard deviations; None takes the plain rate."""
+
+    balance_by: str | None = None
+    """Dotted path of a task parameter (a generator's name, say); the values found in a stage are
+    drawn equally often, however many tasks each has."""
+
+    ignore_truncated: bool = False
+    """Leave episodes that were cut off without success out of the success rate."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        stages = tuple(Stage(name=s) if isinstance(s, str) else s for s in self.stages)
+        object.__setattr__(self, "stages", stages)
+        self._check_stages()
+        require_share("threshold", self.threshold)
+        require_whole("min_episodes", self.min_episodes, 1)
+        require_whole("window_episodes", self.window_episodes, 2)
+        require_whole("check_interval_episodes", self.check_interval_episodes, 1)
+        if self.confidence_z is not None:
+            require_positive("confidence_z", self.confidence_z)
+        if not (self.standard or self.early or self.trend):
+            raise ConfigError(
+                "all three rules of advancement are switched off, so no stage could ever be left. "
+                "Leave at least one of standard, early and trend on."
+            )
+        self._check_hysteresis()
+
+    def _check_stages(self) -> None:
+        if not self.stages:
+            raise ConfigError("stages is empty; expected at least one stage.")
+        names = [stage.name for stage in self.stages]
+        owner: dict[str, str] = {}
+        for stage in self.stages:
+            if names.count(stage.name) > 1:
+                raise ConfigError(f"stage {stage.name!r} is named twice; names must differ.")
+            for label in stage.task_labels:
+                if label in owner:
+                    raise ConfigError(
+                        f"label {label!r} belongs to stages {owner[label]!r} and {stage.name!r}; "
+                        "a label belongs to one stage."
+                    )
+                owner[label] = stage.name
+        if self.starting_stage is not None:
+            self.index_of(self.starting_stage)
+
+    def _check_hysteresis(self) -> None:
+        if self.demotion is None:
+            return
+        for index, stage in enumerate(self.stages):
+            low, high = self.demotion_threshold_of(index), self.threshold_of(index)
+            if index > 0 and low >= high:
+                raise ConfigError(
+                    f"stage {stage.name!r} is left downwards below {low} and upwards from {high}; "
+                    "the first must be smaller. Lower its demotion_threshold."
+                )
+
+    def index_of(self, stage: str) -> int:
+        """Return the position of a stage.
+
+        Raises:
+            ConfigError: There is no such stage.
+        """
+        names = [entry.name for entry in self.stages]
+        if stage not in names:
+            raise ConfigError(f"unknown stage {stage!r}; the stages are {names}.")
+        return names.index(stage)
+
+    def threshold_of(self, index: int) -> float:
+        """Return the success needed to leave a stage."""
+        own = self.stages[index].threshold
+        return self.threshold if own is None else own
+
+    def min_episodes_of(self, index: int) -> int:
+        """Return the episodes needed to leave a stage."""
+        own = self.stages[index].min_episodes
+        return self.min_episodes if own is None else own
+
+    def demotion_threshold_of(self, index: int) -> float:
+        """Return the success below which a stage is left downwards; 0 without demotion."""
+        if self.demotion is None:
+            return 0.0
+        own = self.stages[index].demotion_threshold
+        return self.demotion.threshold if own is None else own
+
+    def with_stage(self, name: str, **settings: Any) -> "StagedConfig":
+        """Return a copy in which one stage is set differently; the others stay as they are.
+
+        Example:
+            >>> config = StagedConfig(stages=("easy", "hard")).with_stage("hard", threshold=0.5)
+            >>> config.threshold_of(0), config.threshold_of(1)
+            (0.7, 0.5)
+        """
+        index = self.index_of(name)
+        stages = list(self.stages)
+        stages[index] = replace(stages[index], **settings)
+        return replace(self, stages=tuple(stages))
+
+    def make(self, tasks: Tasks, *, seed: int = 0) -> "Staged":
+        """Build the curriculum that this config describes."""
+        from stepladder.curricula.staged import Staged
+
+        return Staged(tasks, self, seed=seed)

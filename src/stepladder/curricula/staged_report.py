@@ -1,0 +1,166 @@
+"""What a staged curriculum tells: a report per stage, a change of stage, an explanation.
+
+Made by `staged`; read by people, by the logs of `envs` and by whatever keeps runs.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stepladder.curricula.explanation import Explanation
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageChange:
+    """One change of stage, with all numbers that decided it."""
+
+    episode: int
+    """Records observed when it happened."""
+
+    step: int
+    """Env steps in those records."""
+
+    plan_version: int
+    """First version of the plan that has the new stage."""
+
+    from_stage: str
+    to_stage: str
+
+    rules: tuple[str, ...]
+    """Which rules held: standard, early, trend; or demotion; or manual."""
+
+    success: float
+    judged_success: float
+    """Success, or its lower bound if a confidence bound is in use."""
+
+    episodes: int
+    """Episodes of the old stage since it was entered."""
+
+    threshold: float
+    min_episodes: int
+    trend: float
+    mixing_ratio: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain JSON."""
+        return {**asdict(self), "rules": list(self.rules)}
+
+    @property
+    def reason(self) -> str:
+        """The rules that held, in words."""
+        return " + ".join(self.rules)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.from_stage} -> {self.to_stage} at episode {self.episode} ({self.reason}: "
+            f"success {self.success:.2f}, threshold {self.threshold:.2f}, {self.episodes} episodes "
+            f"of at least {self.min_episodes}, trend {self.trend:+.2f}, mixing "
+            f"{self.mixing_ratio:.0%})"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageReport:
+    """Where one stage stands."""
+
+    stage: str
+    status: str
+    """completed, current or locked."""
+
+    success_rate: float
+    """Mean over the window; 0 without results."""
+
+    judged_success: float
+    """What the rules compare: the rate, or its lower bound."""
+
+    episodes: int
+    """Episodes since entry."""
+
+    lifetime_episodes: int
+    recent_episodes: int
+    """Results in the window."""
+
+    can_advance: bool
+    can_early_advance: bool
+    trend_bonus: bool
+    advancement_threshold: float
+    min_episodes: int
+    """Episodes needed by the standard rule, the number of envs included."""
+
+    trend: float
+    adaptive_mixing_ratio: float
+    groups: dict[str, tuple[int, float]]
+    """Per sub-group: episodes and success rate over all of them."""
+
+    def missing(self) -> list[str]:
+        """Say what the standard rule still lacks."""
+        lacking: list[str] = []
+        if self.judged_success < self.advancement_threshold:
+            lacking.append(f"success {self.judged_success:.2f} < {self.advancement_threshold:.2f}")
+        if self.episodes < self.min_episodes:
+            lacking.append(f"{self.min_episodes - self.episodes} more episodes needed")
+        return lacking
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedExplanation(Explanation):
+    """Why a staged curriculum stands where it stands."""
+
+    stage: str
+    stage_index: int
+    num_stages: int
+    is_last: bool
+    stages: tuple[StageReport, ...]
+    last_change: StageChange | None
+    episodes_to_next_check: int
+    standard_rule: bool
+    """Whether the standard rule is switched on."""
+
+    demotion_below: float | None
+    """Success below which the stage is left downwards; None if that cannot happen."""
+
+    demotion_episodes: int | None
+    """Episodes since entry that a demotion needs."""
+
+    @property
+    def current(self) -> StageReport:
+        """The report of the current stage."""
+        return self.stages[self.stage_index]
+
+    def verdict(self) -> str:
+        """Say in one sentence why the stage has not been left."""
+        now = self.current
+        if self.is_last:
+            return f"Stage {self.stage!r} is the last one; there is nothing to advance to."
+        if now.can_advance:
+            return (
+                f"Stage {self.stage!r} is ready; it is left at the next check, in "
+                f"{self.episodes_to_next_check} episodes."
+            )
+        lacking = now.missing()
+        if not self.standard_rule:
+            lacking.append("the standard rule is switched off")
+        lacking.append(f"trend {now.trend:+.2f}")
+        return f"Stage {self.stage!r} has not advanced: {'; '.join(lacking)}."
+
+    def lines(self) -> list[str]:
+        """Return the text, line by line."""
+        text = [
+            *super().lines(),
+            f"Stage {self.stage_index + 1} of {self.num_stages}: {self.stage!r}. {self.verdict()}",
+            f"Share of earlier tasks: {self.current.adaptive_mixing_ratio:.0%}"
+            + (" (not used: there is no earlier stage)." if self.stage_index == 0 else "."),
+        ]
+        if self.demotion_below is not None:
+            text.append(
+                f"Left downwards below success {self.demotion_below:.2f} after "
+                f"{self.demotion_episodes} episodes."
+            )
+        if self.last_change is not None:
+            text.append(f"Last change: {self.last_change}.")
+        for report in self.stages:
+            text.append(
+                f"  {report.stage:<16} {report.status:<10} success {report.success_rate:.2f} "
+                f"(needs {report.advancement_threshold:.2f}), episodes {report.episodes} "
+                f"(needs {report.min_episodes}), {report.lifetime_episodes} in all"
+            )
+        return text

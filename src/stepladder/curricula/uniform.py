@@ -1,0 +1,94 @@
+"""Every task alike: the baseline that must always be shown.
+
+Gets records from `sync` and learns nothing from them. Its plan never changes, except when a task
+is quarantined or replaced.
+
+Use it to find out what a cleverer curriculum is worth. Do not use it when most tasks are out of
+reach at the start: nearly all episodes are then spent on tasks that teach nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula.base import Curriculum, CurriculumConfig, Tasks
+from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.kernels import H_ROWS, Words
+from stepladder.curricula.record import RecordArray, first_bad_record
+from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.compiled import compiled
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformConfig(CurriculumConfig):
+    """Nothing to set; tasks of a weighted union keep the union's shares."""
+
+    def make(self, tasks: Tasks, *, seed: int = 0) -> "Uniform":
+        """Build the curriculum that this config describes."""
+        return Uniform(tasks, self, seed=seed)
+
+
+@compiled
+def count_plays(block: Words, records: RecordArray, plays: Words, counters: Words) -> int:
+    """Count episodes per slot; return -1, or the index of a bad record with nothing counted.
+
+    Args:
+        block: The plan, for the generations.
+        records: What to count.
+        plays: Episodes per slot. Changed in place.
+        counters: Episodes observed, steps, orphans. Changed in place.
+    """
+    bad = first_bad_record(records, len(plays), False)
+    if bad >= 0:
+        return bad
+    for index in range(len(records)):
+        slot = records[index].slot
+        counters[0] += 1
+        counters[1] += records[index].length
+        if records[index].generation == block[block[H_ROWS] + 2 * slot + 1]:
+            plays[slot] += 1
+        else:
+            counters[2] += 1
+    return -1
+
+
+class Uniform(Curriculum):
+    """Draws every task with the same probability."""
+
+    needs_success = False
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        config: UniformConfig | None = None,
+        *,
+        seed: int = 0,
+        capacity: int | None = None,
+        **settings: Any,
+    ):
+        super().__init__(tasks, config or UniformConfig(**settings), seed=seed, capacity=capacity)
+        self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
+        """Episodes observed per slot since its task came in."""
+
+    def _publish(self) -> None:
+        self._fill_weights(self.pool.base_weights)
+
+    def _update(self, records: RecordArray) -> int:
+        return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
+
+    def _slot_replaced(self, slot: int) -> None:
+        self.plays[slot] = 0
+        super()._slot_replaced(slot)
+
+    def _explain(self) -> Explanation:
+        return self._overview()
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        return "every task is drawn alike", {"episodes": float(self.plays[slot])}
+
+    def _save(self) -> Snapshot:
+        return Snapshot({}, {"plays": self.plays.copy()})
+
+    def _load(self, snapshot: Snapshot) -> None:
+        self.plays[:] = matching(snapshot.arrays, "plays", self.plays)

@@ -1,0 +1,87 @@
+"""Every exception Stepladder raises on purpose, each with the fix in its message.
+
+Lowest layer of the house: imported by all, imports nothing.
+
+A message names the value received, the value expected and the next step. Classes that report
+bad input also derive from the built-in exception a reader would expect (`ValueError`,
+`TypeError`, `RuntimeError`), so that code which knows nothing of Stepladder handles them sensibly.
+"""
+
+
+class StepladderError(Exception):
+    """Base class: catch this to catch everything Stepladder raises on purpose."""
+
+
+class ConfigError(StepladderError, ValueError):
+    """A setting is missing, out of range or contradicts another."""
+
+
+class TaskError(StepladderError, ValueError):
+    """A task or a source of tasks is malformed, or does not contain what was asked for."""
+
+
+class RecordError(StepladderError, ValueError):
+    """A record of an episode is impossible: NaN, unknown slot, negative length."""
+
+
+class SnapshotError(StepladderError, ValueError):
+    """A saved state is damaged, of an unknown version, or belongs to other tasks."""
+
+
+class SignalError(StepladderError, RuntimeError):
+    """An episode ended without anything from which its success could be read."""
+
+
+class DeliveryError(StepladderError, TypeError):
+    """An env offers no way to receive a task."""
+
+
+class BuildError(StepladderError, RuntimeError):
+    """Too many tasks could not be built by the envs."""
+
+
+class ChannelError(StepladderError, RuntimeError):
+    """Something is wrong between the host and its clients."""
+
+
+class NotConnectedError(ChannelError):
+    """An env was reset before a vector wrapper gave it a client."""
+
+
+class WrongProcessError(ChannelError):
+    """A copy of a curriculum was used in a process that does not own it."""
+
+
+class HostGoneError(ChannelError):
+    """The host process has died, so nobody will collect records or publish plans."""
+
+
+class StaleSegmentError(ChannelError):
+    """A shared segment is not the one this client was made for."""
+
+
+class AgreementError(ChannelError):
+    """An env draws from another plan than the host published."""
+
+
+class WorkerDiedError(ChannelError):
+    """A worker process of a vector env has died."""
+
+
+__all__ = [
+    "AgreementError",
+    "BuildError",
+    "ChannelError",
+    "ConfigError",
+    "DeliveryError",
+    "HostGoneError",
+    "NotConnectedError",
+    "RecordError",
+    "SignalError",
+    "SnapshotError",
+    "StaleSegmentError",
+    "StepladderError",
+    "TaskError",
+    "WorkerDiedError",
+    "WrongProcessError",
+]

@@ -1,0 +1,1 @@
+"""WHAT WAS MEASURED: estimators that turn results into numbers a curriculum can weigh."""

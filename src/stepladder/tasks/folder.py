@@ -1,0 +1,226 @@
+"""Levels kept as files, one sub-folder per label.
+
+A source for the pool. The folder is listed once, when the source is made; what a file holds is
+read when its task is first asked for, and only the most recent files stay in memory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stepladder.errors import TaskError
+from stepladder.tasks.cache import TaskCache
+from stepladder.tasks.source import Source
+from stepladder.tasks.task import Task
+
+
+class FolderSource(Source):
+    """Tasks read from ``root/label/file`` or ``root/label/generator/file``.
+
+    A task is named by its path below the root, and labelled by the first folder of that path.
+    Labels, and files within a label, are in order of name. Names that start with a dot are
+    skipped.
+    """
+
+    def __init__(
+        self,
+        root: str | Path,
+        pattern: str = "*",
+        loader: Callable[[Path], Mapping[str, Any]] | None = None,
+        cache_size: int = 1000,
+    ) -> None:
+        """List the folder; no file is read yet.
+
+        Args:
+            root: The folder that holds one sub-folder per label.
+            pattern: Which file names to take, in shell style, such as ``"*.json"``.
+            loader: Reads one file into parameters. Without one, ``.json`` files must hold an
+                object, and the text of any other file becomes the parameter "level".
+            cache_size: Most tasks kept in memory.
+
+        Raises:
+            TaskError: If the root or one of its sub-folders holds no task, or files lie where
+                they have no label.
+        """
+        self.root = Path(root).absolute()
+        self._pattern = pattern
+        self._loader = load_level if loader is None else loader
+        self._cache = TaskCache(cache_size)
+        self._labels: list[str] = []
+        self._paths: list[str] = []
+        label_indices: list[int] = []
+        for label, paths in self._list_root():
+            self._labels.append(label)
+            self._paths += paths
+            label_indices += [len(self._labels) - 1] * len(paths)
+        self._label_indices = np.array(label_indices, dtype=np.int64)
+        self._digest = self._digest_of_sizes()
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of files listed."""
+        return len(self._paths)
+
+    @property
+    def num_cached(self) -> int:
+        """Number of tasks in memory now."""
+        return len(self._cache)
+
+    def get(self, task_id: int) -> Task:
+        """Return the task of a file, reading it unless it is still in memory.
+
+        The parameters are what the loader returned, plus "path" (below the root, with forward
+        slashes) and, for a file in a folder within the label's folder, that folder's name as
+        "generator".
+
+        Raises:
+            TaskError: If the id is unknown, or the file cannot be read; the file is named.
+        """
+        task_id = self.check_id(task_id)
+        task = self._cache.find(task_id)
+        if task is None:
+            task = self._load(self._paths[task_id])
+            self._cache.keep(task_id, task)
+        return task
+
+    def name(self, task_id: int) -> str:
+        """Return the path below the root; reads no file."""
+        return self._paths[self.check_id(task_id)]
+
+    def label(self, task_id: int) -> str:
+        """Return the name of the label's folder; reads no file."""
+        return self._labels[int(self._label_indices[self.check_id(task_id)])]
+
+    def labels(self) -> list[str]:
+        """Return the names of the sub-folders, sorted."""
+        return list(self._labels)
+
+    def label_indices(self, task_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the position in `labels` of each task's label, shape ``(len(task_ids),)``."""
+        self.check_ids(task_ids)
+        return self._label_indices[task_ids]
+
+    def describe(self) -> dict[str, Any]:
+        """Return the counts and a digest of all paths and file sizes as first listed.
+
+        The root is left out, so that a folder may be moved. So is the content of the files:
+        an edit that keeps a file's size goes unnoticed.
+        """
+        counts = np.bincount(self._label_indices).tolist()
+        return {
+            "kind": "folder",
+            "num_tasks": self.num_tasks,
+            "label_counts": dict(zip(self._labels, counts, strict=True)),
+            "digest": self._digest,
+        }
+
+    def _list_root(self) -> Iterator[tuple[str, list[str]]]:
+        folders, files = _list_folder(self.root, self._pattern)
+        if files:
+            raise TaskError(
+                f"{_shorten(files)} in {self.root} would have no label: a task's label is the "
+                "sub-folder it lies in. Move each into a sub-folder, or narrow the pattern "
+                f"{self._pattern!r}."
+            )
+        if not folders:
+            raise TaskError(
+                f"{self.root} has no sub-folder; one per label is needed. Add a folder with at "
+                f"least one file that matches {self._pattern!r}."
+            )
+        for label in folders:
+            yield label, self._list_label(label)
+
+    def _list_label(self, label: str) -> list[str]:
+        folders, files = _list_folder(self.root / label, self._pattern)
+        paths = [(label, file) for file in files]
+        for generator in folders:
+            folder = self.root / label / generator
+            deeper, files = _list_folder(folder, self._pattern)
+            if deeper:
+                raise TaskError(
+                    f"{folder / deeper[0]} lies too deep: files are taken from root/label/ and "
+                    "root/label/generator/ only. Move its files up."
+                )
+            self._refuse_empty(folder, files)
+            paths += [(label, generator, file) for file in files]
+        self._refuse_empty(self.root / label, paths)
+        return ["/".join(path) for path in sorted(paths)]
+
+    def _refuse_empty(self, folder: Path, found: list[Any]) -> None:
+        if not found:
+            raise TaskError(
+                f"{folder} holds no file that matches {self._pattern!r}. Add one, or remove the "
+                "folder."
+            )
+
+    def _digest_of_sizes(self) -> str:
+        hasher = hashlib.blake2b(digest_size=16)
+        for path in self._paths:
+            try:
+                size = (self.root / path).stat().st_size
+            except OSError as error:
+                raise _unreadable(self.root / path, error) from error
+            hasher.update(json.dumps([path, size]).encode())
+        return hasher.hexdigest()
+
+    def _load(self, path: str) -> Task:
+        file = self.root / path
+        label, *folders, _ = path.split("/")
+        extra = {"path": path} | ({"generator": folders[0]} if folders else {})
+        try:
+            params: Any = self._loader(file)
+            if not isinstance(params, Mapping):
+                raise TaskError(f"its loader returned a {type(params).__name__}, not a mapping")
+            taken = sorted(extra.keys() & params.keys())
+            if taken:
+                raise TaskError(f"its parameter {taken[0]!r} is one the source itself sets")
+            return Task(path, label, {**cast("Mapping[str, Any]", params), **extra})
+        except (OSError, ValueError, RecursionError) as error:
+            raise _unreadable(file, error) from error
+
+
+def load_level(file: Path) -> Mapping[str, Any]:
+    """Read a file the default way: a JSON object by its suffix, else text as "level"."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix.lower() != ".json":
+        return {"level": text}
+    params = json.loads(text)
+    if not isinstance(params, dict):
+        raise TaskError(f"it holds a JSON {type(params).__name__}, not an object")
+    return cast("dict[str, Any]", params)
+
+
+def _list_folder(folder: Path, pattern: str) -> tuple[list[str], list[str]]:
+    """Return the names of the sub-folders and of the matching files, each sorted."""
+    try:
+        with os.scandir(folder) as entries:
+            seen = [(entry.name, entry.is_dir()) for entry in entries]
+    except OSError as error:
+        raise TaskError(
+            f"{folder} cannot be listed: {error.strerror}. Give the path of a readable folder."
+        ) from error
+    shown = sorted((name, is_dir) for name, is_dir in seen if not name.startswith("."))
+    folders = [name for name, is_dir in shown if is_dir]
+    # Whatever is no folder counts as a file, so that a broken link is reported, not passed over.
+    files = [name for name, is_dir in shown if not is_dir and fnmatchcase(name, pattern)]
+    return folders, files
+
+
+def _shorten(names: Iterable[str], most: int = 5) -> str:
+    names = list(names)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _unreadable(file: Path, error: Exception) -> TaskError:
+    reason = str(error).rstrip(".")
+    return TaskError(f"The task file {file} cannot be used: {reason}. Mend or remove the file.")
