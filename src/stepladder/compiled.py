@@ -16,7 +16,7 @@ sequence lock and for a single-producer ring.
 # Reason for the lines above: numba ships no types, and this module is the one place that meets it.
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import cgutils, types
@@ -28,7 +28,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def compiled(function: Function) -> Function:
     """Compile a function with the settings every kernel shares; the result is cached on disk."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
+    return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
 def _element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -40,8 +40,8 @@ def _element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 @intrinsic
-def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:
-    """Read ``words[index]``; what follows in the program is not read before it."""
+def _load_acquire(typing_context: Any, words: Any, index: Any) -> Any:
+    """Emit `load_acquire`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_element(context, builder, signature, args), "acquire", 8)
@@ -50,8 +50,8 @@ def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:
 
 
 @intrinsic
-def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
-    """Write ``words[index] = value``; what precedes in the program is visible before it."""
+def _store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+    """Emit `store_release`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _element(context, builder, signature, args)
@@ -62,11 +62,21 @@ def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> An
 
 
 @intrinsic
-def fence(typing_context: Any) -> Any:
-    """Order every read and write before this line against every one after it."""
+def _fence(typing_context: Any) -> Any:
+    """Emit `fence`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.fence("seq_cst")
         return context.get_dummy_value()
 
     return types.void(), codegen
+
+
+load_acquire = cast("Callable[[Any, int], int]", _load_acquire)
+"""Read ``words[index]``; what follows in the program is not read before it."""
+
+store_release = cast("Callable[[Any, int, int], None]", _store_release)
+"""Write ``words[index] = value``; what precedes in the program is visible before it."""
+
+fence = cast("Callable[[], None]", _fence)
+"""Order every read and write before this line against every one after it."""

@@ -1,7 +1,8 @@
 """WHICH TASK NEXT: one method per file; `base` is the contract they all keep."""
 
 from stepladder.curricula.ancestor_progress import AncestorProgress
-from stepladder.curricula.base import Curriculum, CurriculumConfig, Quarantined
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.explanation import Explanation, TaskExplanation
 from stepladder.curricula.learning_progress import LearningProgress, ProgressExplanation
 from stepladder.curricula.learning_progress_config import (
@@ -10,6 +11,7 @@ from stepladder.curricula.learning_progress_config import (
 )
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.mixture import Mixture, MixtureConfig
+from stepladder.curricula.owner import Quarantined
 from stepladder.curricula.phase_settings import Mixed, Ramp
 from stepladder.curricula.phased import (
     Phase,

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.base import Curriculum, Tasks
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import Tasks
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.learning_progress_config import AncestorProgressConfig
@@ -37,7 +38,7 @@ def squash(scores: Floats) -> Floats:
 class AncestorProgress(Curriculum):
     """Draws tasks by the ancestor's scores."""
 
-    config: AncestorProgressConfig
+    config: AncestorProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,

@@ -7,6 +7,9 @@ functions named ``fill`` and ``copy``.
 Readers need no lock. The sequence number is odd while the plan is being written; a reader that
 finds it odd, or different after reading, reads again.
 """
+# pyright: reportReturnType=false, reportArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 import numpy as np
 import numpy.typing as npt

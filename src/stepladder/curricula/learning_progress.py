@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.base import Curriculum, Tasks
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import Tasks
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import (
     H_POSITIONS,
@@ -174,7 +175,7 @@ class LearningProgress(Curriculum):
         **settings: Fields of `LearningProgressConfig`.
     """
 
-    config: LearningProgressConfig
+    config: LearningProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,

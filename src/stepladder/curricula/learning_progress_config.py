@@ -7,8 +7,13 @@ holds the formulas of the system described in docs/learning_progress.md, for com
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from stepladder.curricula.base import CurriculumConfig, Tasks
-from stepladder.curricula.settings import require_positive, require_share, require_whole
+from stepladder.curricula.config import (
+    CurriculumConfig,
+    Tasks,
+    require_positive,
+    require_share,
+    require_whole,
+)
 from stepladder.errors import ConfigError
 
 if TYPE_CHECKING:

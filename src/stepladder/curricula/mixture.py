@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.base import Curriculum, CurriculumConfig, Tasks
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
@@ -48,7 +49,7 @@ class Mixture(Curriculum):
     """Draws labels in fixed shares."""
 
     needs_success = False
-    config: MixtureConfig
+    config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,
@@ -61,7 +62,8 @@ class Mixture(Curriculum):
     ):
         config = config or MixtureConfig(**settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
-        present = {self.pool.label_names[index] for index in set(self.pool.label_indices.tolist())}
+        indices = np.unique(self.pool.label_indices)
+        present = {self.pool.label_names[int(index)] for index in indices}
         for label in config.weights:
             if label not in present:
                 raise ConfigError(

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.curricula.config import require_whole
 from stepladder.curricula.philox import SETTING_STREAM, uniform_and_seed
-from stepladder.curricula.settings import require_whole
 from stepladder.errors import ConfigError
 
 

@@ -15,15 +15,16 @@ import numpy as np
 
 from stepladder.compiled import compiled
 from stepladder.curricula import kernels
-from stepladder.curricula.base import Curriculum, CurriculumConfig, Tasks
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig, Tasks, require_share, require_whole
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.mixture import MixtureConfig
+from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.phase_settings import Ramp, resolve
 from stepladder.curricula.plan import Grouping, Plan
 from stepladder.curricula.record import RecordArray, first_bad_record
-from stepladder.curricula.settings import require_share, require_whole
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
@@ -254,7 +255,7 @@ class Phased(Curriculum):
         **settings: Fields of `PhasedConfig`.
     """
 
-    config: PhasedConfig
+    config: PhasedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,
@@ -293,7 +294,7 @@ class Phased(Curriculum):
             names += [f"{phase.name}/{name}" for name in inner._dial_names()]
         return names
 
-    def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: Curriculum) -> None:
+    def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: PlanOwner) -> None:
         self._plan, self._root, self._first_dial = plan, root, first_dial
         next_dial = first_dial + 2
         for inner in self.inner:

@@ -7,6 +7,9 @@ the number of processes, and whoever else draws.
 The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"),
 checked in the tests against the published known answers.
 """
+# pyright: reportReturnType=false, reportArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 import numpy as np
 

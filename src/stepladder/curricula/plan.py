@@ -12,14 +12,18 @@ with a million. Inside a group an 8-ary sum tree holds the slots' weights: eight
 one cache line, and a million slots are seven levels deep.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepladder.curricula import kernels
 from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.snapshot import matching
+from stepladder.errors import SnapshotError
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class Plan:
 
     @property
     def tick(self) -> int:
-        """Number of times the host has collected records."""
+        """Number of collections in which the host found records."""
         return int(self.block[kernels.H_TICK])
 
     @property
@@ -134,7 +138,7 @@ class Plan:
         return probs
 
     @contextmanager
-    def writing(self) -> Iterator[Words]:
+    def writing(self) -> Generator[Words]:
         """Keep readers out for the length of a ``with`` block; raises the version by one."""
         kernels.begin_write(self.block)
         try:
@@ -142,10 +146,35 @@ class Plan:
         finally:
             kernels.end_write(self.block)
 
+    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Take over weights, shares, dials and active slots as saved. Call inside a write.
+
+        Raises:
+            SnapshotError: An array is missing or does not fit.
+        """
+        active = arrays.get("active")
+        if active is None or active.dtype != np.int64 or not _are_slots(active, self.num_slots):
+            raise SnapshotError("the list of active slots is damaged. Use an older snapshot.")
+        start, positions = int(self.block[kernels.H_ACTIVE]), int(self.block[kernels.H_POSITIONS])
+        self.block[kernels.H_NUM_ACTIVE] = len(active)
+        self.block[start : start + len(active)] = active
+        self.block[positions : positions + self.num_slots] = -1
+        self.block[positions + active] = np.arange(len(active))
+        self.dials[:] = matching(arrays, "dials", self.dials)
+        for number, table in enumerate(self.tables):
+            leaves = matching(arrays, f"table{number}/leaves", self.leaves(table))
+            for layer, weights in enumerate(leaves):
+                kernels.fill_leaves(self.block, table, weights, layer)
+            self.shares(table)[:] = matching(arrays, f"table{number}/shares", self.shares(table))
+
     def move_to(self, block: Words) -> None:
         """Copy the plan into other memory and write there from now on."""
         block[: len(self.block)] = self.block
         self.block = block[: len(self.block)]
+
+
+def _are_slots(slots: npt.NDArray[Any], num_slots: int) -> bool:
+    return len(np.unique(slots)) == len(slots) and bool(np.all((slots >= 0) & (slots < num_slots)))
 
 
 def aligned_words(num_words: int) -> Words:

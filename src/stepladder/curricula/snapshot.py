@@ -8,6 +8,7 @@ name and renamed, so a crash leaves either the old file or the new one.
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -135,7 +136,7 @@ def difference(saved: Any, present: Any, path: str = "") -> str | None:
 
 
 def matching(
-    arrays: dict[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]
 ) -> npt.NDArray[Any]:
     """Return a saved array that must fit `like` in shape and type."""
     array = arrays.get(name)

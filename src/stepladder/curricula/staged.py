@@ -12,13 +12,14 @@ Use it when the order of difficulty is known. Do not use it when it is not: a st
 be passed stops everything behind it, and `LearningProgress` needs no order.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from stepladder.curricula import staged_kernels as rules
-from stepladder.curricula.base import Curriculum, Tasks
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import Tasks
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.plan import Grouping
@@ -59,7 +60,7 @@ class Staged(Curriculum):
         **settings: Fields of `StagedConfig`.
     """
 
-    config: StagedConfig
+    config: StagedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
         self,
@@ -96,8 +97,8 @@ class Staged(Curriculum):
         groups: dict[tuple[int, str], int] = {}
         group_of_slot = np.zeros(self.pool.num_slots, dtype=np.int64)
         stages = [stage_of_label[name] for name in self.pool.label_names]
-        for slot, label_index in enumerate(self.pool.label_indices.tolist()):
-            stage = stages[label_index]
+        for slot in range(self.pool.num_slots):
+            stage = stages[int(self.pool.label_indices[slot])]
             key = (stage, self._subgroup(slot))
             group_of_slot[slot] = groups.setdefault(key, len(groups))
         present = {stage for stage, _ in groups}
@@ -269,10 +270,12 @@ class Staged(Curriculum):
         """Name of the current stage."""
         return self.config.stages[self.stage_index].name
 
-    @property
-    def check_interval_episodes(self) -> int:
-        """Advancement is considered after every so many episodes."""
-        return int(self._rules[rules.R_CHECK])
+    def set_check_interval(self, episodes: int) -> None:
+        """Consider advancement after every so many episodes from now on."""
+        config = replace(self.config, check_interval_episodes=episodes)
+        self.config = config  # pyright: ignore[reportIncompatibleVariableOverride]
+        self._rules[rules.R_CHECK] = episodes
+        self._state[rules.UNTIL_CHECK] = min(int(self._state[rules.UNTIL_CHECK]), episodes)
 
     def mixing_ratio(self, stage: str | None = None) -> float:
         """Return the share of earlier tasks in a stage; by default the current one."""
@@ -402,10 +405,7 @@ class Staged(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.history = [
-            StageChange(**{**change, "rules": tuple(change["rules"])})
-            for change in snapshot.state["history"]
-        ]
+        self.history = [StageChange.from_json(change) for change in snapshot.state["history"]]
         for name, array in (
             ("windows", self._windows),
             ("counts", self._counts),

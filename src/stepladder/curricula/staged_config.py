@@ -7,8 +7,13 @@ stage holds for that stage alone; the value of `StagedConfig` holds for all that
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from stepladder.curricula.base import CurriculumConfig, Tasks
-from stepladder.curricula.settings import require_positive, require_share, require_whole
+from stepladder.curricula.config import (
+    CurriculumConfig,
+    Tasks,
+    require_positive,
+    require_share,
+    require_whole,
+)
 from stepladder.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -4,6 +4,9 @@ Called by `staged`, which owns the arrays. `absorb` runs through a batch at comp
 comes back to Python only when a stage is to be left; `judge` is also what `explain` reads, so
 that what is decided and what is said can never differ.
 """
+# pyright: reportReturnType=false, reportArgumentType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 import numpy as np
 

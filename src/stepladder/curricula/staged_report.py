@@ -44,6 +44,12 @@ class StageChange:
         """Return all fields as plain JSON."""
         return {**asdict(self), "rules": list(self.rules)}
 
+    @classmethod
+    def from_json(cls, fields: dict[str, Any]) -> "StageChange":
+        """Make a change from what `to_json` returned."""
+        rules: Any = tuple(fields["rules"])
+        return cls(**{**fields, "rules": rules})
+
     @property
     def reason(self) -> str:
         """The rules that held, in words."""

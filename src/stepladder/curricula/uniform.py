@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.base import Curriculum, CurriculumConfig, Tasks
+from stepladder.compiled import compiled
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import H_ROWS, Words
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.compiled import compiled
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -94,8 +94,8 @@ class Task:
         """Return the same task with some params set, by dotted path.
 
         Example:
-            >>> Task("duel", params={"puck": {"speed": 1.0}}).with_params({"puck.speed": 2.0}).params
-            {'puck': {'speed': 2.0}}
+            >>> Task("duel", params={"puck": {"speed": 1}}).with_params({"puck.speed": 2}).params
+            {'puck': {'speed': 2}}
         """
         if not overrides:
             return self

@@ -1,0 +1,308 @@
+"""The one process that may write a plan: pool, plan, quarantine, saving and resuming.
+
+The lower half of `base.Curriculum`: everything about owning a plan that does not depend on how
+weights are found. `sync` asks it to move the plan into shared memory and back.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula import kernels
+from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum, forks
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.plan import Grouping, Plan
+from stepladder.curricula.snapshot import Snapshot, difference, matching
+from stepladder.errors import ChannelError, ConfigError, SnapshotError, WrongProcessError
+from stepladder.tasks import ListSource, Pool, Source
+
+
+@dataclass(frozen=True)
+class Quarantined:
+    """A task that an env could not build."""
+
+    slot: int
+    generation: int
+    task: str
+    label: str
+    reason: str
+    replaced: bool
+    """Whether the source had another task to put into the slot."""
+
+
+class PlanOwner(ABC):
+    """Owns a pool of tasks and the plan over it."""
+
+    config: CurriculumConfig
+
+    def __init__(self, tasks: Tasks, config: CurriculumConfig, seed: int, capacity: int | None):
+        if isinstance(seed, bool) or not 0 <= seed < 2**63:
+            raise ConfigError(f"seed must be an integer from 0 to 2**63 - 1; got {seed!r}.")
+        self.config = config
+        self.seed = int(seed)
+        self.pool = as_pool(tasks, capacity, self.seed)
+        self.counters: Words = np.zeros(3, dtype=np.int64)
+        """Episodes observed, env steps in them, orphans; counted by the kernels."""
+        self.quarantined: list[Quarantined] = []
+        """Every task that could not be built, in the order of the reports."""
+        self._num_drawn = 0
+        self._plan: Plan | None = None
+        self._root: PlanOwner = self
+        self._channel: object | None = None
+        self._table = 0
+        self._first_dial = 0
+        self._forks = forks[0]
+
+    # What a method provides.
+
+    def _groupings(self) -> list[Grouping]:
+        """Say how each weight table splits the slots; most methods have one group."""
+        return [Grouping.single(self.pool.num_slots)]
+
+    def _dial_names(self) -> list[str]:
+        """Name the numbers that readers need beside the weights."""
+        return []
+
+    @abstractmethod
+    def _publish(self) -> None:
+        """Write the whole plan from the present state; called inside a write."""
+
+    @abstractmethod
+    def _save(self) -> Snapshot:
+        """Return the method's own state."""
+
+    @abstractmethod
+    def _load(self, snapshot: Snapshot) -> None:
+        """Take over the method's own state; may leave things half done when it raises."""
+
+    def _slot_replaced(self, slot: int) -> None:
+        """Forget what was measured for a slot and set its weight; called inside a write."""
+        self._set_weight(slot, float(self.pool.base_weights[slot]))
+
+    def _replacement_label(self, slot: int) -> str | None:
+        """Return the label that a replacement for this slot must have, if any."""
+        return None
+
+    def _active_table(self) -> int:
+        """Return the weight table that is in force."""
+        return self._table
+
+    # The plan.
+
+    @property
+    def plan(self) -> Plan:
+        """The plan; built when first asked for."""
+        if self._plan is None:
+            plan = Plan(self.pool.num_slots, self._groupings(), len(self._dial_names()), self.seed)
+            self.pool.rebind(plan.task_ids, plan.generations)
+            with plan.writing() as block:
+                self._attach(plan, list(plan.tables), 0, self)
+                block[kernels.H_TABLE] = self._active_table()
+            return plan
+        return self._plan
+
+    def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: "PlanOwner") -> None:
+        """Take one table and some dials of a plan as one's own; called inside a write."""
+        self._plan = plan
+        self._root = root
+        self._table = tables.pop(0)
+        self._first_dial = first_dial
+        plan.set_exploration(self._table, self.config.exploration)
+        self._publish()
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether this object is a copy that a fork left in another process."""
+        return self._forks != forks[0]
+
+    def _own(self) -> Plan:
+        if self._forks != forks[0]:
+            raise WrongProcessError(REFUSAL)
+        return self._plan or self.plan
+
+    def claim(self, channel: object) -> None:
+        """Let a channel carry this curriculum; there can be only one at a time."""
+        self._own()
+        if self._channel is not None:
+            raise ChannelError(
+                "this curriculum is already carried by a channel; two would each see half of the "
+                "results. Close the other vector wrapper or host first."
+            )
+        self._channel = channel
+
+    def release(self, channel: object) -> None:
+        """Undo `claim`."""
+        if self._channel is channel:
+            self._channel = None
+
+    def move_plan(self, block: Words) -> None:
+        """Keep the plan in other memory from now on; called by the channel."""
+        plan = self._own()
+        plan.move_to(block)
+        self.pool.rebind(plan.task_ids, plan.generations)
+
+    def _set_weight(self, slot: int, weight: float, layer: int = 0) -> None:
+        """Write one weight of this method's table; called inside a write."""
+        assert self._plan is not None
+        allowed = 0.0 if self.is_quarantined(slot) else weight
+        kernels.set_leaf(self._plan.block, self._table, slot, allowed, layer)
+
+    def _fill_weights(self, weights: Floats, layer: int = 0) -> None:
+        """Write all weights of this method's table; called inside a write."""
+        assert self._plan is not None
+        positions = int(self._plan.block[kernels.H_POSITIONS])
+        active = self._plan.block[positions : positions + self.pool.num_slots] >= 0
+        allowed = np.where(active, weights, 0.0)
+        kernels.fill_leaves(self._plan.block, self._table, allowed, layer)
+
+    # Tasks that come and go.
+
+    def is_quarantined(self, slot: int) -> bool:
+        """Whether a slot is out of play because no env could build its task."""
+        plan = self._plan or self.plan
+        return int(plan.block[int(plan.block[kernels.H_POSITIONS]) + slot]) < 0
+
+    @property
+    def num_quarantined(self) -> int:
+        """Slots out of play at this moment."""
+        return self.pool.num_slots - int(self.plan.block[kernels.H_NUM_ACTIVE])
+
+    def quarantine(self, slot: int, generation: int, reason: str) -> bool:
+        """Take a task that cannot be built out of play, or replace it if the source has more.
+
+        Returns:
+            Whether anything changed: False for a task that is already gone.
+        """
+        plan = self._own()
+        if generation != int(self.pool.generations[slot]) or self.is_quarantined(slot):
+            return False
+        task_name = self.pool.source.name(int(self.pool.task_ids[slot]))
+        label = self.pool.label_names[int(self.pool.label_indices[slot])]
+        replaced = self.pool.can_replace
+        self.quarantined.append(Quarantined(slot, generation, task_name, label, reason, replaced))
+        if replaced:
+            self.replace(slot)
+        else:
+            with plan.writing() as block:
+                for table in plan.tables:
+                    kernels.clear_slot(block, table, slot)
+                kernels.swap_out(block, slot)
+        return True
+
+    def replace(self, slot: int, task_id: int | None = None) -> int:
+        """Put another task into a slot; return the slot's new generation."""
+        plan = self._own()
+        label = self._replacement_label(slot)
+        if task_id is not None and label is not None and self.pool.source.label(task_id) != label:
+            raise ConfigError(
+                f"task {task_id} has label {self.pool.source.label(task_id)!r}; slot {slot} "
+                f"belongs to {label!r} and keeps it. Choose a task with that label."
+            )
+        with plan.writing():
+            generation = self.pool.replace(slot, task_id, label=label)
+            self._slot_replaced(slot)
+        return generation
+
+    # Saving and resuming.
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here."""
+        plan = self._own()
+        pool_state, pool_arrays = self.pool.snapshot()
+        state: dict[str, Any] = {
+            "curriculum": type(self).__name__,
+            "config": self.config.to_json(),
+            "seed": self.seed,
+            "num_drawn": self._num_drawn,
+            "version": plan.version,
+            "tick": plan.tick,
+            "quarantined": [asdict(entry) for entry in self.quarantined],
+        }
+        arrays = {"active": plan.active.copy(), "dials": plan.dials.copy()}
+        for number, table in enumerate(plan.tables):
+            arrays[f"table{number}/leaves"] = plan.leaves(table)
+            arrays[f"table{number}/shares"] = plan.shares(table).copy()
+        return Snapshot.of_parts(
+            state,
+            pool=Snapshot(pool_state, dict(pool_arrays)),
+            plan=Snapshot({}, arrays),
+            method=self._save_all(),
+        )
+
+    def _save_all(self) -> Snapshot:
+        own = self._save()
+        return Snapshot(own.state, {**own.arrays, "counters": self.counters.copy()})
+
+    def _load_all(self, snapshot: Snapshot) -> None:
+        self.counters[:] = matching(snapshot.arrays, "counters", self.counters)
+        self._load(snapshot)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where `snapshot` was made; changes everything in place.
+
+        Raises:
+            SnapshotError: The snapshot is damaged, or was made with other tasks or settings. Then
+                nothing has changed.
+        """
+        self._own()
+        present = {
+            "curriculum": type(self).__name__,
+            "config": self.config.to_json(),
+            "seed": self.seed,
+        }
+        found = difference({name: snapshot.state.get(name) for name in present}, present)
+        if found:
+            raise SnapshotError(
+                f"the snapshot does not fit this curriculum: {found}. "
+                "Build the curriculum with the settings it was saved with."
+            )
+        before = self.snapshot()
+        try:
+            self._take_over(snapshot)
+        except (SnapshotError, KeyError, TypeError, ValueError) as error:
+            self._take_over(before)
+            if isinstance(error, SnapshotError):
+                raise
+            raise SnapshotError(
+                f"the snapshot is damaged ({type(error).__name__}: {error}). Use an older one."
+            ) from error
+
+    def _take_over(self, snapshot: Snapshot) -> None:
+        plan, pool = self.plan, snapshot.part("pool")
+        self.pool.restore(pool.state, pool.arrays)
+        kernels.begin_write(plan.block)
+        try:
+            self._load_all(snapshot.part("method"))
+            plan.load(snapshot.part("plan").arrays)
+            plan.block[kernels.H_TABLE] = self._active_table()
+            plan.block[kernels.H_TICK] = int(snapshot.state["tick"])
+            self._num_drawn = int(snapshot.state["num_drawn"])
+            self.quarantined = [Quarantined(**entry) for entry in snapshot.state["quarantined"]]
+        finally:
+            kernels.end_write(plan.block)
+        plan.block[kernels.H_SEQUENCE] = 2 * int(snapshot.state["version"])
+
+    def __reduce__(self) -> Any:
+        # What travels to a worker is a marker, never a copy that could fall out of date.
+        return ForeignCurriculum, (type(self).__name__,)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        raise WrongProcessError(
+            "a curriculum cannot be copied. Build a second one and `restore` a snapshot into it."
+        )
+
+
+def as_pool(tasks: Tasks, capacity: int | None, seed: int) -> Pool:
+    """Make a pool of whatever a curriculum was given."""
+    if isinstance(tasks, Pool):
+        if capacity is not None:
+            raise ConfigError(
+                f"capacity {capacity} was given beside a Pool, which has one "
+                f"({tasks.num_slots}). Leave it out."
+            )
+        return tasks
+    source = tasks if isinstance(tasks, Source) else ListSource(tasks)
+    return Pool(source, capacity, seed)

@@ -1,0 +1,282 @@
+"""One env that plays what the curriculum chooses.
+
+Between the client of `sync` and any Gymnasium env: draws at reset, counts return and length, reads
+success at the end, reports. It holds no curriculum state. In a vector env each env has one of
+these, and the vector wrapper (`vector`, `sb3`) gives it its client; alone, it tracks by itself.
+"""
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import require_whole
+from stepladder.curricula.foreign import ForeignCurriculum
+from stepladder.curricula.record import Draw
+from stepladder.envs.delivery import Deliver, Delivery
+from stepladder.envs.success import SuccessReader
+from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
+from stepladder.sync import Client, Host, LocalHost, PushedClient
+from stepladder.tasks import Task
+
+MAX_REDRAWS = 1000
+"""Draws of tasks already known to be unbuildable that one reset puts up with."""
+
+
+class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
+    """Plays the tasks that a curriculum chooses, and reports how they went.
+
+    Args:
+        env: The env to play in.
+        curriculum: A curriculum, for one env that tracks by itself; or a client; or None, for an
+            env that a vector wrapper will connect.
+        enable_local_tracking: Whether a curriculum given here is drawn from and updated here.
+            True for a single env. False inside a vector env, whose wrapper tracks for all: then
+            the curriculum given is ignored, for the wrapper knows it.
+        deliver: How a task reaches the env: by a method ``set_task(task)`` found through wrappers,
+            by ``reset(options={"task": task})``, or by a function of env and task.
+        success_key: Info key that holds success; None looks for ``is_success``, then ``success``.
+        return_threshold: Return from which an episode without such a key is a success.
+        missing_success_is_failure: Whether an episode without any signal is a failure rather than
+            an error, for envs that set the key only on success.
+        check_advancement_freq: For local tracking of stages: episodes between checks.
+        seed_episodes: Whether the env is seeded anew for each episode, with a seed that depends
+            only on the curriculum's seed, the env's index and the episode's number.
+        max_build_failures: Tasks that one reset may fail to build before it raises.
+        build_errors: Exceptions during ``set_task`` or ``reset`` that mean the task is at fault.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any],
+        curriculum: Curriculum | ForeignCurriculum | Client | None = None,
+        *,
+        enable_local_tracking: bool = True,
+        deliver: Deliver = "auto",
+        success_key: str | None = None,
+        return_threshold: float | None = None,
+        missing_success_is_failure: bool = False,
+        check_advancement_freq: int | None = None,
+        seed_episodes: bool = False,
+        max_build_failures: int = 20,
+        build_errors: tuple[type[Exception], ...] = (Exception,),
+    ):
+        super().__init__(env)
+        require_whole("max_build_failures", max_build_failures, 1)
+        self._delivery = Delivery(env, deliver)
+        self._reader = SuccessReader(
+            key=success_key,
+            return_threshold=return_threshold,
+            missing_is_failure=missing_success_is_failure,
+        )
+        self._seed_episodes = seed_episodes
+        self._max_build_failures = max_build_failures
+        self._build_errors = build_errors
+        self._unbuildable: set[tuple[int, int]] = set()
+        self._client: Client | None = None
+        self._host: Host | None = None
+        self._inner_step = env.step
+        self._draw: Draw | None = None
+        self._task: Task | None = None
+        self._return = 0.0
+        self._length = 0
+        if isinstance(curriculum, Client):
+            self._client = curriculum
+        elif curriculum is not None and enable_local_tracking:
+            self._track_locally(curriculum, check_advancement_freq)
+
+    def _track_locally(
+        self, curriculum: Curriculum | ForeignCurriculum, check_interval: int | None
+    ) -> None:
+        if isinstance(curriculum, ForeignCurriculum) or curriculum.is_foreign:
+            raise WrongProcessError(
+                "this env runs in another process than its curriculum, so local tracking would "
+                "reach nobody. Pass enable_local_tracking=False and wrap the vector env."
+            )
+        set_check_interval(curriculum, check_interval)
+        self._host = LocalHost(curriculum, 1)
+        self._client = self._host.client(0)
+
+    # Connecting: called by the vector wrappers.
+
+    @property
+    def curriculum_client(self) -> Client | None:
+        """This env's side of the channel; set by the vector wrapper."""
+        return self._client
+
+    @curriculum_client.setter
+    def curriculum_client(self, client: Client) -> None:
+        self.connect_curriculum(client)
+
+    def connect_curriculum(self, client: Client) -> int:
+        """Draw from this client from now on; return the version of its plan."""
+        if self._host is not None:
+            raise ConfigError(
+                "this env tracks by itself and is inside a vector wrapper that tracks as well, so "
+                "every episode would count twice. Pass enable_local_tracking=False."
+            )
+        self._client = client
+        self._unbuildable.clear()
+        return client.plan_version()
+
+    def curriculum_push(
+        self,
+        block: npt.NDArray[np.int64],
+        taken: list[int],
+        mails: npt.NDArray[np.int64] | None,
+    ) -> int:
+        """Take over a plan that was sent; return its version. Called by a pushing host."""
+        return self._pushed().push(block, taken, mails)
+
+    def curriculum_pull(self, taken: list[int], tick: int) -> npt.NDArray[np.int64]:
+        """Return this env's mailbox. Called by a pushing host."""
+        return self._pushed().pull(taken, tick)
+
+    def _pushed(self) -> PushedClient:
+        if not isinstance(self._client, PushedClient):
+            raise NotConnectedError(
+                "this env was sent a plan but has no client that takes one. Connect it with a "
+                "client of the same PushedHost first."
+            )
+        return self._client
+
+    def _connected(self) -> Client:
+        if self._client is None:
+            raise NotConnectedError(
+                "this env has no curriculum yet. Wrap the vector env in CurriculumVecEnvWrapper "
+                "(Stable-Baselines3) or CurriculumVectorEnv (Gymnasium), or give CurriculumEnv a "
+                "curriculum and leave enable_local_tracking on."
+            )
+        return self._client
+
+    # Playing.
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Draw a task and begin to play it; an episode still running counts as aborted.
+
+        A task that the env cannot build is reported and another is drawn.
+
+        Raises:
+            BuildError: Too many tasks in a row could not be built.
+        """
+        client = self._connected()
+        failures, redraws = 0, 0
+        while True:
+            draw = client.draw()
+            if (draw.slot, draw.generation) in self._unbuildable:
+                client.skip()
+                redraws += 1
+                if redraws > MAX_REDRAWS:
+                    raise BuildError(
+                        f"{MAX_REDRAWS} draws in a row gave tasks that this env cannot build "
+                        f"({len(self._unbuildable)} different ones). Mend the tasks or the env."
+                    )
+                continue
+            if self._seed_episodes and seed is None:
+                seed = draw.seed
+            try:
+                task = client.task(draw)
+                observation, info = self._delivery.reset(task, seed, options)
+                break
+            except self._build_errors as error:
+                failures += 1
+                self._give_up(client, draw, error)
+                if failures >= self._max_build_failures:
+                    raise BuildError(
+                        f"{failures} tasks in a row could not be built; the last one raised "
+                        f"{type(error).__name__}: {error}. Mend the tasks or the env."
+                    ) from error
+        self._draw, self._task = draw, task
+        self._return, self._length = 0.0, 0
+        return observation, {**info, **self._about(client)}
+
+    def _give_up(self, client: Client, draw: Draw, error: Exception) -> None:
+        self._unbuildable.add((draw.slot, draw.generation))
+        client.fail(f"{type(error).__name__}: {error}")
+        if self._host is not None:
+            self._host.collect()
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Step the env; report the episode if it ends here."""
+        observation, reward, terminated, truncated, info = self._inner_step(action)
+        self._return += reward  # type: ignore[reportOperatorIssue]
+        self._length += 1
+        if terminated or truncated:
+            info = self._end(info, bool(terminated))
+        return observation, reward, terminated, truncated, info
+
+    def _end(self, info: dict[str, Any], terminated: bool) -> dict[str, Any]:
+        client = self._connected()
+        episode_return = float(self._return)
+        success = self._reader.read(info, episode_return, client.legend.needs_success)
+        client.finish(
+            success=success,
+            episode_return=episode_return,
+            length=self._length,
+            # Running out of time while also finishing counts as finishing.
+            truncated=not terminated,
+        )
+        about = self._about(client)
+        about["curriculum_plan_version_end"] = client.plan_version()
+        about["curriculum_success"] = success
+        if self._host is not None:
+            self._host.collect()
+        return {**info, **about}
+
+    def _about(self, client: Client) -> dict[str, Any]:
+        draw, task = self._draw, self._task
+        assert draw is not None
+        assert task is not None
+        return {
+            "curriculum_stage": client.stage_of(task.label),
+            "curriculum_label": task.label,
+            "curriculum_task": task.name,
+            "curriculum_slot": draw.slot,
+            "curriculum_generation": draw.generation,
+            "curriculum_plan_version": draw.plan_version,
+        }
+
+    def close(self) -> None:
+        """Close the env; a curriculum tracked here can then be used elsewhere."""
+        if self._host is not None:
+            self._host.close()
+        super().close()
+
+    # Asking: also through ``env_method`` or ``call``.
+
+    def get_curriculum_stage(self) -> str | None:
+        """Return the stage this env draws from now."""
+        return self._connected().current_stage()
+
+    def get_curriculum_phase(self) -> str | None:
+        """Return the phase this env draws from now."""
+        return self._connected().current_phase()
+
+    def get_mixing_ratio(self, stage: str | None = None) -> float:
+        """Return the mixing ratio this env draws with now; by default of the current stage."""
+        return self._connected().mixing_ratio(stage)
+
+    def get_plan_version(self) -> int:
+        """Return the version of the plan this env draws from now."""
+        return self._connected().plan_version()
+
+    def get_curriculum_task(self) -> Task | None:
+        """Return the task being played, or None before the first reset."""
+        return self._task
+
+
+def set_check_interval(curriculum: Curriculum, episodes: int | None) -> None:
+    """Set how often advancement is considered, on a curriculum that has stages."""
+    if episodes is None:
+        return
+    setter = getattr(curriculum, "set_check_interval", None)
+    if setter is None:
+        raise ConfigError(
+            f"check_advancement_freq={episodes} was given, but {type(curriculum).__name__} has no "
+            "stages to advance. Leave it out."
+        )
+    setter(episodes)

@@ -1,0 +1,57 @@
+"""How a task reaches an env: by a method, by the options of reset, or by a function.
+
+Used by `CurriculumEnv`. Decided once, at construction: an env that would silently play something
+else is an error there, not a mystery later.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeAlias
+
+import gymnasium as gym
+
+from stepladder.errors import DeliveryError
+from stepladder.tasks import Task
+
+Deliver: TypeAlias = (
+    Literal["auto", "method", "options"] | Callable[[gym.Env[Any, Any], Task], None]
+)
+"""How to deliver: found out, by ``set_task``, by reset options, or by a function."""
+
+METADATA_KEY = "task_option"
+"""An env whose metadata has this key set to True reads ``options["task"]`` in reset."""
+
+
+class Delivery:
+    """Hands tasks to one env."""
+
+    def __init__(self, env: gym.Env[Any, Any], deliver: Deliver):
+        self._env = env
+        self._function: Callable[[Task], Any] | None = None
+        if callable(deliver):
+            self._function = lambda task: deliver(env, task)
+        elif deliver in ("auto", "method") and env.has_wrapper_attr("set_task"):
+            self._function = env.get_wrapper_attr("set_task")
+        elif deliver == "method":
+            raise DeliveryError(
+                f"{env} has no method set_task, on itself or under any wrapper. Add one that takes "
+                "a Task, or choose another way to deliver."
+            )
+        elif deliver not in ("auto", "options"):
+            raise DeliveryError(
+                f"deliver must be 'auto', 'method', 'options' or a function; got {deliver!r}."
+            )
+        elif deliver == "auto" and not (env.metadata or {}).get(METADATA_KEY, False):
+            raise DeliveryError(
+                f"{env} offers no way to receive a task: it has no method set_task(task), and its "
+                f"metadata has no {METADATA_KEY!r}. Add the method; or, if its reset reads "
+                "options['task'], pass deliver='options'; or pass deliver=function(env, task)."
+            )
+
+    def reset(
+        self, task: Task, seed: int | None, options: dict[str, Any] | None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Make the env play a task from its beginning."""
+        if self._function is None:
+            return self._env.reset(seed=seed, options={**(options or {}), "task": task})
+        self._function(task)
+        return self._env.reset(seed=seed, options=options)

@@ -1,0 +1,119 @@
+"""A curriculum over Stable-Baselines3's vector envs.
+
+Wraps `DummyVecEnv` or `SubprocVecEnv` whose envs are each a `CurriculumEnv`. Needs the extra
+``sb3``; nothing else in the library imports this module.
+"""
+
+from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.tracker import Backend, Tracker
+from stepladder.sync import EpisodeCounts, Staleness
+from stepladder.sync.client import Client
+
+
+class CurriculumVecEnvWrapper(VecEnvWrapper):
+    """Tracks one curriculum over all envs of a Stable-Baselines3 vector env.
+
+    ``env_method("get_curriculum_stage")`` and ``env_method("get_mixing_ratio")`` show what each
+    env draws from; `check_agreement` compares them all with the host.
+
+    Args:
+        venv: A vector env of envs each wrapped in ``CurriculumEnv(env,
+            enable_local_tracking=False)``.
+        curriculum: The curriculum; only this wrapper draws from it and teaches it.
+        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        backend: How plans and records travel; ``auto`` finds out.
+        max_failed_share: Share of draws that may turn out unbuildable before a step raises.
+    """
+
+    def __init__(
+        self,
+        venv: VecEnv,
+        curriculum: Curriculum,
+        check_advancement_freq: int | None = None,
+        *,
+        backend: Backend = "auto",
+        max_failed_share: float = 0.5,
+    ):
+        super().__init__(venv)
+        self.curriculum = curriculum
+        self.tracker = Tracker(
+            self,
+            curriculum,
+            venv.num_envs,
+            backend=backend,
+            in_process=isinstance(venv.unwrapped, DummyVecEnv),
+            max_failed_share=max_failed_share,
+            check_advancement_freq=check_advancement_freq,
+        )
+
+    def connect_clients(self, clients: Sequence[Client]) -> None:
+        """Give each env its client."""
+        wrapped = self.venv.env_is_wrapped(CurriculumEnv)
+        if not all(wrapped):
+            raise AttributeError(f"env {wrapped.index(False)} is not wrapped in CurriculumEnv")
+        for env_index, client in enumerate(clients):
+            self.venv.env_method("connect_curriculum", client, indices=[env_index])
+
+    def call_all(self, method: str, *args: Any) -> list[Any]:
+        """Call a method on every env."""
+        return self.venv.env_method(method, *args)
+
+    def worker_processes(self) -> list[BaseProcess]:
+        """Return the process of each env, or nothing if that is not known."""
+        return list(getattr(self.venv.unwrapped, "processes", ()))
+
+    @property
+    def total_episodes(self) -> int:
+        """Episodes observed over all envs."""
+        return self.curriculum.num_observed
+
+    def reset(self) -> VecEnvObs:
+        """Reset all envs; each draws a task."""
+        observations = self.tracker.guard(self.venv.reset)
+        self.tracker.collect(ended=False)
+        return observations
+
+    def step_async(self, actions: Any) -> None:
+        """Tell all envs to step."""
+        self.tracker.guard(lambda: self.venv.step_async(actions))
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Wait for the step, then let the curriculum learn from what ended."""
+        result = self.tracker.guard(self.venv.step_wait)
+        self.tracker.collect(bool(result[2].any()))
+        return result
+
+    def close(self) -> None:
+        """Close the vector env and the channel."""
+        self.tracker.close(self.venv.close)
+
+    @property
+    def counts(self) -> EpisodeCounts:
+        """What became of every draw so far."""
+        return self.tracker.host.counts
+
+    @property
+    def staleness(self) -> Staleness:
+        """How far the plans of all draws lagged behind."""
+        return self.tracker.host.staleness
+
+    def check_agreement(self) -> int:
+        """Return the version of the plan that every env has, or raise."""
+        return self.tracker.check_agreement()
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here."""
+        return self.tracker.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
+        self.tracker.restore(snapshot)

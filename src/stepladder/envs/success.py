@@ -1,0 +1,66 @@
+"""How an episode's success is read: the one signal most curricula live on.
+
+Used by `CurriculumEnv` when an episode ends. A curriculum without a signal never moves and never
+says why; so an episode that ends without one raises.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stepladder.errors import ConfigError, SignalError
+
+USUAL_KEYS = ("is_success", "success")
+"""Info keys that are looked for, in this order, when no key is named."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuccessReader:
+    """Reads success from the last info of an episode, or from its return."""
+
+    key: str | None = None
+    """Info key to read; None looks for the usual ones."""
+
+    return_threshold: float | None = None
+    """Return from which an episode without a key counts as a success."""
+
+    missing_is_failure: bool = False
+    """Whether an episode without any signal is a failure rather than an error."""
+
+    def __post_init__(self) -> None:
+        if self.return_threshold is not None and not math.isfinite(self.return_threshold):
+            raise ConfigError(f"return_threshold must be finite; got {self.return_threshold!r}.")
+
+    def read(self, info: Mapping[str, Any], episode_return: float, needed: bool) -> float:
+        """Return success in [0, 1], or NaN where there is none and none is needed.
+
+        Raises:
+            SignalError: There is none and the curriculum needs one.
+        """
+        for key in USUAL_KEYS if self.key is None else (self.key,):
+            if key in info:
+                return self._number(key, info[key])
+        if self.return_threshold is not None:
+            return float(episode_return >= self.return_threshold)
+        if self.missing_is_failure:
+            return 0.0
+        if not needed:
+            return math.nan
+        looked_for = repr(self.key) if self.key else " or ".join(map(repr, USUAL_KEYS))
+        raise SignalError(
+            f"the episode ended without a success signal: its info has no {looked_for} (it has "
+            f"{sorted(map(str, info))}). Name the right key with success_key=…, give a "
+            "return_threshold=…, or pass missing_success_is_failure=True if the key is only "
+            "there on success."
+        )
+
+    @staticmethod
+    def _number(key: str, value: Any) -> float:
+        try:
+            return float(value)
+        except (TypeError, ValueError) as error:
+            raise SignalError(
+                f"info[{key!r}] is {value!r}; expected a bool or a number in [0, 1]. "
+                "Name another key with success_key=…."
+            ) from error

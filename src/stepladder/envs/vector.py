@@ -1,0 +1,118 @@
+"""A curriculum over any Gymnasium vector env, in this process or in others.
+
+Wraps the vector env whose envs are each a `CurriculumEnv`; collects after every step. Correct under
+all three autoreset modes, because the env itself draws when it is reset and reports when it ends,
+whoever resets it and when.
+"""
+
+from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.envs.tracker import Backend, Tracker
+from stepladder.errors import AgreementError, NotConnectedError
+from stepladder.sync import EpisodeCounts, Staleness
+from stepladder.sync.client import Client
+
+
+class CurriculumVectorEnv(VectorWrapper):
+    """Tracks one curriculum over all envs of a Gymnasium vector env.
+
+    Args:
+        env: A vector env of envs that are each wrapped in ``CurriculumEnv(env)``.
+        curriculum: The curriculum; only this wrapper draws from it and teaches it.
+        backend: How plans and records travel; ``auto`` finds out.
+        max_failed_share: Share of draws that may turn out unbuildable before a step raises.
+        check_advancement_freq: For stages: episodes between checks, over all envs together.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        curriculum: Curriculum,
+        *,
+        backend: Backend = "auto",
+        max_failed_share: float = 0.5,
+        check_advancement_freq: int | None = None,
+    ):
+        super().__init__(env)
+        self.curriculum = curriculum
+        self.tracker = Tracker(
+            self,
+            curriculum,
+            env.num_envs,
+            backend=backend,
+            in_process=isinstance(env.unwrapped, SyncVectorEnv),
+            max_failed_share=max_failed_share,
+            check_advancement_freq=check_advancement_freq,
+        )
+
+    def connect_clients(self, clients: Sequence[Client]) -> None:
+        """Give each env its client."""
+        base: Any = self.env.unwrapped
+        base.set_attr("curriculum_client", list(clients))
+        try:
+            versions = self.call_all("get_plan_version")
+        except NotConnectedError as error:
+            # Gymnasium sets an attribute on whatever is there; only CurriculumEnv connects by it.
+            raise AttributeError(str(error)) from error
+        if len(set(versions)) != 1:
+            raise AgreementError(f"the envs have plan versions {versions}; expected one for all.")
+
+    def call_all(self, method: str, *args: Any) -> list[Any]:
+        """Call a method on every env."""
+        base: Any = self.env.unwrapped
+        return list(base.call(method, *args))
+
+    def worker_processes(self) -> list[BaseProcess]:
+        """Return the process of each env, or nothing if that is not known."""
+        return list(getattr(self.env.unwrapped, "processes", ()))
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
+        env: Any = self.env
+        result = self.tracker.guard(lambda: env.reset(seed=seed, options=options))
+        self.tracker.collect(ended=False)
+        return result
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step all envs, then let the curriculum learn from what ended."""
+        result = self.tracker.guard(lambda: self.env.step(actions))
+        self.tracker.collect(bool(np.any(result[2]) or np.any(result[3])))
+        return result
+
+    def close(self, **kwargs: Any) -> None:
+        """Close the vector env and the channel."""
+        self.tracker.close(lambda: self.env.close(**kwargs))
+
+    @property
+    def counts(self) -> EpisodeCounts:
+        """What became of every draw so far."""
+        return self.tracker.host.counts
+
+    @property
+    def staleness(self) -> Staleness:
+        """How far the plans of all draws lagged behind."""
+        return self.tracker.host.staleness
+
+    def check_agreement(self) -> int:
+        """Return the version of the plan that every env has, or raise."""
+        return self.tracker.check_agreement()
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here."""
+        return self.tracker.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
+        self.tracker.restore(snapshot)

@@ -1,0 +1,222 @@
+"""The env's side of the channel: draw a task, report how it went.
+
+Every env has one. `envs.CurriculumEnv` calls it; `host` reads what it leaves behind. A client
+computes nothing about the curriculum: it draws from the plan and drops records into its mailbox.
+The backends differ only in where plan and mailbox lie (`_connect`).
+"""
+
+import logging
+import math
+import time
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula import kernels
+from stepladder.curricula.base import nothing_active
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.legend import Legend
+from stepladder.curricula.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw
+from stepladder.errors import BuildError, ChannelError, HostGoneError, RecordError
+from stepladder.sync import mailbox
+from stepladder.sync.process import current_pid, is_alive
+from stepladder.tasks import Source, Task
+
+logger = logging.getLogger("stepladder.sync")
+
+PATIENCE_S = 5.0
+"""How long a client waits for the host before it says so in the log."""
+
+
+class Client(ABC):
+    """Draws tasks for one env and reports its episodes."""
+
+    def __init__(
+        self, env_index: int, source: Source, legend: Legend, num_dials: int, host_pid: int
+    ):
+        self.env_index = env_index
+        self.source = source
+        self.legend = legend
+        self.host_pid = host_pid
+        self._num_dials = num_dials
+        self._ring = mailbox.M_DIALS + num_dials
+        self._messages = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
+        self._block: Words | None = None
+        self._mail: Words | None = None
+        self._dials: Floats = np.zeros(num_dials)
+
+    @abstractmethod
+    def _connect(self) -> tuple[Words, Words]:
+        """Return the plan's block and this env's mailbox, in this process."""
+
+    def _open(self) -> tuple[Words, Words]:
+        if self._block is None or self._mail is None:
+            self._block, self._mail = self._connect()
+        return self._block, self._mail
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Memory does not travel; whoever receives the client connects anew.
+        state = self.__dict__.copy()
+        state["_block"] = state["_mail"] = None
+        return state
+
+    def draw(self) -> Draw:
+        """Draw a task for the next episode; an episode still running counts as aborted.
+
+        Raises:
+            HostGoneError: The host died while it was writing the plan.
+            BuildError: Every task is quarantined.
+        """
+        block, mail = self._open()
+        while True:
+            slot, generation, task_id, version, seed, tick, episode = mailbox.start(
+                block, mail, self.env_index, current_pid(), self._dials
+            )
+            if slot >= 0:
+                break
+            self._check_host()
+            if slot == kernels.NOTHING_ACTIVE:
+                raise BuildError(nothing_active(0))
+            time.sleep(1e-4)
+        if mail[mailbox.M_CLOSED]:
+            raise ChannelError(
+                f"the channel of env {self.env_index} was closed by its host. "
+                "Make a new one and connect the env to it."
+            )
+        return Draw(slot, generation, task_id, version, seed, tick, self.env_index, episode)
+
+    def task(self, draw: Draw) -> Task:
+        """Return the task of a draw just made, with the settings of this episode."""
+        task = self.source.get(draw.task_id)
+        block, _ = self._open()
+        settings = self.legend.settings(
+            self._dials, int(block[kernels.H_SEED]), self.env_index, draw.episode_index
+        )
+        return task.with_params(settings) if settings else task
+
+    def finish(
+        self,
+        *,
+        success: float,
+        episode_return: float = 0.0,
+        length: int = 1,
+        truncated: bool = False,
+    ) -> None:
+        """Report the end of the episode in flight. Waits while the mailbox is full.
+
+        Raises:
+            RecordError: A number is impossible. Then nothing was reported.
+            HostGoneError: The host died, so nobody will ever empty the mailbox.
+        """
+        known = not math.isnan(success)
+        if not math.isfinite(episode_return) or length < 0 or (known and not 0 <= success <= 1):
+            raise RecordError(
+                f"env {self.env_index} reports return {episode_return}, length {length}, success "
+                f"{success}; expected a finite return, a length of 0 or more and a success in "
+                "[0, 1]. Nothing was reported; mend the env."
+            )
+        self._post(episode_return, length, success, TRUNCATED if truncated else TERMINATED)
+
+    def fail(self, reason: str) -> None:
+        """Report that the task in flight could not be built; the host will quarantine it."""
+        _, mail = self._open()
+        posted = int(mail[mailbox.M_POSTED])
+        start = self._messages + (posted % mailbox.CAPACITY) * mailbox.MESSAGE_WORDS
+        text = reason.encode(errors="replace")[: mailbox.MESSAGE_BYTES]
+        if posted - int(mail[mailbox.M_TAKEN]) >= mailbox.CAPACITY:
+            self._wait_for_room()
+        room = mail[start : start + mailbox.MESSAGE_WORDS].view(np.uint8)
+        room[:] = 0
+        room[: len(text)] = np.frombuffer(text, dtype=np.uint8)
+        self._post(0.0, 0, 0.0, UNBUILDABLE)
+
+    def skip(self) -> None:
+        """Take back a draw that will not be played, as if it had not been made."""
+        _, mail = self._open()
+        mail[mailbox.M_STARTED] -= 1
+
+    def abort(self) -> None:
+        """Give up the episode in flight, if there is one; it counts as aborted."""
+        _, mail = self._open()
+        if mailbox.in_flight(mail):
+            mail[mailbox.M_ABORTED] += 1
+
+    def _post(self, episode_return: float, length: int, success: float, outcome: int) -> None:
+        _, mail = self._open()
+        if not mailbox.in_flight(mail):
+            raise RecordError(
+                f"env {self.env_index} reports an episode that it never began. Call draw() first."
+            )
+        while not mailbox.post(mail, self._ring, episode_return, length, success, outcome):
+            self._wait_for_room()
+
+    def _wait_for_room(self) -> None:
+        """Wait until the host has collected something: a full mailbox never drops a record."""
+        _, mail = self._open()
+        mail[mailbox.M_WAITS] += 1
+        if not self._can_wait():
+            raise ChannelError(
+                f"the mailbox of env {self.env_index} is full and nobody can empty it while this "
+                "env is inside a step, so waiting would never end. Call host.collect() after every "
+                "step, or use a vector wrapper, which does."
+            )
+        began, pause, warned = time.monotonic(), 2e-5, False
+        while int(mail[mailbox.M_POSTED]) - int(mail[mailbox.M_TAKEN]) >= mailbox.CAPACITY:
+            time.sleep(pause)
+            pause = min(2 * pause, 1e-2)
+            waited = time.monotonic() - began
+            if waited > 0.1:
+                self._check_host()
+            if waited > PATIENCE_S and not warned:
+                warned = True
+                logger.warning(
+                    "Env %d has waited %.0f s for the host to collect its records; it goes on "
+                    "waiting. Does the training loop still step the vector wrapper?",
+                    self.env_index,
+                    waited,
+                )
+
+    def _can_wait(self) -> bool:
+        """Whether the host can collect while this client waits."""
+        return self.host_pid != current_pid()
+
+    def _check_host(self) -> None:
+        if not is_alive(self.host_pid):
+            raise HostGoneError(
+                f"the host process {self.host_pid} of env {self.env_index} is gone. "
+                "Start training again; restore its last snapshot to continue."
+            )
+
+    # What the env may want to know.
+
+    def plan_version(self) -> int:
+        """Return the version of the plan as it is now."""
+        return self._read()[0]
+
+    def current_stage(self) -> str | None:
+        """Return the stage in force now, if the curriculum has stages."""
+        return self.legend.current_stage(self._read()[1])
+
+    def current_phase(self) -> str | None:
+        """Return the phase in force now, if the curriculum has phases."""
+        return self.legend.current_phase(self._read()[1])
+
+    def mixing_ratio(self, stage: str | None = None) -> float:
+        """Return the mixing ratio of a stage as it is now; by default of the current one."""
+        dials = self._read()[1]
+        return self.legend.mixing_ratio(stage or self.legend.current_stage(dials) or "", dials)
+
+    def stage_of(self, label: str) -> str:
+        """Return the stage of a label, by the dials of the last draw."""
+        return self.legend.stage_of(label, self._dials)
+
+    def _read(self) -> tuple[int, Floats]:
+        block, _ = self._open()
+        dials = np.zeros(self._num_dials)
+        version = kernels.read_dials(block, dials)
+        while version == kernels.BEING_WRITTEN:
+            self._check_host()
+            time.sleep(1e-4)
+            version = kernels.read_dials(block, dials)
+        return version, dials

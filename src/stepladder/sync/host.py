@@ -1,0 +1,317 @@
+"""The curriculum's side of the channel: collect records, let the curriculum learn, publish.
+
+The vector wrappers in `envs` own one and call `collect` after every vector step. The backends
+(`local`, `shared`, `pushed`) say where the mailboxes lie and how they are emptied; what happens
+to the records is the same for all, so that a run does the same whatever carries it.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from stepladder.curricula import kernels
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import require_share
+from stepladder.curricula.kernels import Words
+from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
+from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.errors import BuildError, ChannelError, ConfigError, SnapshotError
+from stepladder.sync import mailbox
+from stepladder.sync.client import Client
+from stepladder.sync.process import is_alive
+
+logger = logging.getLogger("stepladder.sync")
+
+MAX_LAG = 8
+"""Lags are counted one by one up to this, then together."""
+
+MIN_DRAWS_TO_JUDGE = 20
+"""No share of failed builds is judged before so many draws."""
+
+
+@dataclass(frozen=True)
+class EpisodeCounts:
+    """What became of every draw. ``started == finished + aborted + failed + in_flight``."""
+
+    started: int
+    finished: int
+    """Observed by the curriculum, each exactly once."""
+
+    aborted: int
+    """Given up: the env was reset too early, or its worker died."""
+
+    failed: int
+    """Not played: the env could not build the task."""
+
+    in_flight: int
+    """Being played, or played and not yet collected."""
+
+
+@dataclass(frozen=True)
+class Staleness:
+    """How many collections the plan of a draw lagged behind; 0 is fresh."""
+
+    mean: float
+    largest: int
+    draws_by_lag: tuple[int, ...]
+
+
+class Host(ABC):
+    """Owns the channel between one curriculum and the clients of `num_envs` envs.
+
+    Args:
+        curriculum: The curriculum. It must belong to this process.
+        num_envs: Number of envs, each with a client of its own.
+        max_failed_share: Share of draws that may turn out unbuildable before `collect` raises.
+    """
+
+    def __init__(self, curriculum: Curriculum, num_envs: int, *, max_failed_share: float = 0.5):
+        if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
+            raise ConfigError(f"num_envs must be a whole number of at least 1; got {num_envs!r}.")
+        require_share("max_failed_share", max_failed_share)
+        self.curriculum = curriculum
+        self.num_envs = int(num_envs)
+        self.max_failed_share = max_failed_share
+        self.is_closed = False
+        curriculum.claim(self)
+        self._num_dials = curriculum.plan.num_dials
+        self._ring = mailbox.M_DIALS + self._num_dials
+        self._num_failed = 0
+        self._num_finished = 0
+        self._num_pronounced = 0
+        self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
+        self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
+        self._drained: Words = np.zeros(
+            (num_envs * mailbox.CAPACITY, mailbox.RECORD_WORDS), dtype=np.int64
+        )
+        self._records: RecordArray = self._drained.reshape(-1).view(RECORD_DTYPE)
+        self.mails = self._make_mails(mailbox.mailbox_words(self._num_dials))
+
+    @abstractmethod
+    def _make_mails(self, num_words: int) -> Words:
+        """Return zeroed mailboxes of shape ``(num_envs, num_words)``."""
+
+    @abstractmethod
+    def client(self, env_index: int) -> Client:
+        """Return the client of one env; send it to the process that runs the env."""
+
+    def clients(self) -> list[Client]:
+        """Return one client per env, in env order."""
+        return [self.client(env_index) for env_index in range(self.num_envs)]
+
+    def _check_env_index(self, env_index: int) -> None:
+        if not 0 <= env_index < self.num_envs:
+            raise ConfigError(
+                f"env {env_index} does not exist; this channel has envs 0 to {self.num_envs - 1}."
+            )
+
+    def _gather(self, ended: bool) -> tuple[int, int]:
+        """Fill the drained words; return how many records, and how many of them unbuildable."""
+        return mailbox.drain(self.mails, self._ring, self._drained)
+
+    def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
+        """Bring the plan to the clients, where they do not see it anyway."""
+
+    def collect(self, ended: bool = True) -> RecordArray:
+        """Observe everything that has been reported, in env order, and publish the next plan.
+
+        Args:
+            ended: Whether an episode may have ended since the last call. A backend that has to
+                ask every env spares itself the trip when it is False.
+
+        Returns:
+            The records observed; valid until the next call.
+
+        Raises:
+            BuildError: Too many tasks could not be built. All records have been observed.
+        """
+        if self.is_closed:
+            raise ChannelError("this channel is closed. Make a new one for the curriculum.")
+        block = self.curriculum.plan.block
+        count, unbuildable = self._gather(ended)
+        tick = int(block[kernels.H_TICK]) + 1
+        records = self._records[:count]
+        failures: list[tuple[int, int, int, str]] = []
+        if count:
+            mailbox.measure_staleness(self._drained, count, tick, self._last_tick, self._lags)
+            if unbuildable:
+                failures = self._failures(records)
+                records = records[records["outcome"] != UNBUILDABLE]
+            self.curriculum.observe(records)
+            self._num_finished += len(records)
+            block[kernels.H_TICK] = tick
+        try:
+            for env_index, slot, generation, reason in failures:
+                self._quarantine(env_index, slot, generation, reason)
+        finally:
+            self._spread()
+        if failures:
+            self._judge_failures(failures[-1][3])
+        return records
+
+    def _failures(self, records: RecordArray) -> list[tuple[int, int, int, str]]:
+        """Pair each unbuildable record with the message that its client left."""
+        failures: list[tuple[int, int, int, str]] = []
+        positions: dict[int, int] = {}
+        for record in records[::-1]:
+            env_index = int(record["env_index"])
+            behind = positions[env_index] = positions.get(env_index, 0) + 1
+            if record["outcome"] == UNBUILDABLE:
+                taken = int(self.mails[env_index, mailbox.M_TAKEN])
+                text = self._message(env_index, (taken - behind) % mailbox.CAPACITY)
+                failures.append((env_index, int(record["slot"]), int(record["generation"]), text))
+        return failures[::-1]
+
+    def _message(self, env_index: int, position: int) -> str:
+        start = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
+        start += position * mailbox.MESSAGE_WORDS
+        words = self.mails[env_index, start : start + mailbox.MESSAGE_WORDS]
+        return words.tobytes().rstrip(b"\0").decode(errors="replace")
+
+    def _quarantine(self, env_index: int, slot: int, generation: int, reason: str) -> None:
+        self._num_failed += 1
+        name = self.curriculum.pool.task(slot).name
+        if self.curriculum.quarantine(slot, generation, reason):
+            logger.warning(
+                "Env %d could not build task %r (%s); it is quarantined.", env_index, name, reason
+            )
+
+    def _judge_failures(self, last_reason: str) -> None:
+        started = self.counts.started
+        share = self._num_failed / max(1, started)
+        if started >= MIN_DRAWS_TO_JUDGE and share > self.max_failed_share:
+            raise BuildError(
+                f"{self._num_failed} of {started} draws could not be built, more than the allowed "
+                f"share of {self.max_failed_share} (last reason: {last_reason}). Mend the tasks or "
+                "the env; see `curriculum.quarantined`."
+            )
+
+    # What has happened so far.
+
+    @property
+    def counts(self) -> EpisodeCounts:
+        """What became of every draw so far."""
+        started = int(self.mails[:, mailbox.M_STARTED].sum())
+        aborted = int(self.mails[:, mailbox.M_ABORTED].sum())
+        gone = self._num_finished + aborted + self._num_failed
+        return EpisodeCounts(started, self._num_finished, aborted, self._num_failed, started - gone)
+
+    @property
+    def staleness(self) -> Staleness:
+        """How far the plans of all draws lagged behind."""
+        total = int(self._lags.sum())
+        used = np.flatnonzero(self._lags)
+        return Staleness(
+            float((self._lags * np.arange(len(self._lags))).sum() / total) if total else 0.0,
+            int(used[-1]) if len(used) else 0,
+            tuple(self._lags.tolist()),
+        )
+
+    def episodes_of(self, env_index: int) -> int:
+        """Return how many episodes an env has finished."""
+        self._check_env_index(env_index)
+        return int(self.mails[env_index, mailbox.M_POSTED])
+
+    def find_dead(self) -> list[int]:
+        """Return the envs whose process has died."""
+        pids = self.mails[:, mailbox.M_PID].tolist()
+        alive = {pid: is_alive(pid) for pid in set(pids) if pid}
+        return [env_index for env_index, pid in enumerate(pids) if pid and not alive[pid]]
+
+    def bury(self, env_indices: list[int]) -> int:
+        """Count the running episodes of dead envs as aborted; return how many there were.
+
+        Collect first: what the dead have finished is still in their mailboxes.
+        """
+        buried = 0
+        for env_index in env_indices:
+            self._check_env_index(env_index)
+            mail = self.mails[env_index]
+            if mailbox.in_flight(mail):
+                mail[mailbox.M_ABORTED] += 1
+                buried += 1
+            mail[mailbox.M_PID] = 0
+        return buried
+
+    # Saving and resuming.
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here, episodes in flight included.
+
+        An episode in flight is saved as its draw: after `restore` the env plays the same task
+        with the same seed from its beginning.
+        """
+        self.collect()
+        heads = self.mails[:, : self._ring].copy()
+        heads[:, mailbox.M_PID] = 0
+        return Snapshot.of_parts(
+            {"num_failed": self._num_failed, "num_finished": self._num_finished},
+            curriculum=self.curriculum.snapshot(),
+            channel=Snapshot(
+                {"num_envs": self.num_envs},
+                {"heads": heads, "last_tick": self._last_tick.copy(), "lags": self._lags.copy()},
+            ),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where `snapshot` was made. Reset the envs afterwards.
+
+        Raises:
+            SnapshotError: The snapshot does not fit. Then nothing has changed.
+        """
+        channel = snapshot.part("channel")
+        saved = channel.state.get("num_envs")
+        if saved != self.num_envs:
+            raise SnapshotError(
+                f"the snapshot was made with {saved} envs and this channel has {self.num_envs}. "
+                "Use the same number; draws belong to an env."
+            )
+        heads = matching(channel.arrays, "heads", self.mails[:, : self._ring])
+        last_tick = matching(channel.arrays, "last_tick", self._last_tick)
+        lags = matching(channel.arrays, "lags", self._lags)
+        self.curriculum.restore(snapshot.part("curriculum"))
+        self._num_failed = int(snapshot.state["num_failed"])
+        self._num_finished = int(snapshot.state["num_finished"])
+        self._last_tick[:], self._lags[:] = last_tick, lags
+        pids = self.mails[:, mailbox.M_PID].copy()
+        self.mails[:, : self._ring] = heads
+        self.mails[:, mailbox.M_PID] = pids
+        for mail in self.mails:
+            mail[mailbox.M_REPLAY] = mailbox.in_flight(mail)
+        self._spread_restored()
+
+    def _spread_restored(self) -> None:
+        """Bring the restored mailboxes to clients that cannot see them."""
+        self._spread()
+
+    # The end.
+
+    def close(self) -> None:
+        """Collect what is left and let go of the curriculum, which can then be used elsewhere."""
+        if self.is_closed:
+            return
+        try:
+            self.collect()
+        finally:
+            self.is_closed = True
+            self.mails[:, mailbox.M_CLOSED] = 1
+            self.curriculum.release(self)
+            self._free()
+
+    def _free(self) -> None:  # noqa: B027, most backends hold nothing
+        """Give back what the backend holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

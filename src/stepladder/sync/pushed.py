@@ -1,0 +1,162 @@
+"""Host and clients that share no memory: the whole plan travels, and every env says it has it.
+
+For vector envs whose processes may run anywhere. All a host needs is a way to call a method on
+every env (`env_method` of Stable-Baselines3, `call` of Gymnasium). A push carries weights, stage
+and mixing ratio together under one version; each env answers with the version it now has, and
+anything but agreement raises. Records stay with the client until the host has acknowledged them,
+so a lost answer loses none and counts none twice.
+
+A push costs a round trip to every env and the size of the plan; where memory can be shared,
+`shared` is faster by orders of magnitude.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula import kernels
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.kernels import Words
+from stepladder.curricula.record import UNBUILDABLE
+from stepladder.errors import AgreementError
+from stepladder.sync import mailbox
+from stepladder.sync.client import Client
+from stepladder.sync.host import Host
+
+CallAll = Callable[..., "list[Any]"]
+"""Calls a method by name on every env, with the same arguments, and returns all answers."""
+
+
+class PushedHost(Host):
+    """The curriculum's side, for envs that can only be called.
+
+    Args:
+        curriculum: The curriculum.
+        num_envs: Number of envs.
+        call: Calls ``curriculum_push(…)`` or ``curriculum_pull(…)`` on every env.
+        max_failed_share: Share of draws that may turn out unbuildable before `collect` raises.
+    """
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        num_envs: int,
+        call: CallAll | None = None,
+        *,
+        max_failed_share: float = 0.5,
+    ):
+        self.call = call
+        """Set once the envs are connected; until then nothing is pushed."""
+        self._pushed_version = -1
+        super().__init__(curriculum, num_envs, max_failed_share=max_failed_share)
+
+    def _make_mails(self, num_words: int) -> Words:
+        return np.zeros((self.num_envs, num_words), dtype=np.int64)
+
+    def client(self, env_index: int) -> "PushedClient":
+        """Return the client of one env, with the plan as it is now; it can be pickled."""
+        self._check_env_index(env_index)
+        return PushedClient(self.curriculum, env_index, self.mails[env_index].copy())
+
+    def _gather(self, ended: bool) -> tuple[int, int]:
+        if self.call is None or not ended:
+            return 0, 0
+        taken = self.mails[:, mailbox.M_TAKEN].tolist()
+        count, unbuildable = 0, 0
+        # Whether or not the plan changes: from the next draw on, the envs have all of it.
+        tick = self.curriculum.plan.tick + 1
+        for env_index, mail in enumerate(self.call("curriculum_pull", taken, tick)):
+            for number in range(taken[env_index], int(mail[mailbox.M_POSTED])):
+                entry = self._ring + (number % mailbox.CAPACITY) * mailbox.RECORD_WORDS
+                self._drained[count] = mail[entry : entry + mailbox.RECORD_WORDS]
+                unbuildable += int(self._drained[count, -1] == UNBUILDABLE)
+                count += 1
+            self.mails[env_index] = mail
+            self.mails[env_index, mailbox.M_TAKEN] = mail[mailbox.M_POSTED]
+        return count, unbuildable
+
+    def _spread(self) -> None:
+        if self.call is not None and self.curriculum.plan.version != self._pushed_version:
+            self.push()
+
+    def push(self, mails: Words | None = None) -> None:
+        """Send the plan to every env and check that all have it.
+
+        Args:
+            mails: Mailboxes that the envs take over too; only after a restore.
+
+        Raises:
+            AgreementError: An env answered with another version.
+        """
+        if self.call is None:
+            raise AgreementError(
+                "this host cannot reach its envs yet. Set host.call to the vector env's env_method."
+            )
+        plan = self.curriculum.plan
+        taken = self.mails[:, mailbox.M_TAKEN].tolist()
+        answers = self.call("curriculum_push", np.array(plan.block), taken, mails)
+        require_agreement(plan.version, answers)
+        self._pushed_version = plan.version
+
+    def find_dead(self) -> list[int]:
+        """Return nothing: a process elsewhere cannot be looked at. Ask the vector env."""
+        return []
+
+    def _spread_restored(self) -> None:
+        if self.call is not None:
+            self.push(self.mails.copy())
+
+
+def require_agreement(version: int, answers: list[Any]) -> None:
+    """Raise unless every env answered with the host's version."""
+    wrong = [(index, answer) for index, answer in enumerate(answers) if answer != version]
+    if wrong:
+        index, answer = wrong[0]
+        raise AgreementError(
+            f"env {index} has plan version {answer} and the host has {version} ({len(wrong)} of "
+            f"{len(answers)} envs disagree). Every env must be wrapped in its own CurriculumEnv."
+        )
+
+
+class PushedClient(Client):
+    """The env's side: keeps the last plan it was sent, and its own mailbox."""
+
+    def __init__(self, curriculum: Curriculum, env_index: int, mail: Words):
+        plan = curriculum.plan
+        super().__init__(
+            env_index, curriculum.pool.source, curriculum.legend(), plan.num_dials, host_pid=0
+        )
+        self._own_block: Words = np.array(plan.block)
+        self._own_mail: Words = mail
+
+    def _connect(self) -> tuple[Words, Words]:
+        return self._own_block, self._own_mail
+
+    def push(
+        self,
+        block: npt.NDArray[np.int64],
+        taken: list[int],
+        mails: npt.NDArray[np.int64] | None,
+    ) -> int:
+        """Take over a plan; return its version as seen from here."""
+        self._own_block = self._block = np.array(block)
+        self._mail = self._own_mail
+        if mails is not None:
+            self._own_mail[:] = mails[self.env_index]
+        self._own_mail[mailbox.M_TAKEN] = taken[self.env_index]
+        return self.plan_version()
+
+    def pull(self, taken: list[int], tick: int) -> Words:
+        """Return the mailbox with everything the host has not taken yet."""
+        self._own_block[kernels.H_TICK] = tick
+        self._own_mail[mailbox.M_TAKEN] = taken[self.env_index]
+        return self._own_mail
+
+    def _can_wait(self) -> bool:
+        return False
+
+    def _check_host(self) -> None:
+        # Nobody can tell from here; a dead host stops calling, and the vector env notices.
+        return

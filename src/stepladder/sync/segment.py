@@ -1,0 +1,137 @@
+"""One piece of memory that several processes see, and that no crash can leave behind.
+
+Made by the host in `shared`, attached by its clients. On Linux the memory has no name in any file
+system: it is reached through the host's own file descriptor, so the kernel frees it when the last
+process that holds it is gone, whoever was killed and in whatever order, and it does not count
+against a container's small ``/dev/shm``. Elsewhere it is a POSIX segment, which Python's resource
+tracker removes.
+
+A ticket says where the memory is. It carries a random number that the memory must carry too, so a
+ticket whose host is gone never leads to somebody else's memory.
+"""
+
+import mmap
+import os
+import secrets
+import stat
+import sys
+from dataclasses import dataclass
+from multiprocessing.shared_memory import SharedMemory
+
+import numpy as np
+
+from stepladder.curricula.kernels import Words
+from stepladder.errors import HostGoneError, StaleSegmentError
+from stepladder.sync.process import is_alive
+
+MAGIC = 0x53544550_4C414444
+"""Marks a segment of ours."""
+
+HEADER_WORDS = 8
+W_MAGIC, W_NONCE = 0, 1
+
+
+@dataclass(frozen=True)
+class Ticket:
+    """Where a segment is and how to recognise it; small enough to send anywhere on the machine."""
+
+    address: str
+    """Path of a file descriptor, or the name of a POSIX segment."""
+
+    num_words: int
+    nonce: int
+    host_pid: int
+
+
+class Segment:
+    """Shared words. The host creates, clients attach; the host closes."""
+
+    def __init__(self, words: Words, ticket: Ticket, keeper: "int | SharedMemory | mmap.mmap"):
+        self.words = words[HEADER_WORDS:]
+        """The usable words, zero at first."""
+        self.ticket = ticket
+        self._keeper = keeper
+
+    @classmethod
+    def create(cls, num_words: int) -> "Segment":
+        """Make a segment of so many usable words."""
+        total = num_words + HEADER_WORDS
+        nonce = secrets.randbits(62)
+        if sys.platform == "linux":
+            descriptor = os.memfd_create("stepladder")
+            os.ftruncate(descriptor, 8 * total)
+            memory = mmap.mmap(descriptor, 8 * total)
+            address = f"/proc/{os.getpid()}/fd/{descriptor}"
+            keeper: int | SharedMemory = descriptor
+            words = np.frombuffer(memory, dtype=np.int64)
+        else:
+            keeper = SharedMemory(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
+            address = keeper.name
+            words = _words_of(keeper, total)
+        words[W_MAGIC], words[W_NONCE] = MAGIC, nonce
+        return cls(words, Ticket(address, num_words, nonce, os.getpid()), keeper)
+
+    @classmethod
+    def attach(cls, ticket: Ticket) -> "Segment":
+        """Attach to the segment that a ticket names.
+
+        Raises:
+            HostGoneError: The host that made it is gone.
+            StaleSegmentError: What is there now is not that segment.
+        """
+        if not is_alive(ticket.host_pid):
+            raise HostGoneError(
+                f"the host process {ticket.host_pid} is gone, and its plan with it. "
+                "Start training again; restore its last snapshot to continue."
+            )
+        size = 8 * (ticket.num_words + HEADER_WORDS)
+        if ticket.address.startswith("/"):
+            keeper: SharedMemory | mmap.mmap = _map_descriptor(ticket, size)
+            words = np.frombuffer(keeper, dtype=np.int64)
+        else:
+            keeper = _open_posix(ticket)
+            words = _words_of(keeper, size // 8)
+        if words[W_MAGIC] != MAGIC or words[W_NONCE] != ticket.nonce:
+            raise _stale(ticket, "it carries another mark")
+        return cls(words, ticket, keeper)
+
+    def close(self) -> None:
+        """Let go of the memory; it is freed when the last process has done so. Host only."""
+        if isinstance(self._keeper, int):
+            os.close(self._keeper)
+        elif isinstance(self._keeper, SharedMemory):
+            self._keeper.unlink()
+
+
+def _map_descriptor(ticket: Ticket, size: int) -> mmap.mmap:
+    try:
+        # Not to block on a pipe, should the descriptor have become one.
+        descriptor = os.open(ticket.address, os.O_RDWR | os.O_NONBLOCK)
+    except OSError as error:
+        raise _stale(ticket, str(error)) from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size != size:
+            raise _stale(ticket, f"it holds {status.st_size} bytes instead of {size}")
+        return mmap.mmap(descriptor, size)
+    finally:
+        os.close(descriptor)
+
+
+def _open_posix(ticket: Ticket) -> SharedMemory:
+    try:
+        return SharedMemory(name=ticket.address)
+    except FileNotFoundError as error:
+        raise _stale(ticket, str(error)) from error
+
+
+def _words_of(memory: SharedMemory, num_words: int) -> Words:
+    assert memory.buf is not None
+    return np.frombuffer(memory.buf, dtype=np.int64, count=num_words)
+
+
+def _stale(ticket: Ticket, what: str) -> StaleSegmentError:
+    return StaleSegmentError(
+        f"the plan at {ticket.address} is not the one this client was made for ({what}). "
+        "Make new clients from the host that runs now."
+    )

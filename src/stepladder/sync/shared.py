@@ -1,0 +1,79 @@
+"""Host and clients in different processes of one machine, over one shared segment.
+
+The segment holds the plan and all mailboxes. A client is sent to its worker as a ticket, by fork,
+forkserver or spawn alike, and attaches when it is first used. Nobody ever waits for a lock: there
+is none. A worker that is killed leaves its finished records behind, and nothing else.
+"""
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.kernels import Words
+from stepladder.curricula.plan import aligned_words
+from stepladder.sync import mailbox
+from stepladder.sync.client import Client
+from stepladder.sync.host import Host
+from stepladder.sync.segment import Segment, Ticket
+
+
+class SharedHost(Host):
+    """The curriculum's side, for envs in other processes of the same machine."""
+
+    def __init__(self, curriculum: Curriculum, num_envs: int, *, max_failed_share: float = 0.5):
+        self._segment: Segment | None = None
+        super().__init__(curriculum, num_envs, max_failed_share=max_failed_share)
+
+    def _make_mails(self, num_words: int) -> Words:
+        plan_words = len(self.curriculum.plan.block)
+        # The mailboxes begin a cache line of their own.
+        self._mails_start = (plan_words + 7) // 8 * 8
+        self._segment = Segment.create(self._mails_start + self.num_envs * num_words)
+        self.curriculum.move_plan(self._segment.words[:plan_words])
+        return self._segment.words[self._mails_start :].reshape(self.num_envs, num_words)
+
+    def client(self, env_index: int) -> "SharedClient":
+        """Return the client of one env; it can be pickled."""
+        self._check_env_index(env_index)
+        assert self._segment is not None
+        return SharedClient(
+            self.curriculum,
+            env_index,
+            self._segment.ticket,
+            plan_words=len(self.curriculum.plan.block),
+            mails_start=self._mails_start,
+        )
+
+    def _free(self) -> None:
+        self.curriculum.move_plan(aligned_words(len(self.curriculum.plan.block)))
+        # What was counted stays readable after the memory is gone.
+        self.mails = self.mails.copy()
+        if self._segment is not None:
+            self._segment.close()
+
+
+class SharedClient(Client):
+    """The env's side, in any process of the same machine."""
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        env_index: int,
+        ticket: Ticket,
+        *,
+        plan_words: int,
+        mails_start: int,
+    ):
+        super().__init__(
+            env_index,
+            curriculum.pool.source,
+            curriculum.legend(),
+            curriculum.plan.num_dials,
+            ticket.host_pid,
+        )
+        self._ticket = ticket
+        self._plan_words = plan_words
+        self._mails_start = mails_start
+
+    def _connect(self) -> tuple[Words, Words]:
+        segment = Segment.attach(self._ticket)
+        size = mailbox.mailbox_words(self._num_dials)
+        start = self._mails_start + self.env_index * size
+        return segment.words[: self._plan_words], segment.words[start : start + size]
