@@ -5,8 +5,8 @@ through `compiled`. Importing this module loads numba, so `import stepladder` do
 
 NumPy and numba know only plain loads and stores, which a compiler may merge or reorder and a
 processor may make visible in another order. A plan that another process reads while it is being
-written needs more: `load_acquire`, `store_release` and `fence` are the three that suffice for a
-sequence lock and for a single-producer ring.
+written needs more: an acquiring load, a releasing store and a fence for each side suffice for a
+sequence lock and for a single-producer ring. On x86 they cost nothing but the compiler's freedom.
 """
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownParameterType=false, reportUnknownArgumentType=false
@@ -29,6 +29,19 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile a function with the settings every kernel shares; the result is cached on disk."""
     return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+
+
+def direct(kernel: Function, *examples: Any) -> Function:
+    """Return a kernel's machine code for arguments of the examples' types.
+
+    For calls made once per episode: it skips the look at every argument's type, which takes longer
+    than the work, and it converts where the kernel itself would compile again (a bool where a
+    float was expected costs a second then). Arrays must have exactly the examples' types.
+    """
+    dispatcher: Any = kernel
+    types_of_examples = tuple(numba.typeof(example) for example in examples)
+    dispatcher.compile(types_of_examples)
+    return cast("Function", dispatcher.overloads[types_of_examples].entry_point)
 
 
 def _element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -62,11 +75,22 @@ def _store_release(typing_context: Any, words: Any, index: Any, value: Any) -> A
 
 
 @intrinsic
-def _fence(typing_context: Any) -> Any:
-    """Emit `fence`."""
+def _fence_after_reads(typing_context: Any) -> Any:
+    """Emit `fence_after_reads`."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.fence("seq_cst")
+        builder.fence("acquire")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def _fence_before_writes(typing_context: Any) -> Any:
+    """Emit `fence_before_writes`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.fence("release")
         return context.get_dummy_value()
 
     return types.void(), codegen
@@ -78,5 +102,8 @@ load_acquire = cast("Callable[[Any, int], int]", _load_acquire)
 store_release = cast("Callable[[Any, int, int], None]", _store_release)
 """Write ``words[index] = value``; what precedes in the program is visible before it."""
 
-fence = cast("Callable[[], None]", _fence)
-"""Order every read and write before this line against every one after it."""
+fence_after_reads = cast("Callable[[], None]", _fence_after_reads)
+"""No read before this line happens after a read or write behind it."""
+
+fence_before_writes = cast("Callable[[], None]", _fence_before_writes)
+"""No write behind this line becomes visible before what precedes it."""

@@ -15,12 +15,14 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import Tasks
+from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.learning_progress_config import AncestorProgressConfig
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.errors import SnapshotError
+from stepladder.tasks.plain import whole_number
 
 
 def stretch(average: Floats, amount: float) -> Floats:
@@ -49,7 +51,7 @@ class AncestorProgress(Curriculum):
         capacity: int | None = None,
         **settings: Any,
     ):
-        config = config or AncestorProgressConfig(**settings)
+        config = settle(AncestorProgressConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
         self.num_evicted = 0
@@ -161,8 +163,8 @@ class AncestorProgress(Curriculum):
         limit = ranked[min(int(len(ranked) * share), len(ranked) - 1)]
         candidates = np.flatnonzero(eligible & (scores <= limit))
         if len(candidates):
-            self._root.replace(int(candidates[np.argmin(scores[candidates])]))
-            self.num_evicted += 1
+            lowest = int(candidates[np.argmin(scores[candidates])])
+            self.num_evicted += self._root._try_replace(lowest)
 
     def _slot_replaced(self, slot: int) -> None:
         for array in (self._plays, self._fast, self._slow, self._plain, self._baseline):
@@ -191,7 +193,9 @@ class AncestorProgress(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = int(snapshot.state["num_evicted"])
+        self.num_evicted = whole_number(
+            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
+        )
         for name, array in self._arrays().items():
             array[:] = matching(snapshot.arrays, name, array)
 

@@ -15,29 +15,30 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 
+from stepladder.compiled import direct
 from stepladder.curricula import kernels
 from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.explanation import Explanation, TaskExplanation
-from stepladder.curricula.foreign import REFUSAL, forks
 from stepladder.curricula.kernels import Floats
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.owner import PlanOwner
+from stepladder.curricula.plan import aligned_words
 from stepladder.curricula.record import (
     DRAW_DTYPE,
-    HOST_ENV,
     RECORD_DTYPE,
     Draw,
     DrawArray,
     Record,
     RecordArray,
+    as_draw,
+    pack_records,
     record_array,
     refuse,
 )
-from stepladder.errors import BuildError, ConfigError, RecordError, WrongProcessError
+from stepladder.errors import BuildError, ConfigError, RecordError
 from stepladder.tasks import Task
-
-_NO_DIALS: Floats = np.zeros(0)
 
 
 class Curriculum(PlanOwner):
@@ -55,7 +56,11 @@ class Curriculum(PlanOwner):
         capacity: int | None = None,
     ):
         super().__init__(tasks, config, seed, capacity)
+        self._draw_for_host = direct(kernels.draw_for_host, aligned_words(1), 0)
+        # Room for one record, and for one batch: kept, for making it takes longer than filling it.
         self._scratch: RecordArray = np.zeros(1, dtype=RECORD_DTYPE)
+        self._batch: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
+        self._numbers: Floats = np.zeros((4, 0))
 
     # What a method provides, beside the hooks of `PlanOwner`.
 
@@ -88,13 +93,21 @@ class Curriculum(PlanOwner):
         """Draw `k` tasks as a structured array of dtype `DRAW_DTYPE`; faster than `draw`."""
         if k < 0:
             raise ConfigError(f"k must be 0 or more; got {k}. Ask for as many draws as you need.")
-        plan = self._own()
-        draws = np.zeros(k, dtype=DRAW_DTYPE)
-        slot = kernels.draw_many(plan.block, HOST_ENV, self._num_drawn, _NO_DIALS, draws)
-        if slot < 0:
+        plan = self.plan
+        draws = np.empty(k, dtype=DRAW_DTYPE)
+        if not kernels.draw_many_for_host(plan.block, self._num_drawn, draws):
             raise BuildError(nothing_active(len(self.quarantined)))
         self._num_drawn += k
         return draws
+
+    def draw_one(self) -> Draw:
+        """Draw one task for the host's own use; the fastest way to draw a single one."""
+        number = self._num_drawn
+        draw = as_draw(Draw, self._draw_for_host((self._plan or self.plan).block, number))
+        if draw[0] < 0:
+            raise BuildError(nothing_active(len(self.quarantined)))
+        self._num_drawn = number + 1
+        return draw
 
     def task(self, draw: Draw) -> Task:
         """Return the task that a draw stands for."""
@@ -102,7 +115,7 @@ class Curriculum(PlanOwner):
 
     def probs(self) -> Floats:
         """Return the probability of every slot at the next draw; takes a pass over all slots."""
-        return self._own().probs()
+        return self.plan.probs()
 
     # Observing.
 
@@ -112,20 +125,99 @@ class Curriculum(PlanOwner):
         Raises:
             RecordError: A record is impossible. Then none of the batch was observed.
         """
-        if self._forks != forks[0]:
-            raise WrongProcessError(REFUSAL)
         batch = self._as_batch(records)
         bad = self._update(batch)
         if bad >= 0:
             raise refuse(batch, bad, self.pool.num_slots)
 
+    def report(
+        self,
+        draw: Draw,
+        success: float,
+        episode_return: float = 0.0,
+        length: int = 1,
+        truncated: bool = False,
+    ) -> None:
+        """Observe one episode; the same as observing its record, and faster.
+
+        Raises:
+            RecordError: A number is impossible. Then nothing was observed.
+        """
+        try:
+            bad = self._update_one(draw, success, episode_return, length, truncated)
+        except (OverflowError, TypeError, ValueError):
+            bad = 0
+        if bad >= 0:
+            self.observe(
+                Record.of(
+                    draw,
+                    success=success,
+                    episode_return=episode_return,
+                    length=length,
+                    truncated=truncated,
+                )
+            )
+
+    def report_batch(
+        self,
+        draws: DrawArray,
+        successes: npt.ArrayLike,
+        episode_returns: npt.ArrayLike = 0.0,
+        lengths: npt.ArrayLike = 1,
+        truncated: npt.ArrayLike = False,
+    ) -> None:
+        """Observe the episodes of a batch of draws, in their order.
+
+        Args:
+            draws: What `draw_batch` returned.
+            successes: In [0, 1], one per draw or one for all; likewise the rest.
+            episode_returns: Returns.
+            lengths: Env steps.
+            truncated: Whether the episodes were cut off.
+        """
+        if len(self._batch) != len(draws):
+            self._batch = np.zeros(len(draws), dtype=RECORD_DTYPE)
+            self._numbers = np.zeros((4, len(draws)))
+        numbers, records = self._numbers, self._batch
+        try:
+            numbers[0], numbers[1], numbers[2] = successes, episode_returns, lengths
+            numbers[3] = truncated
+        except (OverflowError, TypeError, ValueError) as error:
+            raise RecordError(
+                f"the results do not fit {len(draws)} draws ({error}). "
+                "Give one number per draw, or one for all."
+            ) from error
+        pack_records(draws, numbers, records)
+        self.observe(records)
+
+    def _update_one(
+        self, draw: Draw, success: float, episode_return: float, length: int, truncated: bool
+    ) -> int:
+        """Learn from one record; return a number below 0, or 0 if it is bad.
+
+        May raise what NumPy raises for something that is no number; then nothing has changed.
+        """
+        self._scratch[0] = (
+            draw.slot,
+            draw.generation,
+            draw.plan_version,
+            draw.tick,
+            draw.env_index,
+            draw.episode_index,
+            episode_return,
+            length,
+            success,
+            truncated,
+        )
+        return self._update(self._scratch)
+
     def _as_batch(self, records: Record | Iterable[Record] | RecordArray) -> RecordArray:
         if isinstance(records, np.ndarray):
             batch = cast(RecordArray, records)
-            if batch.dtype != RECORD_DTYPE:
+            if batch.dtype != RECORD_DTYPE or batch.ndim != 1:
                 raise RecordError(
-                    f"records have dtype {batch.dtype}; expected RECORD_DTYPE. "
-                    "Make them with `record_array`."
+                    f"records have dtype {batch.dtype} and {batch.ndim} dimensions; expected "
+                    "RECORD_DTYPE and one. Make them with `record_array`."
                 )
             return batch
         try:
@@ -133,7 +225,7 @@ class Curriculum(PlanOwner):
                 self._scratch[0] = records
                 return self._scratch
             return record_array(records)
-        except (TypeError, ValueError) as error:
+        except (OverflowError, TypeError, ValueError) as error:
             raise RecordError(
                 f"a record holds something that is no number ({error}). "
                 "Make records with `Record.of(draw, success=…)`."
@@ -158,13 +250,10 @@ class Curriculum(PlanOwner):
 
     def explain(self, slot: int | None = None) -> Explanation | TaskExplanation:
         """Say what the curriculum is doing and why, or why one task is (not) being drawn."""
-        plan = self._own()
+        plan = self.plan
         if slot is None:
             return self._explain()
-        if not 0 <= slot < self.pool.num_slots:
-            raise RecordError(
-                f"slot {slot} does not exist; expected 0 to {self.pool.num_slots - 1}."
-            )
+        self._check_slot(slot)
         task = self.pool.task(slot)
         reason, numbers = self._reason(slot)
         if self.is_quarantined(slot):

@@ -7,7 +7,9 @@ in one line, and can build what it describes.
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+
+import numpy as np
 
 from stepladder.errors import ConfigError
 from stepladder.tasks import Pool, Source, Task
@@ -38,8 +40,27 @@ class CurriculumConfig:
         return {"config": type(self).__name__, **plain(asdict(self))}
 
 
+Config = TypeVar("Config", bound=CurriculumConfig)
+
+
+def settle(kind: type[Config], config: Config | None, settings: dict[str, Any]) -> Config:
+    """Return the config that was given, or one made of the settings that were given instead."""
+    if config is None:
+        return kind(**settings)
+    if settings:
+        raise ConfigError(
+            f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
+            "Set it there, with dataclasses.replace."
+        )
+    if not isinstance(cast("object", config), kind):
+        raise ConfigError(f"expected a {kind.__name__}; got a {type(config).__name__}.")
+    return config
+
+
 def plain(value: Any) -> Any:
-    """Turn tuples into lists, so that settings compare equal to what JSON gives back."""
+    """Turn a value into what JSON would give back: lists for tuples, numbers for NumPy's own."""
+    if isinstance(value, np.generic):
+        return cast("Any", value).item()
     if isinstance(value, dict):
         fields = cast("dict[Any, Any]", value)
         return {str(key): plain(entry) for key, entry in fields.items()}
@@ -60,7 +81,8 @@ def require_positive(name: str, value: float) -> None:
         raise ConfigError(f"{name} must be finite and above 0; got {value!r}.")
 
 
-def require_whole(name: str, value: int, least: int) -> None:
-    """Raise unless `value` is a whole number of at least `least`."""
-    if isinstance(value, bool) or not math.isfinite(value) or int(value) != value or value < least:
+def require_whole(name: str, value: Any, least: int) -> None:
+    """Raise unless `value` is an integer of at least `least`; 5.0 is none."""
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or value < least:
         raise ConfigError(f"{name} must be a whole number of at least {least}; got {value!r}.")

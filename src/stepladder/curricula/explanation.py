@@ -7,6 +7,8 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from stepladder.curricula.config import plain
+
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
@@ -29,7 +31,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        return asdict(self)
+        return plain(asdict(self))
 
     def lines(self) -> list[str]:
         """Return the text, line by line."""
@@ -62,7 +64,7 @@ class TaskExplanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        return asdict(self)
+        return plain(asdict(self))
 
     def __str__(self) -> str:
         measured = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())

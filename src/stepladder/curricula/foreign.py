@@ -1,19 +1,36 @@
 """What is left of a curriculum in a process that does not own it: a refusal.
 
-`owner` counts forks with `forks`, and pickles a curriculum as a `ForeignCurriculum`. Both ways of
-copying a curriculum into a worker thus end in an error that says what to do, instead of in a copy
-that decides for nobody.
+A fork takes the plan away from every owner it copies, and a pickle of one is a `ForeignCurriculum`.
+Both ways of copying a curriculum into a worker thus end in an error that says what to do, instead
+of in a copy that decides for nobody.
 """
 
 import os
-from typing import Any
+from typing import Any, Protocol
+from weakref import WeakSet
 
 from stepladder.errors import WrongProcessError
 
-forks = [0]
-"""How many forks lie between the first process and this one; read it as ``forks[0]``."""
 
-os.register_at_fork(after_in_child=lambda: forks.__setitem__(0, forks[0] + 1))
+class Disownable(Protocol):
+    """Something that belongs to one process."""
+
+    def disown(self) -> None:
+        """Refuse to work from now on."""
+        ...
+
+
+owners: WeakSet[Disownable] = WeakSet()
+"""Everything that a fork must not duplicate."""
+
+
+def _disown_all() -> None:
+    for owner in list(owners):
+        owner.disown()
+
+
+# Done once per fork, so that drawing and observing need not ask each time whose process it is.
+os.register_at_fork(after_in_child=_disown_all)
 
 REFUSAL = (
     "this is a copy of a curriculum in a process that does not own it; what it decided here would "

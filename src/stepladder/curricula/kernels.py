@@ -8,15 +8,22 @@ Readers need no lock. The sequence number is odd while the plan is being written
 finds it odd, or different after reading, reads again.
 """
 # pyright: reportReturnType=false, reportArgumentType=false, reportUnknownVariableType=false
+# pyright: reportAssignmentType=false
 # pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, fence, load_acquire, store_release
+from stepladder.compiled import (
+    compiled,
+    fence_after_reads,
+    fence_before_writes,
+    load_acquire,
+    store_release,
+)
 from stepladder.curricula.philox import DRAW_STREAM, uniform_and_seed
-from stepladder.curricula.record import DrawArray
+from stepladder.curricula.record import HOST_ENV, DrawArray
 
 Words = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -31,7 +38,7 @@ H_DIALS, H_ROWS, H_ACTIVE, H_POSITIONS = 8, 9, 10, 11
 HEADER_WORDS = 16
 
 # Weight table, by word from its start.
-T_EXPLORATION, T_NUM_GROUPS, T_SHARES, T_ROOTS, T_CAPACITIES = 0, 1, 2, 3, 4
+T_EXPLORATION, T_NUM_GROUPS, T_SHARES, T_TREES, T_CAPACITIES = 0, 1, 2, 3, 4
 T_PLACES, T_SLOTS, T_SLOT_STARTS, T_LAYERS = 5, 6, 7, 8
 TABLE_WORDS = 16
 
@@ -50,7 +57,7 @@ NOTHING_ACTIVE = -2
 def begin_write(block: Words) -> None:
     """Make the version odd: readers wait."""
     store_release(block, H_SEQUENCE, block[H_SEQUENCE] + 1)
-    fence()
+    fence_before_writes()
 
 
 @compiled
@@ -79,18 +86,15 @@ def set_leaf(block: Words, table: int, slot: int, weight: float, layer: int = 0)
     """Write one slot's weight and the sums above it. Call between begin and end."""
     values = block.view(np.float64)
     group, leaf = _place(block, table, slot, layer)
-    root = block[block[table + T_ROOTS] + group]
-    node = (block[block[table + T_CAPACITIES] + group] - 1) // 7 + leaf
-    values[root + node] = weight
-    while node > 0:
-        node = (node - 1) >> 3
-        first = root + 8 * node + 1
+    tree = block[block[table + T_TREES] + group]
+    node = block[block[table + T_CAPACITIES] + group] + leaf
+    values[tree + node] = weight
+    node >>= 1
+    while node >= 1:
         # Recomputed, never adjusted by a difference: sums cannot drift, and a restored plan
         # has the same bits as one that was never stopped.
-        total = 0.0
-        for child in range(8):
-            total += values[first + child]
-        values[root + node] = total
+        values[tree + node] = values[tree + 2 * node] + values[tree + 2 * node + 1]
+        node >>= 1
 
 
 @compiled
@@ -104,9 +108,8 @@ def clear_slot(block: Words, table: int, slot: int) -> None:
 def get_leaf(block: Words, table: int, slot: int, layer: int = 0) -> float:
     """Return one slot's weight."""
     group, leaf = _place(block, table, slot, layer)
-    root = block[block[table + T_ROOTS] + group]
-    capacity = block[block[table + T_CAPACITIES] + group]
-    return block.view(np.float64)[root + (capacity - 1) // 7 + leaf]
+    tree = block[block[table + T_TREES] + group]
+    return block.view(np.float64)[tree + block[block[table + T_CAPACITIES] + group] + leaf]
 
 
 @compiled
@@ -115,17 +118,13 @@ def fill_leaves(block: Words, table: int, weights: Floats, layer: int = 0) -> No
     values = block.view(np.float64)
     for slot in range(len(weights)):
         group, leaf = _place(block, table, slot, layer)
-        root = block[block[table + T_ROOTS] + group]
-        capacity = block[block[table + T_CAPACITIES] + group]
-        values[root + (capacity - 1) // 7 + leaf] = weights[slot]
+        tree = block[block[table + T_TREES] + group]
+        values[tree + block[block[table + T_CAPACITIES] + group] + leaf] = weights[slot]
     for group in range(block[table + T_NUM_GROUPS]):
-        root = block[block[table + T_ROOTS] + group]
-        node = (block[block[table + T_CAPACITIES] + group] - 1) // 7 - 1
-        while node >= 0:
-            total = 0.0
-            for child in range(8):
-                total += values[root + 8 * node + 1 + child]
-            values[root + node] = total
+        tree = block[block[table + T_TREES] + group]
+        node = block[block[table + T_CAPACITIES] + group] - 1
+        while node >= 1:
+            values[tree + node] = values[tree + 2 * node] + values[tree + 2 * node + 1]
             node -= 1
 
 
@@ -138,68 +137,123 @@ def copy_leaves(block: Words, table: int, weights: Floats) -> None:
 
 
 @compiled
-def total_share(block: Words, table: int) -> float:
+def total_share(block: Words, values: Floats, table: int) -> float:
     """Return the sum of the shares of all groups that have a positive weight in them."""
-    values = block.view(np.float64)
     total = 0.0
     for group in range(block[table + T_NUM_GROUPS]):
-        if values[block[block[table + T_ROOTS] + group]] > 0.0:
+        if values[block[block[table + T_TREES] + group] + 1] > 0.0:
             total += values[block[table + T_SHARES] + group]
     return total
 
 
 @compiled
-def _descend(block: Words, table: int, group: int, uniform: float) -> int:
-    """Follow the sum tree of one group down to a slot."""
-    values = block.view(np.float64)
-    root = block[block[table + T_ROOTS] + group]
-    num_inner = (block[block[table + T_CAPACITIES] + group] - 1) // 7
-    rest = uniform * values[root]
-    node = 0
-    while node < num_inner:
-        first = 8 * node + 1
-        chosen = -1
-        for child in range(first, first + 8):
-            weight = values[root + child]
-            if weight > 0.0:
-                # Kept so that a rounding error past the last child ends on a positive weight.
-                chosen = child
-                if rest < weight:
-                    break
-                rest -= weight
-        node = chosen if chosen >= 0 else first
-    leaf = node - num_inner
+def _last_positive(values: Floats, tree: int, capacity: int) -> int:
+    """Return the last leaf with a weight: what a rounding error past the end stands for."""
+    node = 1
+    while node < capacity:
+        node *= 2
+        if values[tree + node + 1] > 0.0:
+            node += 1
+    return node
+
+
+@compiled
+def _descend(block: Words, values: Floats, table: int, group: int, rest: float) -> int:
+    """Follow the sum tree of one group down to a leaf, without branches to mispredict."""
+    tree = block[block[table + T_TREES] + group]
+    capacity = block[block[table + T_CAPACITIES] + group]
+    node = 1
+    while node < capacity:
+        node *= 2
+        left = values[tree + node]
+        right = int(rest >= left)
+        rest -= left * right
+        node += right
+    return node - capacity
+
+
+@compiled
+def _slot_of_leaf(block: Words, values: Floats, table: int, group: int, leaf: int) -> int:
+    """Return the slot that a leaf stands for."""
+    tree = block[block[table + T_TREES] + group]
+    capacity = block[block[table + T_CAPACITIES] + group]
+    if values[tree + capacity + leaf] <= 0.0:
+        leaf = _last_positive(values, tree, capacity) - capacity
+    # A reader that raced the writer may come out beside the group; it will draw again.
     if block[table + T_NUM_GROUPS] == 1 or block[table + T_LAYERS] > 0:
         return min(leaf, block[H_NUM_SLOTS] - 1)
     start = block[block[table + T_SLOT_STARTS] + group]
     end = block[block[table + T_SLOT_STARTS] + group + 1]
-    # A reader that raced the writer may come out beside the group; it will draw again.
     return block[block[table + T_SLOTS] + min(start + leaf, end - 1)]
 
 
 @compiled
-def _choose(block: Words, uniform: float) -> int:
-    """Choose a slot: a share of exploration over all active slots, the rest by weight."""
-    values = block.view(np.float64)
-    table = block[H_TABLE]
-    num_active = block[H_NUM_ACTIVE]
-    exploration = values[table + T_EXPLORATION]
-    total = total_share(block, table)
-    if total <= 0.0:
-        exploration = 1.0
+def _split(
+    block: Words, values: Floats, table: int, total: float, exploration: float, uniform: float
+) -> tuple[int, float]:
+    """Divide a random number: first exploration or not, then the group, then what is left.
+
+    Returns:
+        A group, and how far into its sum of weights to go; or, for exploration, minus one minus
+        a position in the list of active slots, and 0.
+    """
     if uniform < exploration:
-        position = min(int(uniform / exploration * num_active), num_active - 1)
-        return block[block[H_ACTIVE] + position]
+        num_active = block[H_NUM_ACTIVE]
+        return -1 - min(int(uniform / exploration * num_active), num_active - 1), 0.0
     rest = (uniform - exploration) / (1.0 - exploration) * total
     chosen, chosen_share = 0, 1.0
     for group in range(block[table + T_NUM_GROUPS]):
         share = values[block[table + T_SHARES] + group]
-        if share > 0.0 and values[block[block[table + T_ROOTS] + group]] > 0.0:
+        if share > 0.0 and values[block[block[table + T_TREES] + group] + 1] > 0.0:
             chosen, chosen_share = group, share
             if rest < share:
                 break
             rest -= share
-    return _descend(block, table, chosen, min(rest / chosen_share, 1.0))
+    whole = values[block[block[table + T_TREES] + chosen] + 1]
+    return chosen, min(rest / chosen_share, 1.0) * whole
+
+
+@compiled
+def _choose(
+    block: Words, values: Floats, table: int, total: float, exploration: float, uniform: float
+) -> int:
+    """Choose a slot: a share of exploration over all active slots, the rest by weight."""
+    group, rest = _split(block, values, table, total, exploration, uniform)
+    if group < 0:
+        return block[block[H_ACTIVE] - 1 - group]
+    return _slot_of_leaf(block, values, table, group, _descend(block, values, table, group, rest))
+
+
+@compiled
+def _exploration(values: Floats, table: int, total: float) -> float:
+    """Return the share of draws that ignore the weights: all of them if there are none."""
+    return values[table + T_EXPLORATION] if total > 0.0 else 1.0
+
+
+@compiled
+def _draw(
+    block: Words, values: Floats, env_index: int, episode_index: int, dials: Floats
+) -> tuple[int, int, int, int, int, int]:
+    """Do the work of `draw`, with the block seen as floats beside it."""
+    uniform, seed = uniform_and_seed(block[H_SEED], env_index, episode_index, DRAW_STREAM)
+    for _ in range(MAX_SPINS):
+        before = load_acquire(block, H_SEQUENCE)
+        if before & 1:
+            continue
+        if block[H_NUM_ACTIVE] <= 0:
+            return NOTHING_ACTIVE, 0, 0, before >> 1, seed, 0
+        table = block[H_TABLE]
+        total = total_share(block, values, table)
+        exploration = _exploration(values, table, total)
+        slot = _choose(block, values, table, total, exploration, uniform)
+        row = block[H_ROWS] + 2 * slot
+        task_id, generation = block[row], block[row + 1]
+        for dial in range(len(dials)):
+            dials[dial] = values[block[H_DIALS] + dial]
+        fence_after_reads()
+        if load_acquire(block, H_SEQUENCE) == before:
+            return slot, generation, task_id, before >> 1, seed, block[H_TICK]
+    return BEING_WRITTEN, 0, 0, 0, 0, 0
 
 
 @compiled
@@ -212,44 +266,55 @@ def draw(
         Slot, generation, task id, plan version, seed and tick. The slot is `BEING_WRITTEN` or
         `NOTHING_ACTIVE` if nothing could be drawn.
     """
-    values = block.view(np.float64)
-    uniform, seed = uniform_and_seed(block[H_SEED], env_index, episode_index, DRAW_STREAM)
-    for _ in range(MAX_SPINS):
-        before = load_acquire(block, H_SEQUENCE)
-        if before & 1:
-            continue
-        if block[H_NUM_ACTIVE] <= 0:
-            return NOTHING_ACTIVE, 0, 0, before >> 1, seed, 0
-        slot = _choose(block, uniform)
-        task_id = block[block[H_ROWS] + 2 * slot]
-        generation = block[block[H_ROWS] + 2 * slot + 1]
-        for dial in range(len(dials)):
-            dials[dial] = values[block[H_DIALS] + dial]
-        fence()
-        if load_acquire(block, H_SEQUENCE) == before:
-            return slot, generation, task_id, before >> 1, seed, block[H_TICK]
-    return BEING_WRITTEN, 0, 0, 0, 0, 0
+    return _draw(block, block.view(np.float64), env_index, episode_index, dials)
 
 
 @compiled
-def draw_many(
-    block: Words, env_index: int, first_episode: int, dials: Floats, draws: DrawArray
-) -> int:
-    """Fill `draws` with consecutive episodes of one env; return the last slot or its error."""
-    slot = 0
+def draw_for_host(block: Words, episode_index: int) -> tuple[int, ...]:
+    """Draw for the host itself; return all fields of a draw."""
+    values = block.view(np.float64)
+    slot, generation, task_id, version, seed, tick = _draw(
+        block, values, HOST_ENV, episode_index, values[:0]
+    )
+    return slot, generation, task_id, version, seed, tick, HOST_ENV, episode_index
+
+
+@compiled
+def draw_many_for_host(block: Words, first_episode: int, draws: DrawArray) -> bool:
+    """Fill `draws` for the host itself; False if there is nothing to draw.
+
+    The host is the only writer, so nothing can change on the way: what is the same for all
+    draws is read once.
+    """
+    values = block.view(np.float64)
+    if block[H_NUM_ACTIVE] <= 0:
+        return False
+    table = block[H_TABLE]
+    total = total_share(block, values, table)
+    exploration = _exploration(values, table, total)
+    groups, rests = np.empty(len(draws), np.int64), np.empty(len(draws))
     for index in range(len(draws)):
-        slot, generation, task_id, version, seed, tick = draw(
-            block, env_index, first_episode + index, dials
-        )
-        draws[index].slot = slot
-        draws[index].generation = generation
-        draws[index].task_id = task_id
-        draws[index].plan_version = version
+        episode = first_episode + index
+        uniform, seed = uniform_and_seed(block[H_SEED], HOST_ENV, episode, DRAW_STREAM)
+        groups[index], rests[index] = _split(block, values, table, total, exploration, uniform)
         draws[index].seed = seed
-        draws[index].tick = tick
-        draws[index].env_index = env_index
+    # A pass of its own: with nothing to mispredict, the processor walks several trees at once.
+    for index in range(len(draws)):
+        group = max(groups[index], 0)
+        draws[index].slot = _descend(block, values, table, group, rests[index])
+    for index in range(len(draws)):
+        if groups[index] < 0:
+            slot = block[block[H_ACTIVE] - 1 - groups[index]]
+        else:
+            slot = _slot_of_leaf(block, values, table, groups[index], draws[index].slot)
+        draws[index].slot = slot
+        draws[index].task_id = block[block[H_ROWS] + 2 * slot]
+        draws[index].generation = block[block[H_ROWS] + 2 * slot + 1]
+        draws[index].plan_version = block[H_SEQUENCE] >> 1
+        draws[index].tick = block[H_TICK]
+        draws[index].env_index = HOST_ENV
         draws[index].episode_index = first_episode + index
-    return slot
+    return True
 
 
 @compiled
@@ -262,7 +327,7 @@ def read_dials(block: Words, dials: Floats) -> int:
             continue
         for dial in range(len(dials)):
             dials[dial] = values[block[H_DIALS] + dial]
-        fence()
+        fence_after_reads()
         if load_acquire(block, H_SEQUENCE) == before:
             return before >> 1
     return BEING_WRITTEN
@@ -275,8 +340,8 @@ def prob_of(block: Words, slot: int) -> float:
     if block[block[H_POSITIONS] + slot] < 0:
         return 0.0
     table = block[H_TABLE]
-    total = total_share(block, table)
-    exploration = values[table + T_EXPLORATION] if total > 0.0 else 1.0
+    total = total_share(block, values, table)
+    exploration = _exploration(values, table, total)
     prob = exploration / block[H_NUM_ACTIVE]
     if total > 0.0:
         for layer in range(max(1, block[table + T_LAYERS])):
@@ -284,7 +349,7 @@ def prob_of(block: Words, slot: int) -> float:
             if weight > 0.0:
                 group, _ = _place(block, table, slot, layer)
                 share = values[block[table + T_SHARES] + group] / total
-                whole = values[block[block[table + T_ROOTS] + group]]
+                whole = values[block[block[table + T_TREES] + group] + 1]
                 prob += (1.0 - exploration) * share * weight / whole
     return prob
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import compiled, direct
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import Tasks
+from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import (
     H_POSITIONS,
@@ -33,109 +33,194 @@ from stepladder.curricula.kernels import (
 )
 from stepladder.curricula.learning_progress_config import LearningProgressConfig
 from stepladder.curricula.plan import Grouping
-from stepladder.curricula.record import RecordArray, first_bad_record
+from stepladder.curricula.record import Draw, RecordArray, first_bad_record, is_bad
 from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.errors import SnapshotError
 from stepladder.stats.averages import AveragePair
+from stepladder.tasks.plain import whole_number
 
-# Columns of the statistics per slot.
-PLAYS, FAST, SLOW, PROGRESS, BIN = 0, 1, 2, 3, 4
-NUM_COLUMNS = 8
-"""Five are used; eight fill a cache line."""
+# Columns of the statistics per slot; two slots fill a cache line.
+PLAYS, FAST, SLOW, PROGRESS = 0, 1, 2, 3
+NUM_COLUMNS = 4
+
+# Columns of what is rarely needed per slot: the bin in the histogram, and the base weight.
+BIN, WEIGHT = 0, 1
+
+# Rows of the constants: tables by number of plays, then the settings.
+C_FAST_SCALE, C_SLOW_SCALE, C_NOISE, C_COUNT, C_PER_COUNT, C_SETTINGS = 0, 1, 2, 3, 4, 5
+S_FAST_RATE, S_SLOW_RATE, S_NOISE_Z, S_NOVICE, S_EVICT_PLAYS, S_EVICT_SHARE = 0, 1, 2, 3, 4, 5
+S_USES_RETURN, S_LOW, S_HIGH = 6, 7, 8
+NUM_SETTINGS = 9
+
+# Whole numbers: the counters, a histogram of progress, slots to replace.
+NUM_BINS, MAX_EVICTIONS = 256, 64
+I_HISTOGRAM = 3
+I_NUM_EVICTIONS = I_HISTOGRAM + NUM_BINS
+I_EVICTIONS = I_NUM_EVICTIONS + 1
+NUM_INTS = I_EVICTIONS + MAX_EVICTIONS
+
+ALL_DONE, SOME_TO_REPLACE = -1, -2
 
 # Layers of the weight table.
 BY_PROGRESS, BY_NOVELTY = 0, 1
 
-NUM_BINS = 256
-
-# The settings that the kernel reads.
-S_FAST_RATE, S_SLOW_RATE, S_NOISE_Z, S_NOVICE, S_EVICT_PLAYS, S_EVICT_SHARE = 0, 1, 2, 3, 4, 5
-S_USES_RETURN, S_LOW, S_HIGH = 6, 7, 8
-
 
 @compiled
-def progress_of(row: Floats, tables: Floats, noise_z: float) -> float:
+def progress_of(row: Floats, constants: Floats) -> float:
     """Return how far the averages lie apart beyond what chance explains, in [0, 1]."""
-    entry = min(int(row[PLAYS]), tables.shape[1] - 1)
     if row[PLAYS] < 2.0:
         return 0.0
-    fast, slow = row[FAST] / tables[0, entry], row[SLOW] / tables[1, entry]
-    count = tables[3, entry]
+    entry = min(int(row[PLAYS]), constants.shape[1] - 1)
+    slow = row[SLOW] * constants[C_SLOW_SCALE, entry]
+    apart = abs(row[FAST] * constants[C_FAST_SCALE, entry] - slow)
     # One success and one failure more than were seen: no rate is ever certain to be 0 or 1.
-    rate = (slow * count + 1.0) / (count + 2.0)
-    error = np.sqrt(rate * (1.0 - rate) * tables[2, entry])
-    return max(0.0, abs(fast - slow) - noise_z * error)
+    rate = (slow * constants[C_COUNT, entry] + 1.0) * constants[C_PER_COUNT, entry]
+    noise_z = constants[C_SETTINGS, S_NOISE_Z]
+    variance = noise_z * noise_z * rate * (1.0 - rate) * constants[C_NOISE, entry]
+    if apart * apart <= variance:
+        return 0.0
+    return apart - np.sqrt(variance)
 
 
 @compiled
-def _rank_is_low(bin_index: int, histogram: Words, share: float) -> bool:
+def _rank_is_low(bin_index: int, ints: Words, share: float) -> bool:
     """Whether fewer than `share` of the well-known tasks have less progress than this bin."""
     below, total = 0, 0
-    for index in range(len(histogram)):
-        total += histogram[index]
+    for index in range(NUM_BINS):
+        total += ints[I_HISTOGRAM + index]
         if index < bin_index:
-            below += histogram[index]
+            below += ints[I_HISTOGRAM + index]
     return total * share >= 1.0 and below < share * total
+
+
+@compiled
+def _file_by_progress(
+    slot: int, row: Floats, extras: Floats, constants: Floats, ints: Words
+) -> None:
+    """Move a well-known task to its bin; note it for replacement if its rank is low."""
+    share = constants[C_SETTINGS, S_EVICT_SHARE]
+    if share <= 0.0 or row[PLAYS] < constants[C_SETTINGS, S_EVICT_PLAYS]:
+        return
+    new_bin = min(int(row[PROGRESS] * NUM_BINS), NUM_BINS - 1)
+    if extras[slot, BIN] > 0.0:
+        ints[I_HISTOGRAM + int(extras[slot, BIN]) - 1] -= 1
+    ints[I_HISTOGRAM + new_bin] += 1
+    extras[slot, BIN] = new_bin + 1
+    if ints[I_NUM_EVICTIONS] < MAX_EVICTIONS and _rank_is_low(new_bin, ints, share):
+        ints[I_EVICTIONS + ints[I_NUM_EVICTIONS]] = slot
+        ints[I_NUM_EVICTIONS] += 1
+
+
+@compiled
+def _absorb_one(
+    block: Words,
+    table: int,
+    rows: Floats,
+    extras: Floats,
+    constants: Floats,
+    ints: Words,
+    slot: int,
+    generation: int,
+    success: float,
+    episode_return: float,
+    length: int,
+) -> None:
+    """Learn from one valid record. Call between begin and end."""
+    ints[0] += 1
+    ints[1] += length
+    if generation != block[block[H_ROWS] + 2 * slot + 1]:
+        ints[2] += 1
+        return
+    value = success
+    if constants[C_SETTINGS, S_USES_RETURN] > 0.0:
+        low = constants[C_SETTINGS, S_LOW]
+        span = constants[C_SETTINGS, S_HIGH] - low
+        value = min(1.0, max(0.0, (episode_return - low) / span))
+    row = rows[slot]
+    row[PLAYS] += 1.0
+    row[FAST] += constants[C_SETTINGS, S_FAST_RATE] * (value - row[FAST])
+    row[SLOW] += constants[C_SETTINGS, S_SLOW_RATE] * (value - row[SLOW])
+    before = row[PROGRESS]
+    row[PROGRESS] = progress_of(row, constants)
+    if row[PROGRESS] != before and block[block[H_POSITIONS] + slot] >= 0:
+        set_leaf(block, table, slot, row[PROGRESS] * extras[slot, WEIGHT], BY_PROGRESS)
+    if row[PLAYS] == constants[C_SETTINGS, S_NOVICE]:
+        set_leaf(block, table, slot, 0.0, BY_NOVELTY)
+    _file_by_progress(slot, row, extras, constants, ints)
 
 
 @compiled
 def absorb(
     block: Words,
     table: int,
-    records: RecordArray,
     rows: Floats,
-    base_weights: Floats,
-    tables: Floats,
-    settings: Floats,
-    histogram: Words,
-    counters: Words,
-    evict: Words,
-) -> tuple[int, int]:
-    """Learn from records and write the weights of the slots they name.
+    extras: Floats,
+    constants: Floats,
+    ints: Words,
+    records: RecordArray,
+) -> int:
+    """Learn from records.
 
     Returns:
-        Minus one and how many slots to replace, listed in `evict`; or, with nothing changed, the
-        index of a bad record and zero.
+        `ALL_DONE`, `SOME_TO_REPLACE`, or the index of a bad record with nothing changed.
     """
-    uses_return = settings[S_USES_RETURN] > 0.0
-    bad = first_bad_record(records, len(rows), not uses_return)
-    if bad >= 0:
-        return bad, 0
-    num_evicted = 0
+    bad = first_bad_record(records, len(rows), constants[C_SETTINGS, S_USES_RETURN] == 0.0)
+    if bad >= 0 or len(records) == 0:
+        return bad
     begin_write(block)
     for index in range(len(records)):
         record = records[index]
-        slot = record.slot
-        counters[0] += 1
-        counters[1] += record.length
-        if record.generation != block[block[H_ROWS] + 2 * slot + 1]:
-            counters[2] += 1
-            continue
-        value = record.success
-        if uses_return:
-            span = settings[S_HIGH] - settings[S_LOW]
-            value = min(1.0, max(0.0, (record.episode_return - settings[S_LOW]) / span))
-        row = rows[slot]
-        row[PLAYS] += 1.0
-        row[FAST] += settings[S_FAST_RATE] * (value - row[FAST])
-        row[SLOW] += settings[S_SLOW_RATE] * (value - row[SLOW])
-        row[PROGRESS] = progress_of(row, tables, settings[S_NOISE_Z])
-        if block[block[H_POSITIONS] + slot] >= 0:
-            set_leaf(block, table, slot, row[PROGRESS] * base_weights[slot], BY_PROGRESS)
-            if row[PLAYS] == settings[S_NOVICE]:
-                set_leaf(block, table, slot, 0.0, BY_NOVELTY)
-        if row[PLAYS] >= settings[S_EVICT_PLAYS]:
-            new_bin = min(int(row[PROGRESS] * len(histogram)), len(histogram) - 1)
-            if row[BIN] > 0.0:
-                histogram[int(row[BIN]) - 1] -= 1
-            histogram[new_bin] += 1
-            row[BIN] = new_bin + 1
-            if num_evicted < len(evict) and _rank_is_low(
-                new_bin, histogram, settings[S_EVICT_SHARE]
-            ):
-                evict[num_evicted] = slot
-                num_evicted += 1
+        _absorb_one(
+            block,
+            table,
+            rows,
+            extras,
+            constants,
+            ints,
+            record.slot,
+            record.generation,
+            record.success,
+            record.episode_return,
+            record.length,
+        )
     end_write(block)
-    return -1, num_evicted
+    return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+
+
+@compiled
+def absorb_single(
+    block: Words,
+    table: int,
+    rows: Floats,
+    extras: Floats,
+    constants: Floats,
+    ints: Words,
+    slot: int,
+    generation: int,
+    success: float,
+    episode_return: float,
+    length: int,
+) -> int:
+    """Learn from one record given by its numbers; return 0, with nothing changed, if it is bad."""
+    needs_success = constants[C_SETTINGS, S_USES_RETURN] == 0.0
+    if is_bad(slot, len(rows), success, episode_return, length, needs_success):
+        return 0
+    begin_write(block)
+    _absorb_one(
+        block,
+        table,
+        rows,
+        extras,
+        constants,
+        ints,
+        slot,
+        generation,
+        success,
+        episode_return,
+        length,
+    )
+    end_write(block)
+    return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,34 +271,54 @@ class LearningProgress(Curriculum):
         capacity: int | None = None,
         **settings: Any,
     ):
-        config = config or LearningProgressConfig(**settings)
+        config = settle(LearningProgressConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
         self.num_evicted = 0
         """Tasks that made room for others so far."""
         num_slots = self.pool.num_slots
+        self._rows = np.zeros((num_slots, NUM_COLUMNS))
+        self._extras = np.stack([np.zeros(num_slots), self.pool.base_weights], axis=1)
+        self._constants = self._tabulate(config)
+        self._ints: Words = np.zeros(NUM_INTS, dtype=np.int64)
+        self.counters = self._ints[:I_HISTOGRAM]
+        self._absorb_single = direct(
+            absorb_single,
+            *(self._ints, 0, self._rows, self._extras, self._constants, self._ints),
+            *(0, 0, 0.0, 0.0, 0),
+        )
+
+    def _tabulate(self, config: LearningProgressConfig) -> Floats:
+        """Write tables and settings as the numbers that the kernels read."""
         pair = AveragePair.of_halflives(
             config.fast_halflife_episodes, config.slow_halflife_episodes
         )
-        self._tables = np.stack([pair.fast_sums, pair.slow_sums, pair.noise, pair.counts])
-        self._settings = np.array(
+        noise_z = config.noise_z
+        if noise_z is None:
+            noise_z = float(np.sqrt(2.0 * np.log(max(2, self.pool.num_slots))))
+        settings = np.zeros(len(pair.noise))
+        settings[:NUM_SETTINGS] = [
+            pair.fast_rate,
+            pair.slow_rate,
+            noise_z,
+            config.novice_plays,
+            config.eviction_plays,
+            config.eviction_percentile if self.pool.can_replace else 0.0,
+            config.signal == "return",
+            config.return_low,
+            config.return_high,
+        ]
+        # Entry 0 is never read: progress needs two plays.
+        return np.stack(
             [
-                pair.fast_rate,
-                pair.slow_rate,
-                np.sqrt(2.0 * np.log(max(2, num_slots)))
-                if config.noise_z is None
-                else config.noise_z,
-                config.novice_plays,
-                config.eviction_plays,
-                config.eviction_percentile if self.pool.can_replace else 0.0,
-                config.signal == "return",
-                config.return_low,
-                config.return_high,
+                1.0 / np.maximum(pair.fast_sums, 1e-300),
+                1.0 / np.maximum(pair.slow_sums, 1e-300),
+                pair.noise,
+                pair.counts,
+                1.0 / (pair.counts + 2.0),
+                settings,
             ]
         )
-        self._rows = np.zeros((num_slots, NUM_COLUMNS))
-        self._histogram: Words = np.zeros(NUM_BINS, dtype=np.int64)
-        self._evict: Words = np.zeros(64 if self.pool.can_replace else 0, dtype=np.int64)
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, 2)]
@@ -228,36 +333,50 @@ class LearningProgress(Curriculum):
         shares[BY_PROGRESS], shares[BY_NOVELTY] = 1.0 - self.config.novelty, self.config.novelty
 
     def _update(self, records: RecordArray) -> int:
-        bad, num_evicted = absorb(
+        block = (self._plan or self.plan).block
+        status = absorb(
+            block, self._table, self._rows, self._extras, self._constants, self._ints, records
+        )
+        if status == SOME_TO_REPLACE:
+            self._replace_noted()
+        return status
+
+    def _update_one(
+        self, draw: Draw, success: float, episode_return: float, length: int, truncated: bool
+    ) -> int:
+        status = self._absorb_single(
             (self._plan or self.plan).block,
             self._table,
-            records,
             self._rows,
-            self.pool.base_weights,
-            self._tables,
-            self._settings,
-            self._histogram,
-            self.counters,
-            self._evict,
+            self._extras,
+            self._constants,
+            self._ints,
+            draw[0],
+            draw[1],
+            success,
+            episode_return,
+            length,
         )
-        if num_evicted:
-            self._replace_all(self._evict[:num_evicted])
-        return bad
+        if status == SOME_TO_REPLACE:
+            self._replace_noted()
+        return status
 
-    def _replace_all(self, slots: Words) -> None:
-        for slot in dict.fromkeys(slots.tolist()):
+    def _replace_noted(self) -> None:
+        count = int(self._ints[I_NUM_EVICTIONS])
+        self._ints[I_NUM_EVICTIONS] = 0
+        for slot in dict.fromkeys(self._ints[I_EVICTIONS : I_EVICTIONS + count].tolist()):
             if not self.is_quarantined(slot):
-                self._root.replace(slot)
-                self.num_evicted += 1
+                self.num_evicted += self._root._try_replace(slot)
 
     def _slot_replaced(self, slot: int) -> None:
-        row = self._rows[slot]
-        if row[BIN] > 0:
-            self._histogram[int(row[BIN]) - 1] -= 1
-        row[:] = 0.0
+        extras = self._extras[slot]
+        if extras[BIN] > 0:
+            self._ints[I_HISTOGRAM + int(extras[BIN]) - 1] -= 1
+        extras[BIN], extras[WEIGHT] = 0.0, self.pool.base_weights[slot]
+        self._rows[slot] = 0.0
         self._set_weight(slot, 0.0, BY_PROGRESS)
         novice = self.config.novice_plays > 0
-        self._set_weight(slot, float(self.pool.base_weights[slot]) * novice, BY_NOVELTY)
+        self._set_weight(slot, float(extras[WEIGHT]) * novice, BY_NOVELTY)
 
     def progress(self) -> Floats:
         """Return every slot's progress, noise taken off; 0 for a task hardly known."""
@@ -284,11 +403,11 @@ class LearningProgress(Curriculum):
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         row = self._rows[slot]
-        entry = min(int(row[PLAYS]), self._tables.shape[1] - 1)
+        entry = min(int(row[PLAYS]), self._constants.shape[1] - 1)
         numbers = {"plays": float(row[PLAYS]), "progress": float(row[PROGRESS])}
         if row[PLAYS] > 0:
-            numbers["fast"] = float(row[FAST] / self._tables[0, entry])
-            numbers["slow"] = float(row[SLOW] / self._tables[1, entry])
+            numbers["fast"] = float(row[FAST] * self._constants[C_FAST_SCALE, entry])
+            numbers["slow"] = float(row[SLOW] * self._constants[C_SLOW_SCALE, entry])
         if row[PROGRESS] > 0:
             return "its success is changing beyond noise", numbers
         if row[PLAYS] < self.config.novice_plays:
@@ -298,10 +417,17 @@ class LearningProgress(Curriculum):
     def _save(self) -> Snapshot:
         return Snapshot(
             {"num_evicted": self.num_evicted},
-            {"rows": self._rows.copy(), "histogram": self._histogram.copy()},
+            {
+                "rows": self._rows.copy(),
+                "extras": self._extras.copy(),
+                "ints": self._ints.copy(),
+            },
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = int(snapshot.state["num_evicted"])
+        self.num_evicted = whole_number(
+            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
+        )
         self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
-        self._histogram[:] = matching(snapshot.arrays, "histogram", self._histogram)
+        self._extras[:] = matching(snapshot.arrays, "extras", self._extras)
+        self._ints[:] = matching(snapshot.arrays, "ints", self._ints)

@@ -4,6 +4,7 @@ Read by `learning_progress`. `LearningProgressConfig` is our own method; `Ancest
 holds the formulas of the system described in docs/learning_progress.md, for comparison.
 """
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -40,11 +41,15 @@ class SignalConfig(CurriculumConfig):
         super().__post_init__()
         if self.signal not in ("success", "return"):
             raise ConfigError(f"signal must be 'success' or 'return'; got {self.signal!r}.")
-        if not self.return_low < self.return_high:
+        if not (self.return_low < self.return_high and math.isfinite(self._return_span)):
             raise ConfigError(
-                f"return_low must lie below return_high; got {self.return_low!r} and "
+                f"return_low must lie below return_high, both finite; got {self.return_low!r} and "
                 f"{self.return_high!r}."
             )
+
+    @property
+    def _return_span(self) -> float:
+        return self.return_high - self.return_low
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,9 +191,17 @@ class AncestorProgressConfig(SignalConfig):
                 "early_progress_amplification must lie between 0 and 1; got "
                 f"{self.early_progress_amplification!r}."
             )
-        for name in ("exploration_bonus", "lp_score_temperature", "z_score_amplification"):
+        for name in (
+            "exploration_bonus",
+            "progress_smoothing",
+            "performance_bonus_weight",
+            "lp_score_temperature",
+            "z_score_amplification",
+        ):
             if not 0.0 <= getattr(self, name) < 1e6:
-                raise ConfigError(f"{name} must be 0 or more; got {getattr(self, name)!r}.")
+                raise ConfigError(
+                    f"{name} must be 0 or more and below a million; got {getattr(self, name)!r}."
+                )
 
     @classmethod
     def seed_defaults(cls) -> "AncestorProgressConfig":

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.uniform import count_plays
-from stepladder.errors import ConfigError
+from stepladder.errors import BuildError, ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +30,16 @@ class MixtureConfig(CurriculumConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.weights or sum(self.weights.values()) <= 0:
-            raise ConfigError(
-                f"a mixture needs at least one label with a weight above 0; got {self.weights!r}."
-            )
         for label, weight in self.weights.items():
             if not (weight >= 0 and np.isfinite(weight)):
                 raise ConfigError(
                     f"the weight of label {label!r} must be 0 or more and finite; got {weight!r}."
                 )
+        if not 0 < sum(self.weights.values()) < np.inf:
+            raise ConfigError(
+                "a mixture needs at least one label with a weight above 0, and weights with a "
+                f"finite sum; got {self.weights!r}."
+            )
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":
         """Build the curriculum that this config describes."""
@@ -60,7 +61,7 @@ class Mixture(Curriculum):
         capacity: int | None = None,
         **settings: Any,
     ):
-        config = config or MixtureConfig(**settings)
+        config = settle(MixtureConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         indices = np.unique(self.pool.label_indices)
         present = {self.pool.label_names[int(index)] for index in indices}
@@ -72,9 +73,10 @@ class Mixture(Curriculum):
                 )
         self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
         """Episodes observed per slot since its task came in."""
+        self._labels = self.pool.label_indices.copy()
 
     def _groupings(self) -> list[Grouping]:
-        return [Grouping(self.pool.label_indices.copy(), len(self.pool.label_names))]
+        return [Grouping(self._labels, len(self.pool.label_names))]
 
     def _publish(self) -> None:
         assert self._plan is not None
@@ -91,6 +93,15 @@ class Mixture(Curriculum):
         self.plays[slot] = 0
         super()._slot_replaced(slot)
 
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        shares = self.plan.shares(self._table)
+        if not np.any(shares[self._labels[self.plan.active]] > 0):
+            drawn = [label for label, weight in self.config.weights.items() if weight > 0]
+            raise BuildError(
+                f"no task with label {' or '.join(map(repr, drawn))} is left: envs could not build "
+                f"any of them (last: {reason}). Mend the tasks, or change the mixture."
+            )
+
     def _replacement_label(self, slot: int) -> str | None:
         return self.pool.label_names[int(self.pool.label_indices[slot])]
 
@@ -106,4 +117,5 @@ class Mixture(Curriculum):
         return Snapshot({}, {"plays": self.plays.copy()})
 
     def _load(self, snapshot: Snapshot) -> None:
+        self._keep_labels(self._labels)
         self.plays[:] = matching(snapshot.arrays, "plays", self.plays)

@@ -12,12 +12,21 @@ import numpy as np
 
 from stepladder.curricula import kernels
 from stepladder.curricula.config import CurriculumConfig, Tasks
-from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum, forks
+from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum, owners
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.plan import Grouping, Plan
 from stepladder.curricula.snapshot import Snapshot, difference, matching
-from stepladder.errors import ChannelError, ConfigError, SnapshotError, WrongProcessError
+from stepladder.errors import (
+    ChannelError,
+    ConfigError,
+    RecordError,
+    SnapshotError,
+    TaskError,
+    WrongProcessError,
+)
 from stepladder.tasks import ListSource, Pool, Source
+from stepladder.tasks.plain import whole_number
+from stepladder.tasks.task import MAX_SEED
 
 
 @dataclass(frozen=True)
@@ -39,10 +48,8 @@ class PlanOwner(ABC):
     config: CurriculumConfig
 
     def __init__(self, tasks: Tasks, config: CurriculumConfig, seed: int, capacity: int | None):
-        if isinstance(seed, bool) or not 0 <= seed < 2**63:
-            raise ConfigError(f"seed must be an integer from 0 to 2**63 - 1; got {seed!r}.")
         self.config = config
-        self.seed = int(seed)
+        self.seed = whole_number(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
         self.pool = as_pool(tasks, capacity, self.seed)
         self.counters: Words = np.zeros(3, dtype=np.int64)
         """Episodes observed, env steps in them, orphans; counted by the kernels."""
@@ -54,7 +61,9 @@ class PlanOwner(ABC):
         self._channel: object | None = None
         self._table = 0
         self._first_dial = 0
-        self._forks = forks[0]
+        self.is_foreign = False
+        """Whether this object is a copy that a fork left in another process."""
+        owners.add(self)
 
     # What a method provides.
 
@@ -82,6 +91,13 @@ class PlanOwner(ABC):
         """Forget what was measured for a slot and set its weight; called inside a write."""
         self._set_weight(slot, float(self.pool.base_weights[slot]))
 
+    def _slot_lost(self, slot: int, reason: str) -> None:  # noqa: B027, most can do without
+        """Raise `BuildError` if the method cannot do without a slot that was just taken out."""
+
+    def _can_replace(self) -> bool:
+        """Whether a slot can get another task at all."""
+        return self.pool.can_replace
+
     def _replacement_label(self, slot: int) -> str | None:
         """Return the label that a replacement for this slot must have, if any."""
         return None
@@ -95,6 +111,8 @@ class PlanOwner(ABC):
     @property
     def plan(self) -> Plan:
         """The plan; built when first asked for."""
+        if self.is_foreign:
+            raise WrongProcessError(REFUSAL)
         if self._plan is None:
             plan = Plan(self.pool.num_slots, self._groupings(), len(self._dial_names()), self.seed)
             self.pool.rebind(plan.task_ids, plan.generations)
@@ -113,19 +131,15 @@ class PlanOwner(ABC):
         plan.set_exploration(self._table, self.config.exploration)
         self._publish()
 
-    @property
-    def is_foreign(self) -> bool:
-        """Whether this object is a copy that a fork left in another process."""
-        return self._forks != forks[0]
-
-    def _own(self) -> Plan:
-        if self._forks != forks[0]:
-            raise WrongProcessError(REFUSAL)
-        return self._plan or self.plan
+    def disown(self) -> None:
+        """Refuse to work from now on: called in the child of a fork, which has only a copy."""
+        self.is_foreign = True
+        self._plan = None
 
     def claim(self, channel: object) -> None:
         """Let a channel carry this curriculum; there can be only one at a time."""
-        self._own()
+        if self.is_foreign:
+            raise WrongProcessError(REFUSAL)
         if self._channel is not None:
             raise ChannelError(
                 "this curriculum is already carried by a channel; two would each see half of the "
@@ -140,7 +154,7 @@ class PlanOwner(ABC):
 
     def move_plan(self, block: Words) -> None:
         """Keep the plan in other memory from now on; called by the channel."""
-        plan = self._own()
+        plan = self.plan
         plan.move_to(block)
         self.pool.rebind(plan.task_ids, plan.generations)
 
@@ -175,42 +189,62 @@ class PlanOwner(ABC):
 
         Returns:
             Whether anything changed: False for a task that is already gone.
+
+        Raises:
+            BuildError: The method cannot go on without it. It is out of play all the same.
         """
-        plan = self._own()
+        plan = self.plan
+        self._check_slot(slot)
         if generation != int(self.pool.generations[slot]) or self.is_quarantined(slot):
             return False
         task_name = self.pool.source.name(int(self.pool.task_ids[slot]))
         label = self.pool.label_names[int(self.pool.label_indices[slot])]
-        replaced = self.pool.can_replace
+        replaced = self._try_replace(slot)
         self.quarantined.append(Quarantined(slot, generation, task_name, label, reason, replaced))
-        if replaced:
-            self.replace(slot)
-        else:
+        if not replaced:
             with plan.writing() as block:
                 for table in plan.tables:
                     kernels.clear_slot(block, table, slot)
                 kernels.swap_out(block, slot)
+            self._slot_lost(slot, reason)
         return True
+
+    def _check_slot(self, slot: int) -> None:
+        if not 0 <= slot < self.pool.num_slots:
+            raise RecordError(
+                f"slot {slot} does not exist; expected 0 to {self.pool.num_slots - 1}."
+            )
 
     def replace(self, slot: int, task_id: int | None = None) -> int:
         """Put another task into a slot; return the slot's new generation."""
-        plan = self._own()
+        plan = self.plan
         label = self._replacement_label(slot)
         if task_id is not None and label is not None and self.pool.source.label(task_id) != label:
             raise ConfigError(
                 f"task {task_id} has label {self.pool.source.label(task_id)!r}; slot {slot} "
                 f"belongs to {label!r} and keeps it. Choose a task with that label."
             )
-        with plan.writing():
+        with plan.writing() as block:
             generation = self.pool.replace(slot, task_id, label=label)
+            kernels.swap_in(block, slot)
             self._slot_replaced(slot)
         return generation
+
+    def _try_replace(self, slot: int) -> bool:
+        """Put another task into a slot if the source has one that fits; say whether it had."""
+        if not self._can_replace():
+            return False
+        try:
+            self.replace(slot)
+        except TaskError:
+            return False
+        return True
 
     # Saving and resuming.
 
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here."""
-        plan = self._own()
+        plan = self.plan
         pool_state, pool_arrays = self.pool.snapshot()
         state: dict[str, Any] = {
             "curriculum": type(self).__name__,
@@ -247,22 +281,21 @@ class PlanOwner(ABC):
             SnapshotError: The snapshot is damaged, or was made with other tasks or settings. Then
                 nothing has changed.
         """
-        self._own()
         present = {
             "curriculum": type(self).__name__,
             "config": self.config.to_json(),
             "seed": self.seed,
         }
-        found = difference({name: snapshot.state.get(name) for name in present}, present)
-        if found:
+        found = [difference(snapshot.state.get(name), present[name], name) for name in present]
+        if any(found):
             raise SnapshotError(
-                f"the snapshot does not fit this curriculum: {found}. "
+                f"the snapshot does not fit this curriculum: {next(filter(None, found))}. "
                 "Build the curriculum with the settings it was saved with."
             )
         before = self.snapshot()
         try:
             self._take_over(snapshot)
-        except (SnapshotError, KeyError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             self._take_over(before)
             if isinstance(error, SnapshotError):
                 raise
@@ -272,18 +305,31 @@ class PlanOwner(ABC):
 
     def _take_over(self, snapshot: Snapshot) -> None:
         plan, pool = self.plan, snapshot.part("pool")
+        version, tick, num_drawn = (
+            whole_number(snapshot.state[name], f"The snapshot's {name}", 0, 2**61, SnapshotError)
+            for name in ("version", "tick", "num_drawn")
+        )
         self.pool.restore(pool.state, pool.arrays)
         kernels.begin_write(plan.block)
         try:
             self._load_all(snapshot.part("method"))
             plan.load(snapshot.part("plan").arrays)
             plan.block[kernels.H_TABLE] = self._active_table()
-            plan.block[kernels.H_TICK] = int(snapshot.state["tick"])
-            self._num_drawn = int(snapshot.state["num_drawn"])
+            plan.block[kernels.H_TICK] = tick
+            self._num_drawn = num_drawn
             self.quarantined = [Quarantined(**entry) for entry in snapshot.state["quarantined"]]
         finally:
             kernels.end_write(plan.block)
-        plan.block[kernels.H_SEQUENCE] = 2 * int(snapshot.state["version"])
+        plan.block[kernels.H_SEQUENCE] = 2 * version
+
+    def _keep_labels(self, labels: Words) -> None:
+        """Refuse a snapshot in which slots have other labels than the groups were made for."""
+        if not np.array_equal(self.pool.label_indices, labels):
+            slot = int(np.flatnonzero(self.pool.label_indices != labels)[0])
+            raise SnapshotError(
+                f"slot {slot} of the snapshot has another label than here, and labels decide how "
+                "this curriculum groups its tasks. Build it over a pool with the same seed."
+            )
 
     def __reduce__(self) -> Any:
         # What travels to a worker is a marker, never a copy that could fall out of date.

@@ -81,13 +81,18 @@ class Ramp:
 
 
 def resolve(
-    settings: dict[str, Any], phase_episode: float, seed: int, env_index: int, episode: int
+    settings: dict[str, Any],
+    phase_episode: float,
+    seed: int,
+    env_index: int,
+    episode: int,
+    first_stream: int = SETTING_STREAM,
 ) -> dict[str, Any]:
-    """Return the values of all settings for one episode of one env."""
+    """Return the values of all settings for one episode of one env, each from its own stream."""
     values: dict[str, Any] = {}
     for number, (path, setting) in enumerate(sorted(settings.items())):
         if isinstance(setting, Mixed):
-            uniform, _ = uniform_and_seed(seed, env_index, episode, SETTING_STREAM + number)
+            uniform, _ = uniform_and_seed(seed, env_index, episode, first_stream + number)
             values[path] = setting.at(uniform)
         elif isinstance(setting, Ramp):
             values[path] = setting.at(phase_episode)

@@ -16,19 +16,27 @@ import numpy as np
 from stepladder.compiled import compiled
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, Tasks, require_share, require_whole
+from stepladder.curricula.config import (
+    CurriculumConfig,
+    Tasks,
+    require_share,
+    require_whole,
+    settle,
+)
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.mixture import MixtureConfig
 from stepladder.curricula.owner import PlanOwner
-from stepladder.curricula.phase_settings import Ramp, resolve
+from stepladder.curricula.phase_settings import Mixed, Ramp, resolve
+from stepladder.curricula.philox import SETTING_STREAM
 from stepladder.curricula.plan import Grouping, Plan
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, SnapshotError, TaskError
 from stepladder.stats.window import mean, push
+from stepladder.tasks.plain import to_plain, whole_number
 
 # Dials, from the first one of this curriculum.
 D_PHASE, D_EPISODES = 0, 1
@@ -37,6 +45,9 @@ D_PHASE, D_EPISODES = 0, 1
 EPISODES, STEPS, ENTRY_VERSION, FILL, HEAD = 0, 1, 2, 3, 4
 NUM_COUNTS = 5
 NOT_ENTERED = 2**62
+
+MAX_SETTINGS = 2**16
+"""Streams set apart for the settings of each phased curriculum in a plan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +95,16 @@ class Phase:
             require_share(f"success {where}", self.success)
         require_whole(f"min_episodes {where}", self.min_episodes, 1)
         require_whole(f"window_episodes {where}", self.window_episodes, 1)
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        for path, setting in self.settings.items():
+            values = setting.values if isinstance(setting, Mixed) else (setting,)
+            try:
+                for value in () if isinstance(setting, Ramp) else values:
+                    to_plain(value, f"setting {path!r} of phase {self.name!r}")
+            except TaskError as error:
+                raise ConfigError(str(error)) from error
 
     @property
     def has_limit(self) -> bool:
@@ -218,7 +239,10 @@ class PhasedLegend(Legend):
         phase = self._phase(dials)
         inner = self.legends[phase].settings(dials, seed, env_index, episode)
         done = float(dials[self.first_dial + D_EPISODES])
-        return {**inner, **resolve(self.phase_settings[phase], done, seed, env_index, episode)}
+        # Nested curricula have other dials, and so other streams: no two settings go together.
+        stream = SETTING_STREAM + MAX_SETTINGS * self.first_dial
+        own = resolve(self.phase_settings[phase], done, seed, env_index, episode, stream)
+        return {**inner, **own}
 
 
 @compiled
@@ -266,7 +290,7 @@ class Phased(Curriculum):
         capacity: int | None = None,
         **settings: Any,
     ):
-        config = config or PhasedConfig(**settings)
+        config = settle(PhasedConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.inner = [phase.inner().make(self.pool, seed=seed) for phase in config.phases]
         """The curriculum of each phase."""
@@ -298,10 +322,12 @@ class Phased(Curriculum):
         self._plan, self._root, self._first_dial = plan, root, first_dial
         next_dial = first_dial + 2
         for inner in self.inner:
+            given = tables.copy()
             inner._attach(plan, tables, next_dial, root)
             next_dial += len(inner._dial_names())
-            exploration = max(inner.config.exploration, self.config.exploration)
-            plan.set_exploration(inner._active_table(), exploration)
+            for table in given[: len(given) - len(tables)]:
+                own = plan.block.view(np.float64)[table + kernels.T_EXPLORATION]
+                plan.set_exploration(table, max(float(own), self.config.exploration))
         self._publish()
 
     def _active_table(self) -> int:
@@ -332,6 +358,7 @@ class Phased(Curriculum):
         else:
             entries = self._counts[: self.phase_index + 1, ENTRY_VERSION]
             owners = np.searchsorted(entries, records["plan_version"], side="right") - 1
+            owners = np.maximum(owners, 0)
             for phase in np.unique(owners).tolist():
                 self._hand_on(phase, records[owners == phase])
         phase = self.config.phases[self.phase_index]
@@ -391,6 +418,13 @@ class Phased(Curriculum):
         for inner in self.inner:
             inner._slot_replaced(slot)
 
+    def _can_replace(self) -> bool:
+        return all(inner._can_replace() for inner in self.inner)
+
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        for inner in self.inner[self.phase_index :]:
+            inner._slot_lost(slot, reason)
+
     def _replacement_label(self, slot: int) -> str | None:
         labels = [inner._replacement_label(slot) for inner in self.inner]
         return next((label for label in labels if label is not None), None)
@@ -428,7 +462,10 @@ class Phased(Curriculum):
         return Snapshot(nested.state, {**own.arrays, **nested.arrays})
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.phase_index = int(snapshot.state["phase_index"])
+        last = len(self.inner) - 1
+        self.phase_index = whole_number(
+            snapshot.state["phase_index"], "The snapshot's phase", 0, last, SnapshotError
+        )
         self.history = [PhaseChange(**change) for change in snapshot.state["history"]]
         self._counts[:] = matching(snapshot.arrays, "counts", self._counts)
         for index, (inner, window) in enumerate(zip(self.inner, self._windows, strict=True)):

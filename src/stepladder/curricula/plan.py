@@ -8,8 +8,8 @@ The block is an array of 64-bit words: a header, named dials (stage, mixing rati
 travel with the weights or not at all), per slot the task and its generation, the list of active
 slots, and one or more weight tables of which one is in force. A table splits the slots into
 groups; a group's share is one number, so a new mixing ratio costs the same with ten tasks and
-with a million. Inside a group an 8-ary sum tree holds the slots' weights: eight children fill
-one cache line, and a million slots are seven levels deep.
+with a million. Inside a group a sum tree holds the slots' weights, so that a draw and a change
+cost a walk from root to leaf.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -150,7 +150,7 @@ class Plan:
         """Take over weights, shares, dials and active slots as saved. Call inside a write.
 
         Raises:
-            SnapshotError: An array is missing or does not fit.
+            SnapshotError: An array is missing, does not fit, or holds impossible weights.
         """
         active = arrays.get("active")
         if active is None or active.dtype != np.int64 or not _are_slots(active, self.num_slots):
@@ -163,9 +163,16 @@ class Plan:
         self.dials[:] = matching(arrays, "dials", self.dials)
         for number, table in enumerate(self.tables):
             leaves = matching(arrays, f"table{number}/leaves", self.leaves(table))
+            shares = matching(arrays, f"table{number}/shares", self.shares(table))
+            for weights in (leaves, shares):
+                if not np.all(np.isfinite(weights) & (weights >= 0.0)):
+                    raise SnapshotError(
+                        f"a weight in table {number} of the snapshot is negative or not finite. "
+                        "Use an older snapshot."
+                    )
             for layer, weights in enumerate(leaves):
                 kernels.fill_leaves(self.block, table, weights, layer)
-            self.shares(table)[:] = matching(arrays, f"table{number}/shares", self.shares(table))
+            self.shares(table)[:] = shares
 
     def move_to(self, block: Words) -> None:
         """Copy the plan into other memory and write there from now on."""
@@ -190,8 +197,8 @@ class _Layout:
     def __init__(self) -> None:
         self.num_words = 0
 
-    def take(self, num_words: int, phase: int = 0) -> int:
-        start = self.num_words + (phase - self.num_words) % 8
+    def take(self, num_words: int) -> int:
+        start = self.num_words + -self.num_words % 8
         self.num_words = start + num_words
         return start
 
@@ -202,7 +209,7 @@ class _TableLayout:
 
     start: int
     shares: int
-    roots: int
+    trees: int
     capacities: int
     places: int
     slots: int
@@ -218,12 +225,12 @@ class _TableLayout:
         starts = np.concatenate([[0], np.cumsum(counts)])
         block[self.start + kernels.T_NUM_GROUPS] = num_groups
         block[self.start + kernels.T_SHARES] = self.shares
-        block[self.start + kernels.T_ROOTS] = self.roots
+        block[self.start + kernels.T_TREES] = self.trees
         block[self.start + kernels.T_CAPACITIES] = self.capacities
         block[self.start + kernels.T_PLACES] = self.places
         block[self.start + kernels.T_SLOTS] = self.slots
         block[self.start + kernels.T_SLOT_STARTS] = self.slot_starts
-        block[self.roots : self.roots + num_groups] = self.tree_starts
+        block[self.trees : self.trees + num_groups] = self.tree_starts
         block[self.capacities : self.capacities + num_groups] = self.tree_capacities
         block[self.slot_starts : self.slot_starts + num_groups + 1] = starts
         if self.grouping.layered:
@@ -243,21 +250,20 @@ def _lay_out_table(layout: _Layout, grouping: Grouping) -> _TableLayout:
         counts[:] = num_slots
     several = num_slots if num_groups > 1 and not grouping.layered else 0
     start, shares = layout.take(kernels.TABLE_WORDS), layout.take(num_groups)
-    roots, capacities = layout.take(num_groups), layout.take(num_groups)
+    trees, capacities = layout.take(num_groups), layout.take(num_groups)
     places, slots = layout.take(several), layout.take(several)
     slot_starts = layout.take(num_groups + 1)
-    tree_capacities = [_power_of_eight(int(count)) for count in counts]
-    # A root at word 7 of a cache line puts every family of eight children into one line.
-    trees = [layout.take((8 * size - 1) // 7, phase=7) for size in tree_capacities]
+    tree_capacities = [_power_of_two(int(count)) for count in counts]
+    tree_starts = [layout.take(2 * size) for size in tree_capacities]
     return _TableLayout(
         start,
         shares,
-        roots,
+        trees,
         capacities,
         places,
         slots,
         slot_starts,
-        trees,
+        tree_starts,
         tree_capacities,
         grouping,
         np.argsort(grouping.group_of_slot, kind="stable"),
@@ -265,8 +271,5 @@ def _lay_out_table(layout: _Layout, grouping: Grouping) -> _TableLayout:
     )
 
 
-def _power_of_eight(count: int) -> int:
-    size = 8
-    while size < count:
-        size *= 8
-    return size
+def _power_of_two(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()

@@ -8,6 +8,7 @@ name and renamed, so a crash leaves either the old file or the new one.
 import json
 import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,20 @@ from stepladder.errors import SnapshotError
 
 SCHEMA = 1
 """Version of the layout of every snapshot; a higher one is refused."""
+
+UNREADABLE = (
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy, zipfile and json raise between them when a file is none of ours, or damaged."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +53,19 @@ class Snapshot:
         text = json.dumps({"schema": SCHEMA, "state": self.state}, allow_nan=False)
         # The temporary file lies beside its target: a rename across file systems is a copy.
         temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-        with temporary.open("wb") as file:
-            np.savez(
-                file,
-                allow_pickle=False,
-                state=np.frombuffer(text.encode(), dtype=np.uint8),
-                **{f"array/{name}": array for name, array in self.arrays.items()},
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
+        try:
+            with temporary.open("wb") as file:
+                np.savez(
+                    file,
+                    allow_pickle=False,
+                    state=np.frombuffer(text.encode(), dtype=np.uint8),
+                    **{f"array/{name}": array for name, array in self.arrays.items()},
+                )
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
         return target
 
     @classmethod
@@ -58,25 +76,28 @@ class Snapshot:
             SnapshotError: The file is missing, damaged, or of a newer schema.
         """
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            # Opened here, because np.load leaves a damaged file open.
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 document = json.loads(bytes(archive["state"]).decode())
+                schema, state = document["schema"], document.get("state")
                 arrays = {
                     name.removeprefix("array/"): archive[name]
                     for name in archive.files
                     if name.startswith("array/")
                 }
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise SnapshotError(
                 f"{os.fspath(path)} is not a readable snapshot ({error}). "
                 "Use an older snapshot, or start without one."
             ) from error
-        schema = document.get("schema")
         if schema != SCHEMA:
             raise SnapshotError(
                 f"{os.fspath(path)} has snapshot schema {schema!r}; this version reads {SCHEMA}. "
                 "Load it with the version of Stepladder that wrote it."
             )
-        return cls(document["state"], arrays)
+        if not isinstance(state, dict):
+            raise SnapshotError(f"{os.fspath(path)} holds no state. Use an older snapshot.")
+        return cls(cast(dict[str, Any], state), arrays)
 
     def part(self, name: str) -> "Snapshot":
         """Return the snapshot that was nested under `name`."""

@@ -19,7 +19,8 @@ import numpy as np
 
 from stepladder.curricula import staged_kernels as rules
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import Tasks
+from stepladder.curricula.config import Tasks, settle
+from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.plan import Grouping
@@ -27,7 +28,7 @@ from stepladder.curricula.record import HOST_ENV, TERMINATED, Record, RecordArra
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.staged_config import Mixing, StagedConfig
 from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
-from stepladder.errors import BuildError, ConfigError
+from stepladder.errors import BuildError, ConfigError, SnapshotError, WrongProcessError
 from stepladder.tasks.paths import read_path
 
 
@@ -71,12 +72,13 @@ class Staged(Curriculum):
         capacity: int | None = None,
         **settings: Any,
     ):
-        config = config or StagedConfig(**settings)
+        config = settle(StagedConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         num_stages = len(config.stages)
         self.history: list[StageChange] = []
         """Every change of stage so far, oldest first."""
         self._grouping, self._stage_of_group, self._group_names = self._group_slots()
+        self._labels = self.pool.label_indices.copy()
         self._windows = np.zeros((num_stages, config.window_episodes))
         self._counts: Words = np.zeros((num_stages, rules.NUM_COUNTS), dtype=np.int64)
         self._results = np.zeros((self._grouping.num_groups, 2))
@@ -242,21 +244,22 @@ class Staged(Curriculum):
             )
         return self.pool.label_names[int(self.pool.label_indices[slot])]
 
-    def quarantine(self, slot: int, generation: int, reason: str) -> bool:
-        """Take a task that cannot be built out of play.
+    def _can_replace(self) -> bool:
+        return super()._can_replace() and self.config.balance_by is None
 
-        Raises:
-            BuildError: It was the last task of the current stage.
-        """
-        changed = super().quarantine(slot, generation, reason)
-        stage = self.stage_index
-        mine = self._stage_of_group[self._grouping.group_of_slot[self.plan.active]]
-        if changed and not np.any(mine == stage):
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        # A stage that was passed is played again only if there is a way back.
+        stage = int(self._stage_of_group[self._grouping.group_of_slot[slot]])
+        if stage >= self.stage_index or self.config.demotion is not None:
+            self._require_tasks(stage, f" (last: {reason})")
+
+    def _require_tasks(self, stage: int, cause: str = "") -> None:
+        left = self._stage_of_group[self._grouping.group_of_slot[self.plan.active]]
+        if not np.any(left == stage):
             raise BuildError(
-                f"no task of stage {self.current_stage!r} is left: envs could not build any of "
-                f"them (last: {reason}). Mend the tasks, or leave the stage out."
+                f"no task of stage {self.config.stages[stage].name!r} is left: envs could not "
+                f"build any of them{cause}. Mend the tasks, or leave the stage out."
             )
-        return changed
 
     # What a user asks of it.
 
@@ -272,6 +275,8 @@ class Staged(Curriculum):
 
     def set_check_interval(self, episodes: int) -> None:
         """Consider advancement after every so many episodes from now on."""
+        if self.is_foreign:
+            raise WrongProcessError(REFUSAL)
         config = replace(self.config, check_interval_episodes=episodes)
         self.config = config  # pyright: ignore[reportIncompatibleVariableOverride]
         self._rules[rules.R_CHECK] = episodes
@@ -306,8 +311,9 @@ class Staged(Curriculum):
 
     def go_to(self, stage: str) -> None:
         """Make a stage the current one by hand; the history says so."""
-        self._own()
-        self._enter(self.config.index_of(stage), ("manual",))
+        index = self.config.index_of(stage)
+        self._require_tasks(index)
+        self._enter(index, ("manual",))
 
     def stage_report(self, stage: str | None = None) -> StageReport:
         """Return where a stage stands; by default the current one."""
@@ -394,7 +400,10 @@ class Staged(Curriculum):
 
     def _save(self) -> Snapshot:
         return Snapshot(
-            {"history": [change.to_json() for change in self.history]},
+            {
+                "history": [change.to_json() for change in self.history],
+                "check_interval_episodes": self.config.check_interval_episodes,
+            },
             {
                 "windows": self._windows.copy(),
                 "counts": self._counts.copy(),
@@ -405,6 +414,15 @@ class Staged(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
+        self._keep_labels(self._labels)
+        saved, present = (
+            snapshot.state["check_interval_episodes"],
+            self.config.check_interval_episodes,
+        )
+        if saved != present:
+            raise SnapshotError(
+                f"check_interval_episodes was {saved!r} and is now {present}. Set it first."
+            )
         self.history = [StageChange.from_json(change) for change in snapshot.state["history"]]
         for name, array in (
             ("windows", self._windows),
@@ -414,6 +432,11 @@ class Staged(Curriculum):
             ("state", self._state),
         ):
             array[:] = matching(snapshot.arrays, name, array)
+        window, places = self.config.window_episodes, self._counts[:, [rules.FILL, rules.HEAD]]
+        if not 0 <= self.stage_index < len(self.config.stages) or np.any(
+            (places < 0) | (places > [window, window - 1])
+        ):
+            raise SnapshotError("the stages of the snapshot are damaged. Use an older one.")
 
 
 def _rule_numbers(config: StagedConfig) -> Floats:

@@ -110,15 +110,15 @@ class DemotionRule:
     """Episodes since entry needed before the first demotion out of a stage."""
 
     backoff: float = 2.0
-    """Factor on that number after each demotion out of the same stage; more than 1."""
+    """Factor on that number after each demotion out of the same stage; more than 1, up to 1000."""
 
     def __post_init__(self) -> None:
         require_share("threshold of the demotion rule", self.threshold)
         require_whole("min_episodes of the demotion rule", self.min_episodes, 1)
-        if not self.backoff > 1.0:
+        if not 1.0 < self.backoff <= 1000.0:
             raise ConfigError(
                 f"backoff of the demotion rule must be more than 1, or two stages could take "
-                f"turns for ever; got {self.backoff!r}."
+                f"turns for ever, and at most 1000; got {self.backoff!r}."
             )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from stepladder.compiled import compiled
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import H_ROWS, Words
 from stepladder.curricula.record import RecordArray, first_bad_record
@@ -68,7 +68,8 @@ class Uniform(Curriculum):
         capacity: int | None = None,
         **settings: Any,
     ):
-        super().__init__(tasks, config or UniformConfig(**settings), seed=seed, capacity=capacity)
+        config = settle(UniformConfig, config, settings)
+        super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
         """Episodes observed per slot since its task came in."""
 

@@ -18,11 +18,17 @@ from stepladder.curricula.record import Draw
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
-from stepladder.sync import Client, Host, LocalHost, PushedClient
+from stepladder.sync import Client, Host, LocalHost, PushedClient, mailbox
 from stepladder.tasks import Task
 
 MAX_REDRAWS = 1000
 """Draws of tasks already known to be unbuildable that one reset puts up with."""
+
+MOST_BUILD_FAILURES = mailbox.CAPACITY // 2
+"""More failures in one reset could fill the mailbox, which nobody empties during a reset."""
+
+MAX_ENV_SEED = 2**31 - 1
+"""Seeds above this are refused by many envs, whose generators take 32 bits or fewer."""
 
 
 class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
@@ -44,7 +50,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         check_advancement_freq: For local tracking of stages: episodes between checks.
         seed_episodes: Whether the env is seeded anew for each episode, with a seed that depends
             only on the curriculum's seed, the env's index and the episode's number.
-        max_build_failures: Tasks that one reset may fail to build before it raises.
+        max_build_failures: Tasks that one reset may fail to build before it raises, at most 32.
         build_errors: Exceptions during ``set_task`` or ``reset`` that mean the task is at fault.
     """
 
@@ -65,6 +71,11 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
     ):
         super().__init__(env)
         require_whole("max_build_failures", max_build_failures, 1)
+        if max_build_failures > MOST_BUILD_FAILURES:
+            raise ConfigError(
+                f"max_build_failures must be at most {MOST_BUILD_FAILURES}; got "
+                f"{max_build_failures}. Mend tasks that fail so often, or leave them out."
+            )
         self._delivery = Delivery(env, deliver)
         self._reader = SuccessReader(
             key=success_key,
@@ -176,11 +187,11 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                         f"({len(self._unbuildable)} different ones). Mend the tasks or the env."
                     )
                 continue
-            if self._seed_episodes and seed is None:
-                seed = draw.seed
+            # Not kept for the next draw: each has a seed of its own.
+            env_seed = draw.seed & MAX_ENV_SEED if self._seeds_itself(seed) else seed
             try:
                 task = client.task(draw)
-                observation, info = self._delivery.reset(task, seed, options)
+                observation, info = self._delivery.reset(task, env_seed, options)
                 break
             except self._build_errors as error:
                 failures += 1
@@ -193,6 +204,9 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._draw, self._task = draw, task
         self._return, self._length = 0.0, 0
         return observation, {**info, **self._about(client)}
+
+    def _seeds_itself(self, seed: int | None) -> bool:
+        return self._seed_episodes and seed is None
 
     def _give_up(self, client: Client, draw: Draw, error: Exception) -> None:
         self._unbuildable.add((draw.slot, draw.generation))

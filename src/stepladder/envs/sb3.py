@@ -4,11 +4,15 @@ Wraps `DummyVecEnv` or `SubprocVecEnv` whose envs are each a `CurriculumEnv`. Ne
 ``sb3``; nothing else in the library imports this module.
 """
 
+import select
 from collections.abc import Sequence
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper
+import numpy as np
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecEnvWrapper
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from stepladder.curricula.base import Curriculum
@@ -44,6 +48,7 @@ class CurriculumVecEnvWrapper(VecEnvWrapper):
         max_failed_share: float = 0.5,
     ):
         super().__init__(venv)
+        watch_forked_workers(venv.unwrapped)
         self.curriculum = curriculum
         self.tracker = Tracker(
             self,
@@ -71,15 +76,22 @@ class CurriculumVecEnvWrapper(VecEnvWrapper):
         """Return the process of each env, or nothing if that is not known."""
         return list(getattr(self.venv.unwrapped, "processes", ()))
 
+    def forget_workers(self) -> None:
+        """Let go of workers that are gone."""
+        base: Any = self.venv.unwrapped
+        base.closed = True
+        for remote in base.remotes:
+            remote.close()
+
     @property
     def total_episodes(self) -> int:
         """Episodes observed over all envs."""
-        return self.curriculum.num_observed
+        return self.counts.finished
 
     def reset(self) -> VecEnvObs:
         """Reset all envs; each draws a task."""
         observations = self.tracker.guard(self.venv.reset)
-        self.tracker.collect(ended=False)
+        self.tracker.collect(may_have_reset=True)
         return observations
 
     def step_async(self, actions: Any) -> None:
@@ -89,7 +101,7 @@ class CurriculumVecEnvWrapper(VecEnvWrapper):
     def step_wait(self) -> VecEnvStepReturn:
         """Wait for the step, then let the curriculum learn from what ended."""
         result = self.tracker.guard(self.venv.step_wait)
-        self.tracker.collect(bool(result[2].any()))
+        self.tracker.collect(int(np.count_nonzero(result[2])))
         return result
 
     def close(self) -> None:
@@ -117,3 +129,41 @@ class CurriculumVecEnvWrapper(VecEnvWrapper):
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where a snapshot was made; reset the vector env afterwards."""
         self.tracker.restore(snapshot)
+
+
+class WatchedRemote:
+    """The host's end of the pipe to one worker, which notices that the worker has died.
+
+    Forked workers inherit the ends of each other's pipes, so the pipe of a dead one stays open as
+    long as its siblings live, and a plain `recv` waits for ever.
+    """
+
+    def __init__(self, remote: Connection, process: BaseProcess):
+        self._remote = remote
+        self._poller = select.poll()
+        self._poller.register(remote.fileno(), select.POLLIN)
+        self._poller.register(process.sentinel, select.POLLIN)
+        self._sentinel = process.sentinel
+
+    def recv(self) -> Any:
+        """Receive an answer.
+
+        Raises:
+            EOFError: The worker has died and left none.
+        """
+        ready = [descriptor for descriptor, _ in self._poller.poll()]
+        if ready == [self._sentinel]:
+            raise EOFError("the worker has died")
+        return self._remote.recv()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._remote, name)
+
+
+def watch_forked_workers(venv: Any) -> None:
+    """Make a vector env of forked workers notice when one dies."""
+    if isinstance(venv, SubprocVecEnv) and isinstance(venv.processes[0], ForkProcess):
+        venv.remotes = tuple(
+            WatchedRemote(remote, process)
+            for remote, process in zip(venv.remotes, venv.processes, strict=True)
+        )

@@ -40,7 +40,7 @@ class SuccessReader:
         """
         for key in USUAL_KEYS if self.key is None else (self.key,):
             if key in info:
-                return self._number(key, info[key])
+                return self._number(key, info[key], needed)
         if self.return_threshold is not None:
             return float(episode_return >= self.return_threshold)
         if self.missing_is_failure:
@@ -56,11 +56,19 @@ class SuccessReader:
         )
 
     @staticmethod
-    def _number(key: str, value: Any) -> float:
+    def _number(key: str, value: Any, needed: bool) -> float:
         try:
-            return float(value)
+            number = float(value)
         except (TypeError, ValueError) as error:
-            raise SignalError(
-                f"info[{key!r}] is {value!r}; expected a bool or a number in [0, 1]. "
-                "Name another key with success_key=…."
-            ) from error
+            raise unreadable(key, value) from error
+        if needed and math.isnan(number):
+            raise unreadable(key, value)
+        return number
+
+
+def unreadable(key: str, value: Any) -> SignalError:
+    """Say that a signal is there but is no number."""
+    return SignalError(
+        f"info[{key!r}] is {value!r}; expected a bool or a number in [0, 1]. "
+        "Name another key with success_key=…."
+    )

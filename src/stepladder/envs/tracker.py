@@ -5,6 +5,7 @@ env. Owns the host. Log lines begin with ``[VecEnv]``; each advancement is logge
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol, TypeAlias
@@ -13,6 +14,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import Record, RecordArray
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.curricula.staged import Staged
+from stepladder.curricula.staged_report import StageChange
 from stepladder.envs.curriculum_env import set_check_interval
 from stepladder.errors import ConfigError, DeliveryError, WorkerDiedError
 from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
@@ -26,6 +28,9 @@ Backend: TypeAlias = Literal["auto", "local", "shared", "pushed"]
 
 BROKEN_PIPES = (EOFError, ConnectionError)
 """What a vector env raises when one of its workers has died."""
+
+REAP_S = 1.0
+"""How long a worker whose pipe has broken may take to be gone."""
 
 
 class Reach(Protocol):
@@ -43,6 +48,10 @@ class Reach(Protocol):
         """Return the process of each env, or nothing if that is not known."""
         ...
 
+    def forget_workers(self) -> None:
+        """Let go of workers that are gone, so that nobody tries to talk to them."""
+        ...
+
 
 class Tracker:
     """Tracks all episodes of a vector env for one curriculum."""
@@ -58,25 +67,49 @@ class Tracker:
         max_failed_share: float,
         check_advancement_freq: int | None,
     ):
-        set_check_interval(curriculum, check_advancement_freq)
         self.curriculum = curriculum
         self.num_envs = num_envs
         self._reach = reach
+        self._in_process = in_process
         self._num_changes = len(history_of(curriculum))
-        self._checked = 0
+        self._num_checks = 0
         self._has_dead = False
+        self._has_warned = False
         self.host = self._make_host(backend, in_process, max_failed_share)
         try:
-            reach.connect_clients(self.host.clients())
+            set_check_interval(curriculum, check_advancement_freq)
+            self._connect()
+        except BaseException:
+            self._close_host()
+            raise
+        self._catch_up()
+
+    def _connect(self) -> None:
+        try:
+            self._reach.connect_clients(self.host.clients())
         except AttributeError as error:
-            self.host.close()
             raise DeliveryError(
                 f"an env of the vector env cannot be connected ({error}). Wrap each env in "
                 "CurriculumEnv(env, enable_local_tracking=False) before making the vector env."
             ) from error
+        except BROKEN_PIPES as error:
+            raise WorkerDiedError(
+                "a worker died while its env was being connected; what it died of is on its error "
+                "output. An env that tracks by itself cannot be connected: pass "
+                "enable_local_tracking=False to CurriculumEnv."
+            ) from error
         if isinstance(self.host, PushedHost):
-            self.host.call = reach.call_all
+            self.host.call = self._call_all
             self.host.push()
+
+    def _call_all(self, method: str, *args: Any) -> list[Any]:
+        return self.guard(lambda: self._reach.call_all(method, *args))
+
+    def _catch_up(self) -> None:
+        """Log from here on what the curriculum does, not what it has done before."""
+        self._num_changes = len(history_of(self.curriculum))
+        if isinstance(self.curriculum, Staged):
+            self._num_checks = num_checks(self.curriculum)
         self._log_sync()
 
     def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
@@ -99,13 +132,30 @@ class Tracker:
 
     # Every step.
 
-    def collect(self, ended: bool = True) -> RecordArray:
-        """Let the curriculum learn from what has ended, and log it."""
-        before = self.curriculum.num_observed
-        records = self.host.collect(ended)
+    def collect(self, num_ended: int = 0, *, may_have_reset: bool = False) -> RecordArray:
+        """Let the curriculum learn from what has ended, and log it.
+
+        Args:
+            num_ended: Episodes that the vector env said have ended since the last call.
+            may_have_reset: Whether an env may have been reset since then without one ending; it
+                may have tasks to report that it could not build.
+        """
+        records = self.host.collect(num_ended > 0 or may_have_reset)
+        if len(records) < num_ended:
+            self._warn_of_unseen(num_ended - len(records))
         if len(records):
-            self._log(records, before)
+            self._log(records)
         return records
+
+    def _warn_of_unseen(self, num_unseen: int) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            logger.warning(
+                "[VecEnv] %d episodes ended that CurriculumEnv did not see end, so they count as "
+                "aborted and teach nothing. A wrapper around CurriculumEnv (a time limit?) cuts "
+                "them off: put it inside CurriculumEnv instead.",
+                num_unseen,
+            )
 
     def guard(self, call: Callable[[], Any]) -> Any:
         """Make a call into the vector env; if a worker has died, lose nothing and say so.
@@ -114,45 +164,83 @@ class Tracker:
             WorkerDiedError: A worker has died. What it had finished has been observed, what it was
                 playing is counted as aborted.
         """
+        if self._has_dead:
+            raise WorkerDiedError(
+                "a worker of this vector env has died. Close it, make a new one, and restore a "
+                "snapshot to continue."
+            )
         try:
             return call()
         except BROKEN_PIPES as error:
+            if self._in_process:
+                # No worker has died: the env itself lost a connection of its own.
+                raise
             raise self._mourn() from error
 
     def _mourn(self) -> WorkerDiedError:
         self._has_dead = True
-        if not isinstance(self.host, PushedHost):
-            self.collect()
-        dead = self._dead_envs()
-        aborted = self.host.bury(dead)
-        logger.error("[VecEnv] Worker of env %s died; %d episodes aborted", dead, aborted)
-        return WorkerDiedError(
-            f"the worker of env {', '.join(map(str, dead)) or '(unknown)'} died. All finished "
-            f"episodes were observed; {aborted} unfinished ones are counted as aborted. Close this "
-            "vector env, make a new one, and restore a snapshot to continue."
+        dead = self._await_dead()
+        is_pushed = isinstance(self.host, PushedHost)
+        try:
+            if not is_pushed:
+                self.collect()
+        finally:
+            aborted = self.host.bury(dead)
+            logger.error("[VecEnv] Worker of env %s died; %d episodes aborted", dead, aborted)
+        finished = (
+            "Episodes finished in the same step are lost, for they had not been pulled yet;"
+            if is_pushed
+            else "All finished episodes were observed;"
         )
+        return WorkerDiedError(
+            f"the worker of env {', '.join(map(str, dead)) or '(unknown)'} died. {finished} "
+            f"{aborted} unfinished ones are counted as aborted. Close this vector env, make a new "
+            "one, and restore a snapshot to continue."
+        )
+
+    def _await_dead(self) -> list[int]:
+        """Return the envs whose worker is gone; a pipe breaks a moment before its process ends."""
+        deadline = time.monotonic() + REAP_S
+        while not (dead := self._dead_envs()) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return dead
 
     def _dead_envs(self) -> list[int]:
         processes = self._reach.worker_processes()
         if len(processes) == self.num_envs:
-            for process in processes:
-                process.join(timeout=0.0)
             return [index for index, process in enumerate(processes) if not process.is_alive()]
         return self.host.find_dead()
 
     def close(self, close_envs: Callable[[], Any]) -> None:
         """Close envs and channel; ends also when a worker has died."""
         try:
+            if not self._has_dead:
+                try:
+                    self.guard(close_envs)
+                except WorkerDiedError:
+                    # It has been counted and logged; what is left to do is done below.
+                    self._has_dead = True
             if self._has_dead:
-                for process in self._reach.worker_processes():
-                    process.kill()
-                    process.join(timeout=5.0)
-            else:
-                close_envs()
+                self._end_workers(close_envs)
         finally:
-            if isinstance(self.host, PushedHost):
-                self.host.call = None
-            self.host.close()
+            self._close_host()
+
+    def _end_workers(self, close_envs: Callable[[], Any]) -> None:
+        """End the workers that are left: the conversation with them is broken off."""
+        processes = self._reach.worker_processes()
+        for process in processes:
+            process.kill()
+            process.join(timeout=5.0)
+        self.host.bury(list(range(self.num_envs)))
+        if processes:
+            self._reach.forget_workers()
+        else:
+            close_envs()
+
+    def _close_host(self) -> None:
+        if isinstance(self.host, PushedHost):
+            self.host.call = None
+        self.host.close()
 
     # Agreement.
 
@@ -163,7 +251,7 @@ class Tracker:
             AgreementError: An env has another version.
         """
         version = self.curriculum.plan.version
-        require_agreement(version, self._reach.call_all("get_plan_version"))
+        require_agreement(version, self._call_all("get_plan_version"))
         return version
 
     # Saving and resuming.
@@ -175,51 +263,67 @@ class Tracker:
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where a snapshot was made; reset the vector env afterwards."""
         self.host.restore(snapshot)
-        self._num_changes = len(history_of(self.curriculum))
-        self._log_sync()
+        # Anew, so that no env remembers failures that the snapshot does not know of.
+        self._connect()
+        self._catch_up()
 
     # Saying what happened.
 
-    def _log(self, records: RecordArray, before: int) -> None:
+    def _log(self, records: RecordArray) -> None:
         if logger.isEnabledFor(logging.DEBUG):
-            self._log_episodes(records, before)
-        if isinstance(self.curriculum, Staged) and logger.isEnabledFor(logging.INFO):
-            self._log_check(self.curriculum)
-        changes = history_of(self.curriculum)
-        for change in changes[self._num_changes :]:
-            logger.info("[VecEnv] Curriculum moved: %s", change)
-        if len(changes) > self._num_changes:
-            self._num_changes = len(changes)
+            self._log_episodes(records)
+        changes = history_of(self.curriculum)[self._num_changes :]
+        if isinstance(self.curriculum, Staged):
+            self._log_checks(self.curriculum, changes)
+        for change in changes:
+            logger.info(
+                "[VecEnv] Curriculum %s (syncing to all %d environments): %s",
+                headline(change),
+                self.num_envs,
+                change,
+            )
+        if changes:
+            self._num_changes += len(changes)
             self._log_sync()
 
-    def _log_episodes(self, records: RecordArray, before: int) -> None:
+    def _log_episodes(self, records: RecordArray) -> None:
         pool, legend = self.curriculum.pool, self.curriculum.legend()
-        for number, row in enumerate(records.tolist(), start=1):
+        first = self.host.counts.finished - len(records) + 1
+        for number, row in enumerate(records.tolist(), start=first):
             record = Record(*row)
             label = pool.label_names[int(pool.label_indices[record.slot])]
+            stage = legend.stage_of(label, self.curriculum.plan.dials)
+            if record.generation != int(pool.generations[record.slot]):
+                stage = "(replaced)"
             logger.debug(
                 "[VecEnv] Env %d completed episode %d: stage=%s, success=%s, total_episodes=%d",
                 record.env_index,
                 record.episode_index + 1,
-                legend.stage_of(label, self.curriculum.plan.dials),
+                stage,
                 bool(record.success >= 0.5),
-                before + number,
+                number,
             )
 
-    def _log_check(self, curriculum: Staged) -> None:
-        checks = curriculum.num_observed // curriculum.config.check_interval_episodes
-        if checks > self._checked:
-            self._checked = checks
+    def _log_checks(self, curriculum: Staged, changes: list[Any]) -> None:
+        """Log each check that moved the curriculum as it was, before it moved; else the last."""
+        line = (
+            "[VecEnv] Advancement check at %d episodes: stage=%s, success_rate=%.2f%%, "
+            "episodes=%d, can_advance=%s"
+        )
+        checks = num_checks(curriculum)
+        for change in changes:
+            if change.rules != ("manual",):
+                advanced = change.rules != ("demotion",)
+                rate = 100 * change.success
+                logger.info(
+                    line, change.episode, change.from_stage, rate, change.episodes, advanced
+                )
+        if checks > self._num_checks and not changes:
             report = curriculum.stage_report()
-            logger.info(
-                "[VecEnv] Advancement check at %d episodes: stage=%s, success_rate=%.2f%%, "
-                "episodes=%d, can_advance=%s",
-                curriculum.num_observed,
-                report.stage,
-                100 * report.success_rate,
-                report.episodes,
-                report.can_advance,
-            )
+            rate = 100 * report.success_rate
+            done = curriculum.num_observed
+            logger.info(line, done, report.stage, rate, report.episodes, report.can_advance)
+        self._num_checks = checks
 
     def _log_sync(self) -> None:
         if isinstance(self.curriculum, Staged):
@@ -234,3 +338,16 @@ class Tracker:
 def history_of(curriculum: Curriculum) -> list[Any]:
     """Return the changes of stage or phase that a curriculum has made."""
     return getattr(curriculum, "history", [])
+
+
+def num_checks(curriculum: Staged) -> int:
+    """Return how often advancement has been considered."""
+    return curriculum.num_observed // curriculum.config.check_interval_episodes
+
+
+def headline(change: Any) -> str:
+    """Say in a few words where a change of stage or phase has led."""
+    if not isinstance(change, StageChange):
+        return f"moved to: {change.to_phase}"
+    verbs = {"demotion": "fell back", "manual": "moved"}
+    return f"{verbs.get(change.rules[0], 'advanced')} to: {change.to_stage}"

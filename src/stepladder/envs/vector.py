@@ -42,6 +42,7 @@ class CurriculumVectorEnv(VectorWrapper):
     ):
         super().__init__(env)
         self.curriculum = curriculum
+        self._had_ended = False
         self.tracker = Tracker(
             self,
             curriculum,
@@ -73,6 +74,14 @@ class CurriculumVectorEnv(VectorWrapper):
         """Return the process of each env, or nothing if that is not known."""
         return list(getattr(self.env.unwrapped, "processes", ()))
 
+    def forget_workers(self) -> None:
+        """Let go of workers that are gone."""
+        base: Any = self.env.unwrapped
+        base.closed = True
+        for pipe in getattr(base, "parent_pipes", ()):
+            if pipe is not None:
+                pipe.close()
+
     def reset(
         self,
         *,
@@ -82,13 +91,16 @@ class CurriculumVectorEnv(VectorWrapper):
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
         env: Any = self.env
         result = self.tracker.guard(lambda: env.reset(seed=seed, options=options))
-        self.tracker.collect(ended=False)
+        self.tracker.collect(may_have_reset=True)
         return result
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs, then let the curriculum learn from what ended."""
         result = self.tracker.guard(lambda: self.env.step(actions))
-        self.tracker.collect(bool(np.any(result[2]) or np.any(result[3])))
+        num_ended = int(np.count_nonzero(np.logical_or(result[2], result[3])))
+        # An env that ended in the last step may have been reset in this one.
+        self.tracker.collect(num_ended, may_have_reset=self._had_ended)
+        self._had_ended = num_ended > 0
         return result
 
     def close(self, **kwargs: Any) -> None:

@@ -47,7 +47,7 @@ class AveragePair:
         by less than one part in a million from the last.
         """
         a, b = 1.0 - 0.5 ** (1.0 / fast), 1.0 - 0.5 ** (1.0 / slow)
-        num_results = np.arange(int(20 * slow) + 2, dtype=np.float64)
+        num_results = np.arange(max(16, int(20 * slow) + 2), dtype=np.float64)
         keep_a, keep_b = 1.0 - a, 1.0 - b
         sum_a, sum_b = 1.0 - keep_a**num_results, 1.0 - keep_b**num_results
         square_a = a * a * (1.0 - keep_a ** (2 * num_results)) / (1.0 - keep_a**2)

@@ -67,6 +67,7 @@ class Client(ABC):
         Raises:
             HostGoneError: The host died while it was writing the plan.
             BuildError: Every task is quarantined.
+            ChannelError: The host has closed the channel.
         """
         block, mail = self._open()
         while True:
@@ -75,16 +76,26 @@ class Client(ABC):
             )
             if slot >= 0:
                 break
+            if slot == mailbox.NOT_ADMITTED:
+                self._sign_in(mail)
+                continue
             self._check_host()
             if slot == kernels.NOTHING_ACTIVE:
                 raise BuildError(nothing_active(0))
             time.sleep(1e-4)
+        return Draw(slot, generation, task_id, version, seed, tick, self.env_index, episode)
+
+    def _sign_in(self, mail: Words) -> None:
+        """Say which process uses the mailbox from now on."""
+        self._check_open(mail)
+        mail[mailbox.M_PID] = current_pid()
+
+    def _check_open(self, mail: Words) -> None:
         if mail[mailbox.M_CLOSED]:
             raise ChannelError(
                 f"the channel of env {self.env_index} was closed by its host. "
                 "Make a new one and connect the env to it."
             )
-        return Draw(slot, generation, task_id, version, seed, tick, self.env_index, episode)
 
     def task(self, draw: Draw) -> Task:
         """Return the task of a draw just made, with the settings of this episode."""
@@ -108,9 +119,10 @@ class Client(ABC):
         Raises:
             RecordError: A number is impossible. Then nothing was reported.
             HostGoneError: The host died, so nobody will ever empty the mailbox.
+            ChannelError: The host has closed the channel.
         """
-        known = not math.isnan(success)
-        if not math.isfinite(episode_return) or length < 0 or (known and not 0 <= success <= 1):
+        fits = 0 <= success <= 1 or (math.isnan(success) and not self.legend.needs_success)
+        if not math.isfinite(episode_return) or length < 0 or not fits:
             raise RecordError(
                 f"env {self.env_index} reports return {episode_return}, length {length}, success "
                 f"{success}; expected a finite return, a length of 0 or more and a success in "
@@ -134,6 +146,8 @@ class Client(ABC):
     def skip(self) -> None:
         """Take back a draw that will not be played, as if it had not been made."""
         _, mail = self._open()
+        if not mailbox.in_flight(mail):
+            raise self._never_began()
         mail[mailbox.M_STARTED] -= 1
 
     def abort(self) -> None:
@@ -145,15 +159,19 @@ class Client(ABC):
     def _post(self, episode_return: float, length: int, success: float, outcome: int) -> None:
         _, mail = self._open()
         if not mailbox.in_flight(mail):
-            raise RecordError(
-                f"env {self.env_index} reports an episode that it never began. Call draw() first."
-            )
+            raise self._never_began()
         while not mailbox.post(mail, self._ring, episode_return, length, success, outcome):
             self._wait_for_room()
+
+    def _never_began(self) -> RecordError:
+        return RecordError(
+            f"env {self.env_index} reports an episode that it never began. Call draw() first."
+        )
 
     def _wait_for_room(self) -> None:
         """Wait until the host has collected something: a full mailbox never drops a record."""
         _, mail = self._open()
+        self._check_open(mail)
         mail[mailbox.M_WAITS] += 1
         if not self._can_wait():
             raise ChannelError(
@@ -166,6 +184,7 @@ class Client(ABC):
             time.sleep(pause)
             pause = min(2 * pause, 1e-2)
             waited = time.monotonic() - began
+            self._check_open(mail)
             if waited > 0.1:
                 self._check_host()
             if waited > PATIENCE_S and not warned:

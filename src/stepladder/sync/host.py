@@ -16,10 +16,17 @@ import numpy as np
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_share
+from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import BuildError, ChannelError, ConfigError, SnapshotError
+from stepladder.errors import (
+    BuildError,
+    ChannelError,
+    ConfigError,
+    SnapshotError,
+    WrongProcessError,
+)
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.process import is_alive
@@ -78,7 +85,15 @@ class Host(ABC):
         self.max_failed_share = max_failed_share
         self.is_closed = False
         curriculum.claim(self)
-        self._num_dials = curriculum.plan.num_dials
+        try:
+            self._set_up()
+        except BaseException:
+            curriculum.release(self)
+            raise
+
+    def _set_up(self) -> None:
+        num_envs = self.num_envs
+        self._num_dials = self.curriculum.plan.num_dials
         self._ring = mailbox.M_DIALS + self._num_dials
         self._num_failed = 0
         self._num_finished = 0
@@ -129,14 +144,14 @@ class Host(ABC):
         Raises:
             BuildError: Too many tasks could not be built. All records have been observed.
         """
-        if self.is_closed:
-            raise ChannelError("this channel is closed. Make a new one for the curriculum.")
-        block = self.curriculum.plan.block
+        if self.is_closed or self.curriculum.is_foreign:
+            raise self._unusable()
         count, unbuildable = self._gather(ended)
-        tick = int(block[kernels.H_TICK]) + 1
         records = self._records[:count]
         failures: list[tuple[int, int, int, str]] = []
         if count:
+            block = self.curriculum.plan.block
+            tick = int(block[kernels.H_TICK]) + 1
             mailbox.measure_staleness(self._drained, count, tick, self._last_tick, self._lags)
             if unbuildable:
                 failures = self._failures(records)
@@ -145,36 +160,58 @@ class Host(ABC):
             self._num_finished += len(records)
             block[kernels.H_TICK] = tick
         try:
-            for env_index, slot, generation, reason in failures:
-                self._quarantine(env_index, slot, generation, reason)
+            if failures:
+                self._quarantine_all(failures)
         finally:
             self._spread()
         if failures:
             self._judge_failures(failures[-1][3])
         return records
 
+    def _unusable(self) -> ChannelError:
+        if self.curriculum.is_foreign:
+            return WrongProcessError(REFUSAL)
+        return ChannelError("this channel is closed. Make a new one for the curriculum.")
+
     def _failures(self, records: RecordArray) -> list[tuple[int, int, int, str]]:
-        """Pair each unbuildable record with the message that its client left."""
+        """Pair each unbuildable record with its client's message; then empty those mailboxes."""
         failures: list[tuple[int, int, int, str]] = []
-        positions: dict[int, int] = {}
-        for record in records[::-1]:
-            env_index = int(record["env_index"])
-            behind = positions[env_index] = positions.get(env_index, 0) + 1
-            if record["outcome"] == UNBUILDABLE:
-                taken = int(self.mails[env_index, mailbox.M_TAKEN])
-                text = self._message(env_index, (taken - behind) % mailbox.CAPACITY)
-                failures.append((env_index, int(record["slot"]), int(record["generation"]), text))
-        return failures[::-1]
+        failed = records["outcome"] == UNBUILDABLE
+        for env_index in np.unique(records["env_index"][failed]).tolist():
+            number = int(self.mails[env_index, mailbox.M_TAKEN])
+            for record in records[records["env_index"] == env_index]:
+                if record["outcome"] == UNBUILDABLE:
+                    text = self._message(env_index, number % mailbox.CAPACITY)
+                    failures.append(
+                        (env_index, int(record["slot"]), int(record["generation"]), text)
+                    )
+                number += 1
+            self.mails[env_index, mailbox.M_TAKEN] = number
+        return failures
 
     def _message(self, env_index: int, position: int) -> str:
         start = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
         start += position * mailbox.MESSAGE_WORDS
         words = self.mails[env_index, start : start + mailbox.MESSAGE_WORDS]
-        return words.tobytes().rstrip(b"\0").decode(errors="replace")
+        # A message that was cut may end in the middle of a character.
+        return words.tobytes().rstrip(b"\0").decode(errors="ignore")
+
+    def _quarantine_all(self, failures: list[tuple[int, int, int, str]]) -> None:
+        self._num_failed += len(failures)
+        fatal: BuildError | None = None
+        for env_index, slot, generation, reason in failures:
+            try:
+                self._quarantine(env_index, slot, generation, reason)
+            except BuildError as error:
+                # The other tasks cannot be built either, and nobody will report them again.
+                fatal = fatal or error
+        if fatal is not None:
+            raise fatal
 
     def _quarantine(self, env_index: int, slot: int, generation: int, reason: str) -> None:
-        self._num_failed += 1
-        name = self.curriculum.pool.task(slot).name
+        pool = self.curriculum.pool
+        # Not the task itself: it may be the source that cannot make it.
+        name = pool.source.name(int(pool.task_ids[slot]))
         if self.curriculum.quarantine(slot, generation, reason):
             logger.warning(
                 "Env %d could not build task %r (%s); it is quarantined.", env_index, name, reason
@@ -195,8 +232,9 @@ class Host(ABC):
     @property
     def counts(self) -> EpisodeCounts:
         """What became of every draw so far."""
-        started = int(self.mails[:, mailbox.M_STARTED].sum())
+        # Aborted first: a client that starts anew meanwhile must not count as aborted only.
         aborted = int(self.mails[:, mailbox.M_ABORTED].sum())
+        started = int(self.mails[:, mailbox.M_STARTED].sum())
         gone = self._num_finished + aborted + self._num_failed
         return EpisodeCounts(started, self._num_finished, aborted, self._num_failed, started - gone)
 
@@ -212,7 +250,7 @@ class Host(ABC):
         )
 
     def episodes_of(self, env_index: int) -> int:
-        """Return how many episodes an env has finished."""
+        """Return how many episodes an env has reported, those it could not build included."""
         self._check_env_index(env_index)
         return int(self.mails[env_index, mailbox.M_POSTED])
 
@@ -246,7 +284,7 @@ class Host(ABC):
         with the same seed from its beginning.
         """
         self.collect()
-        heads = self.mails[:, : self._ring].copy()
+        heads = mailbox.without_empty_rings(mailbox.copy_steady(self.mails), self._ring)
         heads[:, mailbox.M_PID] = 0
         return Snapshot.of_parts(
             {"num_failed": self._num_failed, "num_finished": self._num_finished},
@@ -263,6 +301,8 @@ class Host(ABC):
         Raises:
             SnapshotError: The snapshot does not fit. Then nothing has changed.
         """
+        if self.is_closed:
+            raise self._unusable()
         channel = snapshot.part("channel")
         saved = channel.state.get("num_envs")
         if saved != self.num_envs:
@@ -270,19 +310,32 @@ class Host(ABC):
                 f"the snapshot was made with {saved} envs and this channel has {self.num_envs}. "
                 "Use the same number; draws belong to an env."
             )
-        heads = matching(channel.arrays, "heads", self.mails[:, : self._ring])
+        heads = self._checked_heads(channel)
         last_tick = matching(channel.arrays, "last_tick", self._last_tick)
         lags = matching(channel.arrays, "lags", self._lags)
+        num_failed, num_finished = (
+            _count(snapshot, name) for name in ("num_failed", "num_finished")
+        )
         self.curriculum.restore(snapshot.part("curriculum"))
-        self._num_failed = int(snapshot.state["num_failed"])
-        self._num_finished = int(snapshot.state["num_finished"])
+        self._num_failed, self._num_finished = num_failed, num_finished
         self._last_tick[:], self._lags[:] = last_tick, lags
         pids = self.mails[:, mailbox.M_PID].copy()
-        self.mails[:, : self._ring] = heads
+        self.mails[:, : heads.shape[1]] = heads
         self.mails[:, mailbox.M_PID] = pids
         for mail in self.mails:
             mail[mailbox.M_REPLAY] = mailbox.in_flight(mail)
         self._spread_restored()
+
+    def _checked_heads(self, channel: Snapshot) -> Words:
+        """Return the saved mailboxes, with or without their rings, if they can have been ours."""
+        saved = channel.arrays.get("heads")
+        is_whole = saved is not None and saved.shape == self.mails.shape
+        heads = matching(
+            channel.arrays, "heads", self.mails if is_whole else self.mails[:, : self._ring]
+        )
+        if not mailbox.are_possible(heads, is_whole, self.curriculum.pool.num_slots):
+            raise SnapshotError("the mailboxes in the snapshot are damaged. Use an older one.")
+        return heads
 
     def _spread_restored(self) -> None:
         """Bring the restored mailboxes to clients that cannot see them."""
@@ -292,13 +345,14 @@ class Host(ABC):
 
     def close(self) -> None:
         """Collect what is left and let go of the curriculum, which can then be used elsewhere."""
-        if self.is_closed:
+        if self.is_closed or self.curriculum.is_foreign:
             return
+        # Before the last collection: an episode that ends later is refused, not lost.
+        self.mails[:, mailbox.M_CLOSED] = 1
         try:
             self.collect()
         finally:
             self.is_closed = True
-            self.mails[:, mailbox.M_CLOSED] = 1
             self.curriculum.release(self)
             self._free()
 
@@ -315,3 +369,12 @@ class Host(ABC):
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _count(snapshot: Snapshot, name: str) -> int:
+    value = snapshot.state.get(name)
+    if not isinstance(value, int) or value < 0:
+        raise SnapshotError(
+            f"{name} of the snapshot is {value!r}; expected a count. Use an older snapshot."
+        )
+    return value

@@ -7,9 +7,12 @@ The reference that the other backends are tested against. Records wait in their 
 import numpy as np
 
 from stepladder.curricula.kernels import Words
+from stepladder.errors import WrongProcessError
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host
 from stepladder.sync.process import current_pid
+
+STAY = "a local client cannot leave its process. Use SharedHost for envs in other processes."
 
 
 class LocalHost(Host):
@@ -41,7 +44,10 @@ class LocalClient(Client):
     def _connect(self) -> tuple[Words, Words]:
         return self._host.curriculum.plan.block, self._host.mails[self.env_index]
 
+    def _sign_in(self, mail: Words) -> None:
+        if self.host_pid != current_pid():
+            raise WrongProcessError(f"a fork has left this local client behind; {STAY}")
+        super()._sign_in(mail)
+
     def __getstate__(self) -> dict[str, object]:
-        raise TypeError(
-            "a local client cannot leave its process. Use SharedHost for envs in other processes."
-        )
+        raise TypeError(STAY)

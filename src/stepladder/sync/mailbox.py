@@ -26,6 +26,9 @@ MESSAGE_BYTES = 8 * MESSAGE_WORDS
 CAPACITY = 64
 """Records a mailbox holds before its client waits."""
 
+NOT_ADMITTED = -3
+"""Drawn slot when the mailbox is closed, or the process is not the one that used it last."""
+
 
 def mailbox_words(num_dials: int) -> int:
     """Return the size of one mailbox; a whole number of cache lines."""
@@ -53,20 +56,23 @@ def start(
         negative if nothing could be drawn, and then nothing has begun.
     """
     values = mail.view(np.float64)
-    mail[M_PID] = pid
+    if mail[M_PID] != pid or mail[M_CLOSED] > 0:
+        return NOT_ADMITTED, 0, 0, 0, 0, 0, 0
     if mail[M_REPLAY] > 0:
         mail[M_REPLAY] = 0
-        for dial in range(len(dials)):
-            dials[dial] = values[M_DIALS + dial]
-        return (
-            mail[M_DRAW],
-            mail[M_DRAW + 1],
-            mail[M_DRAW + 2],
-            mail[M_DRAW + 3],
-            mail[M_DRAW + 4],
-            mail[M_DRAW + 5],
-            mail[M_DRAW + 7],
-        )
+        # Whoever ended or gave up the restored episode without drawing it has nothing to replay.
+        if in_flight(mail):
+            for dial in range(len(dials)):
+                dials[dial] = values[M_DIALS + dial]
+            return (
+                mail[M_DRAW],
+                mail[M_DRAW + 1],
+                mail[M_DRAW + 2],
+                mail[M_DRAW + 3],
+                mail[M_DRAW + 4],
+                mail[M_DRAW + 5],
+                mail[M_DRAW + 7],
+            )
     episode = mail[M_NEXT_EPISODE]
     slot, generation, task_id, version, seed, tick = draw(block, env_index, episode, dials)
     if slot < 0:
@@ -84,7 +90,8 @@ def start(
     for dial in range(len(dials)):
         values[M_DIALS + dial] = dials[dial]
     mail[M_NEXT_EPISODE] = episode + 1
-    mail[M_STARTED] += 1
+    # Visible after all of the above, or a kill in between would leave two episodes in flight.
+    store_release(mail, M_STARTED, mail[M_STARTED] + 1)
     return slot, generation, task_id, version, seed, tick, episode
 
 
@@ -92,9 +99,13 @@ def start(
 def post(
     mail: Words, ring: int, episode_return: float, length: int, success: float, outcome: int
 ) -> bool:
-    """End the episode in flight with a record; False, with nothing changed, if there is no room."""
+    """End the episode in flight with a record.
+
+    Returns:
+        Whether it did; False, with nothing changed, if there is no room or the channel is closed.
+    """
     posted = mail[M_POSTED]
-    if posted - load_acquire(mail, M_TAKEN) >= CAPACITY:
+    if posted - load_acquire(mail, M_TAKEN) >= CAPACITY or mail[M_CLOSED] > 0:
         return False
     entry = ring + (posted % CAPACITY) * RECORD_WORDS
     values = mail.view(np.float64)
@@ -116,6 +127,9 @@ def post(
 def drain(mails: Words, ring: int, records: Words) -> tuple[int, int]:
     """Move all posted records out, in env order; return how many, and how many unbuildable.
 
+    A mailbox with unbuildable ones among them does not count as emptied yet: the host does that
+    when it has read their messages, which the client could otherwise write over.
+
     Args:
         mails: All mailboxes, shape ``(num_envs, mailbox_words)``.
         ring: Where in a mailbox the records begin.
@@ -127,6 +141,7 @@ def drain(mails: Words, ring: int, records: Words) -> tuple[int, int]:
         posted, taken = load_acquire(mail, M_POSTED), mail[M_TAKEN]
         if posted == taken:
             continue
+        unbuildable_before = unbuildable
         while taken < posted:
             entry = ring + (taken % CAPACITY) * RECORD_WORDS
             for word in range(RECORD_WORDS):
@@ -134,7 +149,8 @@ def drain(mails: Words, ring: int, records: Words) -> tuple[int, int]:
             unbuildable += records[count, 9] == UNBUILDABLE
             count += 1
             taken += 1
-        store_release(mail, M_TAKEN, taken)
+        if unbuildable == unbuildable_before:
+            store_release(mail, M_TAKEN, taken)
     return count, unbuildable
 
 
@@ -157,3 +173,40 @@ def measure_staleness(records: Words, count: int, tick: int, last: Words, histog
         lag = max(0, last[env_index] - records[index, 3])
         histogram[min(lag, len(histogram) - 1)] += 1
         last[env_index] = tick
+
+
+# Saving and resuming.
+
+
+def copy_steady(mails: Words) -> Words:
+    """Copy each mailbox as it was at one moment, though its client may be playing."""
+    copies = mails.copy()
+    for mail, copied in zip(mails, copies, strict=True):
+        while not np.array_equal(copied[:M_PID], mail[:M_PID]):
+            copied[:] = mail
+    return copies
+
+
+def without_empty_rings(mails: Words, ring: int) -> Words:
+    """Return all mailboxes up to their rings; or whole, if something waits in one."""
+    is_empty = np.array_equal(mails[:, M_POSTED], mails[:, M_TAKEN])
+    return mails[:, :ring].copy() if is_empty else mails
+
+
+def are_possible(heads: Words, is_whole: bool, num_slots: int) -> bool:
+    """Whether saved mailboxes can have been filled by clients.
+
+    Args:
+        heads: All mailboxes, with or without their rings.
+        is_whole: Whether the rings are there.
+        num_slots: Slots that a draw can name.
+    """
+    posted = heads[:, M_POSTED]
+    waiting = posted - heads[:, M_TAKEN]
+    playing = heads[:, M_STARTED] - heads[:, M_ABORTED] - posted
+    slots = heads[playing > 0, M_DRAW]
+    return bool(
+        np.all((posted >= 0) & (waiting >= 0) & (waiting <= (CAPACITY if is_whole else 0)))
+        and np.all((playing >= 0) & (playing <= 1))
+        and np.all((slots >= 0) & (slots < num_slots))
+    )

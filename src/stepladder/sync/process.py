@@ -29,8 +29,8 @@ def is_alive(pid: int) -> bool:
     except PermissionError:
         return True
     try:
-        text = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
         return not Path("/proc/self/stat").exists()
-    # The state follows the command, which stands in parentheses and may contain anything.
-    return text.rpartition(")")[2].split()[0] not in ("Z", "X")
+    # The state follows the command, which stands in parentheses and may contain any bytes.
+    return text.rpartition(b")")[2].split()[0] not in (b"Z", b"X")

@@ -60,6 +60,20 @@ class PushedHost(Host):
         self._check_env_index(env_index)
         return PushedClient(self.curriculum, env_index, self.mails[env_index].copy())
 
+    def _ask(self, method: str, *args: Any) -> list[Any]:
+        """Call a method on every env; return one answer per env."""
+        if self.call is None:
+            raise AgreementError(
+                "this host cannot reach its envs yet. Set host.call to the vector env's env_method."
+            )
+        answers = list(self.call(method, *args))
+        if len(answers) != self.num_envs:
+            raise AgreementError(
+                f"{method} was answered by {len(answers)} envs and this channel has "
+                f"{self.num_envs}. host.call must call every env."
+            )
+        return answers
+
     def _gather(self, ended: bool) -> tuple[int, int]:
         if self.call is None or not ended:
             return 0, 0
@@ -67,14 +81,19 @@ class PushedHost(Host):
         count, unbuildable = 0, 0
         # Whether or not the plan changes: from the next draw on, the envs have all of it.
         tick = self.curriculum.plan.tick + 1
-        for env_index, mail in enumerate(self.call("curriculum_pull", taken, tick)):
+        for env_index, mail in enumerate(self._ask("curriculum_pull", taken, tick)):
+            unbuildable_before = unbuildable
             for number in range(taken[env_index], int(mail[mailbox.M_POSTED])):
                 entry = self._ring + (number % mailbox.CAPACITY) * mailbox.RECORD_WORDS
                 self._drained[count] = mail[entry : entry + mailbox.RECORD_WORDS]
                 unbuildable += int(self._drained[count, -1] == UNBUILDABLE)
                 count += 1
             self.mails[env_index] = mail
-            self.mails[env_index, mailbox.M_TAKEN] = mail[mailbox.M_POSTED]
+            if unbuildable == unbuildable_before:
+                self.mails[env_index, mailbox.M_TAKEN] = mail[mailbox.M_POSTED]
+        if not count:
+            # Nothing to have: the next draw is no newer than the last one.
+            self._ask("curriculum_pull", taken, tick - 1)
         return count, unbuildable
 
     def _spread(self) -> None:
@@ -85,18 +104,15 @@ class PushedHost(Host):
         """Send the plan to every env and check that all have it.
 
         Args:
-            mails: Mailboxes that the envs take over too; only after a restore.
+            mails: Mailboxes that the envs take over too, with or without their rings; only after
+                a restore and at the end.
 
         Raises:
             AgreementError: An env answered with another version.
         """
-        if self.call is None:
-            raise AgreementError(
-                "this host cannot reach its envs yet. Set host.call to the vector env's env_method."
-            )
         plan = self.curriculum.plan
         taken = self.mails[:, mailbox.M_TAKEN].tolist()
-        answers = self.call("curriculum_push", np.array(plan.block), taken, mails)
+        answers = self._ask("curriculum_push", np.array(plan.block), taken, mails)
         require_agreement(plan.version, answers)
         self._pushed_version = plan.version
 
@@ -105,8 +121,14 @@ class PushedHost(Host):
         return []
 
     def _spread_restored(self) -> None:
+        self._pushed_version = -1
         if self.call is not None:
-            self.push(self.mails.copy())
+            self.push(mailbox.without_empty_rings(self.mails, self._ring))
+
+    def _free(self) -> None:
+        self.mails[:, mailbox.M_CLOSED] = 1
+        if self.call is not None:
+            self.push(mailbox.without_empty_rings(self.mails, self._ring))
 
 
 def require_agreement(version: int, answers: list[Any]) -> None:
@@ -144,7 +166,7 @@ class PushedClient(Client):
         self._own_block = self._block = np.array(block)
         self._mail = self._own_mail
         if mails is not None:
-            self._own_mail[:] = mails[self.env_index]
+            self._own_mail[: mails.shape[1]] = mails[self.env_index]
         self._own_mail[mailbox.M_TAKEN] = taken[self.env_index]
         return self.plan_version()
 

@@ -15,7 +15,11 @@ import os
 import secrets
 import stat
 import sys
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.shared_memory import SharedMemory
 
 import numpy as np
@@ -46,11 +50,19 @@ class Ticket:
 class Segment:
     """Shared words. The host creates, clients attach; the host closes."""
 
-    def __init__(self, words: Words, ticket: Ticket, keeper: "int | SharedMemory | mmap.mmap"):
+    def __init__(
+        self,
+        words: Words,
+        ticket: Ticket,
+        keeper: "SharedMemory | mmap.mmap",
+        free: Callable[[], None] | None = None,
+    ):
         self.words = words[HEADER_WORDS:]
         """The usable words, zero at first."""
         self.ticket = ticket
-        self._keeper = keeper
+        self._keeper: SharedMemory | mmap.mmap | None = keeper
+        # Also if nobody closes it: a descriptor that is forgotten keeps the memory for good.
+        self._free = None if free is None else weakref.finalize(self, free)
 
     @classmethod
     def create(cls, num_words: int) -> "Segment":
@@ -59,17 +71,22 @@ class Segment:
         nonce = secrets.randbits(62)
         if sys.platform == "linux":
             descriptor = os.memfd_create("stepladder")
-            os.ftruncate(descriptor, 8 * total)
-            memory = mmap.mmap(descriptor, 8 * total)
+            free = partial(os.close, descriptor)
+            try:
+                os.ftruncate(descriptor, 8 * total)
+                keeper: SharedMemory | mmap.mmap = mmap.mmap(descriptor, 8 * total)
+            except OSError:
+                free()
+                raise
             address = f"/proc/{os.getpid()}/fd/{descriptor}"
-            keeper: int | SharedMemory = descriptor
-            words = np.frombuffer(memory, dtype=np.int64)
+            words = np.frombuffer(keeper, dtype=np.int64)
         else:
             keeper = SharedMemory(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
+            free = partial(_unlink, keeper, os.getpid())
             address = keeper.name
             words = _words_of(keeper, total)
         words[W_MAGIC], words[W_NONCE] = MAGIC, nonce
-        return cls(words, Ticket(address, num_words, nonce, os.getpid()), keeper)
+        return cls(words, Ticket(address, num_words, nonce, os.getpid()), keeper, free)
 
     @classmethod
     def attach(cls, ticket: Ticket) -> "Segment":
@@ -89,18 +106,20 @@ class Segment:
             keeper: SharedMemory | mmap.mmap = _map_descriptor(ticket, size)
             words = np.frombuffer(keeper, dtype=np.int64)
         else:
-            keeper = _open_posix(ticket)
+            keeper = _open_posix(ticket, size)
             words = _words_of(keeper, size // 8)
         if words[W_MAGIC] != MAGIC or words[W_NONCE] != ticket.nonce:
+            # Nobody may look at memory that is let go of.
+            del words
             raise _stale(ticket, "it carries another mark")
         return cls(words, ticket, keeper)
 
     def close(self) -> None:
         """Let go of the memory; it is freed when the last process has done so. Host only."""
-        if isinstance(self._keeper, int):
-            os.close(self._keeper)
-        elif isinstance(self._keeper, SharedMemory):
-            self._keeper.unlink()
+        self.words = np.zeros(0, dtype=np.int64)
+        self._keeper = None
+        if self._free is not None:
+            self._free()
 
 
 def _map_descriptor(ticket: Ticket, size: int) -> mmap.mmap:
@@ -118,11 +137,22 @@ def _map_descriptor(ticket: Ticket, size: int) -> mmap.mmap:
         os.close(descriptor)
 
 
-def _open_posix(ticket: Ticket) -> SharedMemory:
+def _open_posix(ticket: Ticket, size: int) -> SharedMemory:
     try:
-        return SharedMemory(name=ticket.address)
+        memory = SharedMemory(name=ticket.address)
     except FileNotFoundError as error:
         raise _stale(ticket, str(error)) from error
+    if memory.size < size:
+        raise _stale(ticket, f"it holds {memory.size} bytes instead of {size}")
+    return memory
+
+
+def _unlink(memory: SharedMemory, host_pid: int) -> None:
+    if os.getpid() == host_pid:
+        memory.unlink()
+        # Whoever still looks at the memory keeps it.
+        with suppress(BufferError):
+            memory.close()
 
 
 def _words_of(memory: SharedMemory, num_words: int) -> Words:

@@ -5,6 +5,8 @@ forkserver or spawn alike, and attaches when it is first used. Nobody ever waits
 is none. A worker that is killed leaves its finished records behind, and nothing else.
 """
 
+from typing import Any
+
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.plan import aligned_words
@@ -71,9 +73,13 @@ class SharedClient(Client):
         self._ticket = ticket
         self._plan_words = plan_words
         self._mails_start = mails_start
+        self._segment: Segment | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_segment": None}
 
     def _connect(self) -> tuple[Words, Words]:
-        segment = Segment.attach(self._ticket)
+        segment = self._segment = Segment.attach(self._ticket)
         size = mailbox.mailbox_words(self._num_dials)
         start = self._mails_start + self.env_index * size
         return segment.words[: self._plan_words], segment.words[start : start + size]
