@@ -169,6 +169,95 @@ def in_process(report: Report, quick: bool) -> None:
 
 
 class NoOpEnv(gym.Env[Any, Any]):
+    """Does nothing for a given number of steps, as cheaply as a Gymnasium env can."""
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (4,), np.float32)
+    action_space = gym.spaces.Discrete(1)
+
+    def __init__(self, length: int):
+        self.length = length
+
+    def set_task(self, task: Task) -> None:
+        """Take a task and ignore it."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Begin."""
+        self.left = self.length
+        return np.zeros(4, dtype=np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        """Count down."""
+        self.left -= 1
+        over = self.left <= 0
+        return np.zeros(4, dtype=np.float32), 0.0, over, False, {"is_success": True} if over else {}
+
+
+def make_env(length: int) -> gym.Env[Any, Any]:
+    """Wrap a no-op env as ``gymnasium.make`` would, a checker left out."""
+    return gym.wrappers.TimeLimit(gym.wrappers.OrderEnforcing(NoOpEnv(length)), length + 1)
+
+
+def work(count: int) -> None:
+        draw_one, report = curriculum.draw_one, curriculum.report
+        for _ in range(count):
+            report(draw_one(), 1.0)
+
+    return work
+
+
+def in_batches(curriculum: Curriculum) -> Callable[[int], None]:
+    """Draw and report, a batch per call."""
+
+    def work(count: int) -> None:
+        successes = np.ones(BATCH)
+        for _ in range(count // BATCH):
+            curriculum.report_batch(curriculum.draw_batch(BATCH), successes)
+
+    return work
+
+
+def staged(num_tasks: int) -> Staged:
+    """Make a staged curriculum whose last stage holds nearly all tasks."""
+    tasks = [Task("first", "easy"), *(Task(f"task{i}", "hard") for i in range(num_tasks - 1))]
+    return Staged(tasks, stages=("easy", "hard"), starting_stage="hard")
+
+
+def in_process(report: Report, quick: bool) -> None:
+    """Measure draw and report in one process."""
+    rounds, count = (5, 20_000) if quick else (9, 50_000)
+    for num_tasks in SIZES:
+        bare = BareTree(num_tasks)
+        source = ListSource.numbered(num_tasks)
+        curricula: dict[str, Curriculum] = {
+            "LearningProgress": LearningProgress(source),
+            "Uniform": Uniform(source),
+        }
+        if num_tasks <= 10_000:
+            curricula["Staged"] = staged(num_tasks)
+        singles: dict[str, Arm] = {"bare": microseconds_each(bare.one_by_one, count)}
+        batches: dict[str, Arm] = {"bare": microseconds_each(bare.in_batches, 4 * count)}
+        for name, curriculum in curricula.items():
+            singles[name] = microseconds_each(one_by_one(curriculum), count)
+            batches[name] = microseconds_each(in_batches(curriculum), 4 * count)
+        for kind, arms in (("one call each", singles), (f"batches of {BATCH}", batches)):
+            medians = interleave(arms, rounds)
+            for name in curricula:
+                judged = name == "LearningProgress" and (
+                    num_tasks in (1_000, 1_000_000) if arms is singles else num_tasks == 100_000
+                )
+                report.add(
+                    f"draw+report, {kind}, {num_tasks:,} tasks, {name}",
+                    medians[name],
+                    "us",
+                    peer=medians["bare"],
+                    at_most=2.0 if judged else None,
+                )
+
+
+# Through worker processes.
+
+
+class NoOpEnv(gym.Env[Any, Any]):
     """Does nothing for a given number of steps."""
 
     observation_space = gym.spaces.Discrete(1)
@@ -198,7 +287,7 @@ def work(
     client: Client | None, length: int, ready: Event, stop: Event, counts: Any, me: int
 ) -> None:
     """Play episodes without pause until told to stop; what a worker process runs."""
-    env: gym.Env[Any, Any] = NoOpEnv(length)
+    env = make_env(length)
     if client is not None:
         env = CurriculumEnv(env, client)
     env.reset()
@@ -309,7 +398,7 @@ def step_cost(report: Report, quick: bool) -> None:
     """Measure what a curriculum adds to the step of a vector env."""
     rounds, num_envs = (7 if quick else 15), 8
     cases: dict[str, tuple[Callable[[], gym.Env[Any, Any]], int]] = {
-        "no-op": (lambda: NoOpEnv(200), 4_000),
+        "no-op": (lambda: make_env(200), 4_000),
         "CartPole": (Pole, 1_500),
         "busy 100 us": (lambda: BusyEnv(200, 100.0), 150),
     }

@@ -40,6 +40,9 @@ from stepladder.curricula.record import (
 from stepladder.errors import BuildError, ConfigError, RecordError
 from stepladder.tasks import Task
 
+NO_NUMBER = (OverflowError, TypeError, ValueError)
+"""What NumPy and numba raise for something that is no number, or too large for one."""
+
 
 class Curriculum(PlanOwner):
     """Turns records into a plan. Create it once, in the host process."""
@@ -143,11 +146,7 @@ class Curriculum(PlanOwner):
         Raises:
             RecordError: A number is impossible. Then nothing was observed.
         """
-        try:
-            bad = self._update_one(draw, success, episode_return, length, truncated)
-        except (OverflowError, TypeError, ValueError):
-            bad = 0
-        if bad >= 0:
+        if self._update_one(draw, success, episode_return, length, truncated) >= 0:
             self.observe(
                 Record.of(
                     draw,
@@ -182,7 +181,7 @@ class Curriculum(PlanOwner):
         try:
             numbers[0], numbers[1], numbers[2] = successes, episode_returns, lengths
             numbers[3] = truncated
-        except (OverflowError, TypeError, ValueError) as error:
+        except NO_NUMBER as error:
             raise RecordError(
                 f"the results do not fit {len(draws)} draws ({error}). "
                 "Give one number per draw, or one for all."
@@ -193,22 +192,22 @@ class Curriculum(PlanOwner):
     def _update_one(
         self, draw: Draw, success: float, episode_return: float, length: int, truncated: bool
     ) -> int:
-        """Learn from one record; return a number below 0, or 0 if it is bad.
-
-        May raise what NumPy raises for something that is no number; then nothing has changed.
-        """
-        self._scratch[0] = (
-            draw.slot,
-            draw.generation,
-            draw.plan_version,
-            draw.tick,
-            draw.env_index,
-            draw.episode_index,
-            episode_return,
-            length,
-            success,
-            truncated,
-        )
+        """Learn from one record; return a number below 0, or 0 with nothing changed if bad."""
+        try:
+            self._scratch[0] = (
+                draw.slot,
+                draw.generation,
+                draw.plan_version,
+                draw.tick,
+                draw.env_index,
+                draw.episode_index,
+                episode_return,
+                length,
+                success,
+                truncated,
+            )
+        except NO_NUMBER:
+            return 0
         return self._update(self._scratch)
 
     def _as_batch(self, records: Record | Iterable[Record] | RecordArray) -> RecordArray:
@@ -225,7 +224,7 @@ class Curriculum(PlanOwner):
                 self._scratch[0] = records
                 return self._scratch
             return record_array(records)
-        except (OverflowError, TypeError, ValueError) as error:
+        except NO_NUMBER as error:
             raise RecordError(
                 f"a record holds something that is no number ({error}). "
                 "Make records with `Record.of(draw, success=…)`."

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.compiled import compiled, direct
-from stepladder.curricula.base import Curriculum
+from stepladder.curricula.base import NO_NUMBER, Curriculum
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import (
@@ -344,19 +344,22 @@ class LearningProgress(Curriculum):
     def _update_one(
         self, draw: Draw, success: float, episode_return: float, length: int, truncated: bool
     ) -> int:
-        status = self._absorb_single(
-            (self._plan or self.plan).block,
-            self._table,
-            self._rows,
-            self._extras,
-            self._constants,
-            self._ints,
-            draw[0],
-            draw[1],
-            success,
-            episode_return,
-            length,
-        )
+        try:
+            status = self._absorb_single(
+                (self._plan or self.plan).block,
+                self._table,
+                self._rows,
+                self._extras,
+                self._constants,
+                self._ints,
+                draw[0],
+                draw[1],
+                success,
+                episode_return,
+                length,
+            )
+        except NO_NUMBER:
+            return 0
         if status == SOME_TO_REPLACE:
             self._replace_noted()
         return status

@@ -21,6 +21,11 @@ class Legend:
     stage_of_label: dict[str, str] = field(default_factory=dict[str, str])
     """Stage of each label that belongs to one."""
 
+    @property
+    def has_settings(self) -> bool:
+        """Whether episodes have settings beside their task."""
+        return False
+
     def stage_of(self, label: str, dials: Floats) -> str:
         """Return the stage that a task with this label belongs to, or the label itself."""
         return self.stage_of_label.get(label, label)

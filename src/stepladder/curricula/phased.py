@@ -215,6 +215,12 @@ class PhasedLegend(Legend):
     legends: tuple[Legend, ...]
     phase_settings: tuple[dict[str, Any], ...]
 
+    @property
+    def has_settings(self) -> bool:
+        """Whether any phase has settings."""
+        inner = any(legend.has_settings for legend in self.legends)
+        return inner or any(self.phase_settings)
+
     def _phase(self, dials: Floats) -> int:
         return int(dials[self.first_dial + D_PHASE])
 
@@ -335,6 +341,7 @@ class Phased(Curriculum):
 
     def legend(self) -> PhasedLegend:
         """Return what a client must know to read the plan."""
+        _ = self.plan  # Dials are dealt out to the phases when it is built.
         return PhasedLegend(
             needs_success=self.needs_success,
             first_dial=self._first_dial,

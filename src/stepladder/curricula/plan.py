@@ -181,7 +181,8 @@ class Plan:
 
 
 def _are_slots(slots: npt.NDArray[Any], num_slots: int) -> bool:
-    return len(np.unique(slots)) == len(slots) and bool(np.all((slots >= 0) & (slots < num_slots)))
+    inside = slots.ndim == 1 and bool(np.all((slots >= 0) & (slots < num_slots)))
+    return inside and len(np.unique(slots)) == len(slots)
 
 
 def aligned_words(num_words: int) -> Words:

@@ -89,7 +89,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._client: Client | None = None
         self._host: Host | None = None
         self._inner_step = env.step
-        self._draw: Draw | None = None
+        self._about: dict[str, Any] = {}
         self._task: Task | None = None
         self._return = 0.0
         self._length = 0
@@ -101,6 +101,11 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
     def _track_locally(
         self, curriculum: Curriculum | ForeignCurriculum, check_interval: int | None
     ) -> None:
+        if not isinstance(curriculum, Curriculum | ForeignCurriculum):
+            raise ConfigError(
+                f"expected a curriculum, a client or None; got a {type(curriculum).__name__}. "
+                "Make a curriculum of your tasks first, such as Uniform(tasks)."
+            )
         if isinstance(curriculum, ForeignCurriculum) or curriculum.is_foreign:
             raise WrongProcessError(
                 "this env runs in another process than its curriculum, so local tracking would "
@@ -201,9 +206,17 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                         f"{failures} tasks in a row could not be built; the last one raised "
                         f"{type(error).__name__}: {error}. Mend the tasks or the env."
                     ) from error
-        self._draw, self._task = draw, task
+        self._task = task
         self._return, self._length = 0.0, 0
-        return observation, {**info, **self._about(client)}
+        self._about = {
+            "curriculum_stage": client.stage_of(task.label),
+            "curriculum_label": task.label,
+            "curriculum_task": task.name,
+            "curriculum_slot": draw.slot,
+            "curriculum_generation": draw.generation,
+            "curriculum_plan_version": draw.plan_version,
+        }
+        return observation, {**info, **self._about}
 
     def _seeds_itself(self, seed: int | None) -> bool:
         return self._seed_episodes and seed is None
@@ -216,12 +229,12 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step the env; report the episode if it ends here."""
-        observation, reward, terminated, truncated, info = self._inner_step(action)
-        self._return += reward  # type: ignore[reportOperatorIssue]
+        result = self._inner_step(action)
+        self._return += result[1]  # type: ignore[reportOperatorIssue]
         self._length += 1
-        if terminated or truncated:
-            info = self._end(info, bool(terminated))
-        return observation, reward, terminated, truncated, info
+        if result[2] or result[3]:
+            return (*result[:4], self._end(result[4], bool(result[2])))
+        return result
 
     def _end(self, info: dict[str, Any], terminated: bool) -> dict[str, Any]:
         client = self._connected()
@@ -234,24 +247,14 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             # Running out of time while also finishing counts as finishing.
             truncated=not terminated,
         )
-        about = self._about(client)
-        about["curriculum_plan_version_end"] = client.plan_version()
-        about["curriculum_success"] = success
+        version = client.plan_version()
         if self._host is not None:
             self._host.collect()
-        return {**info, **about}
-
-    def _about(self, client: Client) -> dict[str, Any]:
-        draw, task = self._draw, self._task
-        assert draw is not None
-        assert task is not None
         return {
-            "curriculum_stage": client.stage_of(task.label),
-            "curriculum_label": task.label,
-            "curriculum_task": task.name,
-            "curriculum_slot": draw.slot,
-            "curriculum_generation": draw.generation,
-            "curriculum_plan_version": draw.plan_version,
+            **info,
+            **self._about,
+            "curriculum_plan_version_end": version,
+            "curriculum_success": success,
         }
 
     def close(self) -> None:

@@ -10,13 +10,15 @@ from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.record import Record, RecordArray
+from stepladder.curricula.record import RECORD_DTYPE, Record, RecordArray
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.curricula.staged import Staged
 from stepladder.curricula.staged_report import StageChange
 from stepladder.envs.curriculum_env import set_check_interval
-from stepladder.errors import ConfigError, DeliveryError, WorkerDiedError
+from stepladder.errors import BuildError, ConfigError, DeliveryError, WorkerDiedError
 from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
 from stepladder.sync.client import Client
 from stepladder.sync.pushed import require_agreement
@@ -25,6 +27,8 @@ logger = logging.getLogger("stepladder.envs")
 
 Backend: TypeAlias = Literal["auto", "local", "shared", "pushed"]
 """How plans and records travel; ``auto`` takes local memory if all envs are in this process."""
+
+_NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
 
 BROKEN_PIPES = (EOFError, ConnectionError)
 """What a vector env raises when one of its workers has died."""
@@ -140,7 +144,9 @@ class Tracker:
             may_have_reset: Whether an env may have been reset since then without one ending; it
                 may have tasks to report that it could not build.
         """
-        records = self.host.collect(num_ended > 0 or may_have_reset)
+        if not (num_ended or may_have_reset):
+            return _NO_RECORDS
+        records = self.host.collect()
         if len(records) < num_ended:
             self._warn_of_unseen(num_ended - len(records))
         if len(records):
@@ -176,6 +182,11 @@ class Tracker:
                 # No worker has died: the env itself lost a connection of its own.
                 raise
             raise self._mourn() from error
+        except BuildError:
+            # The env has given up; the host has not heard of the tasks yet.
+            if not isinstance(self.host, PushedHost):
+                self.collect(may_have_reset=True)
+            raise
 
     def _mourn(self) -> WorkerDiedError:
         self._has_dead = True
@@ -183,7 +194,7 @@ class Tracker:
         is_pushed = isinstance(self.host, PushedHost)
         try:
             if not is_pushed:
-                self.collect()
+                self.collect(may_have_reset=True)
         finally:
             aborted = self.host.bury(dead)
             logger.error("[VecEnv] Worker of env %s died; %d episodes aborted", dead, aborted)
@@ -213,7 +224,12 @@ class Tracker:
 
     def close(self, close_envs: Callable[[], Any]) -> None:
         """Close envs and channel; ends also when a worker has died."""
+        if self.host.is_closed:
+            close_envs()
+            return
         try:
+            if not (self._has_dead or self._in_process) and self._dead_envs():
+                self._mourn()
             if not self._has_dead:
                 try:
                     self.guard(close_envs)

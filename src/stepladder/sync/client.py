@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.compiled import direct
 from stepladder.curricula import kernels
 from stepladder.curricula.base import nothing_active
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.legend import Legend
-from stepladder.curricula.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw
+from stepladder.curricula.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw, as_draw
 from stepladder.errors import BuildError, ChannelError, HostGoneError, RecordError
 from stepladder.sync import mailbox
 from stepladder.sync.process import current_pid, is_alive
@@ -27,6 +28,13 @@ logger = logging.getLogger("stepladder.sync")
 
 PATIENCE_S = 5.0
 """How long a client waits for the host before it says so in the log."""
+
+
+CODE = ("_start", "_end")
+"""Attributes of a client that hold machine code."""
+
+MAX_CACHED_TASKS = 1024
+"""Tasks a client keeps, so that a task drawn again need not be made again."""
 
 
 class Client(ABC):
@@ -45,6 +53,7 @@ class Client(ABC):
         self._block: Words | None = None
         self._mail: Words | None = None
         self._dials: Floats = np.zeros(num_dials)
+        self._tasks: dict[int, Task] = {}
 
     @abstractmethod
     def _connect(self) -> tuple[Words, Words]:
@@ -52,14 +61,15 @@ class Client(ABC):
 
     def _open(self) -> tuple[Words, Words]:
         if self._block is None or self._mail is None:
-            self._block, self._mail = self._connect()
+            self._block, self._mail = block, mail = self._connect()
+            self._start = direct(mailbox.start, block, mail, 0, 0, self._dials)
+            self._end = direct(mailbox.post, mail, 0, 0.0, 0, 0.0, 0)
         return self._block, self._mail
 
     def __getstate__(self) -> dict[str, Any]:
-        # Memory does not travel; whoever receives the client connects anew.
-        state = self.__dict__.copy()
-        state["_block"] = state["_mail"] = None
-        return state
+        # Memory and machine code do not travel; whoever receives the client connects anew.
+        state = {name: self.__dict__[name] for name in self.__dict__ if name not in CODE}
+        return {**state, "_block": None, "_mail": None, "_tasks": {}}
 
     def draw(self) -> Draw:
         """Draw a task for the next episode; an episode still running counts as aborted.
@@ -71,11 +81,12 @@ class Client(ABC):
         """
         block, mail = self._open()
         while True:
-            slot, generation, task_id, version, seed, tick, episode = mailbox.start(
-                block, mail, self.env_index, current_pid(), self._dials
+            draw = as_draw(
+                Draw, self._start(block, mail, self.env_index, current_pid(), self._dials)
             )
+            slot = draw[0]
             if slot >= 0:
-                break
+                return draw
             if slot == mailbox.NOT_ADMITTED:
                 self._sign_in(mail)
                 continue
@@ -83,7 +94,6 @@ class Client(ABC):
             if slot == kernels.NOTHING_ACTIVE:
                 raise BuildError(nothing_active(0))
             time.sleep(1e-4)
-        return Draw(slot, generation, task_id, version, seed, tick, self.env_index, episode)
 
     def _sign_in(self, mail: Words) -> None:
         """Say which process uses the mailbox from now on."""
@@ -99,12 +109,19 @@ class Client(ABC):
 
     def task(self, draw: Draw) -> Task:
         """Return the task of a draw just made, with the settings of this episode."""
-        task = self.source.get(draw.task_id)
+        task = self._tasks.get(draw.task_id)
+        if task is None:
+            task = self.source.get(draw.task_id)
+            if len(self._tasks) >= MAX_CACHED_TASKS:
+                self._tasks.clear()
+            self._tasks[draw.task_id] = task
+        if not self.legend.has_settings:
+            return task
         block, _ = self._open()
-        settings = self.legend.settings(
-            self._dials, int(block[kernels.H_SEED]), self.env_index, draw.episode_index
+        seed = int(block[kernels.H_SEED])
+        return task.with_params(
+            self.legend.settings(self._dials, seed, self.env_index, draw.episode_index)
         )
-        return task.with_params(settings) if settings else task
 
     def finish(
         self,
@@ -158,9 +175,12 @@ class Client(ABC):
 
     def _post(self, episode_return: float, length: int, success: float, outcome: int) -> None:
         _, mail = self._open()
-        if not mailbox.in_flight(mail):
-            raise self._never_began()
-        while not mailbox.post(mail, self._ring, episode_return, length, success, outcome):
+        while True:
+            status = self._end(mail, self._ring, episode_return, length, success, outcome)
+            if status == mailbox.POSTED:
+                return
+            if status == mailbox.NEVER_BEGAN:
+                raise self._never_began()
             self._wait_for_room()
 
     def _never_began(self) -> RecordError:
@@ -211,7 +231,8 @@ class Client(ABC):
 
     def plan_version(self) -> int:
         """Return the version of the plan as it is now."""
-        return self._read()[0]
+        block, _ = self._open()
+        return int(block[kernels.H_SEQUENCE]) >> 1
 
     def current_stage(self) -> str | None:
         """Return the stage in force now, if the curriculum has stages."""

@@ -97,7 +97,6 @@ class Host(ABC):
         self._ring = mailbox.M_DIALS + self._num_dials
         self._num_failed = 0
         self._num_finished = 0
-        self._num_pronounced = 0
         self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
         self._drained: Words = np.zeros(

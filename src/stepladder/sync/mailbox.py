@@ -30,6 +30,10 @@ NOT_ADMITTED = -3
 """Drawn slot when the mailbox is closed, or the process is not the one that used it last."""
 
 
+POSTED, NO_ROOM, NEVER_BEGAN = 1, 0, -1
+"""What came of an attempt to post."""
+
+
 def mailbox_words(num_dials: int) -> int:
     """Return the size of one mailbox; a whole number of cache lines."""
     words = M_DIALS + num_dials + CAPACITY * (RECORD_WORDS + MESSAGE_WORDS)
@@ -48,16 +52,16 @@ def in_flight(mail: Words) -> bool:
 @compiled
 def start(
     block: Words, mail: Words, env_index: int, pid: int, dials: Floats
-) -> tuple[int, int, int, int, int, int, int]:
+) -> tuple[int, int, int, int, int, int, int, int]:
     """Begin an episode: draw from the plan, or take up the draw that a restore left behind.
 
     Returns:
-        Slot, generation, task id, plan version, seed, tick and episode index; the slot is
-        negative if nothing could be drawn, and then nothing has begun.
+        All fields of a draw; the slot is negative if nothing could be drawn, and then nothing has
+        begun.
     """
     values = mail.view(np.float64)
     if mail[M_PID] != pid or mail[M_CLOSED] > 0:
-        return NOT_ADMITTED, 0, 0, 0, 0, 0, 0
+        return NOT_ADMITTED, 0, 0, 0, 0, 0, env_index, 0
     if mail[M_REPLAY] > 0:
         mail[M_REPLAY] = 0
         # Whoever ended or gave up the restored episode without drawing it has nothing to replay.
@@ -71,12 +75,13 @@ def start(
                 mail[M_DRAW + 3],
                 mail[M_DRAW + 4],
                 mail[M_DRAW + 5],
+                env_index,
                 mail[M_DRAW + 7],
             )
     episode = mail[M_NEXT_EPISODE]
     slot, generation, task_id, version, seed, tick = draw(block, env_index, episode, dials)
     if slot < 0:
-        return slot, 0, 0, version, seed, tick, episode
+        return slot, 0, 0, version, seed, tick, env_index, episode
     if in_flight(mail):
         mail[M_ABORTED] += 1
     mail[M_DRAW] = slot
@@ -92,21 +97,24 @@ def start(
     mail[M_NEXT_EPISODE] = episode + 1
     # Visible after all of the above, or a kill in between would leave two episodes in flight.
     store_release(mail, M_STARTED, mail[M_STARTED] + 1)
-    return slot, generation, task_id, version, seed, tick, episode
+    return slot, generation, task_id, version, seed, tick, env_index, episode
 
 
 @compiled
 def post(
     mail: Words, ring: int, episode_return: float, length: int, success: float, outcome: int
-) -> bool:
+) -> int:
     """End the episode in flight with a record.
 
     Returns:
-        Whether it did; False, with nothing changed, if there is no room or the channel is closed.
+        `POSTED`; or, with nothing changed, `NO_ROOM` (also if the channel is closed) or
+        `NEVER_BEGAN`.
     """
+    if not in_flight(mail):
+        return NEVER_BEGAN
     posted = mail[M_POSTED]
     if posted - load_acquire(mail, M_TAKEN) >= CAPACITY or mail[M_CLOSED] > 0:
-        return False
+        return NO_ROOM
     entry = ring + (posted % CAPACITY) * RECORD_WORDS
     values = mail.view(np.float64)
     mail[entry] = mail[M_DRAW]
@@ -120,7 +128,7 @@ def post(
     values[entry + 8] = success
     mail[entry + 9] = outcome
     store_release(mail, M_POSTED, posted + 1)
-    return True
+    return POSTED
 
 
 @compiled

@@ -163,8 +163,8 @@ class PushedClient(Client):
         mails: npt.NDArray[np.int64] | None,
     ) -> int:
         """Take over a plan; return its version as seen from here."""
-        self._own_block = self._block = np.array(block)
-        self._mail = self._own_mail
+        self._own_block = np.array(block)
+        self._block = None
         if mails is not None:
             self._own_mail[: mails.shape[1]] = mails[self.env_index]
         self._own_mail[mailbox.M_TAKEN] = taken[self.env_index]

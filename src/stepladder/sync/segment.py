@@ -81,7 +81,7 @@ class Segment:
             address = f"/proc/{os.getpid()}/fd/{descriptor}"
             words = np.frombuffer(keeper, dtype=np.int64)
         else:
-            keeper = SharedMemory(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
+            keeper = _Posix(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
             free = partial(_unlink, keeper, os.getpid())
             address = keeper.name
             words = _words_of(keeper, total)
@@ -101,6 +101,10 @@ class Segment:
                 f"the host process {ticket.host_pid} is gone, and its plan with it. "
                 "Start training again; restore its last snapshot to continue."
             )
+        # All envs of a process share one mapping: each would cost a file descriptor.
+        known = _attached.get(ticket)
+        if known is not None:
+            return known
         size = 8 * (ticket.num_words + HEADER_WORDS)
         if ticket.address.startswith("/"):
             keeper: SharedMemory | mmap.mmap = _map_descriptor(ticket, size)
@@ -112,7 +116,8 @@ class Segment:
             # Nobody may look at memory that is let go of.
             del words
             raise _stale(ticket, "it carries another mark")
-        return cls(words, ticket, keeper)
+        attached = _attached[ticket] = cls(words, ticket, keeper)
+        return attached
 
     def close(self) -> None:
         """Let go of the memory; it is freed when the last process has done so. Host only."""
@@ -120,6 +125,9 @@ class Segment:
         self._keeper = None
         if self._free is not None:
             self._free()
+
+
+_attached: "weakref.WeakValueDictionary[Ticket, Segment]" = weakref.WeakValueDictionary()
 
 
 def _map_descriptor(ticket: Ticket, size: int) -> mmap.mmap:
@@ -139,7 +147,7 @@ def _map_descriptor(ticket: Ticket, size: int) -> mmap.mmap:
 
 def _open_posix(ticket: Ticket, size: int) -> SharedMemory:
     try:
-        memory = SharedMemory(name=ticket.address)
+        memory = _Posix(name=ticket.address)
     except FileNotFoundError as error:
         raise _stale(ticket, str(error)) from error
     if memory.size < size:
@@ -147,12 +155,19 @@ def _open_posix(ticket: Ticket, size: int) -> SharedMemory:
     return memory
 
 
+class _Posix(SharedMemory):
+    """A segment with a name; whoever still looks at the memory keeps it."""
+
+    def close(self) -> None:
+        with suppress(BufferError):
+            super().close()
+
+
 def _unlink(memory: SharedMemory, host_pid: int) -> None:
+    # A copy that a fork made must not take the name away from its owner.
     if os.getpid() == host_pid:
         memory.unlink()
-        # Whoever still looks at the memory keeps it.
-        with suppress(BufferError):
-            memory.close()
+        memory.close()
 
 
 def _words_of(memory: SharedMemory, num_words: int) -> Words:

@@ -1,0 +1,154 @@
+"""Settings that all curricula share: checks, plain JSON, one source of settings at a time."""
+
+import json
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+
+from stepladder.curricula import (
+    SEVEN_STAGES,
+    AncestorProgressConfig,
+    Curriculum,
+    CurriculumConfig,
+    LearningProgress,
+    LearningProgressConfig,
+    MixtureConfig,
+    Phase,
+    PhasedConfig,
+    StagedConfig,
+    Uniform,
+    UniformConfig,
+)
+from stepladder.curricula.config import plain, require_positive, require_share, require_whole
+from stepladder.errors import ConfigError
+from stepladder.tasks import ListSource, NumberedSource, Pool, Task
+
+TASKS = ListSource([Task("one", "a"), Task("two", "b")])
+CONFIGS = [
+    UniformConfig(exploration=0.5),
+    MixtureConfig(weights={"a": 1.0}),
+    StagedConfig(stages=("a", "b")),
+    LearningProgressConfig(),
+    AncestorProgressConfig.seed_defaults(),
+    AncestorProgressConfig.mature_defaults(),
+    PhasedConfig(phases=(Phase(name="only", curriculum=StagedConfig(stages=("a", "b"))),)),
+]
+every_config = pytest.mark.parametrize("config", CONFIGS, ids=lambda config: type(config).__name__)
+
+
+@every_config
+def test_a_config_makes_its_curriculum(config: CurriculumConfig):
+    curriculum = config.make(TASKS, seed=3)
+    assert isinstance(curriculum, Curriculum)
+    assert type(curriculum).__name__ == type(config).__name__.removesuffix("Config")
+    assert curriculum.config is config
+    assert curriculum.seed == 3
+
+
+@every_config
+def test_a_config_is_plain_json_with_its_name(config: CurriculumConfig):
+    written = config.to_json()
+    assert written["config"] == type(config).__name__
+    assert json.loads(json.dumps(written, allow_nan=False)) == written
+
+
+@every_config
+def test_a_config_cannot_be_changed_in_place(config: CurriculumConfig):
+    with pytest.raises(FrozenInstanceError):
+        config.exploration = 0.9  # type: ignore[misc]
+
+
+@every_config
+@pytest.mark.parametrize("wrong", [-0.01, 1.01, np.nan, np.inf])
+def test_exploration_is_a_share(config: CurriculumConfig, wrong: float):
+    with pytest.raises(ConfigError, match=r"exploration must lie in \[0, 1\]; got"):
+        replace(config, exploration=wrong)
+
+
+def test_the_base_of_all_configs_describes_no_curriculum():
+    with pytest.raises(ConfigError, match="describes no curriculum"):
+        CurriculumConfig().make(TASKS)
+
+
+def test_inner_settings_are_written_with_their_class():
+    written = PhasedConfig(phases=(Phase(name="p", mixture={"a": 1.0}),)).to_json()
+    assert written["phases"][0]["curriculum"] == {
+        "config": "MixtureConfig",
+        "exploration": 0.0,
+        "weights": {"a": 1.0},
+    }
+
+
+@every_config
+def test_settings_beside_a_config_are_refused_not_ignored(config: CurriculumConfig):
+    kind: type = type(config.make(TASKS))
+    with pytest.raises(ConfigError, match="exploration was given beside a config"):
+        kind(TASKS, config, exploration=0.25)
+
+
+@every_config
+def test_the_config_of_another_curriculum_is_refused_by_name(config: CurriculumConfig):
+    kind: type = type(config.make(TASKS))
+    other = MixtureConfig(weights={"a": 1.0}) if type(config) is UniformConfig else UniformConfig()
+    with pytest.raises(
+        ConfigError, match=f"expected a {type(config).__name__}; got a {type(other).__name__}"
+    ):
+        kind(TASKS, other)
+
+
+def test_settings_may_be_given_as_keywords():
+    assert Uniform(TASKS, exploration=0.25).config == UniformConfig(exploration=0.25)
+    with pytest.raises(TypeError, match="no_such_setting"):
+        LearningProgress(TASKS, no_such_setting=1)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 1.5, True, "one", None])
+def test_a_seed_is_a_whole_number_that_fits_into_shared_memory(seed: object):
+    with pytest.raises(ConfigError, match="seed"):
+        Uniform(TASKS, seed=seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [0, 2**63 - 1, np.int64(7)])
+def test_any_seed_that_fits_will_do(seed: int):
+    curriculum = Uniform(TASKS, seed=seed)
+    assert curriculum.seed == seed
+    assert len(curriculum.draw(3)) == 3
+    json.dumps(curriculum.snapshot().state)
+
+
+def test_a_curriculum_takes_a_list_a_source_or_a_pool():
+    tasks = [Task("one"), Task("two")]
+    assert Uniform(tasks).pool.num_slots == 2
+    assert Uniform(NumberedSource(10**15), capacity=7).pool.num_slots == 7
+    pool = Pool(ListSource(tasks))
+    assert Uniform(pool).pool is pool
+    with pytest.raises(ConfigError, match="capacity 1 was given beside a Pool"):
+        Uniform(pool, capacity=1)
+
+
+def test_shares_positives_and_whole_numbers():
+    for value in (0.0, 0.5, 1.0, 1):
+        require_share("x", value)
+    for value in (-1e-9, 1 + 1e-9, np.nan):
+        with pytest.raises(ConfigError, match="x must lie in"):
+            require_share("x", value)
+    require_positive("x", 1e-9)
+    for value in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ConfigError, match="x must be finite and above 0"):
+            require_positive("x", value)
+    for whole in (3, 100, np.int64(3)):
+        require_whole("x", whole, 3)
+    for value in (2, 3.0, 3.5, True, np.nan, "3", None):
+        with pytest.raises(ConfigError, match="x must be a whole number of at least 3; got"):
+            require_whole("x", value, 3)
+
+
+def test_settings_become_what_json_gives_back():
+    value = {"a": (1, [2.0, (np.float32(0.5), np.int64(3))]), 5: np.bool_(True)}
+    assert plain(value) == {"a": [1, [2.0, [0.5, 3]]], "5": True}
+    assert json.loads(json.dumps(plain(value))) == plain(value)
+
+
+def test_presets_are_configs():
+    assert SEVEN_STAGES.to_json()["stages"][0]["name"] == "simplest"

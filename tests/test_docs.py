@@ -1,0 +1,86 @@
+"""The docs tell the truth: files exist, snippets run, public names are explained."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stepladder
+import stepladder.curricula
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+PREAMBLE = """
+import sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+from testing_env import PracticeEnv
+from stepladder import *
+from stepladder.curricula import *
+
+class MyEnv(PracticeEnv):
+    def set_task(self, task):
+        super().set_task(Task(task.name, task.label, {{"success": 0.95}}))
+
+def policy(observations):
+    return np.zeros(len(observations), dtype=np.int64)
+"""
+
+
+def snippets(page: Path) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_that_a_page_names_exists(page):
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    named = re.findall(r"`([\w./]+\.(?:py|md|toml|txt|svg))`", text)
+    linked = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
+    for name in named:
+        places = (ROOT, ROOT / "src/stepladder", ROOT / "docs", ROOT / "benchmarks")
+        assert any((place / name).exists() for place in places), f"{page.name} names {name}"
+    for link in linked:
+        assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(90)
+def test_the_first_example_of_the_readme_runs():
+    code = PREAMBLE.format(tests=str(ROOT / "tests")) + snippets(ROOT / "README.md")[0]
+    code += "\nenvs.close()\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=80, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Stage 2 of 2: 'hard'" in done.stdout
+
+
+def test_the_example_of_the_phased_page_makes_a_curriculum():
+    code = snippets(ROOT / "docs/phased.md")[0]
+    names = {
+        **vars(stepladder.curricula),
+        "tasks": [stepladder.Task("s", "shoot"), stepladder.Task("d", "defend")],
+    }
+    assert eval(code, names).current_phase == "shooting"
+
+
+def test_every_public_name_appears_in_the_docs():
+    text = "\n".join(page.read_text() for page in PAGES)
+    missing = [name for name in stepladder.__all__ if name not in text]
+    assert missing == []
+
+
+def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
+    for page, configs in {
+        "staged.md": [stepladder.curricula.StagedConfig],
+        "learning_progress.md": [stepladder.curricula.LearningProgressConfig],
+        "phased.md": [stepladder.curricula.Phase],
+    }.items():
+        text = (ROOT / "docs" / page).read_text()
+        for config in configs:
+            for field in config.__dataclass_fields__:
+                if field != "exploration":
+                    assert f"`{field}`" in text, f"{page} lacks {config.__name__}.{field}"
