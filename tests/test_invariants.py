@@ -29,7 +29,7 @@ from stepladder.sync import SharedHost
 from stepladder.tasks import ListSource, Task
 from testing_env import ARENAS, Arena, arena, dismiss
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(90)]
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(90, method="signal")]
 
 STAGES = ("simplest", "simpler", "simple")
 BOTH = pytest.mark.parametrize("backend", ["shared", "pushed"])
@@ -167,6 +167,23 @@ def test_a_killed_worker_is_noticed_by_reset_agreement_and_close_as_well(kind: s
             assert counts.aborted == counts.started
             assert not any(process.is_alive() for process in played.processes())
             assert played.venv.tracker.host.is_closed
+
+
+@pytest.mark.parametrize("kind", ["subproc-fork", "async-fork"])
+def test_several_workers_can_die_at_once_while_they_reset(kind: str) -> None:
+    tasks = [Task("fine", params={"length": 3}), Task("deadly", params={"kills": True})]
+    curriculum = Uniform(tasks, seed=2)
+    with arena(kind, curriculum, 4, keeps=False) as played:
+        with pytest.raises(WorkerDiedError, match="died"):
+            for _ in range(50):
+                played.reset()
+                played.run(2)
+        assert played.venv.counts.aborted > 0
+        played.venv.close()
+        counts = played.venv.counts
+        assert counts.finished == curriculum.num_observed == 0
+        assert counts.started == counts.aborted
+        assert not any(process.is_alive() for process in played.processes())
 
 
 @pytest.mark.parametrize("kind", ["subproc-fork", "async-fork"])
@@ -625,12 +642,26 @@ def test_tasks_that_cannot_be_built_are_quarantined_reported_and_counted(
         assert counts.finished == len(played.all_ends())
         assert curriculum.num_quarantined == 3
         assert broken.isdisjoint(played.finished_by_task())
-        probs = curriculum.probs()
-        assert all(probs[curriculum.quarantined[i].slot] == 0.0 for i in range(3))
+        assert not curriculum.probs()[quarantined_slots(curriculum)].any()
     warnings = [entry.getMessage() for entry in caplog.records if entry.levelname == "WARNING"]
     assert len(warnings) == 3
     for name in broken:
         assert any(f"could not build task '{name}'" in warning for warning in warnings)
+
+
+@pytest.mark.parametrize("kind", ["sync", "dummy", "async-fork", "subproc-fork"])
+@BOTH
+def test_what_fails_in_a_reset_is_quarantined_before_the_next_step(kind: str, backend: Any) -> None:
+    tasks = [Task(f"task{i}", params={"length": 2, "broken": i % 2 == 0}) for i in range(12)]
+    curriculum = Uniform(tasks, seed=6)
+    with arena(kind, curriculum, 4, wrapper={"backend": backend}) as played:
+        played.reset()
+        assert played.venv.counts.failed >= len(curriculum.quarantined) > 1
+        assert not curriculum.probs()[quarantined_slots(curriculum)].any()
+
+
+def quarantined_slots(curriculum: Curriculum) -> list[int]:
+    return [entry.slot for entry in curriculum.quarantined]
 
 
 @pytest.mark.parametrize("kind", ["async-fork", "subproc-fork"])

@@ -1,12 +1,15 @@
 """One configurable env that all tests of `sync` and `envs` play in, and arenas to play it in.
 
 What happens is up to the task: ``length`` steps, success with probability ``success`` (drawn from
-the env's own generator), ``broken`` tasks raise when they are built. An arena is a vector env of
-such envs with a curriculum around it, in this process or in others, and writes down by itself what
-the envs said: tests compare that with what the curriculum believes.
+the env's own generator), ``broken`` tasks raise when they are built, ``kills`` ends the process that
+builds it. An arena is a vector env of such envs with a curriculum around it, in this process or in
+others, and writes down by itself what the envs said: tests compare that with what the curriculum
+believes.
 """
 
 import multiprocessing
+import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -48,6 +51,8 @@ class PracticeEnv(gym.Env[Any, Any]):
         self.success_key = success_key
         self.counts_resets = counts_resets
         self.task: Task | None = None
+        self.skill: float | None = None
+        """Probability of success whatever the task, once somebody has set it."""
         self.steps = 0
         self.resets = 0
         self.options: dict[str, Any] | None = None
@@ -58,6 +63,8 @@ class PracticeEnv(gym.Env[Any, Any]):
     def set_task(self, task: Task) -> None:
         if task.params.get("broken"):
             raise ValueError(f"cannot build {task.name}")
+        if task.params.get("kills"):
+            os.kill(os.getpid(), signal.SIGKILL)
         self.task = task
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
@@ -84,12 +91,18 @@ class PracticeEnv(gym.Env[Any, Any]):
             self.played.append(self.task.name)
             info["played"] = self.task.name
             if self.success_key is not None:
-                info[self.success_key] = bool(self.np_random.random() < params.get("success", 0.5))
+                skill = params.get("success", 0.5) if self.skill is None else self.skill
+                info[self.success_key] = bool(self.np_random.random() < skill)
         reward = float("nan") if params.get("nan_reward") else 1.0
         return self._observe(), reward, ended and not truncated, truncated, info
 
+    def set_skill(self, skill: float | None) -> None:
+        """Succeed with this probability from now on."""
+        self.skill = skill
+
     def forget(self) -> None:
         """Begin a new life, for the next test."""
+        self.skill = None
         self.played.clear()
         self.seeds.clear()
 

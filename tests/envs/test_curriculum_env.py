@@ -304,7 +304,7 @@ def try_local_tracking(results: Any, curriculum: Any) -> None:
 
 
 @pytest.mark.processes
-@pytest.mark.timeout(90)
+@pytest.mark.timeout(90, method="signal")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_local_tracking_in_a_worker_process_is_refused(method: str) -> None:
     context: Any = multiprocessing.get_context(method)
@@ -364,6 +364,7 @@ def test_a_registered_env_can_be_set_up_by_a_function() -> None:
     assert curriculum.num_observed == 6
     assert {info["curriculum_task"] for info in infos} == {"short", "tall"}
     assert env.unwrapped.length == env.get_curriculum_task().params["pole"]
+    assert env.spec.id == "CartPole-v1"
 
 
 def test_options_reach_an_env_that_reads_them_with_those_of_the_user() -> None:

@@ -162,6 +162,27 @@ def test_a_task_already_replaced_is_not_quarantined_for_its_predecessor(
         assert host.counts.failed == 1
 
 
+def test_a_failure_that_stops_everything_does_not_hide_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    curriculum = numbered(10_000)
+    quarantine = curriculum.quarantine
+
+    def give_up(slot: int, generation: int, reason: str) -> bool:
+        quarantine(slot, generation, reason)
+        raise BuildError(f"nothing goes on without slot {slot}")
+
+    with LocalHost(curriculum, 3, max_failed_share=1.0) as host:
+        slots = [client.draw().slot for client in host.clients()]
+        for client in host.clients():
+            client.fail("no such level")
+        monkeypatch.setattr(curriculum, "quarantine", give_up)
+        with pytest.raises(BuildError, match=f"nothing goes on without slot {slots[0]}"):
+            host.collect()
+        assert [entry.slot for entry in curriculum.quarantined] == slots
+        assert host.counts == EpisodeCounts(3, 0, 0, 3, 0)
+
+
 class Unreadable(ListSource):
     """A source that knows the names of its tasks and cannot make one of them."""
 

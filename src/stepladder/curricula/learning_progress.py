@@ -61,6 +61,9 @@ NUM_INTS = I_EVICTIONS + MAX_EVICTIONS
 
 ALL_DONE, SOME_TO_REPLACE = -1, -2
 
+ROUNDING = 1e-20
+"""Square of what two averages of the same results may differ by; it must not pass for progress."""
+
 # Layers of the weight table.
 BY_PROGRESS, BY_NOVELTY = 0, 1
 
@@ -77,7 +80,7 @@ def progress_of(row: Floats, constants: Floats) -> float:
     rate = (slow * constants[C_COUNT, entry] + 1.0) * constants[C_PER_COUNT, entry]
     noise_z = constants[C_SETTINGS, S_NOISE_Z]
     variance = noise_z * noise_z * rate * (1.0 - rate) * constants[C_NOISE, entry]
-    if apart * apart <= variance:
+    if apart * apart <= variance + ROUNDING:
         return 0.0
     return apart - np.sqrt(variance)
 

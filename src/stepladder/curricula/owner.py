@@ -94,6 +94,9 @@ class PlanOwner(ABC):
     def _slot_lost(self, slot: int, reason: str) -> None:  # noqa: B027, most can do without
         """Raise `BuildError` if the method cannot do without a slot that was just taken out."""
 
+    def _expect_envs(self, num_envs: int) -> None:  # noqa: B027, most go by records alone
+        """Learn how many envs there are, before the first of them reports."""
+
     def _can_replace(self) -> bool:
         """Whether a slot can get another task at all."""
         return self.pool.can_replace
@@ -146,6 +149,7 @@ class PlanOwner(ABC):
                 "results. Close the other vector wrapper or host first."
             )
         self._channel = channel
+        self._expect_envs(getattr(channel, "num_envs", 0))
 
     def release(self, channel: object) -> None:
         """Undo `claim`."""

@@ -425,6 +425,10 @@ class Phased(Curriculum):
         for inner in self.inner:
             inner._slot_replaced(slot)
 
+    def _expect_envs(self, num_envs: int) -> None:
+        for inner in self.inner:
+            inner._expect_envs(num_envs)
+
     def _can_replace(self) -> bool:
         return all(inner._can_replace() for inner in self.inner)
 

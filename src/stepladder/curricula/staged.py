@@ -244,6 +244,9 @@ class Staged(Curriculum):
             )
         return self.pool.label_names[int(self.pool.label_indices[slot])]
 
+    def _expect_envs(self, num_envs: int) -> None:
+        self._state[rules.NUM_ENVS] = num_envs
+
     def _can_replace(self) -> bool:
         return super()._can_replace() and self.config.balance_by is None
 

@@ -16,7 +16,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import RECORD_DTYPE, Record, RecordArray
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.curricula.staged import Staged
-from stepladder.curricula.staged_report import StageChange
+from stepladder.curricula.staged_report import StageChange, StagedExplanation
 from stepladder.envs.curriculum_env import set_check_interval
 from stepladder.errors import BuildError, ConfigError, DeliveryError, WorkerDiedError
 from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
@@ -76,7 +76,7 @@ class Tracker:
         self._reach = reach
         self._in_process = in_process
         self._num_changes = len(history_of(curriculum))
-        self._num_checks = 0
+        self._next_check = 0
         self._has_dead = False
         self._has_warned = False
         self.host = self._make_host(backend, in_process, max_failed_share)
@@ -113,7 +113,7 @@ class Tracker:
         """Log from here on what the curriculum does, not what it has done before."""
         self._num_changes = len(history_of(self.curriculum))
         if isinstance(self.curriculum, Staged):
-            self._num_checks = num_checks(self.curriculum)
+            self._next_check = next_check(self.curriculum)
         self._log_sync()
 
     def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
@@ -289,7 +289,7 @@ class Tracker:
         if logger.isEnabledFor(logging.DEBUG):
             self._log_episodes(records)
         changes = history_of(self.curriculum)[self._num_changes :]
-        if isinstance(self.curriculum, Staged):
+        if isinstance(self.curriculum, Staged) and logger.isEnabledFor(logging.INFO):
             self._log_checks(self.curriculum, changes)
         for change in changes:
             logger.info(
@@ -326,7 +326,6 @@ class Tracker:
             "[VecEnv] Advancement check at %d episodes: stage=%s, success_rate=%.2f%%, "
             "episodes=%d, can_advance=%s"
         )
-        checks = num_checks(curriculum)
         for change in changes:
             if change.rules != ("manual",):
                 advanced = change.rules != ("demotion",)
@@ -334,12 +333,13 @@ class Tracker:
                 logger.info(
                     line, change.episode, change.from_stage, rate, change.episodes, advanced
                 )
-        if checks > self._num_checks and not changes:
-            report = curriculum.stage_report()
-            rate = 100 * report.success_rate
-            done = curriculum.num_observed
-            logger.info(line, done, report.stage, rate, report.episodes, report.can_advance)
-        self._num_checks = checks
+        done = curriculum.num_observed
+        if done >= self._next_check:
+            self._next_check = next_check(curriculum)
+            if not changes:
+                report = curriculum.stage_report()
+                rate = 100 * report.success_rate
+                logger.info(line, done, report.stage, rate, report.episodes, report.can_advance)
 
     def _log_sync(self) -> None:
         if isinstance(self.curriculum, Staged):
@@ -356,9 +356,11 @@ def history_of(curriculum: Curriculum) -> list[Any]:
     return getattr(curriculum, "history", [])
 
 
-def num_checks(curriculum: Staged) -> int:
-    """Return how often advancement has been considered."""
-    return curriculum.num_observed // curriculum.config.check_interval_episodes
+def next_check(curriculum: Staged) -> int:
+    """Return the number of episodes at which advancement will be considered next."""
+    explanation = curriculum.explain()
+    assert isinstance(explanation, StagedExplanation)
+    return curriculum.num_observed + explanation.episodes_to_next_check
 
 
 def headline(change: Any) -> str:

@@ -1,0 +1,176 @@
+"""Settings of stages: what is refused, and what overrides what."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from curricula.three_stages import STAGES, TASKS, make
+from stepladder.curricula import (
+    DemotionRule,
+    EarlyRule,
+    Mixing,
+    Stage,
+    Staged,
+    StagedConfig,
+    TrendRule,
+)
+from stepladder.errors import ConfigError, TaskError
+from stepladder.tasks import Task
+
+
+def test_a_string_stands_for_a_stage_of_that_name():
+    config = StagedConfig(stages=("a", Stage(name="b")))
+    assert config.stages == (Stage(name="a"), Stage(name="b"))
+    assert config.stages[0].task_labels == ("a",)
+
+
+def test_a_stage_may_hold_several_labels():
+    tasks = [Task("x", "red"), Task("y", "blue"), Task("z", "green")]
+    curriculum = Staged(
+        tasks, stages=(Stage(name="warm", labels=("red", "green")), Stage(name="blue"))
+    )
+    assert curriculum.probs().tolist() == [0.5, 0.0, 0.5]
+
+
+def test_what_a_stage_sets_holds_for_it_alone_and_the_rest_takes_the_general_value():
+    config = StagedConfig(
+        stages=(
+            Stage(name="a", threshold=0.9),
+            Stage(name="b", min_episodes=7),
+            Stage(name="c", demotion_threshold=0.05),
+        ),
+        threshold=0.6,
+        min_episodes=40,
+        demotion=DemotionRule(threshold=0.1),
+    )
+    assert [config.threshold_of(i) for i in range(3)] == [0.9, 0.6, 0.6]
+    assert [config.min_episodes_of(i) for i in range(3)] == [40, 7, 40]
+    assert [config.demotion_threshold_of(i) for i in range(3)] == [0.1, 0.1, 0.05]
+
+
+def test_one_stage_can_be_set_differently_afterwards():
+    config = StagedConfig(stages=STAGES).with_stage("b", threshold=0.5, min_episodes=3)
+    assert [config.threshold_of(i) for i in range(3)] == [0.7, 0.5, 0.7]
+    assert config.min_episodes_of(1) == 3
+    with pytest.raises(ConfigError, match="unknown stage 'd'"):
+        config.with_stage("d", threshold=0.5)
+
+
+def test_without_demotion_there_is_no_demotion_threshold():
+    config = StagedConfig(stages=("a", Stage(name="b", demotion_threshold=0.3)), demotion=None)
+    assert config.demotion_threshold_of(1) == 0.0
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, np.nan])
+@pytest.mark.parametrize(
+    "make_config",
+    [
+        lambda share: Stage(name="a", threshold=share),
+        lambda share: Stage(name="a", demotion_threshold=share),
+        lambda share: StagedConfig(stages=STAGES, threshold=share),
+        lambda share: EarlyRule(success=share),
+        lambda share: TrendRule(min_trend=share),
+        lambda share: TrendRule(episodes_factor=share),
+        lambda share: TrendRule(slack=share),
+        lambda share: DemotionRule(threshold=share),
+        lambda share: Mixing(base_ratio=share),
+        lambda share: Mixing(otherwise=share),
+        lambda share: Mixing(table=((share, 0.5),)),
+        lambda share: Mixing(table=((0.5, share),)),
+    ],
+)
+def test_shares_outside_0_and_1_are_refused(make_config: Any, share: float):
+    with pytest.raises(ConfigError, match=r"must lie in \[0, 1\]"):
+        make_config(share)
+
+
+@pytest.mark.parametrize("number", [0, -1, 1.5, 10.0, True])
+@pytest.mark.parametrize(
+    "make_config",
+    [
+        lambda number: Stage(name="a", min_episodes=number),
+        lambda number: StagedConfig(stages=STAGES, min_episodes=number),
+        lambda number: StagedConfig(stages=STAGES, window_episodes=number),
+        lambda number: StagedConfig(stages=STAGES, check_interval_episodes=number),
+        lambda number: EarlyRule(min_episodes=number),
+        lambda number: TrendRule(min_results=number),
+        lambda number: DemotionRule(min_episodes=number),
+        lambda number: Mixing(min_results=number),
+    ],
+)
+def test_numbers_that_are_no_counts_are_refused(make_config: Any, number: float):
+    with pytest.raises(ConfigError, match="must be a whole number of at least"):
+        make_config(number)
+
+
+@pytest.mark.parametrize("backoff", [1.0, 0.5, np.nan, np.inf, 1001.0])
+def test_a_backoff_that_would_not_end_the_turns_is_refused(backoff: float):
+    with pytest.raises(ConfigError, match="backoff"):
+        DemotionRule(backoff=backoff)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"stages": ()}, "stages is empty"),
+        ({"stages": ("a", "b", "a")}, "stage 'a' is named twice"),
+        (
+            {"stages": ("a", Stage(name="b", labels=("c", "a")))},
+            "label 'a' belongs to stages 'a' and 'b'",
+        ),
+        ({"stages": STAGES, "starting_stage": "d"}, "unknown stage 'd'"),
+        ({"stages": STAGES, "confidence_z": 0.0}, "confidence_z must be finite and above 0"),
+        ({"stages": STAGES, "confidence_z": np.inf}, "confidence_z must be finite and above 0"),
+        (
+            {"stages": STAGES, "standard": False, "early": None, "trend": None},
+            "all three rules of advancement are switched off",
+        ),
+        ({"stages": STAGES, "threshold": 0.2}, "stage 'b' is left downwards below 0.2 and upwards"),
+        (
+            {"stages": ("a", "b", Stage(name="c", demotion_threshold=0.7))},
+            "stage 'c' is left downwards below 0.7 and upwards from 0.7",
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(settings: dict[str, Any], words: str):
+    with pytest.raises(ConfigError, match=words):
+        StagedConfig(**settings)
+
+
+def test_the_first_stage_needs_no_room_below_and_without_demotion_none_does():
+    StagedConfig(stages=(Stage(name="a", threshold=0.0), "b"))
+    StagedConfig(stages=STAGES, threshold=0.1, demotion=None)
+
+
+def test_a_stage_needs_a_name():
+    with pytest.raises(ConfigError, match="a stage needs a name"):
+        Stage(name="")
+
+
+@pytest.mark.parametrize("table", [((0.8, 0.1), (0.5, 0.4)), ((0.5, 0.1), (0.5, 0.4))])
+def test_a_mixing_table_must_rise(table: Any):
+    with pytest.raises(ConfigError, match="the mixing table must rise"):
+        Mixing(table=table)
+
+
+def test_an_unknown_source_of_mixing_is_refused():
+    with pytest.raises(ConfigError, match="'previous' or 'all_earlier'; got 'future'"):
+        Mixing(source="future")  # type: ignore[arg-type]
+
+
+def test_a_stage_without_tasks_is_refused_by_name():
+    with pytest.raises(ConfigError, match="stage 'd' is empty: no active task has label 'd'"):
+        make(stages=("a", "b", "c", "d"))
+    with pytest.raises(ConfigError, match="no active task has label 'x' or 'y'"):
+        make(stages=("a", "b", "c", Stage(name="d", labels=("x", "y"))))
+
+
+def test_tasks_that_belong_to_no_stage_are_refused_by_label():
+    with pytest.raises(ConfigError, match="tasks with label 'b' belong to no stage"):
+        make(stages=("a", "c"))
+
+
+def test_a_parameter_to_balance_by_must_be_there():
+    with pytest.raises(TaskError, match=r"no parameter 'generator\.name'"):
+        Staged(TASKS, stages=STAGES, balance_by="generator.name")
