@@ -1,10 +1,10 @@
 """One configurable env that all tests of `sync` and `envs` play in, and arenas to play it in.
 
 What happens is up to the task: ``length`` steps, success with probability ``success`` (drawn from
-the env's own generator), ``broken`` tasks raise when they are built, ``kills`` ends the process that
-builds it. An arena is a vector env of such envs with a curriculum around it, in this process or in
-others, and writes down by itself what the envs said: tests compare that with what the curriculum
-believes.
+the env's own generator). ``broken`` tasks raise when they are built, those that ``kills`` end the
+process that builds them. An arena is a vector env of such envs with a curriculum around it, in this
+process or in others, and writes down by itself what the envs said: tests compare that with what
+the curriculum believes.
 """
 
 import multiprocessing

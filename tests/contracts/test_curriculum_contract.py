@@ -510,6 +510,10 @@ def test_a_bad_report_is_refused_and_nothing_has_changed(case: Case):
         curriculum.report(draw._replace(slot=12), 1.0)
     with pytest.raises(RecordError, match="3 draws"):
         curriculum.report_batch(draws, [1.0, 0.0])
+    not_draws: list[Any] = [[draw], np.zeros(3, dtype=np.int64), draws.reshape(3, 1), None]
+    for wrong in not_draws:
+        with pytest.raises(RecordError, match="what `draw_batch` returned"):
+            curriculum.report_batch(wrong, 1.0)
     assert differences(before, curriculum.snapshot()) == []
 
 
@@ -570,7 +574,8 @@ def test_a_quarantined_task_is_never_drawn_and_the_others_share(case: Case):
     assert after[slot] == 0.0
     assert np.all(after[(probs > 0) & (np.arange(12) != slot)] > 0)
     np.testing.assert_allclose(after.sum(), 1.0, rtol=1e-12)
-    curriculum.observe([late] * 20)
+    # Late results that would make it interesting must not bring it back.
+    curriculum.observe([late] * 10 + [late._replace(success=0.0)] * 5)
     lives = live(curriculum, 250)
     assert slot not in {draw.slot for draw in lives.draws}
     assert np.all(np.array(lives.probs)[:, slot] == 0.0)

@@ -72,6 +72,14 @@ def test_a_phase_ends_with_enough_success_over_enough_episodes():
     assert curriculum.history[0].success == 0.75
 
 
+def test_success_counts_from_the_last_of_the_episodes_it_needs():
+    curriculum = make(Phase(name="first", success=1.0, min_episodes=3), REST)
+    play(curriculum, 1, 1)
+    assert curriculum.current_phase == "first"
+    play(curriculum, 1)
+    assert curriculum.current_phase == "rest"
+
+
 def test_the_first_limit_that_is_reached_ends_the_phase():
     limits: dict[str, Any] = {"episodes": 10, "steps": 50, "success": 1.0, "min_episodes": 3}
     for length, success, rule in ((1, 0.0, "episodes"), (20, 0.0, "steps"), (1, 1.0, "success")):

@@ -114,7 +114,7 @@ def test_late_episodes_of_a_stage_count_for_that_stage():
     play(curriculum, "www")
     curriculum.observe([late] * 2)
     report = curriculum.stage_report("a")
-    assert (report.success_rate, report.lifetime_episodes) == (0.6, 5)
+    assert (report.success_rate, report.episodes, report.lifetime_episodes) == (0.6, 3, 5)
     assert curriculum.stage_report("b").lifetime_episodes == 0
 
 

@@ -251,6 +251,14 @@ def test_checks_without_stages_are_refused() -> None:
     play(CurriculumEnv(PracticeEnv(), curriculum), 1)
 
 
+def test_a_curriculum_in_use_elsewhere_is_left_as_it_is() -> None:
+    curriculum = Staged(staged_tasks(), stages=("simplest", "simpler", "simple"))
+    CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=20)
+    with pytest.raises(ChannelError, match="already carried"):
+        CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=5)
+    assert curriculum.config.check_interval_episodes == 20
+
+
 # Connecting.
 
 

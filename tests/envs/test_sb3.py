@@ -650,6 +650,21 @@ def test_going_back_in_time_forgets_what_could_not_be_built(backend: Any) -> Non
     assert (venv.counts, curriculum.quarantined, venv.get_attr("played")) == once
 
 
+def test_a_step_between_restore_and_reset_is_refused() -> None:
+    venv = CurriculumVecEnvWrapper(dummy(2, counts_resets=True), Uniform(staged_tasks(length=3)))
+    venv.reset()
+    step(venv, 4)
+    snapshot = venv.snapshot()
+    step(venv, 3)
+    venv.restore(snapshot)
+    # The envs are in the middle of other tasks than those that the snapshot says are in flight.
+    with pytest.raises(ChannelError, match="Reset the vector env first"):
+        step(venv)
+    venv.reset()
+    step(venv, 3)
+    assert venv.total_episodes == 4
+
+
 def test_a_snapshot_of_another_number_of_envs_is_refused() -> None:
     first = CurriculumVecEnvWrapper(dummy(2), Uniform(staged_tasks()))
     second = CurriculumVecEnvWrapper(dummy(3), Uniform(staged_tasks()))

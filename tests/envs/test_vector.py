@@ -489,6 +489,18 @@ def test_a_wrapper_can_go_back_to_its_own_snapshot(make: Maker, kind: str) -> No
     venv.close()
 
 
+@KINDS
+def test_a_step_between_restore_and_reset_is_refused(make: Maker, kind: str) -> None:
+    venv = playing(make, kind)
+    venv.reset()
+    venv.restore(venv.snapshot())
+    with pytest.raises(ChannelError, match="Reset the vector env first"):
+        step(venv)
+    venv.reset()
+    step(venv)
+    venv.close()
+
+
 def test_a_snapshot_of_other_tasks_is_refused_and_changes_nothing(make: Maker) -> None:
     venv = playing(make, "async")
     other = CurriculumVectorEnv(

@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
-from stepladder.curricula import Mixed, Phase, Phased, Ramp, Staged
+from stepladder.curricula import Mixed, Phase, Phased, Ramp, Stage, Staged
 from stepladder.errors import BuildError, ConfigError, RecordError
 from stepladder.sync import Client, EpisodeCounts, LocalHost, SharedHost
 from stepladder.tasks import Task
@@ -172,8 +172,6 @@ def test_without_stages_or_phases_there_are_none() -> None:
 
 def test_a_client_tells_stage_and_mixing_ratio_of_now_and_of_its_draw() -> None:
     tasks = [Task(f"{label}/{i}", label) for label in ("a1", "a2", "b1") for i in range(2)]
-    from stepladder.curricula import Stage
-
     stages = (Stage(name="a", labels=("a1", "a2")), Stage(name="b", labels=("b1",)))
     curriculum = Staged(tasks, stages=stages)
     with LocalHost(curriculum, 1) as host:

@@ -43,7 +43,6 @@ def test_a_number_that_no_process_has_is_not_alive() -> None:
     assert not is_alive(0)
 
 
-@pytest.mark.processes
 def test_a_process_that_may_not_be_signalled_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(pid: int, number: int) -> None:
         raise PermissionError

@@ -292,6 +292,20 @@ def test_a_push_for_a_restore_does_not_carry_rings_that_are_empty() -> None:
     assert max(sizes) <= num_envs * 8 * 32
 
 
+def test_closing_lets_go_even_if_nobody_can_be_reached_any_more() -> None:
+    def cut(method: str, *args: Any) -> list[Any]:
+        raise ConnectionError("the line is down")
+
+    curriculum = numbered(5)
+    host = PushedHost(curriculum, 1, cut)
+    with pytest.raises(ConnectionError, match="the line is down"):
+        host.close()
+    assert host.is_closed
+    with pytest.raises(ChannelError, match="closed"):
+        host.client(0).draw()
+    PushedHost(curriculum, 1).close()
+
+
 def test_the_dead_cannot_be_found_from_afar() -> None:
     with PushedHost(numbered(5), 2) as host:
         line = Line(host)

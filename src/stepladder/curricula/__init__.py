@@ -13,13 +13,9 @@ from stepladder.curricula.legend import Legend
 from stepladder.curricula.mixture import Mixture, MixtureConfig
 from stepladder.curricula.owner import Quarantined
 from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased import (
-    Phase,
-    PhaseChange,
-    Phased,
-    PhasedConfig,
-    PhasedExplanation,
-)
+from stepladder.curricula.phased import Phased
+from stepladder.curricula.phased_config import Phase, PhasedConfig
+from stepladder.curricula.phased_report import PhaseChange, PhasedExplanation
 from stepladder.curricula.presets import SEVEN_STAGES, SEVEN_STAGES_LENIENT
 from stepladder.curricula.record import Draw, Record, record_array
 from stepladder.curricula.snapshot import Snapshot

@@ -173,7 +173,16 @@ class Curriculum(PlanOwner):
             episode_returns: Returns.
             lengths: Env steps.
             truncated: Whether the episodes were cut off.
+
+        Raises:
+            RecordError: A number is impossible, or there are not as many as draws. Then nothing
+                was observed.
         """
+        if getattr(draws, "dtype", None) != DRAW_DTYPE or draws.ndim != 1:
+            raise RecordError(
+                f"draws must be what `draw_batch` returned; got a {type(draws).__name__}. "
+                "Report single draws with `report`."
+            )
         if len(self._batch) != len(draws):
             self._batch = np.zeros(len(draws), dtype=RECORD_DTYPE)
             self._numbers = np.zeros((4, len(draws)))

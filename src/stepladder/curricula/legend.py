@@ -48,3 +48,21 @@ class Legend:
     def settings(self, dials: Floats, seed: int, env_index: int, episode: int) -> dict[str, Any]:
         """Return the settings of one episode; they override the task's params by dotted path."""
         return {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StagedLegend(Legend):
+    """A plan with stages: the first dial is the stage, then one mixing ratio per stage."""
+
+    stages: tuple[str, ...]
+    first_dial: int
+
+    def current_stage(self, dials: Floats) -> str | None:
+        """Return the stage in force."""
+        return self.stages[int(dials[self.first_dial])]
+
+    def mixing_ratio(self, stage: str, dials: Floats) -> float:
+        """Return the ratio at which a stage is, or was last, mixed with earlier ones."""
+        if stage not in self.stages:
+            raise ConfigError(f"unknown stage {stage!r}; the stages are {list(self.stages)}.")
+        return float(dials[self.first_dial + 1 + self.stages.index(stage)])

@@ -8,7 +8,7 @@ Use it for training that changes its nature over time (first shooting, then defe
 whole game). Do not use it to order tasks by difficulty; `Staged` goes by success and can go back.
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,26 +17,22 @@ from stepladder.compiled import compiled
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import (
-    CurriculumConfig,
     Tasks,
-    require_share,
-    require_whole,
     settle,
 )
-from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.legend import Legend
-from stepladder.curricula.mixture import MixtureConfig
 from stepladder.curricula.owner import PlanOwner
-from stepladder.curricula.phase_settings import Mixed, Ramp, resolve
+from stepladder.curricula.phase_settings import Ramp, resolve
+from stepladder.curricula.phased_config import PhasedConfig
+from stepladder.curricula.phased_report import PhaseChange, PhasedExplanation
 from stepladder.curricula.philox import SETTING_STREAM
 from stepladder.curricula.plan import Grouping, Plan
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError, SnapshotError, TaskError
+from stepladder.errors import SnapshotError
 from stepladder.stats.window import mean, push
-from stepladder.tasks.plain import to_plain, whole_number
+from stepladder.tasks.plain import whole_number
 
 # Dials, from the first one of this curriculum.
 D_PHASE, D_EPISODES = 0, 1
@@ -48,162 +44,6 @@ NOT_ENTERED = 2**62
 
 MAX_SETTINGS = 2**16
 """Streams set apart for the settings of each phased curriculum in a plan."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Phase:
-    """A time slice of a run. It ends at the first limit that is reached."""
-
-    name: str
-    """How the phase is called."""
-
-    mixture: dict[str, float] | None = None
-    """Weight per label; or give a `curriculum`; with neither, every task is drawn alike."""
-
-    curriculum: CurriculumConfig | None = None
-    """The curriculum inside the phase."""
-
-    episodes: int | None = None
-    """Ends after so many episodes drawn in the phase."""
-
-    steps: int | None = None
-    """Ends after so many env steps in such episodes."""
-
-    success: float | None = None
-    """Ends when the mean success of the latest `window_episodes` reaches this."""
-
-    min_episodes: int = 50
-    """Episodes that `success` needs at least."""
-
-    window_episodes: int = 50
-    """Episodes over which success is averaged."""
-
-    settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    """Values that override the task's params by dotted path: plain ones, `Mixed` or `Ramp`."""
-
-    def __post_init__(self) -> None:
-        where = f"of phase {self.name!r}"
-        if not self.name:
-            raise ConfigError("a phase needs a name; got an empty one.")
-        if self.mixture is not None and self.curriculum is not None:
-            raise ConfigError(f"phase {self.name!r} has a mixture and a curriculum; give one.")
-        if self.episodes is not None:
-            require_whole(f"episodes {where}", self.episodes, 1)
-        if self.steps is not None:
-            require_whole(f"steps {where}", self.steps, 1)
-        if self.success is not None:
-            require_share(f"success {where}", self.success)
-        require_whole(f"min_episodes {where}", self.min_episodes, 1)
-        require_whole(f"window_episodes {where}", self.window_episodes, 1)
-        self._check_settings()
-
-    def _check_settings(self) -> None:
-        for path, setting in self.settings.items():
-            values = setting.values if isinstance(setting, Mixed) else (setting,)
-            try:
-                for value in () if isinstance(setting, Ramp) else values:
-                    to_plain(value, f"setting {path!r} of phase {self.name!r}")
-            except TaskError as error:
-                raise ConfigError(str(error)) from error
-
-    @property
-    def has_limit(self) -> bool:
-        """Whether the phase can end."""
-        return not (self.episodes is None and self.steps is None and self.success is None)
-
-    def inner(self) -> CurriculumConfig:
-        """Return the config of the curriculum inside the phase."""
-        if self.curriculum is not None:
-            return self.curriculum
-        return UniformConfig() if self.mixture is None else MixtureConfig(weights=self.mixture)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhasedConfig(CurriculumConfig):
-    """A list of phases, played one after the other; the last one goes on for ever."""
-
-    phases: tuple[Phase, ...]
-    """The phases in order."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "phases", tuple(self.phases))
-        if not self.phases:
-            raise ConfigError("phases is empty; expected at least one phase.")
-        names = [phase.name for phase in self.phases]
-        for index, phase in enumerate(self.phases):
-            if names.count(phase.name) > 1:
-                raise ConfigError(f"phase {phase.name!r} is named twice; names must differ.")
-            if index < len(self.phases) - 1 and not phase.has_limit:
-                raise ConfigError(
-                    f"phase {phase.name!r} has no limit, so what follows it would never come. "
-                    "Give it episodes, steps or success."
-                )
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Phased":
-        """Build the curriculum that this config describes."""
-        return Phased(tasks, self, seed=seed)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the settings as plain JSON, inner curricula by the name of their class."""
-        plain = super().to_json()
-        for entry, phase in zip(plain["phases"], self.phases, strict=True):
-            entry["curriculum"] = phase.inner().to_json()
-        return plain
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhaseChange:
-    """One change of phase, with all numbers that decided it."""
-
-    episode: int
-    step: int
-    plan_version: int
-    from_phase: str
-    to_phase: str
-    rule: str
-    """Which limit was reached: episodes, steps or success."""
-
-    episodes: int
-    """Episodes drawn in the old phase."""
-
-    steps: int
-    success: float
-
-    def __str__(self) -> str:
-        return (
-            f"{self.from_phase} -> {self.to_phase} at episode {self.episode} ({self.rule}: "
-            f"{self.episodes} episodes, {self.steps} steps, success {self.success:.2f})"
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class PhasedExplanation(Explanation):
-    """Where a run stands in its phases."""
-
-    phase: str
-    phase_index: int
-    num_phases: int
-    phase_episodes: int
-    phase_steps: int
-    phase_success: float
-    limits: dict[str, float]
-    """What ends the phase; empty for the last one without a limit."""
-
-    inner: Explanation
-    """What the curriculum inside the phase says."""
-
-    def lines(self) -> list[str]:
-        """Return the text, line by line."""
-        limits = ", ".join(f"{name} {value:g}" for name, value in self.limits.items())
-        return [
-            *super().lines(),
-            f"Phase {self.phase_index + 1} of {self.num_phases}: {self.phase!r}, "
-            f"{self.phase_episodes} episodes, {self.phase_steps} steps, success "
-            f"{self.phase_success:.2f}; "
-            + (f"ends at {limits}." if limits else "goes on to the end of the run."),
-            *(f"  {line}" for line in self.inner.lines()),
-        ]
 
 
 @dataclass(frozen=True, kw_only=True)

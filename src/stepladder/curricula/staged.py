@@ -12,7 +12,7 @@ Use it when the order of difficulty is known. Do not use it when it is not: a st
 be passed stops everything behind it, and `LearningProgress` needs no order.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,33 +21,15 @@ from stepladder.curricula import staged_kernels as rules
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.foreign import REFUSAL
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.legend import Legend
+from stepladder.curricula.kernels import Words
+from stepladder.curricula.legend import StagedLegend
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import HOST_ENV, TERMINATED, Record, RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.staged_config import Mixing, StagedConfig
+from stepladder.curricula.staged_groups import StageGroups
 from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
 from stepladder.errors import BuildError, ConfigError, SnapshotError, WrongProcessError
-from stepladder.tasks.paths import read_path
-
-
-@dataclass(frozen=True, kw_only=True)
-class StagedLegend(Legend):
-    """A plan with stages: the first dial is the stage, then one mixing ratio per stage."""
-
-    stages: tuple[str, ...]
-    first_dial: int
-
-    def current_stage(self, dials: Floats) -> str | None:
-        """Return the stage in force."""
-        return self.stages[int(dials[self.first_dial])]
-
-    def mixing_ratio(self, stage: str, dials: Floats) -> float:
-        """Return the ratio at which a stage is, or was last, mixed with earlier ones."""
-        if stage not in self.stages:
-            raise ConfigError(f"unknown stage {stage!r}; the stages are {list(self.stages)}.")
-        return float(dials[self.first_dial + 1 + self.stages.index(stage)])
 
 
 class Staged(Curriculum):
@@ -77,12 +59,14 @@ class Staged(Curriculum):
         num_stages = len(config.stages)
         self.history: list[StageChange] = []
         """Every change of stage so far, oldest first."""
-        self._grouping, self._stage_of_group, self._group_names = self._group_slots()
+        groups = StageGroups.of(self.pool, config)
+        self._grouping, self._stage_of_group = groups.grouping, groups.stage_of_group
+        self._group_names = groups.names
         self._labels = self.pool.label_indices.copy()
         self._windows = np.zeros((num_stages, config.window_episodes))
         self._counts: Words = np.zeros((num_stages, rules.NUM_COUNTS), dtype=np.int64)
         self._results = np.zeros((self._grouping.num_groups, 2))
-        self._rules = _rule_numbers(config)
+        self._rules = rules.rule_numbers(config)
         self._limits = np.zeros((num_stages, rules.NUM_LIMITS))
         mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
         for index in range(num_stages):
@@ -92,46 +76,6 @@ class Staged(Curriculum):
             self._limits[index, rules.RATIO] = mixing.base_ratio
         start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
         self._state: Words = np.array([start, 0, config.check_interval_episodes, 0])
-
-    def _group_slots(self) -> tuple[Grouping, Words, list[str]]:
-        """Put each slot into its stage, or into its stage's sub-group."""
-        stage_of_label = self._stage_of_label()
-        groups: dict[tuple[int, str], int] = {}
-        group_of_slot = np.zeros(self.pool.num_slots, dtype=np.int64)
-        stages = [stage_of_label[name] for name in self.pool.label_names]
-        for slot in range(self.pool.num_slots):
-            stage = stages[int(self.pool.label_indices[slot])]
-            key = (stage, self._subgroup(slot))
-            group_of_slot[slot] = groups.setdefault(key, len(groups))
-        present = {stage for stage, _ in groups}
-        for index, stage in enumerate(self.config.stages):
-            if index not in present:
-                raise ConfigError(
-                    f"stage {stage.name!r} is empty: no active task has label "
-                    f"{' or '.join(map(repr, stage.task_labels))}. Add tasks with that label, "
-                    "raise the capacity, or leave the stage out."
-                )
-        stage_of_group = np.array([stage for stage, _ in groups], dtype=np.int64)
-        return Grouping(group_of_slot, len(groups)), stage_of_group, [name for _, name in groups]
-
-    def _stage_of_label(self) -> dict[str, int]:
-        stage_of_label = {
-            label: index
-            for index, stage in enumerate(self.config.stages)
-            for label in stage.task_labels
-        }
-        for label in self.pool.label_names:
-            if label not in stage_of_label:
-                raise ConfigError(
-                    f"tasks with label {label!r} belong to no stage; the stages hold "
-                    f"{sorted(stage_of_label)}. Add the label to a stage, or remove the tasks."
-                )
-        return stage_of_label
-
-    def _subgroup(self, slot: int) -> str:
-        if self.config.balance_by is None:
-            return ""
-        return str(read_path(self.pool.task(slot).params, self.config.balance_by))
 
     # The contract.
 
@@ -440,35 +384,3 @@ class Staged(Curriculum):
             (places < 0) | (places > [window, window - 1])
         ):
             raise SnapshotError("the stages of the snapshot are damaged. Use an older one.")
-
-
-def _rule_numbers(config: StagedConfig) -> Floats:
-    """Write the rules as the numbers that the kernels read."""
-    mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
-    table = [number for pair in mixing.table for number in pair]
-    numbers = np.zeros(rules.R_TABLE)
-    numbers[rules.R_STANDARD] = config.standard
-    if config.early is not None:
-        numbers[rules.R_EARLY] = 1
-        numbers[rules.R_EARLY_SUCCESS] = config.early.success
-        numbers[rules.R_EARLY_EPISODES] = config.early.min_episodes
-    numbers[rules.R_TREND_RESULTS] = 20
-    if config.trend is not None:
-        numbers[rules.R_TREND] = 1
-        numbers[rules.R_TREND_MIN] = config.trend.min_trend
-        numbers[rules.R_TREND_FACTOR] = config.trend.episodes_factor
-        numbers[rules.R_TREND_SLACK] = config.trend.slack
-        numbers[rules.R_TREND_RESULTS] = config.trend.min_results
-    if config.demotion is not None:
-        numbers[rules.R_DEMOTION] = 1
-        numbers[rules.R_DEMOTION_EPISODES] = config.demotion.min_episodes
-        numbers[rules.R_BACKOFF] = config.demotion.backoff
-    numbers[rules.R_Z] = config.confidence_z or 0.0
-    numbers[rules.R_CHECK] = config.check_interval_episodes
-    numbers[rules.R_MIXING] = config.mixing is not None
-    numbers[rules.R_BASE_RATIO] = mixing.base_ratio
-    numbers[rules.R_ADAPTIVE] = mixing.adaptive
-    numbers[rules.R_MIXING_RESULTS] = mixing.min_results
-    numbers[rules.R_ALL_EARLIER] = mixing.source == "all_earlier"
-    numbers[rules.R_IGNORE_TRUNCATED] = config.ignore_truncated
-    return np.concatenate([numbers, table, [mixing.otherwise]])

@@ -21,6 +21,7 @@ from stepladder.curricula.kernels import (
     end_write,
 )
 from stepladder.curricula.record import TRUNCATED, RecordArray, first_bad_record
+from stepladder.curricula.staged_config import Mixing, StagedConfig
 from stepladder.stats.interval import wilson_lower
 from stepladder.stats.window import mean, push, trend
 
@@ -222,3 +223,35 @@ def absorb(
             if (verdict[3] or verdict[4] or verdict[5]) and current < len(limits) - 1:
                 return index + 1, ADVANCE
     return len(records), NOTHING
+
+
+def rule_numbers(config: StagedConfig) -> Floats:
+    """Write the rules as the numbers that the kernels read."""
+    mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
+    table = [number for pair in mixing.table for number in pair]
+    numbers = np.zeros(R_TABLE)
+    numbers[R_STANDARD] = config.standard
+    if config.early is not None:
+        numbers[R_EARLY] = 1
+        numbers[R_EARLY_SUCCESS] = config.early.success
+        numbers[R_EARLY_EPISODES] = config.early.min_episodes
+    numbers[R_TREND_RESULTS] = 20
+    if config.trend is not None:
+        numbers[R_TREND] = 1
+        numbers[R_TREND_MIN] = config.trend.min_trend
+        numbers[R_TREND_FACTOR] = config.trend.episodes_factor
+        numbers[R_TREND_SLACK] = config.trend.slack
+        numbers[R_TREND_RESULTS] = config.trend.min_results
+    if config.demotion is not None:
+        numbers[R_DEMOTION] = 1
+        numbers[R_DEMOTION_EPISODES] = config.demotion.min_episodes
+        numbers[R_BACKOFF] = config.demotion.backoff
+    numbers[R_Z] = config.confidence_z or 0.0
+    numbers[R_CHECK] = config.check_interval_episodes
+    numbers[R_MIXING] = config.mixing is not None
+    numbers[R_BASE_RATIO] = mixing.base_ratio
+    numbers[R_ADAPTIVE] = mixing.adaptive
+    numbers[R_MIXING_RESULTS] = mixing.min_results
+    numbers[R_ALL_EARLIER] = mixing.source == "all_earlier"
+    numbers[R_IGNORE_TRUNCATED] = config.ignore_truncated
+    return np.concatenate([numbers, table, [mixing.otherwise]])

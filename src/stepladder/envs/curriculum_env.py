@@ -111,8 +111,12 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                 "this env runs in another process than its curriculum, so local tracking would "
                 "reach nobody. Pass enable_local_tracking=False and wrap the vector env."
             )
-        set_check_interval(curriculum, check_interval)
         self._host = LocalHost(curriculum, 1)
+        try:
+            set_check_interval(curriculum, check_interval)
+        except ConfigError:
+            self._host.close()
+            raise
         self._client = self._host.client(0)
 
     # Connecting: called by the vector wrappers.

@@ -90,12 +90,11 @@ class CurriculumVecEnvWrapper(VecEnvWrapper):
 
     def reset(self) -> VecEnvObs:
         """Reset all envs; each draws a task."""
-        observations = self.tracker.guard(self.venv.reset)
-        self.tracker.collect(may_have_reset=True)
-        return observations
+        return self.tracker.reset(self.venv.reset)
 
     def step_async(self, actions: Any) -> None:
         """Tell all envs to step."""
+        self.tracker.check_ready()
         self.tracker.guard(lambda: self.venv.step_async(actions))
 
     def step_wait(self) -> VecEnvStepReturn:

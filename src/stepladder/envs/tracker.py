@@ -18,7 +18,13 @@ from stepladder.curricula.snapshot import Snapshot
 from stepladder.curricula.staged import Staged
 from stepladder.curricula.staged_report import StageChange, StagedExplanation
 from stepladder.envs.curriculum_env import set_check_interval
-from stepladder.errors import BuildError, ConfigError, DeliveryError, WorkerDiedError
+from stepladder.errors import (
+    BuildError,
+    ChannelError,
+    ConfigError,
+    DeliveryError,
+    WorkerDiedError,
+)
 from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
 from stepladder.sync.client import Client
 from stepladder.sync.pushed import require_agreement
@@ -79,6 +85,7 @@ class Tracker:
         self._next_check = 0
         self._has_dead = False
         self._has_warned = False
+        self._must_reset = False
         self.host = self._make_host(backend, in_process, max_failed_share)
         try:
             set_check_interval(curriculum, check_advancement_freq)
@@ -136,6 +143,13 @@ class Tracker:
 
     # Every step.
 
+    def reset(self, call: Callable[[], Any]) -> Any:
+        """Reset the vector env by a call; from here on the envs play what was drawn for them."""
+        result = self.guard(call)
+        self._must_reset = False
+        self.collect(may_have_reset=True)
+        return result
+
     def collect(self, num_ended: int = 0, *, may_have_reset: bool = False) -> RecordArray:
         """Let the curriculum learn from what has ended, and log it.
 
@@ -161,6 +175,14 @@ class Tracker:
                 "aborted and teach nothing. A wrapper around CurriculumEnv (a time limit?) cuts "
                 "them off: put it inside CurriculumEnv instead.",
                 num_unseen,
+            )
+
+    def check_ready(self) -> None:
+        """Raise unless the envs play what the curriculum thinks they play."""
+        if self._must_reset:
+            raise ChannelError(
+                "a snapshot was restored, and the envs still play what they played before. Reset "
+                "the vector env first."
             )
 
     def guard(self, call: Callable[[], Any]) -> Any:
@@ -279,6 +301,7 @@ class Tracker:
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where a snapshot was made; reset the vector env afterwards."""
         self.host.restore(snapshot)
+        self._must_reset = True
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
         self._catch_up()

@@ -90,12 +90,11 @@ class CurriculumVectorEnv(VectorWrapper):
     ) -> tuple[Any, dict[str, Any]]:
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
         env: Any = self.env
-        result = self.tracker.guard(lambda: env.reset(seed=seed, options=options))
-        self.tracker.collect(may_have_reset=True)
-        return result
+        return self.tracker.reset(lambda: env.reset(seed=seed, options=options))
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs, then let the curriculum learn from what ended."""
+        self.tracker.check_ready()
         result = self.tracker.guard(lambda: self.env.step(actions))
         num_ended = int(np.count_nonzero(np.logical_or(result[2], result[3])))
         # An env that ended in the last step may have been reset in this one.
