@@ -30,10 +30,15 @@ $(STAMPS)/check: $(STAMPS)/test
 	$(PIP) install -c constraints.txt ruff 'pyright[nodejs]' import-linter codespell
 	@touch $@
 
-demo: $(STAMPS)/core  ## A staged curriculum over 8 subprocess envs, live
+# numba's cache does not notice a change in a kernel that another file has compiled in.
+$(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
+	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+	@touch $@
+
+demo: $(STAMPS)/kernels  ## A staged curriculum over 8 subprocess envs, live
 	$(BIN)/python examples/staged_over_subprocesses.py
 
-test: $(STAMPS)/test  ## The whole suite
+test: $(STAMPS)/test $(STAMPS)/kernels  ## The whole suite
 	$(BIN)/python -m pytest
 
 check: $(STAMPS)/check  ## Lint, types, import layers, spelling
@@ -47,7 +52,7 @@ fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
+bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/overhead.py --quick
 
 clean:  ## Remove the virtual environment and caches

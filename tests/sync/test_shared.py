@@ -536,7 +536,7 @@ def draw_many(pipe: Connection, client: Client, num_draws: int) -> None:
 
 def test_a_plan_of_a_million_slots_works_like_a_small_one() -> None:
     curriculum, num_draws = numbered(1_000_000), 2000
-    with LocalHost(curriculum, 1) as host:
+    with LocalHost(numbered(1_000_000), 1) as host:
         here = [tuple(host.client(0).draw())[:5] for _ in range(num_draws)]
     with SharedHost(curriculum, 1) as host:
         with forked(draw_many, host.client(0), num_draws) as (_, pipe):

@@ -55,6 +55,8 @@ class PlanOwner(ABC):
         """Episodes observed, env steps in them, orphans; counted by the kernels."""
         self.quarantined: list[Quarantined] = []
         """Every task that could not be built, in the order of the reports."""
+        self.next_episode = 0
+        """First episode index that no env has drawn with; where the next channel begins."""
         self._num_drawn = 0
         self._plan: Plan | None = None
         self._root: PlanOwner = self
@@ -255,6 +257,7 @@ class PlanOwner(ABC):
             "config": self.config.to_json(),
             "seed": self.seed,
             "num_drawn": self._num_drawn,
+            "next_episode": self.next_episode,
             "version": plan.version,
             "tick": plan.tick,
             "quarantined": [asdict(entry) for entry in self.quarantined],
@@ -309,18 +312,18 @@ class PlanOwner(ABC):
 
     def _take_over(self, snapshot: Snapshot) -> None:
         plan, pool = self.plan, snapshot.part("pool")
-        version, tick, num_drawn = (
+        version, tick, num_drawn, next_episode = (
             whole_number(snapshot.state[name], f"The snapshot's {name}", 0, 2**61, SnapshotError)
-            for name in ("version", "tick", "num_drawn")
+            for name in ("version", "tick", "num_drawn", "next_episode")
         )
-        self.pool.restore(pool.state, pool.arrays)
         kernels.begin_write(plan.block)
         try:
+            self.pool.restore(pool.state, pool.arrays)
             self._load_all(snapshot.part("method"))
             plan.load(snapshot.part("plan").arrays)
             plan.block[kernels.H_TABLE] = self._active_table()
             plan.block[kernels.H_TICK] = tick
-            self._num_drawn = num_drawn
+            self._num_drawn, self.next_episode = num_drawn, next_episode
             self.quarantined = [Quarantined(**entry) for entry in snapshot.state["quarantined"]]
         finally:
             kernels.end_write(plan.block)

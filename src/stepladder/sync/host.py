@@ -104,6 +104,7 @@ class Host(ABC):
         )
         self._records: RecordArray = self._drained.reshape(-1).view(RECORD_DTYPE)
         self.mails = self._make_mails(mailbox.mailbox_words(self._num_dials))
+        self.mails[:, mailbox.M_NEXT_EPISODE] = self.curriculum.next_episode
 
     @abstractmethod
     def _make_mails(self, num_words: int) -> Words:
@@ -352,6 +353,8 @@ class Host(ABC):
             self.collect()
         finally:
             self.is_closed = True
+            # Whoever carries the curriculum next must not draw the same numbers again.
+            self.curriculum.next_episode = int(self.mails[:, mailbox.M_NEXT_EPISODE].max())
             self.curriculum.release(self)
             self._free()
 
