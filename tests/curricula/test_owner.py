@@ -296,6 +296,23 @@ def test_groups_made_for_other_labels_refuse_a_snapshot(config: Any, inside_a_ph
     assert live(first, 20) == live(fresh, 20)
 
 
+def test_stages_split_for_other_makers_refuse_a_snapshot():
+    # One label, so that the labels of both pools agree; what splits them does not.
+    def make(pool_seed: int) -> Staged:
+        pool = Pool(tasks_of(a=40), capacity=10, seed=pool_seed)
+        return Staged(pool, stages=("a",), balance_by="maker")
+
+    first, second = make(1), make(2)
+    live(second, 5)
+    before = second.snapshot()
+    with pytest.raises(SnapshotError, match="differ from those here in 'maker'"):
+        second.restore(first.snapshot())
+    assert differences(before, second.snapshot()) == []
+    fresh = make(1)
+    fresh.restore(first.snapshot())
+    assert live(first, 20) == live(fresh, 20)
+
+
 def test_without_groups_the_pools_seed_comes_with_the_snapshot():
     first, second = (Uniform(Pool(NumberedSource(99), capacity=5, seed=seed)) for seed in (1, 2))
     live(first, 10)

@@ -2,40 +2,25 @@
 
 from typing import Any
 
-import numpy as np
 import pytest
 
 from curricula.fake_learner import differences, live, record_for
+from curricula.two_labels import REST, make, play, settings_of
 from stepladder.curricula import (
     LearningProgress,
     LearningProgressConfig,
     Mixed,
     MixtureConfig,
     Phase,
-    PhaseChange,
     Phased,
     PhasedConfig,
-    PhasedExplanation,
     Ramp,
     Staged,
     StagedConfig,
     UniformConfig,
 )
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.errors import SnapshotError
 from stepladder.tasks import ListSource, Task
-
-TASKS = ListSource(Task(f"{label}{i}", label) for label in "ab" for i in range(2))
-REST = Phase(name="rest", mixture={"b": 1.0})
-
-
-def make(*phases: Phase, **settings: Any) -> Phased:
-    return Phased(TASKS, phases=phases, **settings)
-
-
-def play(curriculum: Phased, *successes: float, slot: int = 0, **changes: Any) -> None:
-    """Observe one batch of episodes drawn just now."""
-    curriculum.observe([record_for(curriculum, slot, success, **changes) for success in successes])
-
 
 # When a phase ends.
 
@@ -93,27 +78,6 @@ def test_the_last_phase_goes_on_even_if_it_has_a_limit():
     curriculum = make(Phase(name="only", episodes=2))
     play(curriculum, *[1.0] * 20)
     assert (curriculum.current_phase, curriculum.history) == ("only", [])
-
-
-def test_a_change_keeps_every_number_that_decided_it():
-    curriculum = make(Phase(name="first", episodes=3), REST)
-    play(curriculum, 1, 0, 1, length=5)
-    assert curriculum.history == [
-        PhaseChange(
-            episode=3,
-            step=15,
-            plan_version=curriculum.plan.version,
-            from_phase="first",
-            to_phase="rest",
-            rule="episodes",
-            episodes=3,
-            steps=15,
-            success=pytest.approx(2 / 3),  # type: ignore[arg-type]
-        )
-    ]
-    assert str(curriculum.history[0]) == (
-        "first -> rest at episode 3 (episodes: 3 episodes, 15 steps, success 0.67)"
-    )
 
 
 def test_a_change_of_phase_waits_for_the_end_of_the_batch():
@@ -255,13 +219,6 @@ def test_results_of_replaced_tasks_are_orphans_whatever_the_phase():
     assert (curriculum.num_orphaned, curriculum.num_observed) == (3, 4)
 
 
-def test_success_is_needed_if_any_phase_needs_it():
-    assert not make(Phase(name="first", episodes=1), REST).needs_success
-    assert make(Phase(name="first", success=0.5), REST).needs_success
-    staged = Phase(name="late", curriculum=StagedConfig(stages=("a", "b")))
-    assert make(Phase(name="first", episodes=1), staged).needs_success
-
-
 def test_without_it_episodes_are_counted_all_the_same():
     curriculum = make(Phase(name="first", episodes=2), REST)
     play(curriculum, float("nan"), float("nan"))
@@ -276,12 +233,6 @@ RAMP = Phase(
     episodes=6,
     settings={"speed": Ramp(start=0.0, end=4.0, ramp_episodes=4), "mode": "duel"},
 )
-
-
-def settings_of(curriculum: Phased, env_index: int = 0, episode: int = 0) -> dict[str, Any]:
-    """Return what the client of an env would be told."""
-    legend, dials = curriculum.legend(), curriculum.plan.dials.copy()
-    return legend.settings(dials, curriculum.seed, env_index, episode)
 
 
 def test_a_ramp_follows_the_episodes_of_its_phase():
@@ -330,80 +281,7 @@ def test_the_outer_phase_has_the_last_word():
     assert settings_of(curriculum) == {"speed": 2, "map": "hill"}
 
 
-# Settings of the config.
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"name": ""}, "a phase needs a name"),
-        ({"name": "p", "mixture": {"a": 1.0}, "curriculum": UniformConfig()}, "give one"),
-        ({"name": "p", "episodes": 0}, "episodes of phase 'p' must be a whole number"),
-        ({"name": "p", "episodes": 1e3}, "episodes of phase 'p' must be a whole number"),
-        ({"name": "p", "steps": -1}, "steps of phase 'p' must be a whole number"),
-        ({"name": "p", "success": 1.5}, "success of phase 'p' must lie in"),
-        ({"name": "p", "min_episodes": 0}, "min_episodes of phase 'p'"),
-        ({"name": "p", "window_episodes": 0}, "window_episodes of phase 'p'"),
-        ({"name": "p", "settings": {"x": object()}}, "setting 'x' of phase 'p' has type object"),
-        ({"name": "p", "settings": {"x": [np.nan]}}, r"setting 'x' of phase 'p'\.0 is nan"),
-        (
-            {"name": "p", "settings": {"x": Mixed((1, {2}))}},
-            "setting 'x' of phase 'p' has type set",
-        ),
-    ],
-)
-def test_phases_that_cannot_be_meant_are_refused(settings: dict[str, Any], words: str):
-    with pytest.raises(ConfigError, match=words):
-        Phase(**settings)
-
-
-@pytest.mark.parametrize(
-    ("phases", "words"),
-    [
-        ((), "phases is empty"),
-        ((Phase(name="p", episodes=1), Phase(name="p")), "phase 'p' is named twice"),
-        ((Phase(name="p"), Phase(name="q")), "phase 'p' has no limit"),
-    ],
-)
-def test_lists_of_phases_that_cannot_be_meant_are_refused(phases: Any, words: str):
-    with pytest.raises(ConfigError, match=words):
-        PhasedConfig(phases=phases)
-
-
-def test_the_error_of_an_inner_curriculum_names_its_cause():
-    with pytest.raises(ConfigError, match="no task has label 'z'"):
-        make(Phase(name="p", mixture={"z": 1.0}))
-
-
-def test_numbers_of_numpy_are_settings_like_any_other(tmp_path: Any):
-    curriculum = make(Phase(name="p", settings={"x": np.int64(3), "y": Mixed((np.float32(0.5),))}))
-    curriculum.snapshot().save(tmp_path / "state.npz")
-    assert settings_of(curriculum) == {"x": 3, "y": 0.5}
-
-
-# Explaining and resuming.
-
-
-def test_where_a_run_stands_is_said_in_numbers_and_words():
-    staged = StagedConfig(stages=("a", "b"))
-    curriculum = make(Phase(name="first", curriculum=staged, episodes=9, success=0.9), REST)
-    play(curriculum, 1, 0, length=4)
-    told = curriculum.explain()
-    assert isinstance(told, PhasedExplanation)
-    assert (told.phase, told.phase_index, told.num_phases) == ("first", 0, 2)
-    assert (told.phase_episodes, told.phase_steps, told.phase_success) == (2, 8, 0.5)
-    assert told.limits == {"episodes": 9.0, "success": 0.9}
-    assert told.inner == curriculum.inner[0].explain()
-    lines = told.lines()
-    assert lines[1] == (
-        "Phase 1 of 2: 'first', 2 episodes, 8 steps, success 0.50; ends at episodes 9, success 0.9."
-    )
-    assert lines[2].startswith("  Staged: 4 tasks")
-    assert curriculum.explain(0).reason == "in phase 'first', its stage 'a' is the current one"
-
-
-def test_the_last_phase_goes_on_to_the_end_of_the_run():
-    assert "goes on to the end of the run" in str(make(REST).explain())
+# Resuming.
 
 
 def test_a_check_interval_set_inside_a_phase_must_be_set_before_resuming():

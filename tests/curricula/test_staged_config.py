@@ -5,32 +5,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curricula.three_stages import STAGES, TASKS, make
+from curricula.three_stages import STAGES
 from stepladder.curricula import (
     DemotionRule,
     EarlyRule,
     Mixing,
     Stage,
-    Staged,
     StagedConfig,
     TrendRule,
 )
-from stepladder.errors import ConfigError, TaskError
-from stepladder.tasks import Task
+from stepladder.errors import ConfigError
 
 
 def test_a_string_stands_for_a_stage_of_that_name():
     config = StagedConfig(stages=("a", Stage(name="b")))
     assert config.stages == (Stage(name="a"), Stage(name="b"))
     assert config.stages[0].task_labels == ("a",)
-
-
-def test_a_stage_may_hold_several_labels():
-    tasks = [Task("x", "red"), Task("y", "blue"), Task("z", "green")]
-    curriculum = Staged(
-        tasks, stages=(Stage(name="warm", labels=("red", "green")), Stage(name="blue"))
-    )
-    assert curriculum.probs().tolist() == [0.5, 0.0, 0.5]
 
 
 def test_what_a_stage_sets_holds_for_it_alone_and_the_rest_takes_the_general_value():
@@ -157,20 +147,3 @@ def test_a_mixing_table_must_rise(table: Any):
 def test_an_unknown_source_of_mixing_is_refused():
     with pytest.raises(ConfigError, match="'previous' or 'all_earlier'; got 'future'"):
         Mixing(source="future")  # type: ignore[arg-type]
-
-
-def test_a_stage_without_tasks_is_refused_by_name():
-    with pytest.raises(ConfigError, match="stage 'd' is empty: no active task has label 'd'"):
-        make(stages=("a", "b", "c", "d"))
-    with pytest.raises(ConfigError, match="no active task has label 'x' or 'y'"):
-        make(stages=("a", "b", "c", Stage(name="d", labels=("x", "y"))))
-
-
-def test_tasks_that_belong_to_no_stage_are_refused_by_label():
-    with pytest.raises(ConfigError, match="tasks with label 'b' belong to no stage"):
-        make(stages=("a", "c"))
-
-
-def test_a_parameter_to_balance_by_must_be_there():
-    with pytest.raises(TaskError, match=r"no parameter 'generator\.name'"):
-        Staged(TASKS, stages=STAGES, balance_by="generator.name")

@@ -328,25 +328,6 @@ def test_tasks_of_a_stage_are_drawn_alike_or_by_the_sources_weights():
     assert Staged(union, stages=("a", "b")).probs().tolist() == pytest.approx([0.4, 0.6, 0.0])
 
 
-def test_makers_of_a_stage_are_drawn_equally_often():
-    # Two makers in stage a, with 6 and 2 tasks; three in stage b, with 1, 3 and 2.
-    makers = ["maze"] * 6 + ["hill"] * 2 + ["hill"] + ["jump"] * 3 + ["mine"] * 2
-    tasks = [
-        Task(f"t{i}", "a" if i < 8 else "b", {"generator": {"name": maker}})
-        for i, maker in enumerate(makers)
-    ]
-    curriculum = Staged(tasks, stages=("a", "b"), balance_by="generator.name")
-    assert curriculum.probs().tolist() == pytest.approx([1 / 12] * 6 + [1 / 4] * 2 + [0.0] * 6)
-    curriculum.go_to("b")
-    # 0.2 of stage a in two halves; 0.8 of stage b in three thirds.
-    third = 0.8 / 3
-    expected = [0.1 / 6] * 6 + [0.05] * 2 + [third] + [third / 3] * 3 + [third / 2] * 2
-    assert curriculum.probs().tolist() == pytest.approx(expected)
-    curriculum.observe([record_for(curriculum, 0, 1.0), record_for(curriculum, 6, 0.5)])
-    curriculum.observe(record_for(curriculum, 7, 0.0))
-    assert curriculum.stage_report("a").groups == {"maze": (1, 1.0), "hill": (2, 0.25)}
-
-
 # Demotion.
 
 

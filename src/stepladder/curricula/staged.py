@@ -360,8 +360,20 @@ class Staged(Curriculum):
             },
         )
 
+    def _keep_subgroups(self) -> None:
+        if self.config.balance_by is None:
+            return
+        found, mine = StageGroups.of(self.pool, self.config), self._grouping.group_of_slot
+        same_slots = np.array_equal(found.grouping.group_of_slot, mine)
+        if not same_slots or found.names != self._group_names:
+            raise SnapshotError(
+                f"the tasks of the snapshot differ from those here in {self.config.balance_by!r}, "
+                "by which stages are split. Build the curriculum over a pool with the same seed."
+            )
+
     def _load(self, snapshot: Snapshot) -> None:
         self._keep_labels(self._labels)
+        self._keep_subgroups()
         saved, present = (
             snapshot.state["check_interval_episodes"],
             self.config.check_interval_episodes,
