@@ -43,7 +43,7 @@ DISTANCES = {
 }
 
 
-class WalkHome(gym.Env[npt.NDArray[np.int64], int]):
+class WalkHome(gym.Env[npt.NDArray[np.int64], np.int64]):
     """A walker at some distance from home; the task says how far."""
 
     observation_space = gym.spaces.Box(-FARTHEST, FARTHEST, (2,), np.int64)
@@ -64,10 +64,12 @@ class WalkHome(gym.Env[npt.NDArray[np.int64], int]):
         self.steps_left = 2 * self.distance + 2
         return self.offset.copy(), {}
 
-    def step(self, action: int) -> tuple[npt.NDArray[np.int64], float, bool, bool, dict[str, Any]]:
+    def step(
+        self, action: np.int64
+    ) -> tuple[npt.NDArray[np.int64], float, bool, bool, dict[str, Any]]:
         """Move one field; the wind takes one move in ten."""
         if self.np_random.random() < 0.1:
-            action = int(self.np_random.integers(4))
+            action = self.np_random.integers(4)
         self.offset = np.clip(self.offset + MOVES[action], -FARTHEST, FARTHEST)
         self.steps_left -= 1
         home = not self.offset.any()
@@ -173,7 +175,7 @@ def train(seconds: float, seed: int, console: Console) -> tuple[CurriculumVector
 
 def main() -> None:
     """Train, then say what happened."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=25.0, help="stop after so many seconds")
     parser.add_argument("--seed", type=int, default=0, help="seed of tasks, envs and learner")
     arguments = parser.parse_args()

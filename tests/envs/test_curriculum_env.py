@@ -661,3 +661,22 @@ def test_rewards_of_any_numeric_kind_add_up() -> None:
     seen = spy_on(curriculum)
     play(CurriculumEnv(Numpy(), curriculum), 1)
     assert seen[0].episode_return == 2.0
+
+
+def test_a_single_env_that_tracks_can_be_saved_and_resumed():
+    def play(env, episodes):
+        names = []
+        for _ in range(episodes):
+            names.append(env.reset()[1]["curriculum_task"])
+            env.step(0)
+        return names
+
+    whole, saved, resumed = (
+        CurriculumEnv(PracticeEnv(), Uniform(staged_tasks(success=1.0), seed=3)) for _ in range(3)
+    )
+    expected = play(whole, 12)
+    assert play(saved, 5) == expected[:5]
+    resumed.restore(saved.snapshot())
+    assert play(resumed, 7) == expected[5:]
+    with pytest.raises(ConfigError, match="does not track by itself"):
+        CurriculumEnv(PracticeEnv()).snapshot()

@@ -262,15 +262,16 @@ class Curriculum(PlanOwner):
         if slot is None:
             return self._explain()
         self._check_slot(slot)
-        task = self.pool.task(slot)
+        # Not the task itself: a source may be unable to make it, which is worth explaining too.
+        task_id, label_index = int(self.pool.task_ids[slot]), int(self.pool.label_indices[slot])
         reason, numbers = self._reason(slot)
         if self.is_quarantined(slot):
             reason = "it is quarantined, because an env could not build it"
         return TaskExplanation(
             slot=slot,
             generation=int(self.pool.generations[slot]),
-            name=task.name,
-            label=task.label,
+            name=self.pool.source.name(task_id),
+            label=self.pool.label_names[label_index],
             prob=kernels.prob_of(plan.block, slot),
             reason=reason,
             numbers=numbers,

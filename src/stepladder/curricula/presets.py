@@ -30,4 +30,4 @@ SEVEN_STAGES_LENIENT = StagedConfig(
         Stage(name="mine_heavy", threshold=0.30, min_episodes=200, demotion_threshold=0.15),
     )
 )
-"""The same stages as retuned later, because real runs never advanced: the bar falls."""
+"""The same stages as set later, because real runs never advanced: the bar falls."""

@@ -221,13 +221,13 @@ class Staged(Curriculum):
         return self.config.stages[self.stage_index].name
 
     def set_check_interval(self, episodes: int) -> None:
-        """Consider advancement after every so many episodes from now on."""
+        """Consider advancement after every so many episodes, counted from now."""
         if self.is_foreign:
             raise WrongProcessError(REFUSAL)
         config = replace(self.config, check_interval_episodes=episodes)
         self.config = config  # pyright: ignore[reportIncompatibleVariableOverride]
         self._rules[rules.R_CHECK] = episodes
-        self._state[rules.UNTIL_CHECK] = min(int(self._state[rules.UNTIL_CHECK]), episodes)
+        self._state[rules.UNTIL_CHECK] = episodes
 
     def mixing_ratio(self, stage: str | None = None) -> float:
         """Return the share of earlier tasks in a stage; by default the current one."""

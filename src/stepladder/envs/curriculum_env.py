@@ -15,6 +15,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
 from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.curricula.record import Draw
+from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
@@ -260,6 +261,23 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             "curriculum_plan_version_end": version,
             "curriculum_success": success,
         }
+
+    def _tracking(self) -> Host:
+        if self._host is None:
+            raise ConfigError(
+                "this env does not track by itself, so there is nothing to save here. Use snapshot "
+                "and restore of the vector wrapper or host that tracks."
+            )
+        return self._host
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here; for an env that tracks by itself."""
+        return self._tracking().snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where a snapshot was made; reset the env afterwards."""
+        self._tracking().restore(snapshot)
+        self._unbuildable.clear()
 
     def close(self) -> None:
         """Close the env; a curriculum tracked here can then be used elsewhere."""

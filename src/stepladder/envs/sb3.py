@@ -12,8 +12,16 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecEnvWrapper
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+
+try:
+    from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecEnv, VecEnvWrapper
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        f"stepladder.envs.sb3 needs Stable-Baselines3 ({error}). Install the extra: "
+        "pip install 'stepladder[sb3]'.",
+        name=error.name,
+    ) from error
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.snapshot import Snapshot
