@@ -7,6 +7,7 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -27,6 +28,9 @@ from stepladder.errors import (
 from stepladder.tasks import ListSource, Pool, Source
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED
+
+_bound_pools: WeakSet[Pool] = WeakSet()
+"""Pools that a plan has been built over."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ class PlanOwner(ABC):
             raise WrongProcessError(REFUSAL)
         if self._plan is None:
             plan = Plan(self.pool.num_slots, self._groupings(), len(self._dial_names()), self.seed)
-            self.pool.rebind(plan.task_ids, plan.generations)
+            self._bind_pool(plan)
             with plan.writing() as block:
                 self._attach(plan, list(plan.tables), 0, self)
                 block[kernels.H_TABLE] = self._active_table()
@@ -135,6 +139,15 @@ class PlanOwner(ABC):
         self._first_dial = first_dial
         plan.set_exploration(self._table, self.config.exploration)
         self._publish()
+
+    def _bind_pool(self, plan: Plan) -> None:
+        if self.pool in _bound_pools:
+            raise ConfigError(
+                "this Pool already belongs to another curriculum; two would replace each other's "
+                "tasks unnoticed. Make one Pool for each."
+            )
+        _bound_pools.add(self.pool)
+        self.pool.rebind(plan.task_ids, plan.generations)
 
     def disown(self) -> None:
         """Refuse to work from now on: called in the child of a fork, which has only a copy."""
