@@ -24,14 +24,13 @@ except ModuleNotFoundError as error:
     ) from error
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
-from stepladder.sync import EpisodeCounts, Staleness
 from stepladder.sync.client import Client
 
 
-class CurriculumVecEnvWrapper(VecEnvWrapper):
+class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
     """Tracks one curriculum over all envs of a Stable-Baselines3 vector env.
 
     ``env_method("get_curriculum_stage")`` and ``env_method("get_mixing_ratio")`` show what each
@@ -114,28 +113,6 @@ class CurriculumVecEnvWrapper(VecEnvWrapper):
     def close(self) -> None:
         """Close the vector env and the channel."""
         self.tracker.close(self.venv.close)
-
-    @property
-    def counts(self) -> EpisodeCounts:
-        """What became of every draw so far."""
-        return self.tracker.host.counts
-
-    @property
-    def staleness(self) -> Staleness:
-        """How far the plans of all draws lagged behind."""
-        return self.tracker.host.staleness
-
-    def check_agreement(self) -> int:
-        """Return the version of the plan that every env has, or raise."""
-        return self.tracker.check_agreement()
-
-    def snapshot(self) -> Snapshot:
-        """Return everything needed to continue exactly here."""
-        return self.tracker.snapshot()
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
-        self.tracker.restore(snapshot)
 
 
 class WatchedRemote:

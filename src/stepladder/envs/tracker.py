@@ -7,6 +7,7 @@ env. Owns the host. Log lines begin with ``[VecEnv]``; each advancement is logge
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -87,12 +88,11 @@ class Tracker:
         self._has_warned = False
         self._must_reset = False
         self.host = self._make_host(backend, in_process, max_failed_share)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self._close_host)
             set_check_interval(curriculum, check_advancement_freq)
             self._connect()
-        except BaseException:
-            self._close_host()
-            raise
+            undo.pop_all()
         self._catch_up()
 
     def _connect(self) -> None:

@@ -13,14 +13,13 @@ import numpy as np
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.snapshot import Snapshot
+from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.errors import AgreementError, NotConnectedError
-from stepladder.sync import EpisodeCounts, Staleness
 from stepladder.sync.client import Client
 
 
-class CurriculumVectorEnv(VectorWrapper):
+class CurriculumVectorEnv(Tracked, VectorWrapper):
     """Tracks one curriculum over all envs of a Gymnasium vector env.
 
     Args:
@@ -105,25 +104,3 @@ class CurriculumVectorEnv(VectorWrapper):
     def close(self, **kwargs: Any) -> None:
         """Close the vector env and the channel."""
         self.tracker.close(lambda: self.env.close(**kwargs))
-
-    @property
-    def counts(self) -> EpisodeCounts:
-        """What became of every draw so far."""
-        return self.tracker.host.counts
-
-    @property
-    def staleness(self) -> Staleness:
-        """How far the plans of all draws lagged behind."""
-        return self.tracker.host.staleness
-
-    def check_agreement(self) -> int:
-        """Return the version of the plan that every env has, or raise."""
-        return self.tracker.check_agreement()
-
-    def snapshot(self) -> Snapshot:
-        """Return everything needed to continue exactly here."""
-        return self.tracker.snapshot()
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
-        self.tracker.restore(snapshot)

@@ -7,6 +7,7 @@ to the records is the same for all, so that a run does the same whatever carries
 
 import logging
 from abc import ABC, abstractmethod
+from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -85,11 +86,10 @@ class Host(ABC):
         self.max_failed_share = max_failed_share
         self.is_closed = False
         curriculum.claim(self)
-        try:
+        with ExitStack() as undo:
+            undo.callback(curriculum.release, self)
             self._set_up()
-        except BaseException:
-            curriculum.release(self)
-            raise
+            undo.pop_all()
 
     def _set_up(self) -> None:
         num_envs = self.num_envs

@@ -1,0 +1,37 @@
+"""What a vector env with a curriculum can be asked, whichever library it belongs to.
+
+Mixed into the wrappers of `vector` (Gymnasium) and `sb3` (Stable-Baselines3); everything is
+answered by their tracker.
+"""
+
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.envs.tracker import Tracker
+from stepladder.sync import EpisodeCounts, Staleness
+
+
+class Tracked:
+    """Forwards to the tracker."""
+
+    tracker: Tracker
+
+    @property
+    def counts(self) -> EpisodeCounts:
+        """What became of every draw so far."""
+        return self.tracker.host.counts
+
+    @property
+    def staleness(self) -> Staleness:
+        """How far the plans of all draws lagged behind."""
+        return self.tracker.host.staleness
+
+    def check_agreement(self) -> int:
+        """Return the version of the plan that every env has, or raise."""
+        return self.tracker.check_agreement()
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here."""
+        return self.tracker.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
+        self.tracker.restore(snapshot)
