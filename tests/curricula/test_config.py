@@ -99,7 +99,7 @@ def test_the_config_of_another_curriculum_is_refused_by_name(config: CurriculumC
 
 def test_settings_may_be_given_as_keywords():
     assert Uniform(TASKS, exploration=0.25).config == UniformConfig(exploration=0.25)
-    with pytest.raises(TypeError, match="no_such_setting"):
+    with pytest.raises(ConfigError, match="no setting 'no_such_setting'; it has exploration"):
         LearningProgress(TASKS, no_such_setting=1)
 
 

@@ -106,6 +106,7 @@ def test_a_change_keeps_every_number_that_decided_it():
         success=0.9,
         judged_success=judged,
         episodes=10,
+        needs={"standard": (0.6, 10)},
         threshold=0.6,
         min_episodes=10,
         trend=0.0,
@@ -114,8 +115,8 @@ def test_a_change_keeps_every_number_that_decided_it():
     # z = 0.5, n = 10: (0.9 + 0.0125 - 0.5·√(0.009 + 0.000625)) / 1.025.
     assert judged == pytest.approx((0.9125 - 0.5 * 0.009625**0.5) / 1.025)
     assert str(change) == (
-        "b -> c at episode 17 (standard: success 0.90, threshold 0.60, 10 episodes of at least 10, "
-        "trend +0.00, mixing 5%)"
+        f"b -> c at episode 17 by standard: success 0.90 (lower bound {judged:.2f}), 10 episodes, "
+        "trend +0.00 (standard asks for success of 0.60 after 10 episodes)"
     )
 
 
@@ -178,7 +179,7 @@ def test_the_whole_text_of_an_explanation():
         f"Last change: {curriculum.history[0]}.",
         f"  a {gap} completed  success 1.00 (needs 0.70), episodes 10 (needs 10), 10 in all",
         f"  b {gap} current    success 0.75 (needs 0.70), episodes 4 (needs 10), 4 in all",
-        f"  c {gap} locked     success 0.00 (needs 0.70), episodes 0 (needs 10), 0 in all",
+        f"  c {gap} locked     success none (needs 0.70), episodes 0 (needs 10), 0 in all",
     ]
 
 
@@ -217,3 +218,20 @@ def test_why_a_task_is_or_is_not_drawn(slot: int, words: str):
 
 def test_why_a_passed_task_is_not_drawn_any_more():
     assert make(starting_stage="c").explain(0).reason == "its stage 'a' is passed and not mixed in"
+
+
+def test_a_change_names_what_the_deciding_rule_asked_for():
+    curriculum = make(
+        min_episodes=100,
+        early=EarlyRule(success=0.9, min_episodes=10),
+        demotion=DemotionRule(threshold=0.25, min_episodes=20),
+    )
+    play(curriculum, "w" * 10)
+    play(curriculum, "f" * 20, stage="b")
+    play(curriculum, "w" * 10)
+    play(curriculum, "f" * 40, stage="b")
+    early, first, again, second = curriculum.history
+    assert early.needs == again.needs == {"early": (0.9, 10)}
+    assert (first.needs, second.needs) == ({"demotion": (0.25, 20)}, {"demotion": (0.25, 40)})
+    assert "early asks for success of 0.90 after 10 episodes" in str(early)
+    assert "demotion asks for success below 0.25 after 40 episodes" in str(second)

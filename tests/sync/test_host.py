@@ -386,7 +386,7 @@ def test_ending_a_restored_episode_without_drawing_it_again_does_no_harm() -> No
 def test_a_snapshot_of_a_curriculum_alone_is_refused() -> None:
     curriculum = numbered(5)
     with LocalHost(curriculum, 1) as host:
-        with pytest.raises(Exception, match="has no part 'channel'"):
+        with pytest.raises(Exception, match="made by a curriculum alone"):
             host.restore(curriculum.snapshot())
         assert isinstance(host.snapshot(), Snapshot)
 

@@ -99,7 +99,7 @@ class Curriculum(PlanOwner):
         plan = self.plan
         draws = np.empty(k, dtype=DRAW_DTYPE)
         if not kernels.draw_many_for_host(plan.block, self._num_drawn, draws):
-            raise BuildError(nothing_active(len(self.quarantined)))
+            raise BuildError(nothing_active())
         self._num_drawn += k
         return draws
 
@@ -108,13 +108,19 @@ class Curriculum(PlanOwner):
         number = self._num_drawn
         draw = as_draw(Draw, self._draw_for_host((self._plan or self.plan).block, number))
         if draw[0] < 0:
-            raise BuildError(nothing_active(len(self.quarantined)))
+            raise BuildError(nothing_active())
         self._num_drawn = number + 1
         return draw
 
     def task(self, draw: Draw) -> Task:
-        """Return the task that a draw stands for."""
-        return self.pool.source.get(draw.task_id)
+        """Return the task that a draw just made stands for, with the settings of its episode."""
+        task, legend = self.pool.source.get(draw.task_id), self.legend()
+        if not legend.has_settings:
+            return task
+        dials, plan_seed = self.plan.dials, self.seed
+        return task.with_params(
+            legend.settings(dials, plan_seed, draw.env_index, draw.episode_index)
+        )
 
     def probs(self) -> Floats:
         """Return the probability of every slot at the next draw; takes a pass over all slots."""
@@ -290,9 +296,9 @@ class Curriculum(PlanOwner):
         }
 
 
-def nothing_active(num_reports: int) -> str:
+def nothing_active() -> str:
     """Say that there is nothing left to draw."""
     return (
-        f"no task is left to draw: envs could not build any of them ({num_reports} reports). "
-        "See `curriculum.quarantined` for the reasons."
+        "no task is left to draw: envs could not build any of them. See `curriculum.quarantined` "
+        "for the reasons, and mend the tasks or the env."
     )

@@ -6,7 +6,7 @@ in one line, and can build what it describes.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import MISSING, asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import numpy as np
@@ -46,6 +46,20 @@ Config = TypeVar("Config", bound=CurriculumConfig)
 def settle(kind: type[Config], config: Config | None, settings: dict[str, Any]) -> Config:
     """Return the config that was given, or one made of the settings that were given instead."""
     if config is None:
+        unknown = sorted(settings.keys() - kind.__dataclass_fields__.keys())
+        if unknown:
+            raise ConfigError(
+                f"{kind.__name__} has no setting {unknown[0]!r}; it has "
+                f"{', '.join(kind.__dataclass_fields__)}. Correct the name."
+            )
+        missing = [
+            name
+            for name, field in kind.__dataclass_fields__.items()
+            if field.default is MISSING and field.default_factory is MISSING
+            if name not in settings
+        ]
+        if missing:
+            raise ConfigError(f"{missing[0]} is missing. Give it, or a {kind.__name__}.")
         return kind(**settings)
     if settings:
         raise ConfigError(
@@ -53,7 +67,10 @@ def settle(kind: type[Config], config: Config | None, settings: dict[str, Any]) 
             "Set it there, with dataclasses.replace."
         )
     if not isinstance(cast("object", config), kind):
-        raise ConfigError(f"expected a {kind.__name__}; got a {type(config).__name__}.")
+        raise ConfigError(
+            f"expected a {kind.__name__}; got a {type(config).__name__}. Give that, or let the "
+            "config make what it describes with its own make(tasks)."
+        )
     return config
 
 
@@ -70,19 +87,34 @@ def plain(value: Any) -> Any:
 
 
 def require_share(name: str, value: float) -> None:
-    """Raise unless `value` lies in [0, 1]."""
-    if not 0.0 <= value <= 1.0:
-        raise ConfigError(f"{name} must lie in [0, 1]; got {value!r}.")
+    """Raise unless `value` is a number in [0, 1]."""
+    if not is_number(value) or not 0.0 <= value <= 1.0:
+        raise ConfigError(f"{name} must lie in [0, 1]; got {value!r}. Give a number in that range.")
 
 
 def require_positive(name: str, value: float) -> None:
     """Raise unless `value` is finite and above 0."""
-    if not (value > 0 and math.isfinite(value)):
-        raise ConfigError(f"{name} must be finite and above 0; got {value!r}.")
+    if not is_number(value) or not (value > 0 and math.isfinite(value)):
+        raise ConfigError(f"{name} must be finite and above 0; got {value!r}. Give such a number.")
 
 
 def require_whole(name: str, value: Any, least: int) -> None:
     """Raise unless `value` is an integer of at least `least`; 5.0 is none."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < least:
-        raise ConfigError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+        raise ConfigError(
+            f"{name} must be a whole number of at least {least}; got {value!r}. Give such a number."
+        )
+
+
+def require_kind(name: str, value: Any, kind: type | tuple[type, ...], *, fix: str) -> None:
+    """Raise unless `value` is of a kind; None is for the caller to allow."""
+    if not isinstance(value, kind):
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        wanted = " or ".join(entry.__name__ for entry in kinds)
+        raise ConfigError(f"{name} must be a {wanted}; got {value!r}. {fix}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number and not a bool."""
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)

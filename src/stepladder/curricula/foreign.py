@@ -6,6 +6,7 @@ of in a copy that decides for nobody.
 """
 
 import os
+from abc import ABC
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -27,6 +28,7 @@ owners: WeakSet[Disownable] = WeakSet()
 def _disown_all() -> None:
     for owner in list(owners):
         owner.disown()
+    owners.clear()
 
 
 # Done once per fork, so that drawing and observing need not ask each time whose process it is.
@@ -39,8 +41,8 @@ REFUSAL = (
 )
 
 
-class ForeignCurriculum:
-    """What arrives when a curriculum is sent to another process: a marker that refuses to work."""
+class ForeignCurriculum(ABC):  # noqa: B024, a copy can become one only if both derive from ABC
+    """What is left of a curriculum in another process: a marker that refuses to work."""
 
     is_foreign = True
 

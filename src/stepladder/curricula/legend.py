@@ -64,5 +64,7 @@ class StagedLegend(Legend):
     def mixing_ratio(self, stage: str, dials: Floats) -> float:
         """Return the ratio at which a stage is, or was last, mixed with earlier ones."""
         if stage not in self.stages:
-            raise ConfigError(f"unknown stage {stage!r}; the stages are {list(self.stages)}.")
+            raise ConfigError(
+                f"unknown stage {stage!r}; the stages are {list(self.stages)}. Correct the name."
+            )
         return float(dials[self.first_dial + 1 + self.stages.index(stage)])

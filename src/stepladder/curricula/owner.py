@@ -5,8 +5,9 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -16,7 +17,7 @@ from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum, owners
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.plan import Grouping, Plan
-from stepladder.curricula.snapshot import Snapshot, difference, matching
+from stepladder.curricula.snapshot import Snapshot, difference, matching, require_snapshot
 from stepladder.errors import (
     ChannelError,
     ConfigError,
@@ -150,9 +151,14 @@ class PlanOwner(ABC):
         self.pool.rebind(plan.task_ids, plan.generations)
 
     def disown(self) -> None:
-        """Refuse to work from now on: called in the child of a fork, which has only a copy."""
-        self.is_foreign = True
-        self._plan = None
+        """Refuse to work from now on: called in the child of a fork, which has only a copy.
+
+        Nothing of the copy stays readable either: what it says would soon be out of date.
+        """
+        fields = vars(self)
+        fields.clear()
+        fields["kind"] = type(self).__name__
+        self.__class__ = ForeignCurriculum  # pyright: ignore[reportAttributeAccessIssue]
 
     def claim(self, channel: object) -> None:
         """Let a channel carry this curriculum; there can be only one at a time."""
@@ -301,6 +307,12 @@ class PlanOwner(ABC):
             SnapshotError: The snapshot is damaged, or was made with other tasks or settings. Then
                 nothing has changed.
         """
+        require_snapshot(snapshot)
+        if "channel" in snapshot.state:
+            raise SnapshotError(
+                "this snapshot was made by a vector wrapper, an env or a host, envs included. "
+                "Restore it there: wrapper.restore(snapshot)."
+            )
         present = {
             "curriculum": type(self).__name__,
             "config": self.config.to_json(),
@@ -370,5 +382,11 @@ def as_pool(tasks: Tasks, capacity: int | None, seed: int) -> Pool:
                 f"({tasks.num_slots}). Leave it out."
             )
         return tasks
-    source = tasks if isinstance(tasks, Source) else ListSource(tasks)
-    return Pool(source, capacity, seed)
+    if isinstance(tasks, Source):
+        return Pool(tasks, capacity, seed)
+    if not isinstance(cast("object", tasks), Iterable) or isinstance(tasks, str):
+        raise ConfigError(
+            f"a curriculum needs tasks: a list of Task, a source or a Pool; got {tasks!r}. "
+            "Give one of these."
+        )
+    return Pool(ListSource(tasks), capacity, seed)

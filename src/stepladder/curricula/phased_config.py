@@ -7,7 +7,13 @@ pool as all the others.
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from stepladder.curricula.config import CurriculumConfig, Tasks, require_share, require_whole
+from stepladder.curricula.config import (
+    CurriculumConfig,
+    Tasks,
+    require_kind,
+    require_share,
+    require_whole,
+)
 from stepladder.curricula.mixture import MixtureConfig
 from stepladder.curricula.phase_settings import Mixed, Ramp
 from stepladder.curricula.uniform import UniformConfig
@@ -55,6 +61,13 @@ class Phase:
             raise ConfigError("a phase needs a name; got an empty one.")
         if self.mixture is not None and self.curriculum is not None:
             raise ConfigError(f"phase {self.name!r} has a mixture and a curriculum; give one.")
+        if self.curriculum is not None:
+            require_kind(
+                f"curriculum {where}",
+                self.curriculum,
+                CurriculumConfig,
+                fix="Give its config, such as StagedConfig(…); the phase builds it.",
+            )
         if self.episodes is not None:
             require_whole(f"episodes {where}", self.episodes, 1)
         if self.steps is not None:
@@ -67,6 +80,12 @@ class Phase:
 
     def _check_settings(self) -> None:
         for path, setting in self.settings.items():
+            for other in self.settings:
+                if other.startswith(f"{path}."):
+                    raise ConfigError(
+                        f"phase {self.name!r} sets both {path!r} and {other!r}, which lies inside "
+                        "it. Remove one."
+                    )
             values = setting.values if isinstance(setting, Mixed) else (setting,)
             try:
                 for value in () if isinstance(setting, Ramp) else values:
@@ -95,13 +114,19 @@ class PhasedConfig(CurriculumConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.phases, Phase):
+            raise ConfigError("phases must be several phases; got one Phase. Give a tuple.")
         object.__setattr__(self, "phases", tuple(self.phases))
+        for phase in self.phases:
+            require_kind("a phase", phase, Phase, fix="Give Phase(name=…, …).")
         if not self.phases:
             raise ConfigError("phases is empty; expected at least one phase.")
         names = [phase.name for phase in self.phases]
         for index, phase in enumerate(self.phases):
             if names.count(phase.name) > 1:
-                raise ConfigError(f"phase {phase.name!r} is named twice; names must differ.")
+                raise ConfigError(
+                    f"phase {phase.name!r} is named twice; names must differ. Rename one."
+                )
             if index < len(self.phases) - 1 and not phase.has_limit:
                 raise ConfigError(
                     f"phase {phase.name!r} has no limit, so what follows it would never come. "

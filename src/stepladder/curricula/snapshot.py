@@ -50,6 +50,7 @@ class Snapshot:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to `path`, replacing an older file in one step."""
         target = Path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"schema": SCHEMA, "state": self.state}, allow_nan=False)
         # The temporary file lies beside its target: a rename across file systems is a copy.
         temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -126,6 +127,14 @@ class Snapshot:
             merged[name] = part.state
             arrays.update({f"{name}/{key}": array for key, array in part.arrays.items()})
         return cls(merged, arrays)
+
+
+def require_snapshot(snapshot: Any) -> None:
+    """Raise unless something is a snapshot."""
+    if not isinstance(snapshot, Snapshot):
+        raise SnapshotError(
+            f"expected a Snapshot; got {snapshot!r}. Read a file with Snapshot.load(path) first."
+        )
 
 
 def difference(saved: Any, present: Any, path: str = "") -> str | None:

@@ -142,8 +142,9 @@ class Staged(Curriculum):
     def _leave(self, event: int) -> None:
         verdict = self._judge(self.stage_index)
         if event == rules.DEMOTE:
-            self._counts[self.stage_index, rules.DEMOTIONS] += 1
-            self._enter(self.stage_index - 1, ("demotion",))
+            left = self.stage_index
+            self._enter(left - 1, ("demotion",))
+            self._counts[left, rules.DEMOTIONS] += 1
         else:
             names = ("standard", "early", "trend")
             held = tuple(name for name, holds in zip(names, verdict[3:6], strict=True) if holds)
@@ -154,6 +155,7 @@ class Staged(Curriculum):
         old = self.stage_index
         plain, judged, rising, *_ = self._judge(old)
         episodes = int(self._counts[old, rules.SINCE_ENTRY])
+        needs = {rule: need for rule, need in self._needs(old).items() if rule in held}
         ratio = float(self._limits[old, rules.RATIO])
         plan = self.plan
         self._state[rules.CURRENT] = index
@@ -173,12 +175,31 @@ class Staged(Curriculum):
                 success=plain,
                 judged_success=judged,
                 episodes=episodes,
+                needs=needs,
                 threshold=self.config.threshold_of(old),
                 min_episodes=self.config.min_episodes_of(old),
                 trend=rising,
                 mixing_ratio=ratio,
             )
         )
+
+    def _needs(self, stage: int) -> dict[str, tuple[float, int]]:
+        """Return the success and the episodes that each rule asks for in a stage."""
+        config, threshold = self.config, self.config.threshold_of(stage)
+        minimum, num_envs = config.min_episodes_of(stage), int(self._state[rules.NUM_ENVS])
+        needs: dict[str, tuple[float, float]] = {"standard": (threshold, minimum)}
+        if config.early is not None:
+            needs["early"] = (config.early.success, config.early.min_episodes)
+        if config.trend is not None:
+            least = np.ceil(config.trend.episodes_factor * minimum)
+            needs["trend"] = (threshold - config.trend.slack, least)
+        if config.demotion is not None:
+            evidence = rules.demotion_episodes(stage, self._counts, self._rules)
+            needs["demotion"] = (config.demotion_threshold_of(stage), evidence)
+        return {
+            rule: (success, max(int(episodes), num_envs))
+            for rule, (success, episodes) in needs.items()
+        }
 
     def _replacement_label(self, slot: int) -> str | None:
         if self.config.balance_by is not None:

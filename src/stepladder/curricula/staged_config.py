@@ -5,11 +5,12 @@ stage holds for that stage alone; the value of `StagedConfig` holds for all that
 """
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from stepladder.curricula.config import (
     CurriculumConfig,
     Tasks,
+    require_kind,
     require_positive,
     require_share,
     require_whole,
@@ -40,8 +41,13 @@ class Stage:
     """Success below which this stage is left downwards; None takes the demotion rule's."""
 
     def __post_init__(self) -> None:
-        if not self.name:
-            raise ConfigError("a stage needs a name; got an empty one.")
+        if not isinstance(cast("object", self.name), str) or not self.name:
+            raise ConfigError(f"a stage needs a name; got {self.name!r}. Give it a text.")
+        if isinstance(self.labels, str):
+            raise ConfigError(
+                f"labels of stage {self.name!r} must be several texts; got {self.labels!r}. "
+                f"Write ({self.labels!r},)."
+            )
         where = f"of stage {self.name!r}"
         if self.threshold is not None:
             require_share(f"threshold {where}", self.threshold)
@@ -209,9 +215,14 @@ class StagedConfig(CurriculumConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if isinstance(self.stages, str):
+            raise ConfigError(f"stages must be several stages; got {self.stages!r}. Give a tuple.")
         stages = tuple(Stage(name=s) if isinstance(s, str) else s for s in self.stages)
+        for stage in stages:
+            require_kind("a stage", stage, Stage, fix="Give Stage(name=…), or just its name.")
         object.__setattr__(self, "stages", stages)
         self._check_stages()
+        self._check_rules()
         require_share("threshold", self.threshold)
         require_whole("min_episodes", self.min_episodes, 1)
         require_whole("window_episodes", self.window_episodes, 2)
@@ -224,6 +235,36 @@ class StagedConfig(CurriculumConfig):
                 "Leave at least one of standard, early and trend on."
             )
         self._check_hysteresis()
+        self._check_reach()
+
+    def _check_rules(self) -> None:
+        require_kind("standard", self.standard, bool, fix="Give True or False.")
+        for name, kind in (
+            ("early", EarlyRule),
+            ("trend", TrendRule),
+            ("mixing", Mixing),
+            ("demotion", DemotionRule),
+        ):
+            if getattr(self, name) is not None:
+                fix = f"Give {kind.__name__}(…), or None to switch it off."
+                require_kind(name, getattr(self, name), kind, fix=fix)
+
+    def _check_reach(self) -> None:
+        """Refuse a confidence bound that even perfect success cannot lift over the bar."""
+        if self.confidence_z is None:
+            return
+        best = self.window_episodes / (self.window_episodes + self.confidence_z**2)
+        for index, stage in enumerate(self.stages[:-1]):
+            bars = [self.threshold_of(index)] if self.standard else []
+            bars += [self.early.success] if self.early else []
+            bars += [self.threshold_of(index) - self.trend.slack] if self.trend else []
+            if min(bars) > best:
+                raise ConfigError(
+                    f"stage {stage.name!r} could never be left: with confidence_z="
+                    f"{self.confidence_z} and a window of {self.window_episodes} episodes the "
+                    f"lower bound reaches at most {best:.3f}, and {min(bars):g} is needed. Raise "
+                    "window_episodes, or lower the threshold or confidence_z."
+                )
 
     def _check_stages(self) -> None:
         if not self.stages:
@@ -232,7 +273,9 @@ class StagedConfig(CurriculumConfig):
         owner: dict[str, str] = {}
         for stage in self.stages:
             if names.count(stage.name) > 1:
-                raise ConfigError(f"stage {stage.name!r} is named twice; names must differ.")
+                raise ConfigError(
+                    f"stage {stage.name!r} is named twice; names must differ. Rename one."
+                )
             for label in stage.task_labels:
                 if label in owner:
                     raise ConfigError(
@@ -251,7 +294,8 @@ class StagedConfig(CurriculumConfig):
             if index > 0 and low >= high:
                 raise ConfigError(
                     f"stage {stage.name!r} is left downwards below {low} and upwards from {high}; "
-                    "the first must be smaller. Lower its demotion_threshold."
+                    "the first must be smaller. Lower the stage's demotion_threshold or the "
+                    "threshold of the DemotionRule, or pass demotion=None."
                 )
 
     def index_of(self, stage: str) -> int:
@@ -262,7 +306,7 @@ class StagedConfig(CurriculumConfig):
         """
         names = [entry.name for entry in self.stages]
         if stage not in names:
-            raise ConfigError(f"unknown stage {stage!r}; the stages are {names}.")
+            raise ConfigError(f"unknown stage {stage!r}; the stages are {names}. Correct the name.")
         return names.index(stage)
 
     def threshold_of(self, index: int) -> float:

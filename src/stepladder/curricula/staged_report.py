@@ -35,20 +35,32 @@ class StageChange:
     episodes: int
     """Episodes of the old stage since it was entered."""
 
+    needs: dict[str, tuple[float, int]]
+    """For each rule that held, the success and the episodes it asked for."""
+
     threshold: float
+    """The old stage's own threshold, whichever rule decided."""
+
     min_episodes: int
+    """The old stage's own minimum, whichever rule decided."""
+
     trend: float
     mixing_ratio: float
+    """Share of earlier tasks in the old stage, at the end of it."""
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        return {**asdict(self), "rules": list(self.rules)}
+        needs = {rule: list(need) for rule, need in self.needs.items()}
+        return {**asdict(self), "rules": list(self.rules), "needs": needs}
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> "StageChange":
         """Make a change from what `to_json` returned."""
         rules: Any = tuple(fields["rules"])
-        return cls(**{**fields, "rules": rules})
+        needs: Any = {
+            rule: (float(need[0]), int(need[1])) for rule, need in fields["needs"].items()
+        }
+        return cls(**{**fields, "rules": rules, "needs": needs})
 
     @property
     def reason(self) -> str:
@@ -56,11 +68,18 @@ class StageChange:
         return " + ".join(self.rules)
 
     def __str__(self) -> str:
+        asked = "; ".join(
+            f"{rule} asks for success {'below' if rule == 'demotion' else 'of'} {success:.2f} "
+            f"after {episodes} episodes"
+            for rule, (success, episodes) in self.needs.items()
+        )
+        bound = ""
+        if self.judged_success != self.success:
+            bound = f" (lower bound {self.judged_success:.2f})"
         return (
-            f"{self.from_stage} -> {self.to_stage} at episode {self.episode} ({self.reason}: "
-            f"success {self.success:.2f}, threshold {self.threshold:.2f}, {self.episodes} episodes "
-            f"of at least {self.min_episodes}, trend {self.trend:+.2f}, mixing "
-            f"{self.mixing_ratio:.0%})"
+            f"{self.from_stage} -> {self.to_stage} at episode {self.episode} by {self.reason}: "
+            f"success {self.success:.2f}{bound}, {self.episodes} episodes, trend {self.trend:+.2f}"
+            + (f" ({asked})" if asked else "")
         )
 
 
@@ -101,7 +120,10 @@ class StageReport:
         """Say what the standard rule still lacks."""
         lacking: list[str] = []
         if self.judged_success < self.advancement_threshold:
-            lacking.append(f"success {self.judged_success:.2f} < {self.advancement_threshold:.2f}")
+            bound = "" if self.judged_success == self.success_rate else "lower bound of "
+            lacking.append(
+                f"{bound}success {self.judged_success:.2f} < {self.advancement_threshold:.2f}"
+            )
         if self.episodes < self.min_episodes:
             lacking.append(f"{self.min_episodes - self.episodes} more episodes needed")
         return lacking
@@ -164,8 +186,9 @@ class StagedExplanation(Explanation):
         if self.last_change is not None:
             text.append(f"Last change: {self.last_change}.")
         for report in self.stages:
+            rate = f"{report.success_rate:.2f}" if report.recent_episodes else "none"
             text.append(
-                f"  {report.stage:<16} {report.status:<10} success {report.success_rate:.2f} "
+                f"  {report.stage:<16} {report.status:<10} success {rate} "
                 f"(needs {report.advancement_threshold:.2f}), episodes {report.episodes} "
                 f"(needs {report.min_episodes}), {report.lifetime_episodes} in all"
             )

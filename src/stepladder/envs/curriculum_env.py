@@ -44,7 +44,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             the curriculum given is ignored, for the wrapper knows it.
         deliver: How a task reaches the env: by a method ``set_task(task)`` found through wrappers,
             by ``reset(options={"task": task})``, or by a function of env and task.
-        success_key: Info key that holds success; None looks for ``is_success``, then ``success``.
+        success_key: Info key that holds success; without it, ``is_success``, then ``success``.
         return_threshold: Return from which an episode without such a key is a success.
         missing_success_is_failure: Whether an episode without any signal is a failure rather than
             an error, for envs that set the key only on success.

@@ -27,6 +27,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
+from stepladder.errors import ConfigError
 from stepladder.sync.client import Client
 
 
@@ -54,6 +55,11 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         backend: Backend = "auto",
         max_failed_share: float = 0.5,
     ):
+        if not isinstance(venv, VecEnv):
+            raise ConfigError(
+                f"expected a Stable-Baselines3 vector env; got {venv!r}. Put the envs into a "
+                "DummyVecEnv or SubprocVecEnv first."
+            )
         super().__init__(venv)
         watch_forked_workers(venv.unwrapped)
         self.curriculum = curriculum

@@ -20,7 +20,7 @@ class SuccessReader:
     """Reads success from the last info of an episode, or from its return."""
 
     key: str | None = None
-    """Info key to read; None looks for the usual ones."""
+    """Info key to read first; without it, the usual ones are looked for."""
 
     return_threshold: float | None = None
     """Return from which an episode without a key counts as a success."""
@@ -38,7 +38,8 @@ class SuccessReader:
         Raises:
             SignalError: There is none and the curriculum needs one.
         """
-        for key in USUAL_KEYS if self.key is None else (self.key,):
+        keys = USUAL_KEYS if self.key is None else (self.key, *USUAL_KEYS)
+        for key in keys:
             if key in info:
                 return self._number(key, info[key], needed)
         if self.return_threshold is not None:
@@ -47,7 +48,7 @@ class SuccessReader:
             return 0.0
         if not needed:
             return math.nan
-        looked_for = repr(self.key) if self.key else " or ".join(map(repr, USUAL_KEYS))
+        looked_for = " or ".join(map(repr, keys))
         raise SignalError(
             f"the episode ended without a success signal: its info has no {looked_for} (it has "
             f"{sorted(map(str, info))}). Name the right key with success_key=…, give a "

@@ -227,8 +227,9 @@ class Tracker:
         )
         return WorkerDiedError(
             f"the worker of env {', '.join(map(str, dead)) or '(unknown)'} died. {finished} "
-            f"{aborted} unfinished ones are counted as aborted. Close this vector env, make a new "
-            "one, and restore a snapshot to continue."
+            f"{aborted} unfinished ones are counted as aborted. If it raised an error, that stands "
+            "on its error output; mend that first. Then close this vector env, make a new one, and "
+            "restore a snapshot to continue."
         )
 
     def _await_dead(self) -> list[int]:

@@ -92,7 +92,7 @@ class Client(ABC):
                 continue
             self._check_host()
             if slot == kernels.NOTHING_ACTIVE:
-                raise BuildError(nothing_active(0))
+                raise BuildError(nothing_active())
             time.sleep(1e-4)
 
     def _sign_in(self, mail: Words) -> None:
@@ -185,7 +185,8 @@ class Client(ABC):
 
     def _never_began(self) -> RecordError:
         return RecordError(
-            f"env {self.env_index} reports an episode that it never began. Call draw() first."
+            f"env {self.env_index} reports an episode that it never began: it has ended, or was "
+            "not reset. Reset the env first (a client of its own: call draw())."
         )
 
     def _wait_for_room(self) -> None:

@@ -10,17 +10,17 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_share
-from stepladder.curricula.foreign import REFUSAL
+from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.snapshot import Snapshot, matching, require_snapshot
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -78,8 +78,16 @@ class Host(ABC):
     """
 
     def __init__(self, curriculum: Curriculum, num_envs: int, *, max_failed_share: float = 0.5):
+        if not isinstance(cast("object", curriculum), Curriculum | ForeignCurriculum):
+            raise ConfigError(
+                f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
+                "Uniform(tasks)."
+            )
         if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
-            raise ConfigError(f"num_envs must be a whole number of at least 1; got {num_envs!r}.")
+            raise ConfigError(
+                f"num_envs must be a whole number of at least 1; got {num_envs!r}. Make at least "
+                "one env."
+            )
         require_share("max_failed_share", max_failed_share)
         self.curriculum = curriculum
         self.num_envs = int(num_envs)
@@ -97,6 +105,8 @@ class Host(ABC):
         self._ring = mailbox.M_DIALS + self._num_dials
         self._num_failed = 0
         self._num_finished = 0
+        self._last_reason = ""
+        self._is_judged = False
         self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
         self._drained: Words = np.zeros(
@@ -165,7 +175,9 @@ class Host(ABC):
         finally:
             self._spread()
         if failures:
-            self._judge_failures(failures[-1][3])
+            self._last_reason, self._is_judged = failures[-1][3], False
+        if self._num_failed and not self._is_judged:
+            self._judge_failures()
         return records
 
     def _unusable(self) -> ChannelError:
@@ -217,14 +229,20 @@ class Host(ABC):
                 "Env %d could not build task %r (%s); it is quarantined.", env_index, name, reason
             )
 
-    def _judge_failures(self, last_reason: str) -> None:
-        started = self.counts.started
-        share = self._num_failed / max(1, started)
-        if started >= MIN_DRAWS_TO_JUDGE and share > self.max_failed_share:
+    def _judge_failures(self) -> None:
+        """Raise if too large a share of all draws could not be built.
+
+        Judged from `MIN_DRAWS_TO_JUDGE` draws on: once then, and again with each later failure.
+        """
+        played = self._num_finished + self._num_failed
+        if played < MIN_DRAWS_TO_JUDGE:
+            return
+        self._is_judged = True
+        if self._num_failed > self.max_failed_share * played:
             raise BuildError(
-                f"{self._num_failed} of {started} draws could not be built, more than the allowed "
-                f"share of {self.max_failed_share} (last reason: {last_reason}). Mend the tasks or "
-                "the env; see `curriculum.quarantined`."
+                f"{self._num_failed} of {played} draws could not be built, more than the allowed "
+                f"share of {self.max_failed_share} (last reason: {self._last_reason}). Mend the "
+                "tasks or the env; see `curriculum.quarantined`."
             )
 
     # What has happened so far.
@@ -303,6 +321,12 @@ class Host(ABC):
         """
         if self.is_closed:
             raise self._unusable()
+        require_snapshot(snapshot)
+        if "channel" not in snapshot.state:
+            raise SnapshotError(
+                "this snapshot was made by a curriculum alone, without its envs. Restore it with "
+                "curriculum.restore(snapshot), before envs are connected."
+            )
         channel = snapshot.part("channel")
         saved = channel.state.get("num_envs")
         if saved != self.num_envs:
