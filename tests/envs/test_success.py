@@ -37,10 +37,12 @@ def test_is_success_comes_before_success() -> None:
     assert read({"success": 1.0}) == 1.0
 
 
-def test_a_named_key_is_the_only_one_looked_at() -> None:
+def test_a_named_key_comes_first_and_the_usual_ones_after_it() -> None:
     assert read({"has_won": 1, "is_success": 0}, key="has_won") == 1.0
-    with pytest.raises(SignalError, match="no 'has_won'"):
-        read({"is_success": 1}, key="has_won")
+    assert read({"is_success": 0, "success": 1}, key="has_won") == 0.0
+    assert read({"success": 1}, key="has_won") == 1.0
+    with pytest.raises(SignalError, match="no 'has_won' or 'is_success' or 'success'"):
+        read({"other": 1}, key="has_won")
 
 
 @pytest.mark.parametrize(("total", "success"), [(9.99, 0.0), (10.0, 1.0), (11.0, 1.0)])

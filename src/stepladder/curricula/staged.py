@@ -155,7 +155,9 @@ class Staged(Curriculum):
         old = self.stage_index
         plain, judged, rising, *_ = self._judge(old)
         episodes = int(self._counts[old, rules.SINCE_ENTRY])
-        needs = {rule: need for rule, need in self._needs(old).items() if rule in held}
+        evidence = rules.demotion_episodes(old, self._counts, self._rules)
+        asked = self.config.needs_of(old, int(self._state[rules.NUM_ENVS]), evidence)
+        needs = {rule: need for rule, need in asked.items() if rule in held}
         ratio = float(self._limits[old, rules.RATIO])
         plan = self.plan
         self._state[rules.CURRENT] = index
@@ -182,24 +184,6 @@ class Staged(Curriculum):
                 mixing_ratio=ratio,
             )
         )
-
-    def _needs(self, stage: int) -> dict[str, tuple[float, int]]:
-        """Return the success and the episodes that each rule asks for in a stage."""
-        config, threshold = self.config, self.config.threshold_of(stage)
-        minimum, num_envs = config.min_episodes_of(stage), int(self._state[rules.NUM_ENVS])
-        needs: dict[str, tuple[float, float]] = {"standard": (threshold, minimum)}
-        if config.early is not None:
-            needs["early"] = (config.early.success, config.early.min_episodes)
-        if config.trend is not None:
-            least = np.ceil(config.trend.episodes_factor * minimum)
-            needs["trend"] = (threshold - config.trend.slack, least)
-        if config.demotion is not None:
-            evidence = rules.demotion_episodes(stage, self._counts, self._rules)
-            needs["demotion"] = (config.demotion_threshold_of(stage), evidence)
-        return {
-            rule: (success, max(int(episodes), num_envs))
-            for rule, (success, episodes) in needs.items()
-        }
 
     def _replacement_label(self, slot: int) -> str | None:
         if self.config.balance_by is not None:

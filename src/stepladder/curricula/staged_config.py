@@ -4,6 +4,7 @@ Read by `staged` and `staged_kernels`. A rule that is None is switched off. A va
 stage holds for that stage alone; the value of `StagedConfig` holds for all that set none.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -325,6 +326,28 @@ class StagedConfig(CurriculumConfig):
             return 0.0
         own = self.stages[index].demotion_threshold
         return self.demotion.threshold if own is None else own
+
+    def needs_of(self, index: int, num_envs: int, evidence: float) -> dict[str, tuple[float, int]]:
+        """Return the success and the episodes that each rule asks for in a stage.
+
+        Args:
+            index: Position of the stage.
+            num_envs: Number of envs; no rule decides on fewer episodes.
+            evidence: Episodes that a demotion out of the stage asks for by now.
+        """
+        threshold, minimum = self.threshold_of(index), self.min_episodes_of(index)
+        needs: dict[str, tuple[float, float]] = {"standard": (threshold, minimum)}
+        if self.early is not None:
+            needs["early"] = (self.early.success, self.early.min_episodes)
+        if self.trend is not None:
+            least = math.ceil(self.trend.episodes_factor * minimum)
+            needs["trend"] = (threshold - self.trend.slack, least)
+        if self.demotion is not None:
+            needs["demotion"] = (self.demotion_threshold_of(index), evidence)
+        return {
+            rule: (success, max(int(episodes), num_envs))
+            for rule, (success, episodes) in needs.items()
+        }
 
     def with_stage(self, name: str, **settings: Any) -> "StagedConfig":
         """Return a copy in which one stage is set differently; the others stay as they are.

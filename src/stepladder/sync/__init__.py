@@ -1,7 +1,8 @@
 """HOW PLANS GO OUT AND RECORDS COME BACK: one host, one client per env, three ways to connect."""
 
 from stepladder.sync.client import Client
-from stepladder.sync.host import EpisodeCounts, Host, Staleness
+from stepladder.sync.counts import EpisodeCounts, Staleness
+from stepladder.sync.host import Host
 from stepladder.sync.local import LocalClient, LocalHost
 from stepladder.sync.pushed import PushedClient, PushedHost
 from stepladder.sync.shared import SharedClient, SharedHost

@@ -8,7 +8,6 @@ to the records is the same for all, so that a run does the same whatever carries
 import logging
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self, cast
 
@@ -30,6 +29,7 @@ from stepladder.errors import (
 )
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
+from stepladder.sync.counts import EpisodeCounts, Staleness
 from stepladder.sync.process import is_alive
 
 logger = logging.getLogger("stepladder.sync")
@@ -39,33 +39,6 @@ MAX_LAG = 8
 
 MIN_DRAWS_TO_JUDGE = 20
 """No share of failed builds is judged before so many draws."""
-
-
-@dataclass(frozen=True)
-class EpisodeCounts:
-    """What became of every draw. ``started == finished + aborted + failed + in_flight``."""
-
-    started: int
-    finished: int
-    """Observed by the curriculum, each exactly once."""
-
-    aborted: int
-    """Given up: the env was reset too early, or its worker died."""
-
-    failed: int
-    """Not played: the env could not build the task."""
-
-    in_flight: int
-    """Being played, or played and not yet collected."""
-
-
-@dataclass(frozen=True)
-class Staleness:
-    """How many collections the plan of a draw lagged behind; 0 is fresh."""
-
-    mean: float
-    largest: int
-    draws_by_lag: tuple[int, ...]
 
 
 class Host(ABC):
