@@ -26,7 +26,7 @@ from stepladder.curricula.legend import StagedLegend
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import HOST_ENV, TERMINATED, Record, RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.curricula.staged_config import Mixing, StagedConfig
+from stepladder.curricula.staged_config import StagedConfig
 from stepladder.curricula.staged_groups import StageGroups
 from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
 from stepladder.errors import BuildError, ConfigError, SnapshotError, WrongProcessError
@@ -67,13 +67,7 @@ class Staged(Curriculum):
         self._counts: Words = np.zeros((num_stages, rules.NUM_COUNTS), dtype=np.int64)
         self._results = np.zeros((self._grouping.num_groups, 2))
         self._rules = rules.rule_numbers(config)
-        self._limits = np.zeros((num_stages, rules.NUM_LIMITS))
-        mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
-        for index in range(num_stages):
-            self._limits[index, rules.THRESHOLD] = config.threshold_of(index)
-            self._limits[index, rules.MIN_EPISODES] = config.min_episodes_of(index)
-            self._limits[index, rules.DEMOTION_THRESHOLD] = config.demotion_threshold_of(index)
-            self._limits[index, rules.RATIO] = mixing.base_ratio
+        self._limits = rules.limit_numbers(config)
         start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
         self._state: Words = np.array([start, 0, config.check_interval_episodes, 0])
 

@@ -255,3 +255,14 @@ def rule_numbers(config: StagedConfig) -> Floats:
     numbers[R_ALL_EARLIER] = mixing.source == "all_earlier"
     numbers[R_IGNORE_TRUNCATED] = config.ignore_truncated
     return np.concatenate([numbers, table, [mixing.otherwise]])
+
+
+def limit_numbers(config: StagedConfig) -> Floats:
+    """Write the limits of every stage as the numbers that the kernels read."""
+    limits = np.zeros((len(config.stages), NUM_LIMITS))
+    for index in range(len(config.stages)):
+        limits[index, THRESHOLD] = config.threshold_of(index)
+        limits[index, MIN_EPISODES] = config.min_episodes_of(index)
+        limits[index, DEMOTION_THRESHOLD] = config.demotion_threshold_of(index)
+        limits[index, RATIO] = config.mixing.base_ratio if config.mixing else 0.0
+    return limits
