@@ -174,9 +174,19 @@ class LearningProgress(Curriculum):
             self._replace_noted()
         return status
 
-    def _update_one(
-        self, draw: Draw, success: float, episode_return: float, length: int, truncated: bool
-    ) -> int:
+    def report(
+        self,
+        draw: Draw,
+        success: float,
+        episode_return: float = 0.0,
+        length: int = 1,
+        truncated: bool = False,
+    ) -> None:
+        """Observe one episode; the same as observing its record, in one compiled call.
+
+        Raises:
+            RecordError: A number is impossible. Then nothing was observed.
+        """
         try:
             status = self._absorb_single(
                 (self._plan or self.plan).block,
@@ -192,10 +202,12 @@ class LearningProgress(Curriculum):
                 length,
             )
         except NO_NUMBER:
-            return 0
-        if status == SOME_TO_REPLACE:
+            status = 0
+        if status >= 0:
+            # It is bad, and nothing has changed; the general way says what is wrong with it.
+            super().report(draw, success, episode_return, length, truncated)
+        elif status == SOME_TO_REPLACE:
             self._replace_noted()
-        return status
 
     def _replace_noted(self) -> None:
         count = int(self._ints[I_NUM_EVICTIONS])

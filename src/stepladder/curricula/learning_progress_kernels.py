@@ -150,6 +150,12 @@ def absorb(
     bad = first_bad_record(records, len(rows), constants[C_SETTINGS, S_USES_RETURN] == 0.0)
     if bad >= 0 or len(records) == 0:
         return bad
+    # Looked at once beforehand: these reads do not wait for each other, as those below would.
+    num_plays = 0.0
+    for index in range(len(records)):
+        num_plays += rows[records[index].slot, PLAYS]
+    if num_plays < 0.0:
+        return 0
     begin_write(block)
     for index in range(len(records)):
         record = records[index]
