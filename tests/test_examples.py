@@ -1,6 +1,7 @@
 """The examples run from a shell, with tiny budgets; a timeout is a failure."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,7 +31,16 @@ def run(*arguments: str, timeout: float = 80) -> str:
 def test_the_demo_trains_and_accounts_for_every_episode():
     said = run("examples/staged_over_subprocesses.py", "--seconds", "3", "--seed", "1")
     assert "8 of 8 envs are on" in said
-    assert "each observed once, 0 aborted, 8 being played" in said
+    counts = re.search(
+        r"Started (\d+) episodes: (\d+) finished and each observed once, 0 aborted, (\d+) being",
+        said,
+    )
+    assert counts is not None
+    started, finished, playing = map(int, counts.groups())
+    # An env that ended in the last step is reset in the next one, so fewer than 8 may be playing.
+    assert started == finished + playing
+    assert finished > 100
+    assert playing <= 8
     assert "next door -> in the street" in said
 
 
