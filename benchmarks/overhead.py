@@ -335,7 +335,7 @@ def step_cost(report: Report, quick: bool) -> None:
             medians["on"],
             "us",
             peer=medians["off"],
-            at_most=1.02 if name == "busy 100 us" else None,
+            at_most=1.02,
         )
         report.add(f"added per env step, {name}", medians["on"] - medians["off"], "us")
         wrapped.close()

@@ -3,8 +3,8 @@
 Runs inside an environment of its own, never inside ours: to draw from its learning-progress
 curricula raises an error with NumPy 2.4 and works with 1.24. Linux, Python 3.11:
 
-    python3.11 -m venv /tmp/syllabus/v
-    cd /tmp/syllabus/v/bin
+    python3.11 -m venv syllabus-venv
+    cd syllabus-venv/bin
     ./pip install torch==2.13.0
     ./pip install numpy==1.24.4 gymnasium==0.29.1 matplotlib scipy syllabus-rl==0.7
     ./python PATH/TO/benchmarks/syllabus_peer.py --quick
@@ -242,7 +242,7 @@ def run_limited(measure: Callable[[float], float], seconds: float, limit_s: floa
     """
 
     def lead_group() -> None:
-        # A session of its own makes the child and its workers one group, killed as one.
+        # A process session of its own makes the child and its workers one group, killed as one.
         os.setsid()
         receiver.close()
         sender.send(measure(seconds))
