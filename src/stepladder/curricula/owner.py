@@ -14,7 +14,7 @@ import numpy as np
 
 from stepladder.curricula import kernels
 from stepladder.curricula.config import CurriculumConfig, Tasks
-from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum, owners
+from stepladder.curricula.foreign import ForeignCurriculum, owners
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.plan import Grouping, Plan
 from stepladder.curricula.snapshot import Snapshot, difference, matching, require_snapshot
@@ -51,6 +51,8 @@ class PlanOwner(ABC):
     """Owns a pool of tasks and the plan over it."""
 
     config: CurriculumConfig
+    is_foreign = False
+    """Always False: what a fork leaves of a curriculum is a `ForeignCurriculum`."""
 
     def __init__(self, tasks: Tasks, config: CurriculumConfig, seed: int, capacity: int | None):
         self.config = config
@@ -68,8 +70,6 @@ class PlanOwner(ABC):
         self._channel: object | None = None
         self._table = 0
         self._first_dial = 0
-        self.is_foreign = False
-        """Whether this object is a copy that a fork left in another process."""
         owners.add(self)
 
     # What a method provides.
@@ -121,8 +121,6 @@ class PlanOwner(ABC):
     @property
     def plan(self) -> Plan:
         """The plan; built when first asked for."""
-        if self.is_foreign:
-            raise WrongProcessError(REFUSAL)
         if self._plan is None:
             plan = Plan(self.pool.num_slots, self._groupings(), len(self._dial_names()), self.seed)
             self._bind_pool(plan)
@@ -162,8 +160,6 @@ class PlanOwner(ABC):
 
     def claim(self, channel: object) -> None:
         """Let a channel carry this curriculum; there can be only one at a time."""
-        if self.is_foreign:
-            raise WrongProcessError(REFUSAL)
         if self._channel is not None:
             raise ChannelError(
                 "this curriculum is already carried by a channel; two would each see half of the "

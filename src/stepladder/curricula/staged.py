@@ -20,7 +20,6 @@ import numpy as np
 from stepladder.curricula import staged_kernels as rules
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.legend import StagedLegend
 from stepladder.curricula.plan import Grouping
@@ -29,7 +28,7 @@ from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.staged_config import StagedConfig
 from stepladder.curricula.staged_groups import StageGroups
 from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
-from stepladder.errors import BuildError, ConfigError, SnapshotError, WrongProcessError
+from stepladder.errors import BuildError, ConfigError, SnapshotError
 
 
 class Staged(Curriculum):
@@ -221,8 +220,6 @@ class Staged(Curriculum):
 
     def set_check_interval(self, episodes: int) -> None:
         """Consider advancement after every so many episodes, counted from now."""
-        if self.is_foreign:
-            raise WrongProcessError(REFUSAL)
         config = replace(self.config, check_interval_episodes=episodes)
         self.config = config  # pyright: ignore[reportIncompatibleVariableOverride]
         self._rules[rules.R_CHECK] = episodes

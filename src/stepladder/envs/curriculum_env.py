@@ -107,7 +107,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                 f"expected a curriculum, a client or None; got a {type(curriculum).__name__}. "
                 "Make a curriculum of your tasks first, such as Uniform(tasks)."
             )
-        if isinstance(curriculum, ForeignCurriculum) or curriculum.is_foreign:
+        if isinstance(curriculum, ForeignCurriculum):
             raise WrongProcessError(
                 "this env runs in another process than its curriculum, so local tracking would "
                 "reach nobody. Pass enable_local_tracking=False and wrap the vector env."

@@ -15,7 +15,6 @@ from stepladder.curricula.record import UNBUILDABLE
 # Written by the client.
 M_POSTED, M_STARTED, M_ABORTED, M_PID, M_NEXT_EPISODE, M_WAITS = 0, 1, 2, 3, 4, 5
 M_DRAW = 8
-DRAW_WORDS = 8
 # Written by the host.
 M_TAKEN, M_REPLAY, M_CLOSED = 16, 17, 18
 M_DIALS = 24
