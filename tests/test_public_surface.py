@@ -126,8 +126,9 @@ def test_curricula_need_numba_and_no_env() -> None:
 
 @pytest.mark.processes
 @pytest.mark.timeout(90, method="signal")
-def test_nothing_but_the_adapter_of_stable_baselines_loads_torch() -> None:
-    names = [name for name in modules() if name != "stepladder.envs.sb3"]
+def test_nothing_but_the_adapters_of_libraries_with_torch_loads_torch() -> None:
+    adapters = ("stepladder.envs.sb3", "stepladder.simulator.puffer")
+    names = [name for name in modules() if name not in adapters]
     assert len(names) > 30
     code = f"""
         import importlib, sys

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from stepladder import errors
     from stepladder.curricula import (
         Curriculum,
+        Frontier,
+        Learnability,
         LearningProgress,
+        LevelReplay,
         Phase,
         Phased,
         Record,
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
         Uniform,
     )
     from stepladder.envs import CurriculumEnv, CurriculumVectorEnv
+    from stepladder.simulator import compare, simulate
     from stepladder.tasks import FolderSource, ListSource, ParameterSource, Task, UnionSource
 
 __version__ = "0.1.0"
@@ -34,7 +38,10 @@ _HOMES = {
     "CurriculumEnv": "stepladder.envs",
     "CurriculumVectorEnv": "stepladder.envs",
     "FolderSource": "stepladder.tasks",
+    "Frontier": "stepladder.curricula",
+    "Learnability": "stepladder.curricula",
     "LearningProgress": "stepladder.curricula",
+    "LevelReplay": "stepladder.curricula",
     "ListSource": "stepladder.tasks",
     "ParameterSource": "stepladder.tasks",
     "Phase": "stepladder.curricula",
@@ -46,6 +53,8 @@ _HOMES = {
     "Task": "stepladder.tasks",
     "Uniform": "stepladder.curricula",
     "UnionSource": "stepladder.tasks",
+    "compare": "stepladder.simulator",
+    "simulate": "stepladder.simulator",
 }
 
 __all__ = [
@@ -53,7 +62,10 @@ __all__ = [
     "CurriculumEnv",
     "CurriculumVectorEnv",
     "FolderSource",
+    "Frontier",
+    "Learnability",
     "LearningProgress",
+    "LevelReplay",
     "ListSource",
     "ParameterSource",
     "Phase",
@@ -65,6 +77,8 @@ __all__ = [
     "Task",
     "Uniform",
     "UnionSource",
+    "compare",
+    "simulate",
     "errors",
 ]
 

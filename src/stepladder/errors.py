@@ -28,6 +28,10 @@ class SnapshotError(StepladderError, ValueError):
     """A saved state is damaged, of an unknown version, or belongs to other tasks."""
 
 
+class RunError(StepladderError, RuntimeError):
+    """A run's folder cannot be used: missing, damaged, of a newer version, or in use elsewhere."""
+
+
 class SignalError(StepladderError, RuntimeError):
     """An episode ended without anything from which its success could be read."""
 
@@ -77,6 +81,7 @@ __all__ = [
     "HostGoneError",
     "NotConnectedError",
     "RecordError",
+    "RunError",
     "SignalError",
     "SnapshotError",
     "StaleSegmentError",

@@ -29,8 +29,12 @@ from stepladder.curricula import (
     DemotionRule,
     Draw,
     Explanation,
+    Learnability,
+    LearnabilityConfig,
     LearningProgress,
     LearningProgressConfig,
+    LevelReplay,
+    LevelReplayConfig,
     Mixed,
     Mixing,
     Mixture,
@@ -59,6 +63,7 @@ from stepladder.errors import (
 )
 from stepladder.tasks import ListSource, NumberedSource, Source, Task, UnionSource
 
+EVICTING = Learnability | LearningProgress | LevelReplay
 LABELS = ("easy", "medium", "hard")
 TRACES = Path(__file__).parent.parent / "data" / "traces"
 NUM_TRACED = 200
@@ -116,6 +121,19 @@ PROGRESS = LearningProgressConfig(
 BY_RETURN = replace(PROGRESS, signal="return", return_low=-0.5, return_high=1.5)
 SEED = replace(AncestorProgressConfig.seed_defaults(), memory=4)
 MATURE = replace(AncestorProgressConfig.mature_defaults(), min_samples_for_lp=3)
+LEARNABLE = LearnabilityConfig(halflife_episodes=5, prior_failures=2.0, eviction_plays=8)
+KEEN = replace(LEARNABLE, signal="return", return_low=-0.5, return_high=1.5, exponent=3.0)
+REPLAY = LevelReplayConfig(temperature=0.5, reranked_per_episode=1, eviction_plays=6)
+REPLAY_BY_RETURN = replace(
+    REPLAY,
+    signal="return",
+    return_low=-0.5,
+    return_high=1.5,
+    transform="proportional",
+    schedule="fixed",
+    min_seen=0.3,
+    score_weight=0.5,
+)
 PHASES = PhasedConfig(
     phases=(
         Phase(
@@ -169,6 +187,12 @@ CASES = {
     "ancestor_seed_evicting": Case(AncestorProgress, SEED, LARGE, 12),
     "ancestor_mature": Case(AncestorProgress, MATURE),
     "ancestor_mature_evicting": Case(AncestorProgress, MATURE, LARGE, 12),
+    "learnability": Case(Learnability, LEARNABLE),
+    "learnability_evicting": Case(Learnability, LEARNABLE, LARGE, 12),
+    "learnability_by_return": Case(Learnability, KEEN, NumberedSource(10**12), 12),
+    "level_replay": Case(LevelReplay, REPLAY),
+    "level_replay_evicting": Case(LevelReplay, REPLAY, LARGE, 12),
+    "level_replay_by_return": Case(LevelReplay, REPLAY_BY_RETURN, NumberedSource(10**12), 12),
     "phased": Case(Phased, PHASES),
     "phased_evicting": Case(Phased, PHASES, LARGE, 12),
     "phased_nested": Case(Phased, NESTED),
@@ -396,6 +420,8 @@ def test_what_needs_no_success_is_what_does_not_look_at_it():
         "mixture",
         "mixture_replacing",
         "progress_by_return",
+        "learnability_by_return",
+        "level_replay_by_return",
     }
 
 
@@ -453,7 +479,10 @@ def without_versions(curriculum: Any) -> Snapshot:
                 forget(value)
 
     forget(state)
-    return Snapshot(state, snapshot.arrays)
+    arrays = {
+        name: array for name, array in snapshot.arrays.items() if not name.endswith("versions")
+    }
+    return Snapshot(state, arrays)
 
 
 @every_case
@@ -467,7 +496,7 @@ def test_a_batch_teaches_the_same_as_its_records_one_by_one(case: Case, as_array
     together.observe(record_array(records) if as_array else records)
     for record in records:
         apart.observe(record)
-    assert not isinstance(together, LearningProgress) or together.num_evicted == 0
+    assert not isinstance(together, EVICTING) or together.num_evicted == 0
     assert differences(without_versions(together), without_versions(apart)) == []
     np.testing.assert_array_equal(together.probs(), apart.probs())
 
@@ -907,20 +936,28 @@ def words_changed_by_a_record(case: Case, num_tasks: int) -> tuple[int, int]:
     return by_draw, most
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        CASES[name]
-        for name in ("uniform", "mixture", "staged", "staged_rehearsed", "progress", "phased")
-    ],
-    ids=["uniform", "mixture", "staged", "staged_rehearsed", "progress", "phased"],
-)
-def test_cost_is_flat_in_the_number_of_tasks(case: Case):
+MOST_LEAVES = {
+    "uniform": 0,
+    "mixture": 0,
+    "staged": 0,
+    "staged_rehearsed": 0,
+    "phased": 0,
+    "learnability": 1,
+    # One in each of two trees: by progress and by novelty.
+    "progress": 2,
+    # By age, unseen, by score, and the score of one other whose turn it is to be ranked anew.
+    "level_replay": 4,
+}
+"""Weights that one record may change, whatever the number of tasks."""
+
+
+@pytest.mark.parametrize("name", MOST_LEAVES)
+def test_cost_is_flat_in_the_number_of_tasks(name: str):
     # Counted, not timed. A binary tree over a hundred times as many tasks is at most 7 levels
-    # deeper; the method with most to write changes one leaf in each of two trees.
-    few, many = words_changed_by_a_record(case, 300), words_changed_by_a_record(case, 30_000)
+    # deeper.
+    few, many = (words_changed_by_a_record(CASES[name], number) for number in (300, 30_000))
     assert few[0] == many[0] == 0
-    assert many[1] <= few[1] + 2 * 7
+    assert many[1] <= few[1] + 7 * MOST_LEAVES[name]
 
 
 # Determinism over versions.

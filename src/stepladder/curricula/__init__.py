@@ -3,13 +3,25 @@
 from stepladder.curricula.ancestor_progress import AncestorProgress
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.explanation import Explanation, TaskExplanation
+from stepladder.curricula.frontier import Frontier, FrontierExplanation
+from stepladder.curricula.frontier_config import FrontierConfig
+from stepladder.curricula.learnability import (
+    Learnability,
+    LearnabilityConfig,
+    LearnabilityExplanation,
+)
 from stepladder.curricula.learning_progress import LearningProgress, ProgressExplanation
 from stepladder.curricula.learning_progress_config import (
     AncestorProgressConfig,
     LearningProgressConfig,
 )
 from stepladder.curricula.legend import Legend
+from stepladder.curricula.level_replay import LevelReplay
+from stepladder.curricula.level_replay_config import LevelReplayConfig
+from stepladder.curricula.level_replay_report import LevelReplayExplanation
+from stepladder.curricula.meter import CurriculumMeter, task_table
 from stepladder.curricula.mixture import Mixture, MixtureConfig
 from stepladder.curricula.owner import Quarantined
 from stepladder.curricula.phase_settings import Mixed, Ramp
@@ -38,13 +50,25 @@ __all__ = [
     "AncestorProgressConfig",
     "Curriculum",
     "CurriculumConfig",
+    "CurriculumEvent",
+    "CurriculumMeter",
     "DemotionRule",
     "Draw",
     "EarlyRule",
+    "EventCursor",
     "Explanation",
+    "Frontier",
+    "FrontierConfig",
+    "FrontierExplanation",
+    "Learnability",
+    "LearnabilityConfig",
+    "LearnabilityExplanation",
     "LearningProgress",
     "LearningProgressConfig",
     "Legend",
+    "LevelReplay",
+    "LevelReplayConfig",
+    "LevelReplayExplanation",
     "Mixed",
     "Mixing",
     "Mixture",
@@ -69,5 +93,7 @@ __all__ = [
     "TrendRule",
     "Uniform",
     "UniformConfig",
+    "curriculum_events",
     "record_array",
+    "task_table",
 ]

@@ -11,8 +11,8 @@ numbers readers need beside the weights (`_dial_names`), how the plan looks at t
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,18 @@ from stepladder.curricula.record import (
     record_array,
     refuse,
 )
+from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import BuildError, ConfigError, RecordError
 from stepladder.tasks import Task
 
 NO_NUMBER = (OverflowError, TypeError, ValueError)
 """What NumPy and numba raise for something that is no number, or too large for one."""
+
+Listener: TypeAlias = Callable[[RecordArray], object]
+"""Is told of every batch of records after the curriculum has learnt from it."""
+
+ReplaceListener: TypeAlias = Callable[[int | None], object]
+"""Is told the slot after another task came into it, or None when any slot may have changed."""
 
 
 class Curriculum(PlanOwner):
@@ -64,6 +71,7 @@ class Curriculum(PlanOwner):
         self._scratch: RecordArray = np.zeros(1, dtype=RECORD_DTYPE)
         self._batch: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
         self._numbers: Floats = np.zeros((4, 0))
+        self._listeners: tuple[tuple[Listener, ReplaceListener | None], ...] = ()
 
     # What a method provides, beside the hooks of `PlanOwner`.
 
@@ -126,6 +134,13 @@ class Curriculum(PlanOwner):
         """Return the probability of every slot at the next draw; takes a pass over all slots."""
         return self.plan.probs()
 
+    def scores(self) -> Floats:
+        """Return the method's own opinion of every slot, as it was before it became a weight.
+
+        A method without one of its own returns its probabilities. Takes a pass over all slots.
+        """
+        return self.probs()
+
     # Observing.
 
     def observe(self, records: Record | Iterable[Record] | RecordArray) -> None:
@@ -138,6 +153,8 @@ class Curriculum(PlanOwner):
         bad = self._update(batch)
         if bad >= 0:
             raise refuse(batch, bad, self.pool.num_slots)
+        if self._listeners:
+            self._tell(batch)
 
     def report(
         self,
@@ -162,6 +179,8 @@ class Curriculum(PlanOwner):
                     truncated=truncated,
                 )
             )
+        elif self._listeners:
+            self._tell(self._scratch)
 
     def report_batch(
         self,
@@ -245,6 +264,62 @@ class Curriculum(PlanOwner):
                 "Make records with `Record.of(draw, success=…)`."
             ) from error
 
+    # Listening.
+
+    def add_listener(
+        self, listener: Listener, *, on_replace: ReplaceListener | None = None
+    ) -> None:
+        """Tell someone of every record observed from now on, each exactly once.
+
+        Add it to the outermost curriculum: the ones inside the phases of a `Phased` tell nobody.
+        Listeners are not part of snapshots, and no copy in another process has any.
+
+        Args:
+            listener: Called after each successful update with the batch, dtype `RECORD_DTYPE`.
+                The array is valid during the call only. What it raises reaches whoever
+                reported; the records have been observed all the same.
+            on_replace: Called with a slot after another task came into it, which may be during
+                the update and so before the batch is told; with None after a `restore`.
+        """
+        if any(known == listener for known, _ in self._listeners):
+            raise ConfigError(
+                f"{listener!r} listens already and would count everything twice. Add it once."
+            )
+        self._listeners = (*self._listeners, (listener, on_replace))
+
+    def remove_listener(self, listener: Listener) -> None:
+        """Stop telling someone."""
+        left = tuple(entry for entry in self._listeners if entry[0] != listener)
+        if len(left) == len(self._listeners):
+            raise ConfigError(f"{listener!r} does not listen to this curriculum. Add it first.")
+        self._listeners = left
+
+    def _tell(self, records: RecordArray) -> None:
+        if len(records):
+            for listener, _ in self._listeners:
+                listener(records)
+
+    def _tell_replaced(self, slot: int | None) -> None:
+        for _, on_replace in self._listeners:
+            if on_replace is not None:
+                on_replace(slot)
+
+    def replace(self, slot: int, task_id: int | None = None) -> int:
+        """Put another task into a slot; return the slot's new generation."""
+        generation = super().replace(slot, task_id)
+        self._tell_replaced(slot)
+        return generation
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where `snapshot` was made; changes everything in place.
+
+        Raises:
+            SnapshotError: The snapshot is damaged, or was made with other tasks or settings. Then
+                nothing has changed.
+        """
+        super().restore(snapshot)
+        self._tell_replaced(None)
+
     @property
     def num_observed(self) -> int:
         """Records observed so far."""
@@ -259,6 +334,21 @@ class Curriculum(PlanOwner):
     def num_orphaned(self) -> int:
         """Results of tasks that were replaced before they arrived; credited to nobody."""
         return int(self.counters[2])
+
+    # For engines that run a curriculum inside a compiled loop.
+
+    def kernel_state(self) -> tuple[Any, ...]:
+        """Return what the method's `absorb` kernel takes before the records, the block first.
+
+        Raises:
+            ConfigError: The method has no such kernel.
+        """
+        raise ConfigError(
+            f"{type(self).__name__} has no compiled form. Run it through Python: engine='direct'."
+        )
+
+    def replace_noted(self) -> None:
+        """Replace the tasks that an `absorb` kernel has noted; most methods note none."""
 
     # Explaining.
 

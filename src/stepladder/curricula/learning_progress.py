@@ -21,6 +21,15 @@ import numpy as np
 from stepladder.compiled import direct
 from stepladder.curricula.base import NO_NUMBER, Curriculum
 from stepladder.curricula.config import Tasks, settle
+from stepladder.curricula.eviction import (
+    I_HISTOGRAM,
+    I_NUM_EVICTIONS,
+    NUM_INTS,
+    SOME_TO_REPLACE,
+    WEIGHT,
+    take_noted,
+    unfile,
+)
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import (
     Floats,
@@ -28,23 +37,16 @@ from stepladder.curricula.kernels import (
 )
 from stepladder.curricula.learning_progress_config import LearningProgressConfig
 from stepladder.curricula.learning_progress_kernels import (
-    BIN,
     BY_NOVELTY,
     BY_PROGRESS,
     C_FAST_SCALE,
     C_SLOW_SCALE,
     FAST,
-    I_EVICTIONS,
-    I_HISTOGRAM,
-    I_NUM_EVICTIONS,
     NUM_COLUMNS,
-    NUM_INTS,
     NUM_SETTINGS,
     PLAYS,
     PROGRESS,
     SLOW,
-    SOME_TO_REPLACE,
-    WEIGHT,
     absorb,
     absorb_single,
 )
@@ -165,13 +167,21 @@ class LearningProgress(Curriculum):
         shares = self._plan.shares(self._table)
         shares[BY_PROGRESS], shares[BY_NOVELTY] = 1.0 - self.config.novelty, self.config.novelty
 
-    def _update(self, records: RecordArray) -> int:
-        block = (self._plan or self.plan).block
-        status = absorb(
-            block, self._table, self._rows, self._extras, self._constants, self._ints, records
+    def kernel_state(self) -> tuple[Words, int, Floats, Floats, Floats, Words]:
+        """Return what the `absorb` kernel takes before the records, the plan's block first."""
+        return (
+            (self._plan or self.plan).block,
+            self._table,
+            self._rows,
+            self._extras,
+            self._constants,
+            self._ints,
         )
+
+    def _update(self, records: RecordArray) -> int:
+        status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
-            self._replace_noted()
+            self.replace_noted()
         return status
 
     def report(
@@ -187,6 +197,10 @@ class LearningProgress(Curriculum):
         Raises:
             RecordError: A number is impossible. Then nothing was observed.
         """
+        if self._listeners:
+            # They are told records, which the shortcut below does without.
+            super().report(draw, success, episode_return, length, truncated)
+            return
         try:
             status = self._absorb_single(
                 (self._plan or self.plan).block,
@@ -207,28 +221,29 @@ class LearningProgress(Curriculum):
             # It is bad, and nothing has changed; the general way says what is wrong with it.
             super().report(draw, success, episode_return, length, truncated)
         elif status == SOME_TO_REPLACE:
-            self._replace_noted()
+            self.replace_noted()
 
-    def _replace_noted(self) -> None:
-        count = int(self._ints[I_NUM_EVICTIONS])
-        self._ints[I_NUM_EVICTIONS] = 0
-        for slot in dict.fromkeys(self._ints[I_EVICTIONS : I_EVICTIONS + count].tolist()):
+    def replace_noted(self) -> None:
+        """Replace the tasks that the last records showed to rank low."""
+        for slot in take_noted(self._ints, I_NUM_EVICTIONS):
             if not self.is_quarantined(slot):
                 self.num_evicted += self._root._try_replace(slot)
 
     def _slot_replaced(self, slot: int) -> None:
-        extras = self._extras[slot]
-        if extras[BIN] > 0:
-            self._ints[I_HISTOGRAM + int(extras[BIN]) - 1] -= 1
-        extras[BIN], extras[WEIGHT] = 0.0, self.pool.base_weights[slot]
+        unfile(slot, self._extras, self._ints)
+        self._extras[slot, WEIGHT] = self.pool.base_weights[slot]
         self._rows[slot] = 0.0
         self._set_weight(slot, 0.0, BY_PROGRESS)
         novice = self.config.novice_plays > 0
-        self._set_weight(slot, float(extras[WEIGHT]) * novice, BY_NOVELTY)
+        self._set_weight(slot, float(self._extras[slot, WEIGHT]) * novice, BY_NOVELTY)
 
     def progress(self) -> Floats:
         """Return every slot's progress, noise taken off; 0 for a task hardly known."""
         return self._rows[:, PROGRESS].copy()
+
+    def scores(self) -> Floats:
+        """Return every slot's `progress`."""
+        return self.progress()
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""

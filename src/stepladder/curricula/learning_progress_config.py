@@ -66,13 +66,13 @@ class LearningProgressConfig(SignalConfig):
     novice_plays: int = 10
     """Plays after which a task is judged by its progress alone."""
 
-    fast_halflife_episodes: float = 20.0
+    fast_halflife_episodes: float = 4.0
     """Half-life of the average that follows the present, in plays of the same task."""
 
-    slow_halflife_episodes: float = 200.0
+    slow_halflife_episodes: float = 16.0
     """Half-life of the average that remembers the past, in plays of the same task."""
 
-    noise_z: float | None = None
+    noise_z: float | None = 1.5
     """Standard errors that are taken off the difference of the averages: what remains is progress,
     what chance alone would produce is not. None takes off as much as the largest of so many
     noisy tasks shows, the root of 2 ln(number of tasks); 0 takes nothing off."""
@@ -81,7 +81,7 @@ class LearningProgressConfig(SignalConfig):
     """A task whose progress is among this lowest share of all well-known tasks is replaced, if
     the source has more tasks than the pool, in [0, 1]. 0 never replaces."""
 
-    eviction_plays: int = 30
+    eviction_plays: int = 15
     """Plays after which a task is well known."""
 
     def __post_init__(self) -> None:

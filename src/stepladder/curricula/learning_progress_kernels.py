@@ -8,6 +8,13 @@ Called by `learning_progress`, which owns the arrays.
 import numpy as np
 
 from stepladder.compiled import compiled
+from stepladder.curricula.eviction import (
+    ALL_DONE,
+    I_NUM_EVICTIONS,
+    SOME_TO_REPLACE,
+    WEIGHT,
+    file_by_score,
+)
 from stepladder.curricula.kernels import (
     H_POSITIONS,
     H_ROWS,
@@ -23,23 +30,11 @@ from stepladder.curricula.record import RecordArray, first_bad_record, is_bad
 PLAYS, FAST, SLOW, PROGRESS = 0, 1, 2, 3
 NUM_COLUMNS = 4
 
-# Columns of what is rarely needed per slot: the bin in the histogram, and the base weight.
-BIN, WEIGHT = 0, 1
-
 # Rows of the constants: tables by number of plays, then the settings.
 C_FAST_SCALE, C_SLOW_SCALE, C_NOISE, C_COUNT, C_PER_COUNT, C_SETTINGS = 0, 1, 2, 3, 4, 5
 S_FAST_RATE, S_SLOW_RATE, S_NOISE_Z, S_NOVICE, S_EVICT_PLAYS, S_EVICT_SHARE = 0, 1, 2, 3, 4, 5
 S_USES_RETURN, S_LOW, S_HIGH = 6, 7, 8
 NUM_SETTINGS = 9
-
-# Whole numbers: the counters, a histogram of progress, slots to replace.
-NUM_BINS, MAX_EVICTIONS = 256, 64
-I_HISTOGRAM = 3
-I_NUM_EVICTIONS = I_HISTOGRAM + NUM_BINS
-I_EVICTIONS = I_NUM_EVICTIONS + 1
-NUM_INTS = I_EVICTIONS + MAX_EVICTIONS
-
-ALL_DONE, SOME_TO_REPLACE = -1, -2
 
 ROUNDING = 1e-20
 """Square of what two averages of the same results may differ by; it must not pass for progress."""
@@ -66,36 +61,7 @@ def progress_of(row: Floats, constants: Floats) -> float:
 
 
 @compiled
-def _rank_is_low(bin_index: int, ints: Words, share: float) -> bool:
-    """Whether fewer than `share` of the well-known tasks have less progress than this bin."""
-    below, total = 0, 0
-    for index in range(NUM_BINS):
-        total += ints[I_HISTOGRAM + index]
-        if index < bin_index:
-            below += ints[I_HISTOGRAM + index]
-    return total * share >= 1.0 and below < share * total
-
-
-@compiled
-def _file_by_progress(
-    slot: int, row: Floats, extras: Floats, constants: Floats, ints: Words
-) -> None:
-    """Move a well-known task to its bin; note it for replacement if its rank is low."""
-    share = constants[C_SETTINGS, S_EVICT_SHARE]
-    if share <= 0.0 or row[PLAYS] < constants[C_SETTINGS, S_EVICT_PLAYS]:
-        return
-    new_bin = min(int(row[PROGRESS] * NUM_BINS), NUM_BINS - 1)
-    if extras[slot, BIN] > 0.0:
-        ints[I_HISTOGRAM + int(extras[slot, BIN]) - 1] -= 1
-    ints[I_HISTOGRAM + new_bin] += 1
-    extras[slot, BIN] = new_bin + 1
-    if ints[I_NUM_EVICTIONS] < MAX_EVICTIONS and _rank_is_low(new_bin, ints, share):
-        ints[I_EVICTIONS + ints[I_NUM_EVICTIONS]] = slot
-        ints[I_NUM_EVICTIONS] += 1
-
-
-@compiled
-def _absorb_one(
+def absorb_one(
     block: Words,
     table: int,
     rows: Floats,
@@ -129,7 +95,9 @@ def _absorb_one(
         set_leaf(block, table, slot, row[PROGRESS] * extras[slot, WEIGHT], BY_PROGRESS)
     if row[PLAYS] == constants[C_SETTINGS, S_NOVICE]:
         set_leaf(block, table, slot, 0.0, BY_NOVELTY)
-    _file_by_progress(slot, row, extras, constants, ints)
+    share = constants[C_SETTINGS, S_EVICT_SHARE]
+    if share > 0.0 and row[PLAYS] >= constants[C_SETTINGS, S_EVICT_PLAYS]:
+        file_by_score(slot, row[PROGRESS], extras, ints, share)
 
 
 @compiled
@@ -159,7 +127,7 @@ def absorb(
     begin_write(block)
     for index in range(len(records)):
         record = records[index]
-        _absorb_one(
+        absorb_one(
             block,
             table,
             rows,
@@ -195,7 +163,7 @@ def absorb_single(
     if is_bad(slot, len(rows), success, episode_return, length, needs_success):
         return 0
     begin_write(block)
-    _absorb_one(
+    absorb_one(
         block,
         table,
         rows,

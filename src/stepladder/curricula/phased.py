@@ -280,6 +280,11 @@ class Phased(Curriculum):
         labels = [inner._replacement_label(slot) for inner in self.inner]
         return next((label for label in labels if label is not None), None)
 
+    def scores(self) -> Floats:
+        """Return the scores of the curriculum of the current phase."""
+        _ = self.plan
+        return self.inner[self.phase_index].scores()
+
     def _explain(self) -> PhasedExplanation:
         phase, counts = self.config.phases[self.phase_index], self._counts[self.phase_index]
         given = {"episodes": phase.episodes, "steps": phase.steps, "success": phase.success}

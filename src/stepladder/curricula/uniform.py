@@ -79,6 +79,10 @@ class Uniform(Curriculum):
     def _update(self, records: RecordArray) -> int:
         return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
 
+    def kernel_state(self) -> tuple[Any, ...]:
+        """Return what `count_plays` takes beside the records: block, plays, counters."""
+        return self.plan.block, self.plays, self.counters
+
     def _slot_replaced(self, slot: int) -> None:
         self.plays[slot] = 0
         super()._slot_replaced(slot)

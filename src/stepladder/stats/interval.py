@@ -1,9 +1,12 @@
-"""How sure a success rate is.
+"""How sure a success rate or a mean is.
 
-Used by `curricula.staged` in place of the plain rate when a confidence bound is asked for.
+Wilson's bound is used by `curricula.staged` in place of the plain rate when a confidence bound is
+asked for; the interval of a mean by `simulator.compare`.
 """
 
 import math
+from collections.abc import Sequence
+from statistics import NormalDist
 
 from stepladder.compiled import compiled
 
@@ -23,3 +26,38 @@ def wilson_lower(rate: float, count: float, z: float) -> float:
     centre = rate + square / (2.0 * count)
     spread = z * math.sqrt(rate * (1.0 - rate) / count + square / (4.0 * count * count))
     return max(0.0, (centre - spread) / (1.0 + square / count))
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float, float]:
+    """Return a mean and the ends of Student's interval for it.
+
+    Args:
+        values: At least one; a single one gives an interval without width, for want of a better.
+        level: Share of such intervals that contain the true mean.
+    """
+    count = len(values)
+    mean = math.fsum(values) / count
+    if count < 2:
+        return mean, mean, mean
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    half = student_quantile(0.5 + level / 2.0, count - 1) * math.sqrt(variance / count)
+    return mean, mean - half, mean + half
+
+
+def student_quantile(share: float, degrees: int) -> float:
+    """Return the point that Student's t stays below with probability `share`, above one half.
+
+    By the expansion of Fisher and Cornish (1960), exact formulas for one and two degrees; the
+    error is below one percent everywhere at 95 % and far below it from five degrees on.
+    """
+    if degrees == 1:
+        return math.tan(math.pi * (share - 0.5))
+    if degrees == 2:
+        return (2.0 * share - 1.0) * math.sqrt(2.0 / (4.0 * share * (1.0 - share)))
+    z = NormalDist().inv_cdf(share)
+    n = float(degrees)
+    first = (z**3 + z) / 4.0
+    second = (5.0 * z**5 + 16.0 * z**3 + 3.0 * z) / 96.0
+    third = (3.0 * z**7 + 19.0 * z**5 + 17.0 * z**3 - 15.0 * z) / 384.0
+    fourth = (79.0 * z**9 + 776.0 * z**7 + 1482.0 * z**5 - 1920.0 * z**3 - 945.0 * z) / 92160.0
+    return z + first / n + second / n**2 + third / n**3 + fourth / n**4

@@ -1,0 +1,255 @@
+"""What a curriculum is doing, in numbers: the `env_curriculum_stats/*` of every epoch.
+
+Listens to one curriculum in the host process (through `tally`), so every episode counts once,
+whichever env played it. `stats.rollout.payload` logs what `metrics` returns; `task_table` is for
+the run's database.
+"""
+
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.foreign import ForeignCurriculum
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.nested import all_methods, in_force
+from stepladder.curricula.phased import Phased
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.staged import Staged
+from stepladder.curricula.tally import (
+    EPOCH_SAMPLES,
+    JUDGED,
+    L_EPOCH,
+    L_JUDGED,
+    L_SAMPLES,
+    L_SUCCESSES,
+    LENGTHS,
+    RETURNS,
+    SAMPLES,
+    SUCCESSES,
+    Tally,
+)
+from stepladder.errors import ConfigError
+from stepladder.stats.inequality import (
+    coefficient_of_variation,
+    entropy_normalized,
+    gini,
+    max_min_ratio,
+)
+from stepladder.stats.names import MAX_PER_FAMILY, OTHER
+from stepladder.tasks.plain import whole_number
+
+PERCENTILES = (25, 50, 75, 90, 95)
+STATS = "env_curriculum_stats"
+
+
+class CurriculumMeter:
+    """Counts what a curriculum observes from now on, and says what it is doing.
+
+    Args:
+        curriculum: The outermost curriculum, in the process that owns it.
+        num_tracked: How many slots, from the first on, get metrics of their own; 100 at most.
+    """
+
+    def __init__(self, curriculum: Curriculum, num_tracked: int = 3):
+        if not isinstance(cast("object", curriculum), Curriculum | ForeignCurriculum):
+            raise ConfigError(
+                f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
+                "Uniform(tasks)."
+            )
+        self.curriculum = curriculum
+        self.num_tracked = whole_number(num_tracked, "num_tracked", 0, MAX_PER_FAMILY, ConfigError)
+        self.tally = Tally(curriculum)
+        """The counters themselves."""
+        self._shown, self._shown_of_label = _shown_labels(curriculum.pool.label_names)
+        self._names: list[str] = []
+        self._named_ids: Words = np.zeros(0, dtype=np.int64)
+
+    def close(self) -> None:
+        """Stop counting; what was counted can still be read."""
+        self.tally.close()
+
+    @property
+    def total_completions(self) -> int:
+        """Episodes counted so far."""
+        return self.tally.num_episodes
+
+    def add_counts(
+        self,
+        counts: npt.ArrayLike,
+        successes: npt.ArrayLike,
+        returns: npt.ArrayLike = 0.0,
+        lengths: npt.ArrayLike = 0.0,
+    ) -> None:
+        """Count episodes that the curriculum did not observe one by one, as sums per slot.
+
+        For an engine that plays in compiled code. All of them are credited to the tasks that are
+        in the slots now, so report before a slot's task is replaced. Do not also `observe` them:
+        they would count twice.
+
+        Args:
+            counts: Episodes per slot, shape ``(num_slots,)``.
+            successes: Sum of their successes, per slot; at most `counts`.
+            returns: Sum of their returns, per slot.
+            lengths: Sum of their env steps, per slot.
+
+        Raises:
+            RecordError: The numbers are impossible. Then nothing was counted.
+        """
+        self.tally.add_counts(counts, successes, returns, lengths)
+
+    def end_epoch(self) -> None:
+        """Set the counters of this epoch back to 0, in place."""
+        self.tally.end_epoch()
+
+    def snapshot(self) -> Snapshot:
+        """Return what was counted; a curriculum's own snapshot does not have it."""
+        return self.tally.snapshot()
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue counting where a snapshot was made, in place; restore the curriculum first.
+
+        Tasks that are not in their slots any more are counted from 0.
+
+        Raises:
+            SnapshotError: The snapshot is damaged or of other tasks. Then nothing has changed.
+        """
+        self.tally.restore(snapshot)
+
+    # Reading.
+
+    def metrics(self) -> dict[str, float]:
+        """Return the metrics of the epoch so far, by the names of docs/metrics.md."""
+        return {
+            **self._sampling_metrics(),
+            **self._score_metrics(),
+            **self._label_metrics(),
+            **self._state_metrics(),
+        }
+
+    def _sampling_metrics(self) -> dict[str, float]:
+        plays = self.tally.by_label[:, L_SAMPLES]
+        unevenness = gini(plays)
+        return {
+            "overview/sampling_entropy_normalized": entropy_normalized(plays),
+            "overview/sampling_gini_coefficient": unevenness,
+            "overview/sampling_coefficient_of_variation": coefficient_of_variation(plays),
+            "overview/sampling_max_min_ratio": max_min_ratio(np.maximum(plays, 1.0)),
+            f"{STATS}/sampling_gini": unevenness,
+        }
+
+    def _score_metrics(self) -> dict[str, float]:
+        active, scores = self.curriculum.plan.active, in_force(self.curriculum).scores()
+        known = active[np.isfinite(scores[active])]
+        metrics = {
+            f"{STATS}/pool_occupancy_gini": gini(self.tally.slots[active, SAMPLES]),
+            f"{STATS}/pool_lp_gini": gini(np.maximum(scores[known], 0.0)),
+        }
+        if len(known):
+            metrics[f"{STATS}/mean_lp_score"] = float(scores[known].mean())
+            points = np.percentile(scores[known], PERCENTILES)
+            for point, value in zip(PERCENTILES, points.tolist(), strict=True):
+                metrics[f"{STATS}/pool_lp_score_p{point}"] = value
+        labels = self.tally.labels[known]
+        sums, counts = self._show(labels, scores[known]), self._show(labels)
+        for name, total, count in zip(self._shown, sums, counts, strict=True):
+            if count:
+                metrics[f"{STATS}/per_label_lp_scores/{name}"] = total / count
+        for slot in range(min(self.num_tracked, len(scores))):
+            metrics[f"{STATS}/tracked_task_lp_scores/task_{slot}"] = float(scores[slot])
+            metrics[f"{STATS}/tracked_task_completions/task_{slot}"] = float(
+                self.tally.slots[slot, EPOCH_SAMPLES]
+            )
+        return metrics
+
+    def _label_metrics(self) -> dict[str, float]:
+        active, labels = self.curriculum.plan.active, np.arange(len(self.tally.by_label))
+        present = self._show(self.tally.labels[active])
+        columns = {
+            "per_label_samples": self._show(labels, self.tally.by_label[:, L_EPOCH]),
+            "per_label_probs": self._show(self.tally.labels, self.curriculum.probs()),
+            "pool_composition_fraction": [count / max(1, len(active)) for count in present],
+        }
+        metrics = {
+            f"{STATS}/{family}/{name}": float(value)
+            for family, values in columns.items()
+            for name, value in zip(self._shown, values, strict=True)
+        }
+        wins = self._show(labels, self.tally.by_label[:, L_SUCCESSES])
+        results = self._show(labels, self.tally.by_label[:, L_JUDGED])
+        for name, total, count in zip(self._shown, wins, results, strict=True):
+            if count:
+                metrics[f"{STATS}/per_label_success/{name}"] = total / count
+        return metrics
+
+    def _show(self, labels: Words, amounts: Floats | None = None) -> list[float]:
+        """Sum by the labels that are shown; count, where there are no amounts."""
+        return np.bincount(self._shown_of_label[labels], amounts, len(self._shown)).tolist()
+
+    def _state_metrics(self) -> dict[str, float]:
+        curriculum, method = self.curriculum, in_force(self.curriculum)
+        numbers: dict[str, int] = {
+            "num_evicted": _num_evicted(curriculum),
+            "num_orphaned": curriculum.num_orphaned,
+            "num_quarantined": curriculum.num_quarantined,
+            "num_active_tasks": curriculum.pool.num_slots - curriculum.num_quarantined,
+            "total_completions": self.total_completions,
+            "plan_version": curriculum.plan.version,
+        }
+        if isinstance(method, Staged):
+            numbers["stage"] = method.stage_index
+        if isinstance(curriculum, Phased):
+            numbers["phase"] = curriculum.phase_index
+        return {f"{STATS}/{name}": float(number) for name, number in numbers.items()}
+
+    def names(self) -> list[str]:
+        """Return the name of the task in each slot; only those that changed are asked for."""
+        ids, source = self.curriculum.pool.task_ids, self.curriculum.pool.source
+        if not self._names:
+            self._names, self._named_ids = [""] * len(ids), np.full(len(ids), -1, dtype=np.int64)
+        for slot in np.flatnonzero(self._named_ids != ids).tolist():
+            self._names[slot] = source.name(int(ids[slot]))
+        self._named_ids[:] = ids
+        return list(self._names)
+
+
+def task_table(meter: CurriculumMeter) -> dict[str, Any]:
+    """Return a row per slot for the run's database: columns of equal length, by name.
+
+    `success`, `mean_return` and `mean_length` are means over the episodes of the task now in
+    the slot, NaN where there is none; `samples` is their number.
+    """
+    curriculum, rows = meter.curriculum, meter.tally.slots
+    pool, count = curriculum.pool, rows[:, SAMPLES]
+    return {
+        "task": meter.names(),
+        "label": [pool.label_names[index] for index in pool.label_indices.tolist()],
+        "prob": curriculum.probs(),
+        "score": in_force(curriculum).scores(),
+        "samples": rows[:, SAMPLES].astype(np.int64),
+        "success": _mean(rows[:, SUCCESSES], rows[:, JUDGED]),
+        "mean_return": _mean(rows[:, RETURNS], count),
+        "mean_length": _mean(rows[:, LENGTHS], count),
+        "generation": pool.generations.copy(),
+    }
+
+
+def _mean(sums: Floats, counts: Floats) -> Floats:
+    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+
+
+def _num_evicted(curriculum: Curriculum) -> int:
+    return sum(int(getattr(method, "num_evicted", 0)) for _, method in all_methods(curriculum))
+
+
+def _shown_labels(labels: list[str]) -> tuple[list[str], Words]:
+    """Name the labels that get metrics, and say which of these stands for each label.
+
+    The first ones, so that a run shows the same ones from beginning to end; the others together.
+    """
+    if len(labels) <= MAX_PER_FAMILY:
+        return list(labels), np.arange(len(labels))
+    shown = [label for label in labels if label != OTHER][:MAX_PER_FAMILY]
+    positions = {label: position for position, label in enumerate(shown)}
+    return [*shown, OTHER], np.array([positions.get(label, len(shown)) for label in labels])

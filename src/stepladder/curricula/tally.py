@@ -1,0 +1,213 @@
+"""Episodes counted per task and per label, each once, whatever env played them.
+
+The lower half of `meter`: listens to the curriculum and credits every record to the task and the
+label it was played with, also when that task has left its slot.
+"""
+
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.compiled import compiled
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.record import RecordArray
+from stepladder.curricula.snapshot import Snapshot, matching, require_snapshot
+from stepladder.errors import RecordError, SnapshotError
+from stepladder.tasks.plain import whole_number
+
+# Columns per slot, all about the task that is in it now.
+SAMPLES, EPOCH_SAMPLES, SUCCESSES, JUDGED, RETURNS, LENGTHS = 0, 1, 2, 3, 4, 5
+NUM_COLUMNS = 6
+
+# Columns per label: samples so far, then samples, successes and results of this epoch.
+L_SAMPLES, L_EPOCH, L_SUCCESSES, L_JUDGED = 0, 1, 2, 3
+NUM_LABEL_COLUMNS = 4
+
+MAX_PAST = 65_536
+"""Replaced tasks whose label is remembered for results that are still to come."""
+
+
+@compiled
+def count_records(
+    records: RecordArray, generations: Words, labels: Words, slots: Floats, by_label: Floats
+) -> int:
+    """Count records of tasks that are in their slots; return how many others there are.
+
+    Args:
+        records: What to count.
+        generations: Generation per slot.
+        labels: Index of the label per slot.
+        slots: Columns per slot. Changed in place.
+        by_label: Columns per label. Changed in place.
+    """
+    num_others = 0
+    for index in range(len(records)):
+        record = records[index]
+        slot = record.slot
+        if record.generation != generations[slot]:
+            num_others += 1
+            continue
+        row, label = slots[slot], by_label[labels[slot]]
+        row[SAMPLES] += 1.0
+        row[EPOCH_SAMPLES] += 1.0
+        row[RETURNS] += record.episode_return
+        row[LENGTHS] += record.length
+        label[L_SAMPLES] += 1.0
+        label[L_EPOCH] += 1.0
+        if record.success == record.success:
+            row[SUCCESSES] += record.success
+            row[JUDGED] += 1.0
+            label[L_SUCCESSES] += record.success
+            label[L_JUDGED] += 1.0
+    return num_others
+
+
+class Tally:
+    """Counts what a curriculum observes, from now on.
+
+    Args:
+        curriculum: The outermost curriculum, in the process that owns it.
+    """
+
+    def __init__(self, curriculum: Curriculum):
+        self.curriculum = curriculum
+        pool = curriculum.pool
+        self.slots: Floats = np.zeros((pool.num_slots, NUM_COLUMNS))
+        """Sums per slot since its task came in, or counting began; columns as named above."""
+        self.by_label: Floats = np.zeros((len(pool.label_names), NUM_LABEL_COLUMNS))
+        """Sums per label."""
+        self.labels: Words = pool.label_indices.copy()
+        """Index of the label per slot."""
+        self.num_unlabelled = 0
+        """Results of tasks that left so long ago that their label is not known any more."""
+        self._task_ids, self._generations = pool.task_ids.copy(), pool.generations.copy()
+        self._past: dict[tuple[int, int], int] = {}
+        curriculum.add_listener(self._count, on_replace=self._note_replaced)
+
+    def close(self) -> None:
+        """Stop counting; what was counted can still be read."""
+        self.curriculum.remove_listener(self._count)
+
+    @property
+    def num_episodes(self) -> int:
+        """Episodes counted so far."""
+        return int(self.by_label[:, L_SAMPLES].sum()) + self.num_unlabelled
+
+    def _count(self, records: RecordArray) -> None:
+        if count_records(records, self._generations, self.labels, self.slots, self.by_label):
+            self._count_past(records[records["generation"] != self._generations[records["slot"]]])
+
+    def _count_past(self, records: RecordArray) -> None:
+        """Count results of tasks that are gone, some of them by this very update."""
+        for record in records:
+            label = self._past.get((int(record["slot"]), int(record["generation"])))
+            if label is None:
+                self.num_unlabelled += 1
+                continue
+            row = self.by_label[label]
+            row[L_SAMPLES] += 1.0
+            row[L_EPOCH] += 1.0
+            if not np.isnan(record["success"]):
+                row[L_SUCCESSES] += record["success"]
+                row[L_JUDGED] += 1.0
+
+    def _note_replaced(self, slot: int | None) -> None:
+        if slot is None:
+            self._synchronise()
+            return
+        self._past[slot, int(self._generations[slot])] = int(self.labels[slot])
+        if len(self._past) > MAX_PAST:
+            del self._past[next(iter(self._past))]
+        self._take_in(np.array([slot]))
+
+    def _synchronise(self) -> None:
+        """Begin anew with every slot that holds something else than what was counted."""
+        pool = self.curriculum.pool
+        changed = (pool.task_ids != self._task_ids) | (pool.generations != self._generations)
+        self._take_in(np.flatnonzero(changed))
+
+    def _take_in(self, slots: Words) -> None:
+        pool = self.curriculum.pool
+        self._task_ids[slots] = pool.task_ids[slots]
+        self._generations[slots] = pool.generations[slots]
+        self.labels[slots] = pool.label_indices[slots]
+        self.slots[slots] = 0.0
+
+    def add_counts(
+        self,
+        counts: npt.ArrayLike,
+        successes: npt.ArrayLike,
+        returns: npt.ArrayLike = 0.0,
+        lengths: npt.ArrayLike = 0.0,
+    ) -> None:
+        """Add sums per slot; see `CurriculumMeter.add_counts`."""
+        plays, wins = self._per_slot(counts, "counts"), self._per_slot(successes, "successes")
+        gains, steps = self._per_slot(returns, "returns"), self._per_slot(lengths, "lengths")
+        # Sums of many fractions may end a hair above the number of them.
+        too_many = wins > plays * (1.0 + 1e-9)
+        bad = (plays < 0) | (plays % 1 != 0) | (wins < 0) | too_many | (steps < 0)
+        if bad.any():
+            slot = int(np.flatnonzero(bad)[0])
+            raise RecordError(
+                f"slot {slot} has {plays[slot]:g} episodes, {wins[slot]:g} successes and "
+                f"{steps[slot]:g} steps; expected whole episodes, at most as many successes, and 0 "
+                "steps or more. Correct the sums and add them again."
+            )
+        # In the order of the columns.
+        self.slots += np.stack([plays, plays, wins, plays, gains, steps], axis=1)
+        for column, amounts in enumerate((plays, plays, wins, plays)):
+            sums = np.bincount(self.labels, weights=amounts, minlength=len(self.by_label))
+            self.by_label[:, column] += cast("Floats", sums)
+
+    def _per_slot(self, values: npt.ArrayLike, name: str) -> Floats:
+        array = np.asarray(values, dtype=np.float64)
+        num_slots = len(self.slots)
+        if array.shape not in ((), (num_slots,)) or not np.isfinite(array).all():
+            raise RecordError(
+                f"{name} must be {num_slots} finite numbers, one per slot; got {array!r}. "
+                "Give sums over the episodes of each slot."
+            )
+        return np.broadcast_to(array, num_slots)
+
+    def end_epoch(self) -> None:
+        """Set the counters of this epoch back to 0, in place."""
+        self.slots[:, EPOCH_SAMPLES] = 0.0
+        self.by_label[:, L_EPOCH:] = 0.0
+
+    # Saving and resuming.
+
+    def snapshot(self) -> Snapshot:
+        """Return what was counted; a curriculum's own snapshot does not have it."""
+        past = [(*key, label) for key, label in self._past.items()]
+        return Snapshot(
+            {"num_unlabelled": self.num_unlabelled},
+            {
+                "task_ids": self._task_ids.copy(),
+                "generations": self._generations.copy(),
+                "slots": self.slots.copy(),
+                "by_label": self.by_label.copy(),
+                "past": np.array(past, dtype=np.int64).reshape(-1, 3),
+            },
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue counting where a snapshot was made; see `CurriculumMeter.restore`."""
+        require_snapshot(snapshot)
+        arrays = snapshot.arrays
+        ids, generations = (
+            matching(arrays, name, self._task_ids) for name in ("task_ids", "generations")
+        )
+        slots = matching(arrays, "slots", self.slots)
+        by_label = matching(arrays, "by_label", self.by_label)
+        past = matching(arrays, "past", np.zeros((len(arrays.get("past", ())), 3), dtype=np.int64))
+        if np.any((past[:, 2] < 0) | (past[:, 2] >= len(self.by_label))):
+            raise SnapshotError("the labels in the snapshot are damaged. Use an older one.")
+        self.num_unlabelled = whole_number(
+            snapshot.state.get("num_unlabelled"), "num_unlabelled", 0, 2**61, SnapshotError
+        )
+        self._past = {(slot, generation): label for slot, generation, label in past.tolist()}
+        self._task_ids[:], self._generations[:] = ids, generations
+        self.slots[:], self.by_label[:] = slots, by_label
+        self._synchronise()

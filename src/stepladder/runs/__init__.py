@@ -1,0 +1,19 @@
+"""What is kept: one folder per run, with a SQLite database, checkpoints and loggers beside it.
+
+A simulation or a training writes through `Run`; the dashboard, the report and the commands read
+through `RunReader`, also while the run is being written and after its process was killed.
+"""
+
+from stepladder.runs.loggers import ConsoleLogger, Logger, TensorBoardLogger, WandbLogger
+from stepladder.runs.reader import Event, RunReader
+from stepladder.runs.run import Run
+
+__all__ = [
+    "ConsoleLogger",
+    "Event",
+    "Logger",
+    "Run",
+    "RunReader",
+    "TensorBoardLogger",
+    "WandbLogger",
+]

@@ -1,0 +1,220 @@
+"""How numbers, names and records become bytes in the database, and numbers again.
+
+Used by `run` (checks, before anything is stored), `database` (packs, in the writer's thread) and
+`reader` (unpacks). Everything is little-endian, compressed lightly, and loads without pickle.
+"""
+
+import json
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula.record import RECORD_DTYPE, RecordArray
+from stepladder.errors import RunError
+from stepladder.tasks.plain import whole_number
+
+MAX_STEP = 2**63 - 1
+"""The largest integer that SQLite holds."""
+
+TEXT_COLUMNS = ("task", "label")
+"""The columns that every per-task snapshot has; all others are numbers."""
+
+COMPRESSION = 1
+"""Level for zlib: the fastest one finds most of what counts and indices have to give."""
+
+WORTH_COMPRESSING = 4096
+"""Bytes. Compressing less gains little, and costs the writer's thread its turn."""
+
+PLAIN, COMPRESSED = b"p", b"z"
+
+STORED_RECORD = RECORD_DTYPE.newbyteorder("<")
+
+TaskColumn: TypeAlias = list[str] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
+"""One column of a per-task snapshot: names, whole numbers, or numbers."""
+
+
+def checked_step(step: Any) -> int:
+    """Return a step as a plain int that SQLite can hold."""
+    return whole_number(step, "step", 0, MAX_STEP, RunError)
+
+
+def checked_name(name: Any, what: str) -> str:
+    """Return a name that can be stored and read back unchanged."""
+    if not isinstance(name, str) or not name:
+        raise RunError(f"{what} must be a non-empty string; got {name!r}.")
+    try:
+        name.encode()
+    except UnicodeEncodeError as error:
+        raise RunError(f"{what} {name!r} cannot be written as UTF-8. Rename it.") from error
+    return name
+
+
+def checked_number(name: Any, value: Any) -> float:
+    """Return the value of a metric as a float; NaN and the infinities are numbers too."""
+    try:
+        # A string of digits or an array with one entry would convert, and is nearly always a slip.
+        if isinstance(value, str | bytes) or getattr(value, "ndim", 0) != 0:
+            raise TypeError
+        return float(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RunError(
+            f"metric {name!r} must be one number; got {value!r} of type {type(value).__name__}. "
+            "Reduce it to a float first."
+        ) from error
+
+
+def readable_text(text: Any) -> str:
+    """Return text for people as it can be stored; what UTF-8 cannot hold is written as escapes."""
+    return str(text).encode("utf-8", "backslashreplace").decode()
+
+
+def packed_data(data: Mapping[str, Any] | None) -> str | None:
+    """Write the data of an event as JSON; numbers that are not finite become null."""
+    if data is None:
+        return None
+    if not isinstance(data, Mapping):
+        raise RunError(f"the data of an event must be a mapping; got {data!r}.")
+    try:
+        return json.dumps(_plain(data, "data"), allow_nan=False)
+    except RecursionError as error:
+        raise RunError("the data of an event contains itself. Flatten it.") from error
+
+
+def _plain(value: Any, path: str) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, f"{path}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{path}.{index}") for index, item in enumerate(value)]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    raise RunError(
+        f"{path} of an event has type {type(value).__name__}, which JSON cannot hold. Convert it "
+        "to numbers, strings, lists or mappings."
+    )
+
+
+def checked_columns(columns: Mapping[str, Any]) -> dict[str, TaskColumn]:
+    """Copy a per-task snapshot, so that its owner may go on changing the arrays.
+
+    Raises:
+        RunError: A column is missing, of another length than the first, or neither text nor
+            numbers.
+    """
+    missing = [name for name in TEXT_COLUMNS if name not in columns]
+    if missing:
+        raise RunError(
+            f"a per-task snapshot needs the columns 'task' and 'label'; {missing[0]!r} is missing "
+            f"from {sorted(map(str, columns))}."
+        )
+    checked: dict[str, TaskColumn] = {}
+    for name, values in columns.items():
+        checked_name(name, "the name of a column")
+        checked[name] = _names(name, values) if name in TEXT_COLUMNS else _numbers(name, values)
+    num_tasks = len(checked["task"])
+    for name, column in checked.items():
+        if len(column) != num_tasks:
+            raise RunError(
+                f"column {name!r} has {len(column)} rows, but there are {num_tasks} tasks. "
+                "Give one row per task."
+            )
+    return checked
+
+
+def _names(name: str, values: Any) -> list[str]:
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise RunError(f"column {name!r} must be a list of strings; got {values!r}.")
+    for value in values:
+        if not isinstance(value, str):
+            raise RunError(f"column {name!r} must hold strings; found {value!r}.")
+    return list(values)
+
+
+def _numbers(name: str, values: Any) -> npt.NDArray[Any]:
+    try:
+        array = np.asarray(values)
+        is_whole = array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.itemsize < 8)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"its entries are {array.dtype}")
+        numbers = np.array(array, dtype=np.int64 if is_whole else np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise RunError(f"column {name!r} must hold numbers ({error}).") from error
+    if numbers.ndim != 1:
+        raise RunError(
+            f"column {name!r} has shape {list(numbers.shape)}; expected one number per task."
+        )
+    return numbers
+
+
+def packed(data: bytes) -> bytes:
+    """Compress bytes where it is worth the while; the first byte says whether it was."""
+    if len(data) < WORTH_COMPRESSING:
+        return PLAIN + data
+    return COMPRESSED + zlib.compress(data, COMPRESSION)
+
+
+def unpacked(data: bytes) -> bytes:
+    """Undo `packed`.
+
+    Raises:
+        ValueError: These bytes are none of ours.
+    """
+    mark, content = data[:1], data[1:]
+    if mark not in (PLAIN, COMPRESSED):
+        raise ValueError(f"unknown mark {mark!r}")
+    return zlib.decompress(content) if mark == COMPRESSED else content
+
+
+def packed_numbers(array: npt.NDArray[Any]) -> tuple[str, bytes]:
+    """Return the kind of a column of numbers, ``"i8"`` or ``"f8"``, and its bytes."""
+    kind = "i8" if array.dtype.kind == "i" else "f8"
+    return kind, packed(array.astype(f"<{kind}").tobytes())
+
+
+def unpacked_numbers(kind: str, data: bytes) -> npt.NDArray[Any]:
+    """Undo `packed_numbers`."""
+    return np.frombuffer(unpacked(data), dtype=f"<{kind}").astype(kind)
+
+
+def names_as_json(names: Sequence[str]) -> bytes:
+    """Return a list of names as bytes, not packed yet: most lists turn out to be stored already."""
+    return json.dumps(names).encode()
+
+
+def unpacked_names(data: bytes) -> list[str]:
+    """Return the list of names that `names_as_json` and `packed` made bytes of."""
+    return cast(list[str], json.loads(unpacked(data)))
+
+
+def checked_records(records: Any) -> RecordArray:
+    """Copy records, so that their owner may fill the array again."""
+    if not isinstance(records, np.ndarray) or records.dtype != RECORD_DTYPE or records.ndim != 1:
+        found = (
+            f"{records.dtype}{list(records.shape)}"
+            if isinstance(records, np.ndarray)
+            else repr(records)
+        )
+        raise RunError(
+            f"records must be a one-dimensional array of RECORD_DTYPE; got {found}. "
+            "Pack single records with record_array."
+        )
+    return records.copy()
+
+
+def packed_records(records: RecordArray) -> bytes:
+    """Return records as bytes."""
+    return packed(records.astype(STORED_RECORD).tobytes())
+
+
+def unpacked_records(data: bytes) -> RecordArray:
+    """Undo `packed_records`."""
+    return np.frombuffer(unpacked(data), dtype=STORED_RECORD).astype(RECORD_DTYPE)

@@ -1,0 +1,289 @@
+"""Read a run: while it is being written, after it ended, and after its process was killed.
+
+Opens what `run` wrote, read-only, for the dashboard, the report and the commands. Each question
+opens the database anew, so that answers are up to date and may be asked for from any thread.
+"""
+
+import difflib
+import json
+import math
+import os
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula.record import RECORD_DTYPE, RecordArray
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.errors import RunError
+from stepladder.runs.database import reading
+from stepladder.runs.encoding import TaskColumn, unpacked_names, unpacked_numbers, unpacked_records
+from stepladder.runs.lock import is_locked
+from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
+
+DAMAGED = (LookupError, OverflowError, TypeError, ValueError, zlib.error)
+"""What unpacking raises, between zlib, json and NumPy, where the database holds nonsense."""
+
+Series = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+"""Steps in rising order, and one value for each."""
+
+
+class Event(NamedTuple):
+    """Something that happened during a run."""
+
+    step: int
+    time: float
+    """Seconds since 1970."""
+
+    kind: str
+    text: str
+    data: dict[str, Any]
+    """Empty where none was given."""
+
+
+class RunReader:
+    """What a run has left so far.
+
+    Args:
+        folder: The folder of a run.
+
+    Raises:
+        RunError: The folder holds no run, or a damaged one, or one of a newer version.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = Path(folder).absolute()
+        """Where the run is."""
+        self.info = RunInfo.read(self.folder)
+        """All that ``config.json`` says."""
+        with self._database():
+            pass
+
+    @property
+    def name(self) -> str:
+        """The name of the folder."""
+        return self.folder.name
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings of the run."""
+        return self.info.config
+
+    @property
+    def kind(self) -> str:
+        """``"simulation"``, ``"training"`` or another word."""
+        return self.info.kind
+
+    @property
+    def seed(self) -> int | list[int] | None:
+        """The seed, or several, or None where nobody gave one."""
+        return self.info.seed
+
+    @property
+    def status(self) -> str:
+        """How the run stands.
+
+        ``"running"``; ``"finished"``; ``"failed: …"`` with the reason; ``"stopped"`` if its process
+        ended without closing it; ``"killed"`` if its process died before it could say anything; or
+        whatever word it was closed with.
+        """
+        status = self._stored_status()
+        with naming(self.folder):
+            if status != "running" or is_locked(self.folder / LOCK):
+                return status
+        # It may have been closed since we asked. The lock goes last, so this answer is final.
+        status = self._stored_status()
+        return "killed" if status == "running" else status
+
+    def metric_names(self) -> list[str]:
+        """Return the names of all metrics, in the order in which they first came."""
+        with self._database() as database:
+            return [
+                name for (name,) in database.execute("SELECT name FROM metric_names ORDER BY id")
+            ]
+
+    def metric(self, name: str) -> Series:
+        """Return one metric as its steps, rising, and its values.
+
+        Raises:
+            RunError: The run has no such metric.
+        """
+        with self._database() as database:
+            found = database.execute(
+                "SELECT id FROM metric_names WHERE name = ?", (str(name),)
+            ).fetchone()
+            if found is None:
+                raise self._no_metric(name)
+            return _series(
+                database, "SELECT step, value FROM metrics WHERE metric = ? ORDER BY step", found
+            )
+
+    def last_metrics(self) -> dict[str, float]:
+        """Return the latest value of each metric."""
+        with self._database() as database:
+            rows = database.execute(
+                "SELECT name, (SELECT value FROM metrics WHERE metric = metric_names.id "
+                "ORDER BY step DESC LIMIT 1) FROM metric_names ORDER BY id"
+            ).fetchall()
+        return {name: math.nan if value is None else value for name, value in rows}
+
+    def times(self) -> Series:
+        """Return the steps at which something was logged, and when, in seconds since 1970."""
+        with self._database() as database:
+            return _series(database, "SELECT step, time FROM steps ORDER BY step", ())
+
+    def events(self, kind: str | None = None) -> list[Event]:
+        """Return what happened, in the order in which it was told; all kinds, or one."""
+        with self._database() as database:
+            rows = database.execute(
+                "SELECT step, time, kind, text, data FROM events "
+                "WHERE ?1 IS NULL OR kind = ?1 ORDER BY id",
+                (kind,),
+            ).fetchall()
+            return [
+                Event(step, time, name, text, json.loads(data or "{}"))
+                for step, time, name, text, data in rows
+            ]
+
+    def task_steps(self) -> list[int]:
+        """Return the steps of all per-task snapshots, rising."""
+        with self._database() as database:
+            return _task_steps(database)
+
+    def tasks(self, step: int | None = None) -> dict[str, TaskColumn]:
+        """Return one per-task snapshot: its columns by name, one row per task.
+
+        Args:
+            step: One of `task_steps`; the latest by default.
+
+        Returns:
+            Lists of names for ``"task"`` and ``"label"``, arrays for the others. Empty if the run
+            has no snapshot and none was asked for.
+
+        Raises:
+            RunError: There is no snapshot of this step.
+        """
+        with self._database() as database:
+            if step is None:
+                ((step,),) = database.execute("SELECT max(step) FROM task_columns")
+            rows = database.execute(
+                "SELECT task_columns.name, kind, ifnull(name_lists.data, task_columns.data) "
+                "FROM task_columns LEFT JOIN name_lists "
+                "ON kind = 'text' AND name_lists.digest = task_columns.data "
+                "WHERE step = ? ORDER BY position",
+                (step,),
+            ).fetchall()
+            if step is not None and not rows:
+                raise RunError(
+                    f"{self.folder} has no per-task snapshot of step {step!r}; it has "
+                    f"{_some(_task_steps(database))}. Choose one of them."
+                )
+            return {
+                name: unpacked_names(data) if kind == "text" else unpacked_numbers(kind, data)
+                for name, kind, data in rows
+            }
+
+    @property
+    def num_records(self) -> int:
+        """How many records of episodes were kept."""
+        with self._database() as database:
+            ((count,),) = database.execute("SELECT ifnull(sum(num_records), 0) FROM record_chunks")
+        return count
+
+    def records(self) -> RecordArray:
+        """Return all records of episodes, in the order in which they were logged."""
+        with self._database() as database:
+            chunks = [
+                unpacked_records(data)
+                for (data,) in database.execute("SELECT data FROM record_chunks ORDER BY id")
+            ]
+            return np.concatenate([np.zeros(0, dtype=RECORD_DTYPE), *chunks])
+
+    def checkpoints(self) -> list[str]:
+        """Return the names of all checkpoints, in the order in which they were saved."""
+        with self._database() as database:
+            return [
+                name for (name,) in database.execute("SELECT name FROM checkpoints ORDER BY id")
+            ]
+
+    def checkpoint_step(self, name: str | None = None) -> int:
+        """Return the step at which a checkpoint was saved; the latest by default.
+
+        Raises:
+            RunError: There is no such checkpoint.
+        """
+        return self._checkpoint(name)[1]
+
+    def checkpoint(self, name: str | None = None) -> Snapshot:
+        """Return a saved snapshot; the latest by default.
+
+        Raises:
+            RunError: There is no such checkpoint.
+            SnapshotError: Its file is missing or damaged.
+        """
+        path = self._checkpoint(name)[0]
+        if not path.exists():
+            # Replaced by a newer one, perhaps, since we asked for its file.
+            path = self._checkpoint(name)[0]
+        return Snapshot.load(path)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        path = self.folder / DATABASE
+        try:
+            with reading(path) as database:
+                yield database
+        except DAMAGED as error:
+            raise RunError(f"{path} is damaged ({error}). Restore it from a copy.") from error
+
+    def _stored_status(self) -> str:
+        with self._database() as database:
+            ((status,),) = database.execute("SELECT value FROM settings WHERE key = 'status'")
+        return status
+
+    def _checkpoint(self, name: str | None) -> tuple[Path, int]:
+        with self._database() as database:
+            found = database.execute(
+                "SELECT file, step FROM checkpoints WHERE ?1 IS NULL OR name = ?1 "
+                "ORDER BY id DESC LIMIT 1",
+                (name,),
+            ).fetchone()
+        if found is None:
+            wanted = "checkpoint" if name is None else f"checkpoint {name!r}"
+            raise RunError(
+                f"{self.folder} has no {wanted}; it has {_some(self.checkpoints())}. "
+                "Choose one of them, or another run."
+            )
+        return self.folder / CHECKPOINTS / found[0], found[1]
+
+    def _no_metric(self, name: str) -> RunError:
+        names = self.metric_names()
+        similar = difflib.get_close_matches(str(name), names, n=3, cutoff=0.4)
+        return RunError(
+            f"{self.folder} has no metric {name!r}; it has {_some(similar or names)}. "
+            "Choose one of metric_names()."
+        )
+
+
+def _series(database: sqlite3.Connection, question: str, arguments: tuple[Any, ...]) -> Series:
+    rows = database.execute(question, arguments).fetchall()
+    # None, which is how SQLite keeps NaN, becomes NaN again.
+    values = np.array([value for _, value in rows], dtype=np.float64)
+    return np.array([step for step, _ in rows], dtype=np.int64), values
+
+
+def _task_steps(database: sqlite3.Connection) -> list[int]:
+    steps = database.execute("SELECT DISTINCT step FROM task_columns ORDER BY step")
+    return [step for (step,) in steps]
+
+
+def _some(items: list[Any]) -> str:
+    """Name a few of many."""
+    if not items:
+        return "none"
+    return ", ".join(map(repr, items[:5])) + (", …" if len(items) > 5 else "")

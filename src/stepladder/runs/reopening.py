@@ -1,0 +1,69 @@
+"""Take up a run again where it ended, or go back to one of its checkpoints.
+
+Called by `Run.resume`, with the lock held and before the writer starts.
+"""
+
+import sqlite3
+import time
+from pathlib import Path
+
+from stepladder.errors import RunError
+from stepladder.runs.batch import Batch, write_batch
+from stepladder.runs.run_folder import CHECKPOINTS
+
+
+def reopen(connection: sqlite3.Connection, folder: Path, checkpoint: str | None) -> tuple[int, str]:
+    """Mark a run as running again, after removing what came after a checkpoint, if one is given.
+
+    Returns:
+        The step at which the run stands, and what happened in words.
+    """
+    ((status,),) = connection.execute("SELECT value FROM settings WHERE key = 'status'")
+    was = "killed" if status == "running" else status
+    if checkpoint is None:
+        ((step,),) = connection.execute("SELECT ifnull(max(step), 0) FROM steps")
+        text = f"Resumed at step {step}; the run was {was}."
+    else:
+        step, files = forget_after(connection, checkpoint)
+        text = f"Resumed from checkpoint {checkpoint!r} at step {step}; the run was {was}."
+        for file in files:
+            (folder / CHECKPOINTS / file).unlink(missing_ok=True)
+    event = (step, time.time(), "resumed", text, None)
+    write_batch(connection, Batch(events=[event], settings=[("status", "running")]))
+    return step, text
+
+
+def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[str]]:
+    """Remove everything that was logged or saved after a checkpoint.
+
+    Returns:
+        The step of the checkpoint, and the files of the checkpoints that were removed.
+
+    Raises:
+        RunError: There is no such checkpoint.
+    """
+    found = connection.execute(
+        "SELECT id, step, last_event, last_chunk FROM checkpoints WHERE name = ?", (name,)
+    ).fetchone()
+    if found is None:
+        known = [row[0] for row in connection.execute("SELECT name FROM checkpoints ORDER BY id")]
+        raise RunError(f"the run has no checkpoint {name!r}; it has {known}. Choose one of them.")
+    checkpoint, step, last_event, last_chunk = found
+    files = connection.execute("SELECT file FROM checkpoints WHERE id > ?", (checkpoint,))
+    later_files = [row[0] for row in files]
+    connection.execute("BEGIN IMMEDIATE")
+    for statement, value in (
+        ("DELETE FROM metrics WHERE step > ?", step),
+        ("DELETE FROM steps WHERE step > ?", step),
+        ("DELETE FROM task_columns WHERE step > ?", step),
+        ("DELETE FROM events WHERE id > ?", last_event),
+        ("DELETE FROM record_chunks WHERE id > ?", last_chunk),
+        ("DELETE FROM checkpoints WHERE id > ?", checkpoint),
+    ):
+        connection.execute(statement, (value,))
+    connection.execute(
+        "DELETE FROM metric_names WHERE NOT EXISTS "
+        "(SELECT 1 FROM metrics WHERE metric = metric_names.id)"
+    )
+    connection.execute("COMMIT")
+    return step, later_files

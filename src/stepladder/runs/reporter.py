@@ -1,0 +1,106 @@
+"""Turn an epoch into what a run keeps: the one way in which simulation and training report.
+
+Between whoever plays (the simulator's engines, a training loop) and `Run`: takes what the infos
+contained, adds what the curriculum is doing, and logs it all under the names of docs/metrics.md,
+with the curriculum's decisions as events and now and then a table of all tasks.
+"""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.events import EventCursor, curriculum_events
+from stepladder.curricula.meter import CurriculumMeter, task_table
+from stepladder.errors import ConfigError
+from stepladder.runs.run import Run
+from stepladder.stats.names import MetricNames
+from stepladder.stats.rollout import payload, process_training_stats
+
+
+class EpochReporter:
+    """Reports a run epoch by epoch.
+
+    Args:
+        curriculum: The curriculum that is being practised.
+        run: Where to keep everything; None to only compute it.
+        meter: What has been counting the curriculum's episodes; by default one that begins now.
+        table_epochs: Epochs between two tables of all tasks; the last one is always kept.
+    """
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        run: Run | None = None,
+        *,
+        meter: CurriculumMeter | None = None,
+        table_epochs: int = 10,
+    ):
+        if table_epochs < 1:
+            raise ConfigError(f"table_epochs must be at least 1; got {table_epochs}.")
+        self.curriculum = curriculum
+        self.run = run
+        self.meter = meter or CurriculumMeter(curriculum)
+        self.table_epochs = table_epochs
+        self.num_epochs = 0
+        """Epochs reported so far."""
+        self.last_payload: dict[str, float] = {}
+        """What was logged last."""
+        self._names = MetricNames()
+        self._cursor = EventCursor()
+        self._began = time.monotonic()
+        self._last_step = 0
+
+    def end_epoch(
+        self,
+        agent_step: int,
+        raw_stats: Mapping[str, Any] | None = None,
+        *,
+        losses: Mapping[str, Any] | None = None,
+        experience: Any = None,
+        trainer_config: Any = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> dict[str, float]:
+        """Log one epoch and begin the next.
+
+        Args:
+            agent_step: Env steps so far, those of every env counted.
+            raw_stats: What `accumulate_rollout_stats` collected in this epoch.
+            losses: By name, if somebody was trained.
+            experience: The learner's memory, if there is one.
+            trainer_config: The learner's settings, if there are any.
+            extra: Further values by name.
+
+        Returns:
+            Everything that was logged.
+        """
+        processed = process_training_stats(
+            raw_stats or {}, losses, experience, trainer_config, names=self._names
+        )
+        self.num_epochs += 1
+        self._last_step = agent_step
+        logged = payload(
+            processed,
+            agent_step,
+            self.num_epochs,
+            total_time_s=time.monotonic() - self._began,
+            extra={**self.meter.metrics(), **(extra or {})},
+            names=self._names,
+        )
+        if self.run is not None:
+            self.run.log(agent_step, logged)
+            for event in curriculum_events(self.curriculum, self._cursor):
+                self.run.event(agent_step, event.kind, event.text, event.data)
+            if self.num_epochs % self.table_epochs == 0:
+                self.run.log_tasks(agent_step, task_table(self.meter))
+        self.meter.end_epoch()
+        self.last_payload = logged
+        return logged
+
+    def close(self) -> None:
+        """Keep the last table of all tasks and the curriculum's own words; stop counting."""
+        if self.run is not None:
+            if self.num_epochs % self.table_epochs != 0:
+                self.run.log_tasks(self._last_step, task_table(self.meter))
+            self.run.event(self._last_step, "explanation", str(self.curriculum.explain()), None)
+        self.meter.close()

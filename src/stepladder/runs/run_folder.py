@@ -1,0 +1,222 @@
+"""The folder of a run: which files it holds, and what its ``config.json`` says.
+
+`Run` makes or clears a folder here before it opens the database; `RunReader` finds out here whether
+a folder holds a run at all. ``config.json`` is what makes a folder a run: it is the first file
+written, always as a whole, and the last one that is replaced.
+"""
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import stepladder
+from stepladder.errors import ConfigError, RunError, TaskError
+from stepladder.tasks.plain import to_plain
+
+SCHEMA = 1
+"""Version of the layout of a run's folder and of its ``config.json``; another is refused."""
+
+CONFIG = "config.json"
+DATABASE = "run.sqlite"
+LOCK = "run.lock"
+CHECKPOINTS = "checkpoints"
+
+PACKAGE = "stepladder"
+"""What tells our ``config.json`` from anybody else's."""
+
+_OWN_DATABASE = tuple(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal"))
+_LEFT_OVER = re.compile(rf"{re.escape(LOCK)}|\.{re.escape(CONFIG)}\.\d+\.part")
+_CHECKPOINT_FILE = re.compile(r".+\.\d+\.npz|\..+\.npz\.\d+\.part")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunInfo:
+    """What ``config.json`` says about a run."""
+
+    kind: str
+    """``"simulation"``, ``"training"`` or any other word."""
+
+    config: dict[str, Any]
+    """The settings with which the run can be repeated; plain JSON."""
+
+    seed: int | list[int] | None
+    """The seed, or several, or None where nobody gave one."""
+
+    created: str
+    """When the run began, as ISO 8601 in UTC."""
+
+    version: str
+    """Version of Stepladder that made the run."""
+
+    git_commit: str | None
+    """Commit checked out in the working directory, where there is one."""
+
+    def write(self, folder: Path) -> None:
+        """Write ``config.json`` in one step, replacing an older one."""
+        text = json.dumps({"package": PACKAGE, "schema": SCHEMA, **vars(self)}, indent=2)
+        temporary = folder / f".{CONFIG}.{os.getpid()}.part"
+        try:
+            with temporary.open("w", encoding="utf-8") as file:
+                file.write(text + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(folder / CONFIG)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    @classmethod
+    def read(cls, folder: Path) -> "RunInfo":
+        """Read the ``config.json`` of a run.
+
+        Raises:
+            RunError: There is none, or it is damaged, somebody else's, or of another schema.
+        """
+        path = folder / CONFIG
+        with naming(folder):
+            if not folder.is_dir():
+                raise RunError(f"{folder} is no folder. Give the folder of a run.")
+            if not path.is_file():
+                raise RunError(
+                    f"{folder} holds no run: it has no {CONFIG}. Give the folder of a run."
+                )
+            content = path.read_bytes()
+        document = _parsed(path, content)
+        if document["schema"] != SCHEMA:
+            raise RunError(
+                f"{path} has schema {document['schema']!r}; this version reads {SCHEMA}. "
+                f"Use version {document.get('version')} of Stepladder, which wrote it."
+            )
+        fields: dict[str, Any] = {name: document.get(name) for name in cls.__dataclass_fields__}
+        if not isinstance(fields["config"], dict) or not isinstance(fields["kind"], str):
+            raise RunError(
+                f"{path} is damaged: kind {fields['kind']!r} must be a word and config an object. "
+                "Restore the file from a copy."
+            )
+        return cls(**fields)
+
+
+def _parsed(path: Path, content: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise RunError(f"{path} is damaged ({error}). Restore it from a copy.") from error
+    if (
+        not isinstance(document, dict)
+        or document.get("package") != PACKAGE
+        or "schema" not in document
+    ):
+        raise RunError(
+            f"{path} was not written by Stepladder, so {path.parent} holds no run. "
+            "Give the folder of a run, or choose a new or empty folder for one."
+        )
+    return document
+
+
+def describe(kind: str, config: Mapping[str, Any], seed: int | Sequence[int] | None) -> RunInfo:
+    """Say what a new run is.
+
+    Raises:
+        ConfigError: The kind is no word, or the config or the seed is not plain JSON.
+    """
+    if not isinstance(kind, str) or not re.fullmatch(r"[\w-]+", kind):
+        raise ConfigError(f"kind must be one word, such as 'training'; got {kind!r}.")
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"config must be a mapping of settings; got {config!r}.")
+    try:
+        plain_config, plain_seed = to_plain(config, "config"), to_plain(seed, "seed")
+    except TaskError as error:
+        raise ConfigError(str(error)) from error
+    seeds = plain_seed if isinstance(plain_seed, list) else [plain_seed]
+    if plain_seed is not None and not all(type(one) is int for one in seeds):
+        raise ConfigError(f"seed must be an integer, a list of integers or None; got {seed!r}.")
+    return RunInfo(
+        kind=kind,
+        config=plain_config,
+        seed=plain_seed,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        version=stepladder.__version__,
+        git_commit=current_commit(),
+    )
+
+
+def current_commit() -> str | None:
+    """Return the commit that is checked out in the working directory, or None."""
+    try:
+        done = subprocess.run(
+            ["git", "rev-parse", "--verify", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=2,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+@contextmanager
+def naming(folder: Path) -> Iterator[None]:
+    """Turn what the file system or the database refuses into one line that names the folder."""
+    try:
+        yield
+    except (OSError, sqlite3.Error) as error:
+        raise RunError(
+            f"the run {folder} cannot be used ({error}). Check the path, its permissions and the "
+            "space on the disk."
+        ) from error
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a folder holds a run; if not, it is missing or empty and can take one.
+
+    Raises:
+        RunError: Something else is there, or a run of another version.
+    """
+    if not folder.exists():
+        return False
+    if not folder.is_dir():
+        raise RunError(f"{folder} is a file. Choose a new or empty folder.")
+    if (folder / CONFIG).exists():
+        RunInfo.read(folder)
+        return True
+    others = sorted(
+        entry.name for entry in folder.iterdir() if not _LEFT_OVER.fullmatch(entry.name)
+    )
+    if others:
+        raise RunError(
+            f"{folder} is not empty and holds no run: it has {others[0]!r}. "
+            "Choose a new or empty folder."
+        )
+    return False
+
+
+def refuse_unless_free(folder: Path, overwrite: bool) -> None:
+    """Raise unless a new run may be made in a folder."""
+    if holds_run(folder) and not overwrite:
+        raise RunError(
+            f"{folder} holds a run already. Choose another folder, continue it with Run.resume, "
+            "or give overwrite=True to replace it."
+        )
+
+
+def clear(folder: Path) -> None:
+    """Remove the files of an older run, and nothing that it did not write.
+
+    ``config.json`` stays until a new one takes its place: a kill in between leaves a folder that is
+    still known to be a run, which can be overwritten again.
+    """
+    for name in _OWN_DATABASE:
+        (folder / name).unlink(missing_ok=True)
+    checkpoints = folder / CHECKPOINTS
+    if checkpoints.is_dir():
+        for entry in checkpoints.iterdir():
+            if _CHECKPOINT_FILE.fullmatch(entry.name) and entry.is_file():
+                entry.unlink()

@@ -1,0 +1,47 @@
+"""PRETEND LEARNERS: dependency graphs, scenarios, engines, and comparisons of curricula.
+
+`stepladder.simulator.puffer` is apart: it needs PufferLib.
+"""
+
+from stepladder.simulator.compare import Cell, Comparison, compare
+from stepladder.simulator.contestants import CONTESTANTS
+from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
+from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
+from stepladder.simulator.env import SkillView, TaskDependencyEnv
+from stepladder.simulator.graph import TaskGraph
+from stepladder.simulator.learner import Play, TaskDependencySimulator
+from stepladder.simulator.oracle import OracleRun, best_oracle
+from stepladder.simulator.scenarios import SUITE, Scenario, scenario
+from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
+from stepladder.simulator.verdict import Verdict, judge
+
+__all__ = [
+    "CONTESTANTS",
+    "RECIPES",
+    "SUITE",
+    "Cell",
+    "Comparison",
+    "CompiledEngine",
+    "DirectEngine",
+    "EnvsEngine",
+    "Epochwise",
+    "Noise",
+    "OracleRun",
+    "Play",
+    "Prerequisite",
+    "Scenario",
+    "SimulationConfig",
+    "SimulationResult",
+    "SkillView",
+    "TaskDependencyEnv",
+    "TaskDependencySimulator",
+    "TaskGraph",
+    "Verdict",
+    "best_oracle",
+    "compare",
+    "judge",
+    "make_engine",
+    "recipe",
+    "scenario",
+    "simulate",
+]

@@ -1,0 +1,196 @@
+"""How a simulated learner gets better at a task, and what a play of it shows.
+
+Settings of `TaskDependencySimulator`; the arithmetic is in `world`. Two kinds of dynamics:
+`Prerequisite`, where a play teaches as far as the task's prerequisites are there, and `Epochwise`,
+the equations of an earlier simulator, kept for comparison with their published settings.
+"""
+
+from dataclasses import dataclass, replace
+
+from stepladder.curricula.config import require_positive, require_share, require_whole
+from stepladder.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prerequisite:
+    """A play of a task adds ``eta * gate * (1 - P)`` to its skill P.
+
+    The gate is the product of the squares of the parents' skills, 1 without parents. Each parent
+    gains `gamma` times the same expression of its own. Every play, of whatever task, multiplies
+    all skills by ``1 - lambda_forget``: forgetting depends on plays alone, not on how many envs
+    play them.
+    """
+
+    eta: float = 0.05
+    """Rate of learning, in (0, 1]."""
+
+    gamma: float = 0.1
+    """How much a play also teaches the task's prerequisites, in [0, 1]."""
+
+    lambda_forget: float = 2e-5
+    """Share of all skill that is lost with every play, in [0, 1)."""
+
+    start: float = 0.01
+    """Skill at the start, in [0, 1]."""
+
+    mastery: float = 0.9
+    """Skill from which a task counts as mastered, in (0, 1]."""
+
+    def __post_init__(self) -> None:
+        require_share("eta", self.eta)
+        require_share("gamma", self.gamma)
+        require_share("lambda_forget", self.lambda_forget)
+        require_share("start", self.start)
+        require_share("mastery", self.mastery)
+        if self.eta == 0.0 or self.mastery == 0.0 or self.lambda_forget == 1.0:
+            raise ConfigError(
+                f"eta {self.eta} and mastery {self.mastery} must be above 0, lambda_forget "
+                f"{self.lambda_forget} below 1; otherwise nothing can be learned."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epochwise:
+    """The ancestor's equations: skills change at the end of an epoch only.
+
+    With c plays of each task in the epoch, all from the old skills::
+
+        stimulus = c + gamma * sum of c over the parents
+        gate     = product of P over the children (1 without)
+        dP       = stimulus * gate * (1 - P) - lambda_forget * P
+        P       <- clip(P + dP * dt / plays per epoch, 0, 1)
+
+    Mind what they say: the gate looks at the children, so a chain is learned from its end, and
+    forgetting is divided by the number of plays, so more envs forget less. Use `Prerequisite` to
+    judge a curriculum; use this to repeat an old experiment.
+    """
+
+    gamma: float = 0.1
+    """Weight of the parents' plays in a task's stimulus."""
+
+    lambda_forget: float = 0.1
+    """Rate of forgetting per epoch, before it is divided by the number of plays."""
+
+    dt: float = 0.1
+    """Step of the update."""
+
+    start: float = 0.01
+    """Skill at the start, in [0, 1]."""
+
+    mastery: float = 0.9
+    """Skill from which a task counts as mastered (`performance_threshold` in the ancestor)."""
+
+    samples_per_epoch: int = 50
+    """Plays per env and epoch; the update divides by this times the number of envs."""
+
+    def __post_init__(self) -> None:
+        require_share("start", self.start)
+        require_share("mastery", self.mastery)
+        require_positive("dt", self.dt)
+        require_whole("samples_per_epoch", self.samples_per_epoch, 1)
+        for name in ("gamma", "lambda_forget"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                raise ConfigError(
+                    f"{name} must be finite and at least 0; got {getattr(self, name)}."
+                )
+
+
+Dynamics = Prerequisite | Epochwise
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """What a play shows of the skill behind it.
+
+    Success is always a coin that lands on success with probability P. The return is that success,
+    or (`reward="skill"`) the skill itself with an error per task and one per play, added without
+    cutting anything off: the return keeps rising while the skill does.
+    """
+
+    reward: str = "success"
+    """``success`` or ``skill``: what the return of a play is."""
+
+    task_noise_std: float = 0.0
+    """Standard deviation of a task's fixed error, drawn once per task from the simulator's seed."""
+
+    sample_noise_std: float = 0.0
+    """Standard deviation of the error of a single play."""
+
+    reward_base: float = 0.0
+    """Added to every return; the ancestor's is 0.5."""
+
+    saturate: bool = False
+    """Whether returns are cut to [0, 1], as the ancestor does: with a base of 0.5 that hides all
+    learning above a skill of 0.5."""
+
+    def __post_init__(self) -> None:
+        if self.reward not in ("success", "skill"):
+            raise ConfigError(
+                f"reward must be 'success' or 'skill'; got {self.reward!r}. Choose one."
+            )
+        for name in ("task_noise_std", "sample_noise_std"):
+            if not 0.0 <= getattr(self, name) < float("inf"):
+                raise ConfigError(
+                    f"{name} must be finite and at least 0; got {getattr(self, name)}."
+                )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """A named set of the ancestor's settings."""
+
+    num_tasks: int
+    num_epochs: int
+    num_envs: int
+    dynamics: Epochwise
+    noise: Noise
+
+
+_SATURATING = Noise(reward="skill", reward_base=0.5, saturate=True)
+
+RECIPES: dict[str, Recipe] = {
+    "train": Recipe(
+        num_tasks=10,
+        num_epochs=500,
+        num_envs=32,
+        dynamics=Epochwise(gamma=0.3, lambda_forget=0.05, mastery=0.85, samples_per_epoch=10),
+        noise=replace(_SATURATING, task_noise_std=0.05, sample_noise_std=0.01),
+    ),
+    "train-seed": Recipe(
+        num_tasks=10,
+        num_epochs=500,
+        num_envs=4,
+        dynamics=Epochwise(gamma=0.3, lambda_forget=0.05, mastery=0.85, samples_per_epoch=100),
+        noise=replace(_SATURATING, task_noise_std=0.05),
+    ),
+    "config": Recipe(
+        num_tasks=10,
+        num_epochs=100,
+        num_envs=32,
+        dynamics=Epochwise(),
+        noise=replace(_SATURATING, task_noise_std=0.1, sample_noise_std=0.01),
+    ),
+    "tool-seed": Recipe(
+        num_tasks=10,
+        num_epochs=100,
+        num_envs=1,
+        dynamics=Epochwise(gamma=0.5, lambda_forget=0.01),
+        noise=replace(_SATURATING, task_noise_std=1e-8),
+    ),
+    "large-chain": Recipe(
+        num_tasks=25,
+        num_epochs=2000,
+        num_envs=1,
+        dynamics=Epochwise(gamma=0.5, lambda_forget=0.01, samples_per_epoch=100),
+        noise=replace(_SATURATING, task_noise_std=1e-8),
+    ),
+}
+"""The ancestor's recipes by name: ``train`` as it was last (``train-seed``: first), the defaults of
+its config (``config``), of its first tool (``tool-seed``), and its large chain."""
+
+
+def recipe(name: str) -> Recipe:
+    """Return the ancestor's recipe of that name."""
+    if name not in RECIPES:
+        raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(RECIPES)}.")
+    return RECIPES[name]

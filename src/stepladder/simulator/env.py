@@ -1,0 +1,173 @@
+"""The simulated tasks as a Gymnasium env: an episode is one play of a task.
+
+Between `learner` and `envs`: wrap it in `CurriculumEnv`, vectorise it, put it into worker
+processes, exactly as a real env. Its success depends on the learner's skill at the task and on the
+seed of the episode alone, so the same run can be repeated with any number of processes.
+
+In real training the envs play and the learner, elsewhere, learns. So it is here when an engine
+drives: envs made with ``learns=False`` only play. By itself an env also teaches the learner.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.errors import ConfigError, TaskError
+from stepladder.simulator import world as kernels
+from stepladder.simulator.graph import LABEL
+from stepladder.simulator.learner import Play, TaskDependencySimulator
+from stepladder.simulator.world import SEED_MASK, World
+from stepladder.sync.segment import Segment, Ticket
+from stepladder.tasks import Task
+
+
+def node_of(task: Any) -> int:
+    """Return the node that a task, a config with a label, or a label stands for.
+
+    Raises:
+        TaskError: There is no ``node`` among the parameters, and the label is not ``taskclass7``.
+    """
+    if isinstance(task, Task) and "node" in task.params:
+        node = task.params["node"]
+        if isinstance(node, int) and not isinstance(node, bool):
+            return node
+    label = task if isinstance(task, str) else getattr(task, "label", None)
+    found = re.fullmatch(rf"{LABEL}(\d+)", label) if isinstance(label, str) else None
+    if found is None:
+        raise TaskError(
+            f"{task!r} names no simulated task; expected a parameter 'node' or a label such as "
+            f"{LABEL}3. Make the tasks with simulator.source()."
+        )
+    return int(found[1])
+
+
+@dataclass(frozen=True)
+class SkillView:
+    """The learner's skills as an env in another process sees them; small enough to send there."""
+
+    ticket: Ticket
+    world: World
+    """Without the skills, which stay in the shared segment."""
+
+    def attach(self) -> "AttachedSkills":
+        """Look at the host's memory."""
+        return AttachedSkills(self)
+
+
+class AttachedSkills:
+    """What `TaskDependencyEnv` needs of a simulator, read from shared memory."""
+
+    def __init__(self, view: SkillView):
+        self._segment = Segment.attach(view.ticket)
+        skills = self._segment.words.view(np.float64)
+        self.world = view.world._replace(skills=skills)
+        self.num_tasks = len(self.world.kinds)
+
+    def play(self, node: int, seed: int) -> Play:
+        """Return what a play of a task shows."""
+        return Play(*kernels.play(self.world, node, seed))
+
+
+class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
+    """Plays simulated tasks, one step per episode.
+
+    Args:
+        simulator: The learner, or a `SkillView` of one in another process.
+        learns: Whether a play teaches the learner. False where something else does, which an env
+            in another process always needs.
+        task: The task of the first episode, if nobody sets another: a task, or a label.
+    """
+
+    metadata = {"render_modes": []}  # noqa: RUF012, as Gymnasium declares it
+
+    def __init__(
+        self,
+        simulator: TaskDependencySimulator | SkillView,
+        *,
+        learns: bool = True,
+        task: Any = f"{LABEL}0",
+    ):
+        self.observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
+        self.action_space = gym.spaces.Discrete(1)
+        if isinstance(simulator, SkillView):
+            if learns:
+                raise ConfigError(
+                    "an env in another process cannot teach the learner; it only sees its skills. "
+                    "Pass learns=False and let the host learn."
+                )
+            self.simulator: TaskDependencySimulator | AttachedSkills = simulator.attach()
+        else:
+            self.simulator = simulator
+        self._learn: Callable[[list[int]], None] | None = None
+        if learns and isinstance(simulator, TaskDependencySimulator):
+            self._learn = simulator.learn
+        self._reward = 0.0
+        self._episode_seed: int | None = None
+        self.set_task(task)
+        self.node = self._next_node
+        """The task of the present episode."""
+
+    def set_task(self, task: Any) -> None:
+        """Play this task from the next reset on."""
+        node = node_of(task)
+        if not 0 <= node < self.simulator.num_tasks:
+            raise TaskError(
+                f"task {node} does not exist; expected 0 to {self.simulator.num_tasks - 1}. "
+                "Give a task of this simulator."
+            )
+        self._next_node = node
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
+        """Begin a play; a seed decides its outcome."""
+        super().reset(seed=seed)
+        if options and "task" in options:
+            self.set_task(options["task"])
+        self.node = self._next_node
+        drawn = seed is None
+        self._episode_seed = int(self.np_random.integers(SEED_MASK)) if drawn else seed & SEED_MASK
+        return np.zeros(1, dtype=np.float32), {}
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether an episode has begun that no step has ended yet."""
+        return self._episode_seed is not None
+
+    def step(
+        self, action: Any
+    ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Play; the action does not matter."""
+        if self._episode_seed is None:
+            raise gym.error.ResetNeeded("Call reset before step: every step ends its episode.")
+        level = kernels.skill(self.simulator.world, self.node)
+        shown = self.simulator.play(self.node, self._episode_seed)
+        self._episode_seed = None
+        self._reward = shown.reward
+        if self._learn is not None:
+            self._learn([self.node])
+        info = {
+            "is_success": shown.success > 0.0,
+            "task_dependency": {
+                "performance": level,
+                "reward": shown.reward,
+                "success": shown.success,
+                "task_class": self.node,
+            },
+        }
+        return np.zeros(1, dtype=np.float32), shown.reward, True, False, info
+
+    # The interface that users of the ancestor know.
+
+    def set_mg_config(self, config: Any) -> None:
+        """Play the task that a config's label names, from the next reset on."""
+        self.set_task(config)
+
+    def get_episode_rewards(self) -> npt.NDArray[np.float32]:
+        """Return the reward of the last play, shape ``(1,)``."""
+        return np.array([self._reward], dtype=np.float32)

@@ -1,0 +1,327 @@
+"""The simulated learner: a skill per task, which plays raise and time wears down.
+
+Between `graph`, `dynamics` and the engines: an env (`env`) or an engine asks it what a play shows
+and tells it what was played. Its arrays can lie in shared memory, so that envs in other processes
+see the skills that the host's learner has now.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.errors import ConfigError
+from stepladder.simulator import world as kernels
+from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
+from stepladder.simulator.graph import TaskGraph, compressed
+from stepladder.simulator.world import IMPOSSIBLE, LEARNABLE, NOISE, World
+from stepladder.stats import inequality
+from stepladder.tasks import ListSource, Task
+from stepladder.tasks.plain import whole_number
+from stepladder.tasks.task import MAX_SEED
+
+
+@dataclass(frozen=True)
+class Play:
+    """What one play of a task showed."""
+
+    success: float
+    reward: float
+
+
+class TaskDependencySimulator:
+    """A learner whose skill at a task grows with practice, once its prerequisites are there.
+
+    Args:
+        graph: The tasks and their prerequisites, or the number of tasks of a chain.
+        dynamics: How practice turns into skill; `Prerequisite` by default.
+        noise: What a play shows of the skill.
+        seed: Seed of everything drawn here. 0 is a seed like any other.
+        start: Skill at the start per node, where it differs from the dynamics' own.
+        impossible: Nodes that never succeed.
+        noisy: Nodes whose success is a coin toss, whatever the learner does.
+        num_envs: Envs that play at the same time; the epochwise equations divide by it.
+    """
+
+    def __init__(
+        self,
+        graph: TaskGraph | int = 10,
+        dynamics: Dynamics | None = None,
+        noise: Noise | None = None,
+        *,
+        seed: int = 0,
+        start: Mapping[int, float] | None = None,
+        impossible: Sequence[int] = (),
+        noisy: Sequence[int] = (),
+        num_envs: int = 1,
+    ):
+        self.graph = graph if isinstance(graph, TaskGraph) else TaskGraph.chain(graph)
+        self.dynamics = dynamics or Prerequisite()
+        self.noise = noise or Noise()
+        self.seed = whole_number(seed, "The seed of a simulator", 0, MAX_SEED, ConfigError)
+        self.num_envs = whole_number(num_envs, "num_envs", 1, 2**31, ConfigError)
+        num_tasks = self.graph.num_tasks
+        self._start = np.full(num_tasks, self.dynamics.start)
+        for node, value in (start or {}).items():
+            self._start[self._node(node, "start")] = _share(value, f"the start of node {node}")
+        kinds = np.full(num_tasks, LEARNABLE, dtype=np.int64)
+        for name, nodes, kind in (
+            ("impossible", impossible, IMPOSSIBLE),
+            ("noisy", noisy, NOISE),
+        ):
+            for node in nodes:
+                kinds[self._node(node, name)] = kind
+        self.world = self._make_world(kinds)
+        self.clock: Words = np.zeros(kernels.NUM_CLOCK, dtype=np.int64)
+        self.num_learnable = int(self.world.learnable.sum())
+        """Tasks that can be learned, their prerequisites included."""
+        self.reset()
+
+    def _node(self, node: int, name: str) -> int:
+        return whole_number(node, f"A node in {name}", 0, self.graph.num_tasks - 1, ConfigError)
+
+    def _make_world(self, kinds: Words) -> World:
+        graph, dynamics, noise = self.graph, self.dynamics, self.noise
+        parent_starts, parents = compressed(graph.parents)
+        child_starts, children = compressed(graph.children())
+        settings = np.zeros(kernels.NUM_SETTINGS)
+        settings[kernels.S_GAMMA], settings[kernels.S_MASTERY] = dynamics.gamma, dynamics.mastery
+        rate = 0.0
+        if isinstance(dynamics, Epochwise):
+            settings[kernels.S_EPOCHWISE], settings[kernels.S_KEEP] = 1.0, 1.0
+            settings[kernels.S_LAMBDA] = dynamics.lambda_forget
+            settings[kernels.S_STEP] = dynamics.dt
+        else:
+            rate = dynamics.eta
+            settings[kernels.S_KEEP] = 1.0 - dynamics.lambda_forget
+        settings[kernels.S_REWARD_IS_SKILL] = noise.reward == "skill"
+        settings[kernels.S_SAMPLE_STD] = noise.sample_noise_std
+        settings[kernels.S_BASE], settings[kernels.S_SATURATE] = noise.reward_base, noise.saturate
+        rng = np.random.default_rng([self.seed, 1])
+        num_tasks = graph.num_tasks
+        return World(
+            skills=np.ones(num_tasks + 1),
+            kinds=kinds,
+            learnable=graph.reachable(kinds == LEARNABLE).astype(np.int64),
+            rates=np.full(num_tasks, rate),
+            biases=rng.standard_normal(num_tasks) * noise.task_noise_std,
+            parent_starts=parent_starts,
+            parents=parents,
+            child_starts=child_starts,
+            children=children,
+            counts=np.zeros(num_tasks, dtype=np.int64),
+            epoch_counts=np.zeros(num_tasks, dtype=np.int64),
+            settings=settings,
+        )
+
+    def reset(self) -> None:
+        """Forget everything and begin again; a task's fixed error stays."""
+        self.world.skills[:-1] = self._start
+        self.world.skills[-1] = 1.0
+        self.world.counts[:] = 0
+        self.world.epoch_counts[:] = 0
+        self.clock[:] = 0
+        self.clock[kernels.C_DONE_AT] = -1
+        if isinstance(self.dynamics, Epochwise):
+            plays = self.dynamics.samples_per_epoch * self.num_envs
+            self.clock[kernels.C_EPOCH_PLAYS] = plays
+        self.current_epoch = 0
+        """Epochs completed so far."""
+        kernels.recount(self.world, self.clock, self.num_learnable)
+
+    # Playing.
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of tasks in the graph."""
+        return self.graph.num_tasks
+
+    @property
+    def P(self) -> Floats:
+        """Probability of success per task at this moment; a fresh array."""
+        skills = self.world.skills[:-1] * self.world.skills[-1]
+        skills[self.world.kinds == IMPOSSIBLE] = 0.0
+        skills[self.world.kinds == NOISE] = 0.5
+        return skills
+
+    def gates(self) -> Floats:
+        """Return how far each task's prerequisites are there, in [0, 1]."""
+        return np.array([kernels.gate(self.world, node) for node in range(self.num_tasks)])
+
+    def play(self, node: int, seed: int | None = None) -> Play:
+        """Return what a play of a task shows; nothing is learned yet.
+
+        Args:
+            node: The task.
+            seed: Decides the outcome; by default the number of plays so far and the simulator's
+                own seed do.
+        """
+        node = self._node(node, "play")
+        if seed is None:
+            number = int(self.world.counts.sum())
+            seed = int(np.random.SeedSequence([self.seed, 2, number]).generate_state(1)[0])
+        success, reward = kernels.play(self.world, node, seed)
+        return Play(success, reward)
+
+    def learn(self, nodes: Sequence[int] | npt.NDArray[np.int64]) -> None:
+        """Learn from plays, in the order given."""
+        played = np.asarray(nodes, dtype=np.int64)
+        if len(played) and not (played.min() >= 0 and played.max() < self.num_tasks):
+            raise ConfigError(
+                f"nodes {played.tolist()[:8]} must lie between 0 and {self.num_tasks - 1}."
+            )
+        kernels.absorb(self.world, self.clock, played, self.num_learnable)
+
+    def sample_task(self, node: int, seed: int | None = None) -> float:
+        """Play a task and learn from it at once; return the reward."""
+        shown = self.play(node, seed)
+        self.learn([node])
+        return shown.reward
+
+    def complete_epoch(self) -> dict[str, float]:
+        """End an epoch: epochwise dynamics learn now, if their plays are not complete already.
+
+        Returns:
+            The metrics of the epoch.
+        """
+        remainder = int(self.world.epoch_counts.sum())
+        if isinstance(self.dynamics, Epochwise) and remainder:
+            plays = self.dynamics.samples_per_epoch * self.num_envs
+            kernels.complete_epoch(self.world, plays)
+            kernels.recount(self.world, self.clock, self.num_learnable)
+        self.world.epoch_counts[:] = 0
+        self.current_epoch += 1
+        return self.metrics()
+
+    # Looking.
+
+    @property
+    def num_plays(self) -> int:
+        """Plays learned from so far."""
+        return int(self.clock[kernels.C_PLAYS])
+
+    @property
+    def num_mastered(self) -> int:
+        """Learnable tasks that are mastered now."""
+        return kernels.count_mastered(self.world)
+
+    @property
+    def area_so_far(self) -> int:
+        """Sum over all plays so far of the number of mastered tasks."""
+        return int(self.clock[kernels.C_AREA])
+
+    def shares(self) -> tuple[float, float, float]:
+        """Return the shares of plays on tasks already mastered, still locked, and hopeless.
+
+        Of the plays until everything learnable was mastered, or of all if that never was.
+        """
+        done = self.done_at is not None
+        first = kernels.C_DONE_MASTERED if done else kernels.C_ON_MASTERED
+        plays = max(1, int(self.clock[kernels.C_DONE_AT if done else kernels.C_PLAYS]))
+        mastered, locked, hopeless = (self.clock[first : first + 3] / plays).tolist()
+        return mastered, locked, hopeless
+
+    @property
+    def done_at(self) -> int | None:
+        """Play at which all learnable tasks were first mastered at once; None before."""
+        done = int(self.clock[kernels.C_DONE_AT])
+        return None if done < 0 else done
+
+    def task(self, node: int) -> Task:
+        """Return the task of a node."""
+        return self.graph.task(self._node(node, "task"))
+
+    def source(self) -> ListSource:
+        """Return all tasks, for a curriculum to be built over."""
+        return self.graph.source()
+
+    def metrics(self) -> dict[str, float]:
+        """Return the learner's state under the names of docs/metrics.md."""
+        skills = self.P
+        above = int(np.sum(skills >= self.dynamics.mastery))
+        prefix = "env_task_dependency"
+        return {
+            "overview/mean_performance": float(skills.mean()),
+            "overview/max_performance": float(skills.max()),
+            "overview/tasks_above_threshold": float(above),
+            "overview/mastered_fraction": self.num_mastered / max(1, self.num_learnable),
+            f"{prefix}/mean_performance": float(skills.mean()),
+            f"{prefix}/max_performance": float(skills.max()),
+            f"{prefix}/min_performance": float(skills.min()),
+            f"{prefix}/performance_std": float(skills.std(ddof=1)) if len(skills) > 1 else 0.0,
+            f"{prefix}/tasks_above_threshold": float(above),
+            f"{prefix}/num_learnable": float(self.num_learnable),
+            f"{prefix}/total_samples": float(self.num_plays),
+        }
+
+    def get_summary(self) -> dict[str, Any]:
+        """Return the end state, as the ancestor's driver did."""
+        skills, counts = self.P, self.world.counts
+        return {
+            "final_performances": skills.tolist(),
+            "final_mean_performance": float(skills.mean()),
+            "tasks_above_threshold": int(np.sum(skills >= self.dynamics.mastery)),
+            "total_samples": self.num_plays,
+            "sample_counts": counts.tolist(),
+            "sampling_gini": inequality.gini(counts),
+            "num_epochs_completed": self.current_epoch,
+            "done_at": self.done_at,
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """Return what this learner is, as plain JSON."""
+        return {
+            "graph": self.graph.to_json(),
+            "dynamics": {"kind": type(self.dynamics).__name__, **asdict(self.dynamics)},
+            "noise": asdict(self.noise),
+            "seed": self.seed,
+            "start": self._start.tolist(),
+            "impossible": np.flatnonzero(self.world.kinds == IMPOSSIBLE).tolist(),
+            "noisy": np.flatnonzero(self.world.kinds == NOISE).tolist(),
+            "num_envs": self.num_envs,
+        }
+
+    # Saving and sharing.
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to continue exactly here."""
+        return Snapshot(
+            {"simulator": self.describe(), "current_epoch": self.current_epoch},
+            {
+                "skills": self.world.skills.copy(),
+                "counts": self.world.counts.copy(),
+                "epoch_counts": self.world.epoch_counts.copy(),
+                "clock": self.clock.copy(),
+            },
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Continue exactly where a snapshot of an equal simulator was made."""
+        if snapshot.state.get("simulator") != self.describe():
+            raise ConfigError(
+                "the snapshot was made by another simulator. Build this one with the same graph, "
+                "dynamics, noise and seed."
+            )
+        for name, array in (
+            ("skills", self.world.skills),
+            ("counts", self.world.counts),
+            ("epoch_counts", self.world.epoch_counts),
+            ("clock", self.clock),
+        ):
+            array[:] = matching(snapshot.arrays, name, array)
+        self.current_epoch = int(snapshot.state["current_epoch"])
+
+    def move_skills(self, skills: Floats) -> None:
+        """Keep the skills in other memory from now on, such as a shared segment."""
+        skills[:] = self.world.skills
+        self.world = self.world._replace(skills=skills)
+
+
+def _share(value: float, name: str) -> float:
+    if not 0.0 <= value <= 1.0:
+        raise ConfigError(f"{name} must lie in [0, 1]; got {value!r}.")
+    return float(value)

@@ -1,0 +1,124 @@
+"""The best that could have been done: policies that see the hidden skills.
+
+Used by `compare` as the measure of every curriculum. The oracle of a scenario is the best of
+several such policies. What a play teaches does not depend on its outcome, so a policy that looks at
+skills alone takes the same course with every seed: one run tells its mean.
+"""
+# pyright: reportReturnType=false, reportArgumentType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepladder.compiled import compiled
+from stepladder.curricula.kernels import Words
+from stepladder.simulator.learner import TaskDependencySimulator
+from stepladder.simulator.world import (
+    C_DONE_AT,
+    C_PLAYS,
+    LEARNABLE,
+    S_MASTERY,
+    World,
+    absorb,
+    gate,
+    skill,
+)
+
+LINES = (-0.02, -0.01, 0.0, 0.02, 0.05)
+"""How far above the mastery line an oracle practises a task before it goes on to the next."""
+
+
+@dataclass(frozen=True)
+class OracleRun:
+    """How one policy that sees the hidden skills fared."""
+
+    policy: str
+    samples: int
+    """Plays until every learnable task was mastered, or the budget."""
+
+    finished: bool
+    area: int
+    """Sum over all plays of the number of mastered tasks."""
+
+
+@compiled
+def _first_below(world: World, order: Words, line: float) -> int:
+    for index in range(len(order)):
+        node = order[index]
+        if world.learnable[node] == 1 and skill(world, node) < line:
+            return node
+    return -1
+
+
+@compiled
+def run_in_order(
+    world: World, clock: Words, num_learnable: int, order: Words, line: float, until: int
+) -> None:
+    """Practise the first task in order that is below `line`; then the first not mastered."""
+    node = np.zeros(1, dtype=np.int64)
+    first_pass = True
+    while clock[C_PLAYS] < until and clock[C_DONE_AT] < 0:
+        chosen = _first_below(world, order, line) if first_pass else -1
+        if chosen < 0:
+            first_pass = False
+            chosen = max(0, _first_below(world, order, max(line, world.settings[S_MASTERY])))
+        node[0] = chosen
+        absorb(world, clock, node, num_learnable)
+
+
+@compiled
+def run_by_gain(world: World, clock: Words, num_learnable: int, until: int) -> None:
+    """Practise the unmastered task that gains most by the next play."""
+    node = np.zeros(1, dtype=np.int64)
+    while clock[C_PLAYS] < until and clock[C_DONE_AT] < 0:
+        best, chosen = -1.0, 0
+        for other in range(len(world.kinds)):
+            p = skill(world, other)
+            if world.kinds[other] != LEARNABLE or p >= world.settings[S_MASTERY]:
+                continue
+            gain = world.rates[other] * gate(world, other) * (1.0 - p)
+            if gain > best:
+                best, chosen = gain, other
+        node[0] = chosen
+        absorb(world, clock, node, num_learnable)
+
+
+def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
+    """Run every policy once on a simulator, which is reset before each and afterwards."""
+    orders = {
+        "in order": np.array(simulator.graph.order, dtype=np.int64),
+        "in reverse order": np.array(simulator.graph.order[::-1], dtype=np.int64),
+    }
+    mastery = simulator.dynamics.mastery
+    runs: list[OracleRun] = []
+
+    def note(policy: str) -> None:
+        done = simulator.done_at
+        runs.append(
+            OracleRun(
+                policy, budget if done is None else done, done is not None, simulator.area_so_far
+            )
+        )
+
+    for name, order in orders.items():
+        for above in LINES:
+            # Whoever is behind the best so far need not be watched to the end.
+            limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
+            simulator.reset()
+            line = min(1.0, mastery + above)
+            run_in_order(
+                simulator.world, simulator.clock, simulator.num_learnable, order, line, limit
+            )
+            note(f"{name}, to {line:.2f}")
+    simulator.reset()
+    limit = min(budget, 1 + min(run.samples for run in runs))
+    run_by_gain(simulator.world, simulator.clock, simulator.num_learnable, limit)
+    note("largest gain")
+    simulator.reset()
+    return runs
+
+
+def best_oracle(simulator: TaskDependencySimulator, budget: int) -> OracleRun:
+    """Return the best policy: the fewest samples, then the largest area."""
+    return min(oracle_runs(simulator, budget), key=lambda run: (run.samples, -run.area))

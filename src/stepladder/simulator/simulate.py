@@ -1,0 +1,203 @@
+"""Try a curriculum on a simulated learner, epoch by epoch, and keep the run.
+
+The upper end of the simulator: puts scenario, curriculum and engine together, reports every epoch
+through the same `EpochReporter` as training does, and ends with a verdict.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig, require_whole
+from stepladder.curricula.learning_progress_config import LearningProgressConfig
+from stepladder.errors import ConfigError
+from stepladder.runs import Run
+from stepladder.runs.loggers import Logger
+from stepladder.runs.reporter import EpochReporter
+from stepladder.simulator.contestants import build
+from stepladder.simulator.dynamics import Epochwise
+from stepladder.simulator.engines import ENGINES, EngineName, make_engine
+from stepladder.simulator.learner import TaskDependencySimulator
+from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.verdict import Verdict, judge, share_metrics
+
+OnEpoch = Callable[[int, dict[str, float]], None]
+"""Is told the number of every epoch that has ended, and what was logged about it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationConfig:
+    """What is simulated, and how long."""
+
+    scenario: str = "chain-10"
+    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
+
+    num_envs: int = 8
+    """Envs that play at the same time."""
+
+    num_epochs: int = 100
+    """Epochs; metrics are logged at the end of each."""
+
+    samples_per_epoch: int = 25
+    """Plays per env and epoch."""
+
+    engine: EngineName = "envs"
+    """How it is run: envs (every env a real one, as in training), direct (no envs) or compiled
+    (fastest). All three take the same course."""
+
+    workers: bool = False
+    """Whether every env runs in a process of its own, with the plan in shared memory."""
+
+    stop_when_mastered: bool = False
+    """Whether to stop after the epoch in which everything learnable was mastered."""
+
+    seed: int = 0
+    """Seed of the learner and of the curriculum."""
+
+    def __post_init__(self) -> None:
+        for name in ("num_envs", "num_epochs", "samples_per_epoch"):
+            require_whole(name, getattr(self, name), 1)
+        require_whole("seed", self.seed, 0)
+        if self.engine not in ENGINES:
+            raise ConfigError(f"engine must be one of {', '.join(ENGINES)}; got {self.engine!r}.")
+
+
+@dataclass
+class SimulationResult:
+    """What a simulation left behind."""
+
+    simulator: TaskDependencySimulator
+    curriculum: Curriculum
+    verdict: Verdict
+    history: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
+    """What was logged about each epoch, in order."""
+
+    run_folder: Path | None = None
+
+    def metric(self, name: str) -> list[float]:
+        """Return one metric over the epochs that have it."""
+        return [logged[name] for logged in self.history if name in logged]
+
+
+def simulate(
+    config: SimulationConfig | None = None,
+    curriculum: CurriculumConfig | None = None,
+    *,
+    place: Scenario | None = None,
+    run_folder: Path | str | None = None,
+    overwrite: bool = False,
+    loggers: Sequence[Logger] = (),
+    keep_records: bool = False,
+    on_epoch: OnEpoch | None = None,
+    **settings: Any,
+) -> SimulationResult:
+    """Practise a curriculum on a simulated learner.
+
+    Args:
+        config: What is simulated; or give its fields as keywords.
+        curriculum: Settings of the curriculum; `LearningProgress` by default.
+        place: A scenario of your own, instead of the one that the config names.
+        run_folder: Where to keep the run; None keeps nothing.
+        overwrite: Whether a run that is there already is replaced.
+        loggers: Who else is told: TensorBoard, Weights & Biases, the console.
+        keep_records: Whether every single episode is kept too.
+        on_epoch: Is told of every epoch.
+        **settings: Fields of `SimulationConfig`.
+    """
+    if config is not None and settings:
+        raise ConfigError(
+            f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
+            "Set it there, with dataclasses.replace."
+        )
+    config = config or _from_settings(settings)
+    method = curriculum or LearningProgressConfig()
+    place = place or scenario(config.scenario)
+    simulator = place.simulator(config.seed, config.num_envs)
+    chosen = build(method, place, config.seed)
+    if run_folder is None:
+        return _play(config, simulator, chosen, None, keep_records, on_epoch)
+    about = {
+        "simulation": asdict(config),
+        "curriculum": method.to_json(),
+        "simulator": simulator.describe(),
+    }
+    with Run.create(
+        run_folder,
+        kind="simulation",
+        config=about,
+        seed=config.seed,
+        overwrite=overwrite,
+        loggers=list(loggers),
+    ) as run:
+        result = _play(config, simulator, chosen, run, keep_records, on_epoch)
+        run.event(simulator.num_plays, "verdict", result.verdict.text, None)
+    result.run_folder = Path(run_folder)
+    return result
+
+
+def _play(
+    config: SimulationConfig,
+    simulator: TaskDependencySimulator,
+    curriculum: Curriculum,
+    run: Run | None,
+    keep_records: bool,
+    on_epoch: OnEpoch | None,
+) -> SimulationResult:
+    reporter = EpochReporter(curriculum, run)
+    if keep_records:
+        if run is None or config.engine == "compiled":
+            raise ConfigError(
+                "keep_records needs a run folder and an engine that sees every episode. "
+                "Give run_folder, and engine='direct' or 'envs'."
+            )
+        curriculum.add_listener(run.log_records)
+    engine = make_engine(
+        config.engine,
+        simulator,
+        curriculum,
+        num_envs=config.num_envs,
+        meter=reporter.meter,
+        workers=config.workers,
+    )
+    history: list[dict[str, float]] = []
+    plays = config.samples_per_epoch * config.num_envs
+    try:
+        for epoch in range(config.num_epochs):
+            before = simulator.clock.copy()
+            engine.advance((epoch + 1) * plays)
+            if not isinstance(simulator.dynamics, Epochwise):
+                simulator.complete_epoch()
+            extra = {**simulator.metrics(), **share_metrics(simulator, before)}
+            extra |= _performance_by_label(simulator)
+            history.append(
+                reporter.end_epoch(simulator.num_plays, engine.take_stats(), extra=extra)
+            )
+            if on_epoch is not None:
+                on_epoch(epoch, history[-1])
+            if config.stop_when_mastered and simulator.done_at is not None:
+                break
+    finally:
+        engine.close()
+    if run is not None:
+        run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
+    reporter.close()
+    return SimulationResult(simulator, curriculum, judge(simulator), history)
+
+
+def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float]:
+    prefix = "env_task_dependency/per_label_performance"
+    return {
+        f"{prefix}/taskclass{node}": float(skill) for node, skill in enumerate(simulator.P.tolist())
+    }
+
+
+def _from_settings(settings: dict[str, Any]) -> SimulationConfig:
+    unknown = sorted(settings.keys() - SimulationConfig.__dataclass_fields__.keys())
+    if unknown:
+        raise ConfigError(
+            f"a simulation has no setting {unknown[0]!r}; it has "
+            f"{', '.join(SimulationConfig.__dataclass_fields__)}. Correct the name."
+        )
+    return SimulationConfig(**settings)

@@ -1,0 +1,97 @@
+"""What a simulation showed, in a sentence a person can act on.
+
+Last step of `simulate`: looks at the skills, the plays and the gates, and says where the learner
+stands and what the plays were spent on.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from stepladder.simulator.learner import TaskDependencySimulator
+from stepladder.simulator.world import C_ON_HOPELESS, C_ON_LOCKED, C_ON_MASTERED
+
+WORTH_SAYING = 0.2
+"""Share of the plays from which a waste is named."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a simulation ended."""
+
+    done_at: int | None
+    """Plays until everything learnable was mastered at once; None if it never was."""
+
+    num_mastered: int
+    num_learnable: int
+    stalled_at: int | None
+    """First task, in the order of prerequisites, that is not mastered; None if all are."""
+
+    share_mastered: float
+    """Share of plays spent on tasks already mastered, up to the moment when all were."""
+
+    share_locked: float
+    """Share of all plays spent on tasks whose prerequisites were not there."""
+
+    share_hopeless: float
+    """Share of all plays spent on tasks that cannot be learned."""
+
+    text: str
+    """All of it in words."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def judge(simulator: TaskDependencySimulator) -> Verdict:
+    """Say where the learner stands, and what its plays were spent on."""
+    targets = ("tasks already mastered", "tasks still locked", "impossible tasks")
+    shares = dict(zip(targets, simulator.shares(), strict=True))
+    stalled = _first_unmastered(simulator)
+    if simulator.done_at is not None:
+        text = (
+            f"mastered all {simulator.num_learnable} learnable tasks in {simulator.done_at} plays"
+        )
+        if stalled is not None:
+            text += f", and then let task {stalled} slip"
+    elif stalled is None:
+        text = "nothing here can be learned"
+    else:
+        skill = simulator.P[stalled]
+        text = (
+            f"stalls at task {stalled} (skill {skill:.2f}): "
+            f"{simulator.num_mastered} of {simulator.num_learnable} tasks mastered in "
+            f"{simulator.num_plays} plays"
+        )
+    wastes = [
+        f"{share:.0%} of samples went to {what}"
+        for what, share in sorted(shares.items(), key=lambda entry: -entry[1])
+        if share >= WORTH_SAYING
+    ]
+    return Verdict(
+        simulator.done_at,
+        simulator.num_mastered,
+        simulator.num_learnable,
+        stalled,
+        *shares.values(),
+        text="; ".join([text, *wastes]),
+    )
+
+
+def _first_unmastered(simulator: TaskDependencySimulator) -> int | None:
+    skills, learnable = simulator.P, simulator.world.learnable
+    for node in simulator.graph.order:
+        if learnable[node] and skills[node] < simulator.dynamics.mastery:
+            return int(node)
+    return None
+
+
+def share_metrics(simulator: TaskDependencySimulator, before: np.ndarray) -> dict[str, float]:
+    """Return the shares of the plays since the clock stood at `before`, by metric name."""
+    spent = simulator.clock - before
+    plays = max(1, int(spent[0]))
+    return {
+        "env_task_dependency/share_mastered": int(spent[C_ON_MASTERED]) / plays,
+        "env_task_dependency/share_locked": int(spent[C_ON_LOCKED]) / plays,
+        "env_task_dependency/share_impossible": int(spent[C_ON_HOPELESS]) / plays,
+    }

@@ -1,0 +1,76 @@
+"""Which names a run has given out: a bounded number, whatever envs put into their infos.
+
+`rollout` asks it for every name. A plot per label is readable and a plot per task is not, so
+names are limited; what a run knows about single tasks belongs into its database
+(`curricula.meter.task_table`).
+"""
+
+import logging
+
+from stepladder.stats.metrics import FAMILY, find
+
+logger = logging.getLogger("stepladder.stats")
+
+MAX_PER_FAMILY = 100
+"""Most names below one prefix; further ones become the prefix and ``/other``."""
+
+MAX_UNDECLARED = 1000
+"""Most undeclared names altogether; further ones become `UNDECLARED_OTHER`."""
+
+OTHER = "other"
+"""Last part of the name under which the names of a full family are reduced together."""
+
+UNDECLARED_OTHER = f"env_undeclared/{OTHER}"
+"""Where undeclared values go when there are too many names."""
+
+
+class MetricNames:
+    """The names of one run. First come, first served; a name once given out stays.
+
+    Declared single names are always given out. The others are limited per family (per label,
+    say), and the undeclared ones also altogether.
+    """
+
+    def __init__(self) -> None:
+        self._members: dict[str, set[str]] = {}
+        self._undeclared: dict[str, None] = {}
+        self._full: set[str] = set()
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Every undeclared name given out so far, in the order of their first use."""
+        return tuple(self._undeclared)
+
+    def admit(self, name: str) -> str:
+        """Return the name to log a value under: the name itself, or that of what is left over."""
+        metric = find(name)
+        if metric is not None and not metric.is_family:
+            return name
+        family = name.rpartition("/")[0] if metric is None else metric.name.removesuffix(FAMILY)
+        leftover = f"{family}/{OTHER}"
+        members = self._members.get(family, set[str]())
+        # The name of what is left over is free, but only below a prefix that counts already.
+        is_leftover = name == leftover and (metric is not None or family in self._members)
+        if is_leftover or name in members:
+            return name
+        if len(members) >= MAX_PER_FAMILY:
+            self._say_full(family, MAX_PER_FAMILY, leftover)
+            return leftover
+        if metric is None:
+            if len(self._undeclared) >= MAX_UNDECLARED:
+                self._say_full("env_undeclared", MAX_UNDECLARED, UNDECLARED_OTHER)
+                return UNDECLARED_OTHER
+            self._undeclared[name] = None
+        self._members.setdefault(family, members).add(name)
+        return name
+
+    def _say_full(self, family: str, limit: int, leftover: str) -> None:
+        if family not in self._full:
+            self._full.add(family)
+            logger.warning(
+                "More than %d names below %r; the others are reduced together as %r. Values per "
+                "task belong into the run's database.",
+                limit,
+                family,
+                leftover,
+            )
