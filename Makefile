@@ -23,7 +23,19 @@ $(STAMPS)/core: pyproject.toml constraints.txt
 # torch first and by itself: a resolver that meets it as somebody's dependency may pick a CUDA build.
 $(STAMPS)/test: $(STAMPS)/core
 	$(PIP) install -c constraints.txt torch
-	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis
+	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis scipy
+	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil
+# Without its dependencies: it pins another torch, with gigabytes beside it.
+	$(PIP) install -c constraints.txt --no-deps pufferlib-core
+	@touch $@
+
+# The report's tests open it in a real browser.
+$(STAMPS)/browser: $(STAMPS)/core
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null \
+	  || { echo "Installing chromium, which the tests of the report need"; \
+	       SUDO=$$(test "$$(id -u)" = 0 || echo "sudo -n"); \
+	       $$SUDO apt-get update -qq && $$SUDO apt-get install -y -qq chromium >/dev/null; }
 	@touch $@
 
 $(STAMPS)/check: $(STAMPS)/test
@@ -35,10 +47,12 @@ $(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
 	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
 	@touch $@
 
-demo: $(STAMPS)/kernels  ## A staged curriculum over 8 subprocess envs, live
+demo: $(STAMPS)/kernels  ## Curricula compared on two scenarios; then stages over 8 subprocess envs, live
+	$(BIN)/stepladder compare --scenarios chain-10 grid-6x6 --num-seeds 16 \
+	  --curricula frontier frontier-features learning-progress level-replay --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
 
-test: $(STAMPS)/test $(STAMPS)/kernels  ## The whole suite
+test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite
 	$(BIN)/python -m pytest
 
 check: $(STAMPS)/check  ## Lint, types, import layers, spelling
@@ -54,6 +68,7 @@ fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 
 bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/overhead.py --quick
+	$(BIN)/python benchmarks/simulator.py --quick
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache

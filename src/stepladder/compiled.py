@@ -31,6 +31,16 @@ def compiled(function: Function) -> Function:
     return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
+def inlined(function: Function) -> Function:
+    """Compile a small function into whatever calls it.
+
+    For the innermost steps of kernels that run millions of times a second: a call that hands over
+    an array takes longer than most of them.
+    """
+    settings = {"cache": True, "nogil": True, "error_model": "numpy", "inline": "always"}
+    return cast("Function", numba.njit(**settings)(function))
+
+
 def direct(kernel: Function, *examples: Any) -> Function:
     """Return a kernel's machine code for arguments of the examples' types.
 

@@ -29,6 +29,8 @@ from stepladder.curricula import (
     DemotionRule,
     Draw,
     Explanation,
+    Frontier,
+    FrontierConfig,
     Learnability,
     LearnabilityConfig,
     LearningProgress,
@@ -63,16 +65,20 @@ from stepladder.errors import (
 )
 from stepladder.tasks import ListSource, NumberedSource, Source, Task, UnionSource
 
-EVICTING = Learnability | LearningProgress | LevelReplay
+EVICTING = Frontier | Learnability | LearningProgress | LevelReplay
 LABELS = ("easy", "medium", "hard")
 TRACES = Path(__file__).parent.parent / "data" / "traces"
 NUM_TRACED = 200
 
 
 def labelled(per_label: int, prefix: str = "") -> ListSource:
-    """Make so many tasks per label; every label has two makers, one with few tasks."""
+    """Make so many tasks per label; every label has two makers, one with few tasks, and a row."""
     return ListSource(
-        Task(f"{prefix}{label}{i}", label, {"maker": "rare" if i == 0 else "common"})
+        Task(
+            f"{prefix}{label}{i}",
+            label,
+            {"maker": "rare" if i == 0 else "common", "spot": {"x": i, "y": LABELS.index(label)}},
+        )
         for label in LABELS
         for i in range(per_label)
     )
@@ -134,6 +140,15 @@ REPLAY_BY_RETURN = replace(
     min_seen=0.3,
     score_weight=0.5,
 )
+FRONTIER = FrontierConfig(
+    halflife_episodes=3.0,
+    trial_episodes=8,
+    probing=0.4,
+    rehearsal=0.2,
+    patience_rounds=2.0,
+    eviction_plays=6,
+)
+NEAR_FIRST = replace(FRONTIER, features=("spot.x", "spot.y"), num_neighbors=1)
 PHASES = PhasedConfig(
     phases=(
         Phase(
@@ -165,6 +180,13 @@ NESTED = PhasedConfig(
         Phase(name="life", curriculum=PROGRESS),
     )
 )
+TO_THE_FRONTIER = PhasedConfig(
+    phases=(
+        Phase(name="look around", curriculum=UniformConfig(), episodes=40),
+        Phase(name="near", curriculum=NEAR_FIRST, episodes=60),
+        Phase(name="far", curriculum=FRONTIER),
+    )
+)
 
 CASES = {
     "uniform": Case(Uniform, UniformConfig()),
@@ -193,10 +215,19 @@ CASES = {
     "level_replay": Case(LevelReplay, REPLAY),
     "level_replay_evicting": Case(LevelReplay, REPLAY, LARGE, 12),
     "level_replay_by_return": Case(LevelReplay, REPLAY_BY_RETURN, NumberedSource(10**12), 12),
+    "frontier": Case(Frontier, FRONTIER),
+    "frontier_features": Case(Frontier, NEAR_FIRST),
+    "frontier_evicting": Case(Frontier, FRONTIER, LARGE, 12),
+    "frontier_weighted": Case(
+        Frontier,
+        FRONTIER,
+        UnionSource([(NumberedSource(3, "easy", "a"), 1.0), (NumberedSource(9, "hard", "b"), 2.0)]),
+    ),
     "phased": Case(Phased, PHASES),
     "phased_evicting": Case(Phased, PHASES, LARGE, 12),
     "phased_nested": Case(Phased, NESTED),
     "phased_nested_evicting": Case(Phased, NESTED, LARGE, 12),
+    "phased_frontier": Case(Phased, TO_THE_FRONTIER),
 }
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -945,6 +976,8 @@ MOST_LEAVES = {
     "learnability": 1,
     # One in each of two trees: by progress and by novelty.
     "progress": 2,
+    # Out of one layer and into another.
+    "frontier": 2,
     # By age, unseen, by score, and the score of one other whose turn it is to be ranked anew.
     "level_replay": 4,
 }

@@ -86,6 +86,10 @@ def test_a_list_of_names_is_stored_once(database: sqlite3.Connection) -> None:
     other = checked_columns({"task": names[::-1], "label": names, "p": np.zeros(1000)})
     write_batch(database, Batch(tasks=[(7, other)]))
     assert database.execute("SELECT count(*) FROM name_lists").fetchone() == (2,)
+    said: list[str] = []
+    database.set_trace_callback(said.append)
+    write_batch(database, Batch(tasks=[(3, other)]))
+    assert [text for text in said if "INTO name_lists" in text] == []
     assert database.execute("SELECT count(*) FROM task_columns").fetchone() == (33,)
 
 

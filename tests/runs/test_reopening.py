@@ -76,6 +76,8 @@ def test_going_back_to_a_checkpoint_is_as_if_what_followed_had_never_been(folder
         reader = RunReader(folder)
         assert reader.metric_names() == ["a"]
         assert reader.metric("a")[0].tolist() == [0, 1, 2]
+        assert reader.times()[0].tolist() == [0, 1, 2]
+        assert reader.task_steps() == [0, 1, 2]
         assert reader.records()["slot"].tolist() == [0, 1, 2]
         assert reader.checkpoints() == ["at 3"]
         assert reader.checkpoint("at 3").state == {"step": 3}
@@ -102,15 +104,16 @@ def test_one_can_go_back_further_afterwards(folder: Path) -> None:
     assert content(folder)[6] == ["at 2", "at 3"]
 
 
-def test_metrics_of_a_name_that_was_forgotten_start_anew(folder: Path) -> None:
+def test_a_new_metric_never_takes_the_place_of_one_that_stays(folder: Path) -> None:
     with Run.create(folder, kind="training") as run:
         run.log(1, {"a": 1.0})
-        run.save_checkpoint("c", Snapshot({}), 1)
-        run.log(2, {"b": 1.0, "c": 2.0})
-    with Run.resume(folder, checkpoint="c") as run:
-        run.log(2, {"c": 20.0, "d": 30.0})
+        run.log(2, {"forgotten": 2.0})
+        run.log(1, {"c": 3.0})
+        run.save_checkpoint("here", Snapshot({}), 1)
+    with Run.resume(folder, checkpoint="here") as run:
+        run.log(2, {"new": 4.0, "forgotten": 5.0})
     reader = RunReader(folder)
-    assert reader.last_metrics() == {"a": 1.0, "c": 20.0, "d": 30.0}
+    assert reader.last_metrics() == {"a": 1.0, "c": 3.0, "new": 4.0, "forgotten": 5.0}
 
 
 def test_an_unknown_checkpoint_is_refused_and_nothing_is_changed(folder: Path) -> None:

@@ -1,10 +1,12 @@
 """What a run keeps, what it refuses, and how it ends."""
 
 import copy
+import gc
 import json
 import math
 import pickle
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -124,7 +126,18 @@ def test_all_kinds_of_numbers_are_taken(run: Run, folder: Path) -> None:
     assert RunReader(folder).metric("int")[0].tolist() == [3]
 
 
-@pytest.mark.parametrize("value", [None, "1.5", b"1", [1.0], np.ones(1), 1j, object(), 10**400])
+class OneEntry:
+    """Like a tensor with one entry: willing to become a float."""
+
+    ndim = 1
+
+    def __float__(self) -> float:
+        return 1.0
+
+
+@pytest.mark.parametrize(
+    "value", [None, "1.5", b"1", [1.0], np.ones(1), OneEntry(), 1j, object(), 10**400]
+)
 def test_what_is_no_number_is_refused_by_its_name(run: Run, folder: Path, value: Any) -> None:
     with pytest.raises(RunError, match="metric 'bad' must be one number; got"):
         run.log(1, {"good": 1.0, "bad": value})
@@ -352,6 +365,15 @@ def test_closing_leaves_no_thread_behind(folder: Path) -> None:
     assert threading.active_count() == before + 1
     run.close()
     assert threading.active_count() == before
+
+
+def test_a_closed_run_is_not_kept_in_memory(folder: Path) -> None:
+    run = Run.create(folder, kind="training")
+    run.close()
+    watched = weakref.ref(run)
+    del run
+    gc.collect()
+    assert watched() is None
 
 
 def test_an_empty_run_can_be_read(folder: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -316,6 +317,13 @@ def test_a_child_that_exits_like_any_process_writes_nothing(folder: Path) -> Non
     reader = RunReader(folder)
     assert reader.status == "finished"
     assert reader.metric("a")[0].tolist() == list(range(250))
+
+
+def test_a_child_never_closes_the_parents_database(folder: Path) -> None:
+    with Run.create(folder, kind="training") as run:
+        here = sys.getrefcount(run._writer._connection)
+        # One more than anybody holds, so that the count never reaches zero.
+        assert in_a_fork(lambda: sys.getrefcount(run._writer._connection)) == here + 1
 
 
 def test_the_lock_dies_with_the_writer_though_its_children_live(folder: Path) -> None:

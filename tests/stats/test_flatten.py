@@ -12,7 +12,7 @@ from stepladder.stats.flatten import as_number, numbers_in
 
 
 def found(info, is_vector=False):
-    return list(numbers_in(info, is_vector))
+    return [(key, number) for key, numbers in numbers_in(info, is_vector) for number in numbers]
 
 
 class FakeTensor:

@@ -11,30 +11,31 @@ goes back to being probed at the level it has, so a coin toss does not pass for 
 
 The method is ours; it is what remains of Vygotsky's zone of proximal development (1978) when the
 only instrument is a success rate. Do not use it when success is not a rate that practice can bring
-near one, such as a score without a top: `LearningProgress` asks for change alone.
+near one, such as a score without a top: `LearningProgress` asks for change alone. Do not use it
+when the order of tasks is known; `Staged` does not have to find out.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from stepladder.curricula import frontier_kernels as rules
+from stepladder.curricula import frontier_kernels
+from stepladder.curricula import frontier_rounds as rounds
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.eviction import SOME_TO_REPLACE, take_noted
-from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.frontier_config import FrontierConfig
-from stepladder.curricula.frontier_kernels import (
+from stepladder.curricula.eviction import MAX_EVICTIONS, SOME_TO_REPLACE, take_noted
+from stepladder.curricula.frontier_config import PRIOR, FrontierConfig
+from stepladder.curricula.frontier_report import STATE_NAMES, FrontierExplanation, reason_for
+from stepladder.curricula.frontier_rounds import (
     FAILURES,
     IN_ZONE,
     LAYER,
-    LEVEL,
     MASTERED,
+    ORIGIN,
     PROBED,
     STATE,
     SUCCESSES,
-    TRIAL_PLAYS,
+    Board,
 )
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.neighbors import feature_table, link_neighbors
@@ -44,37 +45,7 @@ from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import SnapshotError
 from stepladder.tasks.plain import whole_number
 
-STATE_NAMES = ("probed", "zone", "mastered")
-"""Names of the states, by number."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrontierExplanation(Explanation):
-    """Where the frontier runs."""
-
-    num_probed: int
-    """Tasks not seen to be learnable."""
-
-    num_in_zone: int
-    """Tasks that are learnable now."""
-
-    num_mastered: int
-    """Tasks that nearly always succeed."""
-
-    num_evicted: int
-    """Tasks that made room for others so far."""
-
-    zone: tuple[tuple[str, float, float], ...]
-    """Some of the tasks in the zone: name, success rate, probability."""
-
-    def lines(self) -> list[str]:
-        """Return the text, line by line."""
-        return [
-            *super().lines(),
-            f"{self.num_in_zone} tasks are learnable now, {self.num_mastered} are mastered, "
-            f"{self.num_probed} are being probed, {self.num_evicted} have been replaced.",
-            *(f"  {name:<24} success {p:.2f}, probability {q:.4f}" for name, p, q in self.zone),
-        ]
+NO_LAYER = -1.0
 
 
 class Frontier(Curriculum):
@@ -104,100 +75,99 @@ class Frontier(Curriculum):
         self.num_evicted = 0
         """Tasks that made room for others so far."""
         num_slots = self.pool.num_slots
-        self._rows: Floats = np.zeros((num_slots, rules.NUM_COLUMNS))
-        self._rows[:, LAYER] = -1.0
-        self._weights: Floats = self.pool.base_weights.copy()
+        self._rows: Floats = np.zeros((num_slots, rounds.NUM_COLUMNS))
+        self._rows[:, LAYER] = NO_LAYER
         self._near: Words = np.zeros(num_slots, dtype=np.int64)
         self._links: Words = np.zeros(0, dtype=np.int64)
-        self._num_layers = rules.NUM_LAYERS_WITHOUT_FEATURES
+        self._num_layers = rounds.NUM_LAYERS_WITHOUT_FEATURES
         if config.features:
             table = feature_table(self.pool, config.features)
             self._links = link_neighbors(table, config.num_neighbors * len(config.features))
-            self._num_layers = rules.NUM_LAYERS
+            self._num_layers = rounds.NUM_LAYERS
         self._settings = self._tabulate(config)
-        self._numbers: Floats = np.zeros(rules.NUM_NUMBERS)
-        self._ints: Words = np.zeros(rules.NUM_INTS, dtype=np.int64)
-        self.counters = self._ints[: rules.I_SIDES]
+        self._findings: Floats = np.zeros(rounds.NUM_FINDINGS)
+        self._ints: Words = np.zeros(rounds.NUM_INTS, dtype=np.int64)
+        self.counters = self._ints[: rounds.I_SIDES]
 
     def _tabulate(self, config: FrontierConfig) -> Floats:
-        settings = np.zeros(rules.NUM_SETTINGS)
-        settings[rules.S_KEEP] = 0.5 ** (1.0 / config.halflife_episodes)
-        settings[rules.S_MASTERY] = config.mastery
-        settings[rules.S_LAPSE] = config.mastery - config.lapse
-        # As many plays as it takes to tell the mastery line from an even chance.
-        settings[rules.S_EVIDENCE] = min(4.0, 0.9 / (1.0 - settings[rules.S_KEEP]))
-        settings[rules.S_PROBING], settings[rules.S_REHEARSAL] = config.probing, config.rehearsal
-        settings[rules.S_TRIAL] = config.trial_episodes
-        settings[rules.S_PROMOTE_Z], settings[rules.S_STUCK_Z] = config.promote_z, config.stuck_z
-        settings[rules.S_PATIENCE] = config.patience_rounds
-        settings[rules.S_EVICTS] = self.pool.can_replace and config.eviction_plays > 0
-        settings[rules.S_EVICT_PLAYS] = config.eviction_plays
+        """Write the settings as the numbers that the kernels read."""
+        settings = np.zeros(rounds.NUM_SETTINGS)
+        settings[rounds.S_KEEP] = config.keep
+        settings[rounds.S_MASTERY] = config.mastery
+        settings[rounds.S_LAPSE] = config.mastery - config.lapse
+        settings[rounds.S_EVIDENCE] = config.evidence
+        settings[rounds.S_PROBING] = config.probing
+        settings[rounds.S_REHEARSAL] = config.rehearsal
+        settings[rounds.S_TRIAL] = config.trial_episodes
+        settings[rounds.S_PROMOTE_Z] = config.promote_z
+        settings[rounds.S_STUCK_Z] = config.stuck_z
+        settings[rounds.S_PATIENCE] = config.patience_rounds
+        settings[rounds.S_EVICTS] = self.pool.can_replace and config.eviction_plays > 0
+        settings[rounds.S_EVICT_PLAYS] = config.eviction_plays
         return settings
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, self._num_layers)]
 
-    def _publish(self) -> None:
-        assert self._plan is not None
-        layers = self._rows[:, LAYER]
-        layers[layers < 0] = rules.layer_of(self._ints, rules.FAR, 0)
-        for layer in range(self._num_layers):
-            self._fill_weights(np.where(layers == layer, self._weights, 0.0), layer)
-        self._settle()
-
-    def _settle(self) -> None:
-        rules.settle(
+    def _board(self) -> Board:
+        return Board(
             (self._plan or self.plan).block,
             self._table,
-            self._settings,
-            self._numbers,
-            self._ints,
-            self._num_layers,
-        )
-
-    def kernel_state(
-        self,
-    ) -> tuple[Words, int, Floats, Floats, Words, Words, Floats, Floats, Words, int]:
-        """Return what the `absorb` kernel takes before the records, the plan's block first."""
-        return (
-            self.plan.block,
-            self._table,
             self._rows,
-            self._weights,
+            self.pool.base_weights,
             self._near,
             self._links,
             self._settings,
-            self._numbers,
+            self._findings,
             self._ints,
-            self._num_layers,
         )
 
+    def kernel_state(self) -> tuple[Any, ...]:
+        """Return what the `absorb` kernel takes before the records, the plan's block first."""
+        return (*self._board(), self._num_layers)
+
+    def _publish(self) -> None:
+        layers = self._rows[:, LAYER]
+        layers[layers == NO_LAYER] = rounds.layer_of(self._ints, rounds.FAR, 0)
+        for layer in range(self._num_layers):
+            self._fill_weights(np.where(layers == layer, self.pool.base_weights, 0.0), layer)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Begin the rounds that are due and share out the draws; called inside a write."""
+        board = self._board()
+        frontier_kernels.settle(
+            board.block, board.table, board.settings, board.findings, board.ints, self._num_layers
+        )
+
+    # Learning.
+
     def _update(self, records: RecordArray) -> int:
-        status = rules.absorb(*self.kernel_state(), records)
+        status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
 
     def replace_noted(self) -> None:
         """Replace the tasks that the last records showed to be mastered or hopeless."""
-        for slot in take_noted(self._ints, rules.I_NUM_EVICTIONS):
-            if not self.is_quarantined(slot):
+        for slot in take_noted(self._ints, rounds.I_NUM_EVICTIONS):
+            # Later records of the same batch may have shown that it is neither.
+            due = frontier_kernels.may_go(self._rows[slot], self._settings)
+            if due and not self.is_quarantined(slot):
                 self.num_evicted += self._root._try_replace(slot)
 
     def _slot_replaced(self, slot: int) -> None:
-        block = (self._plan or self.plan).block
+        # With features this never happens, since the pool has all tasks: nobody need be told.
         row = self._rows[slot]
-        layer = int(row[LAYER])
+        self._set_weight(slot, 0.0, int(row[LAYER]))
         row[:] = 0.0
-        row[LAYER] = -1.0
-        self._weights[slot] = self.pool.base_weights[slot]
-        if layer >= 0:
-            self._set_weight(slot, 0.0, layer)
+        row[LAYER] = NO_LAYER
         # A newcomer is tried in the present round.
-        rules.place(block, self._table, self._rows, self._weights, self._near, self._ints, slot, 0)
+        rounds.place(self._board(), slot, 0)
         self._settle()
 
     def _slot_lost(self, slot: int, reason: str) -> None:
+        # It may have been the last of its round.
         with self.plan.writing():
             self._settle()
 
@@ -210,7 +180,7 @@ class Frontier(Curriculum):
     def rates(self) -> Floats:
         """Return every slot's discounted success rate, a little towards one half."""
         successes, failures = self._rows[:, SUCCESSES], self._rows[:, FAILURES]
-        return (successes + rules.PRIOR) / (successes + failures + 2.0 * rules.PRIOR)
+        return (successes + PRIOR) / (successes + failures + 2.0 * PRIOR)
 
     def scores(self) -> Floats:
         """Return what there is left to learn: 1 - success rate in the zone, 0 elsewhere."""
@@ -226,53 +196,66 @@ class Frontier(Curriculum):
             num_in_zone=len(zone),
             num_mastered=int(np.sum(states == MASTERED)),
             num_evicted=self.num_evicted,
+            num_barren_rounds=int(self._findings[rounds.N_BARREN]),
             zone=tuple(
-                (self.pool.task(slot).name, float(rates[slot]), float(probs[slot]))
+                (
+                    self.pool.source.name(int(self.pool.task_ids[slot])),
+                    float(rates[slot]),
+                    float(probs[slot]),
+                )
                 for slot in shown.tolist()
             ),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        row = self._rows[slot]
-        rate, level = float(self.rates()[slot]), float(row[LEVEL])
-        numbers = {
-            "success": rate,
-            "level": level,
-            "plays_in_state": float(row[TRIAL_PLAYS]),
-            "weighed_plays": float(row[SUCCESSES] + row[FAILURES]),
-        }
-        if row[STATE] == IN_ZONE:
-            return f"it is learnable now: success {rate:.2f}, up from {level:.2f}", numbers
-        if row[STATE] == MASTERED:
-            return (
-                f"it is mastered (success {rate:.2f}) and rehearsed in turn; below "
-                f"{self.config.mastery - self.config.lapse:.2f} it would be practised again"
-            ), numbers
-        if row[SUCCESSES] + row[FAILURES] == 0.0:
-            return "it has never been played and waits for its turn to be probed", numbers
-        near = " and first, being close to a mastered task" if self._near[slot] > 0 else ""
-        return f"it has not risen above its level of {level:.2f}; it is probed in turn{near}", (
-            numbers
-        )
+        return reason_for(self._rows[slot], bool(self._near[slot] > 0), self.config)
+
+    # Saving and resuming.
 
     def _save(self) -> Snapshot:
         return Snapshot(
             {"num_evicted": self.num_evicted},
-            {name: array.copy() for name, array in self._arrays().items()},
+            {
+                "rows": self._rows.copy(),
+                "findings": self._findings.copy(),
+                "ints": self._ints.copy(),
+            },
         )
 
     def _load(self, snapshot: Snapshot) -> None:
         self.num_evicted = whole_number(
             snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
         )
-        for name, array in self._arrays().items():
-            array[:] = matching(snapshot.arrays, name, array)
+        self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
+        self._findings[:] = matching(snapshot.arrays, "findings", self._findings)
+        self._ints[:] = matching(snapshot.arrays, "ints", self._ints)
+        self._require_sound()
+        self._count_neighbors()
 
-    def _arrays(self) -> dict[str, Any]:
-        return {
-            "rows": self._rows,
-            "weights": self._weights,
-            "near": self._near,
-            "numbers": self._numbers,
-            "ints": self._ints,
-        }
+    def _require_sound(self) -> None:
+        """Refuse numbers that the kernels would take for places in memory that are not theirs."""
+        rows, ints, num_slots = self._rows, self._ints, self.pool.num_slots
+        origins = (0, rounds.N_FAR_FINDS, rounds.N_NEAR_FINDS)
+        noted = ints[rounds.I_NUM_EVICTIONS]
+        sound = (
+            np.all(np.isfinite(rows)) and np.all(np.isfinite(self._findings)),
+            np.all(np.isin(rows[:, STATE], (PROBED, IN_ZONE, MASTERED))),
+            np.all(np.isin(rows[:, LAYER], np.arange(self._num_layers))),
+            np.all(np.isin(rows[:, ORIGIN], origins)),
+            np.all(np.isin(ints[rounds.I_SIDES : rounds.I_NUM_EVICTIONS], (0, 1))),
+            0 <= noted <= MAX_EVICTIONS,
+            np.all((ints[rounds.I_EVICTIONS :] >= 0) & (ints[rounds.I_EVICTIONS :] < num_slots)),
+        )
+        if not all(sound):
+            raise SnapshotError(
+                "the states of the tasks in the snapshot are damaged. Use an older one."
+            )
+
+    def _count_neighbors(self) -> None:
+        """Count every slot's mastered neighbours anew."""
+        self._near[:] = 0
+        if len(self._links):
+            starts = self._links
+            for slot in np.flatnonzero(self._rows[:, STATE] == MASTERED).tolist():
+                # A list names a slot once, so this adds up.
+                self._near[self._links[starts[slot] : starts[slot + 1]]] += 1

@@ -19,6 +19,7 @@ from stepladder.compiled import (
     compiled,
     fence_after_reads,
     fence_before_writes,
+    inlined,
     load_acquire,
     store_release,
 )
@@ -53,20 +54,20 @@ NOTHING_ACTIVE = -2
 """Drawn slot when every task is quarantined."""
 
 
-@compiled
+@inlined
 def begin_write(block: Words) -> None:
     """Make the version odd: readers wait."""
     store_release(block, H_SEQUENCE, block[H_SEQUENCE] + 1)
     fence_before_writes()
 
 
-@compiled
+@inlined
 def end_write(block: Words) -> None:
     """Make the version even again, one higher than before the write."""
     store_release(block, H_SEQUENCE, block[H_SEQUENCE] + 1)
 
 
-@compiled
+@inlined
 def _place(block: Words, table: int, slot: int, layer: int) -> tuple[int, int]:
     """Return the group that holds a slot, and its leaf there.
 
@@ -81,7 +82,7 @@ def _place(block: Words, table: int, slot: int, layer: int) -> tuple[int, int]:
     return place >> LEAF_BITS, place & LEAF_MASK
 
 
-@compiled
+@inlined
 def set_leaf(block: Words, table: int, slot: int, weight: float, layer: int = 0) -> None:
     """Write one slot's weight and the sums above it. Call between begin and end."""
     values = block.view(np.float64)
@@ -136,7 +137,7 @@ def copy_leaves(block: Words, table: int, weights: Floats) -> None:
             weights[layer, slot] = get_leaf(block, table, slot, layer)
 
 
-@compiled
+@inlined
 def total_share(block: Words, values: Floats, table: int) -> float:
     """Return the sum of the shares of all groups that have a positive weight in them."""
     total = 0.0
@@ -157,7 +158,7 @@ def _last_positive(values: Floats, tree: int, capacity: int) -> int:
     return node
 
 
-@compiled
+@inlined
 def _descend(block: Words, values: Floats, table: int, group: int, rest: float) -> int:
     """Follow the sum tree of one group down to a leaf, without branches to mispredict."""
     tree = block[block[table + T_TREES] + group]
@@ -172,7 +173,7 @@ def _descend(block: Words, values: Floats, table: int, group: int, rest: float) 
     return node - capacity
 
 
-@compiled
+@inlined
 def _slot_of_leaf(block: Words, values: Floats, table: int, group: int, leaf: int) -> int:
     """Return the slot that a leaf stands for."""
     tree = block[block[table + T_TREES] + group]
@@ -187,7 +188,7 @@ def _slot_of_leaf(block: Words, values: Floats, table: int, group: int, leaf: in
     return block[block[table + T_SLOTS] + min(start + leaf, end - 1)]
 
 
-@compiled
+@inlined
 def _split(
     block: Words, values: Floats, table: int, total: float, exploration: float, uniform: float
 ) -> tuple[int, float]:
@@ -213,7 +214,7 @@ def _split(
     return chosen, min(rest / chosen_share, 1.0) * whole
 
 
-@compiled
+@inlined
 def _choose(
     block: Words, values: Floats, table: int, total: float, exploration: float, uniform: float
 ) -> int:
@@ -224,14 +225,14 @@ def _choose(
     return _slot_of_leaf(block, values, table, group, _descend(block, values, table, group, rest))
 
 
-@compiled
+@inlined
 def _exploration(values: Floats, table: int, total: float) -> float:
     """Return the share of draws that ignore the weights: all of them if there are none."""
     return values[table + T_EXPLORATION] if total > 0.0 else 1.0
 
 
-@compiled
-def _draw(
+@inlined
+def draw_seen(
     block: Words, values: Floats, env_index: int, episode_index: int, dials: Floats
 ) -> tuple[int, int, int, int, int, int]:
     """Do the work of `draw`, with the block seen as floats beside it."""
@@ -266,14 +267,14 @@ def draw(
         Slot, generation, task id, plan version, seed and tick. The slot is `BEING_WRITTEN` or
         `NOTHING_ACTIVE` if nothing could be drawn.
     """
-    return _draw(block, block.view(np.float64), env_index, episode_index, dials)
+    return draw_seen(block, block.view(np.float64), env_index, episode_index, dials)
 
 
 @compiled
 def draw_for_host(block: Words, episode_index: int) -> tuple[int, ...]:
     """Draw for the host itself; return all fields of a draw."""
     values = block.view(np.float64)
-    slot, generation, task_id, version, seed, tick = _draw(
+    slot, generation, task_id, version, seed, tick = draw_seen(
         block, values, HOST_ENV, episode_index, values[:0]
     )
     return slot, generation, task_id, version, seed, tick, HOST_ENV, episode_index

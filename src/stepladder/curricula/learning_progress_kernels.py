@@ -7,7 +7,7 @@ Called by `learning_progress`, which owns the arrays.
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import compiled, inlined
 from stepladder.curricula.eviction import (
     ALL_DONE,
     I_NUM_EVICTIONS,
@@ -43,7 +43,7 @@ ROUNDING = 1e-20
 BY_PROGRESS, BY_NOVELTY = 0, 1
 
 
-@compiled
+@inlined
 def progress_of(row: Floats, constants: Floats) -> float:
     """Return how far the averages lie apart beyond what chance explains, in [0, 1]."""
     if row[PLAYS] < 2.0:
@@ -60,7 +60,7 @@ def progress_of(row: Floats, constants: Floats) -> float:
     return apart - np.sqrt(variance)
 
 
-@compiled
+@inlined
 def absorb_one(
     block: Words,
     table: int,

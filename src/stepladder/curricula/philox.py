@@ -13,7 +13,7 @@ checked in the tests against the published known answers.
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import inlined
 
 MULTIPLIER_0 = np.uint64(0xD2511F53)
 MULTIPLIER_1 = np.uint64(0xCD9E8D57)
@@ -29,7 +29,7 @@ SETTING_STREAM = 1
 """First of the streams that draw settings, one per setting."""
 
 
-@compiled
+@inlined
 def philox(
     key_0: int, key_1: int, count_0: int, count_1: int, count_2: int, count_3: int
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -51,7 +51,7 @@ def philox(
     return a, b, c, d
 
 
-@compiled
+@inlined
 def uniform_and_seed(
     seed: int, env_index: int, episode_index: int, stream: int
 ) -> tuple[float, int]:

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import require_whole
 from stepladder.curricula.events import EventCursor, curriculum_events
 from stepladder.curricula.meter import CurriculumMeter, task_table
-from stepladder.errors import ConfigError
 from stepladder.runs.run import Run
 from stepladder.stats.names import MetricNames
 from stepladder.stats.rollout import payload, process_training_stats
@@ -36,8 +36,7 @@ class EpochReporter:
         meter: CurriculumMeter | None = None,
         table_epochs: int = 10,
     ):
-        if table_epochs < 1:
-            raise ConfigError(f"table_epochs must be at least 1; got {table_epochs}.")
+        require_whole("table_epochs", table_epochs, 1)
         self.curriculum = curriculum
         self.run = run
         self.meter = meter or CurriculumMeter(curriculum)
@@ -47,9 +46,11 @@ class EpochReporter:
         self.last_payload: dict[str, float] = {}
         """What was logged last."""
         self._names = MetricNames()
-        self._cursor = EventCursor()
+        # What a restored curriculum decided before was reported then.
+        self._cursor = EventCursor.at_end(curriculum)
         self._began = time.monotonic()
         self._last_step = 0
+        self._has_table = False
 
     def end_epoch(
         self,
@@ -91,7 +92,8 @@ class EpochReporter:
             self.run.log(agent_step, logged)
             for event in curriculum_events(self.curriculum, self._cursor):
                 self.run.event(agent_step, event.kind, event.text, event.data)
-            if self.num_epochs % self.table_epochs == 0:
+            self._has_table = self.num_epochs % self.table_epochs == 0
+            if self._has_table:
                 self.run.log_tasks(agent_step, task_table(self.meter))
         self.meter.end_epoch()
         self.last_payload = logged
@@ -100,7 +102,7 @@ class EpochReporter:
     def close(self) -> None:
         """Keep the last table of all tasks and the curriculum's own words; stop counting."""
         if self.run is not None:
-            if self.num_epochs % self.table_epochs != 0:
+            if not self._has_table:
                 self.run.log_tasks(self._last_step, task_table(self.meter))
             self.run.event(self._last_step, "explanation", str(self.curriculum.explain()), None)
         self.meter.close()

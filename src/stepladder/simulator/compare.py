@@ -9,13 +9,14 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.config import require_whole
+from stepladder.curricula.config import CurriculumConfig, require_whole
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import CONTESTANTS, contestant
+from stepladder.simulator.contestants import CONTESTANTS, build
 from stepladder.simulator.engines import EngineName, make_engine
 from stepladder.simulator.loops import has_compiled_form
 from stepladder.simulator.oracle import OracleRun, best_oracle
@@ -134,46 +135,74 @@ def compare(
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for place in places:
             limit = place.budget if budget is None else budget
-            oracle = best_oracle(place.simulator(seed), limit)
+            oracle = best_oracle(place.simulator(seed, num_envs), limit)
             row = [_oracle_cell(place, oracle, limit)]
             for name in names:
-                trial = _trial_of(place, name, limit, HORIZON * oracle.samples, num_envs)
-                row.append(_cell(place, name, list(threads.map(trial, seeds)), oracle, limit))
+                play = partial(
+                    play_seed,
+                    place,
+                    CONTESTANTS[name](place),
+                    budget=limit,
+                    horizon=HORIZON * max(1, oracle.samples),
+                    num_envs=num_envs,
+                )
+                trials = list(threads.map(play, seeds))
+                row.append(summarise(place, name, trials, oracle, limit))
                 if on_cell is not None:
                     on_cell(row[-1])
             cells.extend(_with_winner(row))
     return Comparison(cells=tuple(cells))
 
 
-def _trial_of(
-    place: Scenario, name: str, budget: int, horizon: int, num_envs: int
-) -> Callable[[int], Trial]:
-    def run(seed: int) -> Trial:
-        simulator = place.simulator(seed, num_envs)
-        curriculum = contestant(name, place, seed)
-        engine_name: EngineName = "compiled" if has_compiled_form(curriculum) else "direct"
-        engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
-        engine.advance(min(horizon, budget), stops=True)
-        played = min(simulator.num_plays, horizon)
-        area = simulator.area_so_far + (horizon - played) * simulator.num_mastered
-        engine.advance(budget, stops=True)
-        return Trial(
-            budget if simulator.done_at is None else simulator.done_at,
-            simulator.done_at is not None,
-            area / (horizon * max(1, simulator.num_learnable)),
-            simulator.shares(),
-        )
+def play_seed(
+    place: Scenario,
+    config: CurriculumConfig,
+    seed: int,
+    *,
+    budget: int,
+    horizon: int,
+    num_envs: int = 1,
+) -> Trial:
+    """Play one seed until everything learnable is mastered, or the budget is spent.
 
-    return run
+    Args:
+        place: The scenario.
+        config: Settings of the curriculum.
+        seed: Seed of the learner and of the curriculum.
+        budget: Plays after which it is given up.
+        horizon: Plays over which the area under the curve of mastered tasks is taken.
+        num_envs: Envs that play at the same time.
+    """
+    simulator = place.simulator(seed, num_envs)
+    curriculum = build(config, place, seed)
+    engine_name: EngineName = "compiled" if has_compiled_form(curriculum) else "direct"
+    engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
+    engine.advance(min(horizon, budget), stops=True)
+    played = min(simulator.num_plays, horizon)
+    area = simulator.area_so_far + (horizon - played) * simulator.num_mastered
+    engine.advance(budget, stops=True)
+    # The last round of several envs may end beyond the budget.
+    samples = budget + 1 if simulator.done_at is None else simulator.done_at
+    return Trial(
+        min(samples, budget),
+        samples <= budget,
+        area / (horizon * max(1, simulator.num_learnable)),
+        simulator.shares(),
+    )
 
 
-def _cell(
+def summarise(
     place: Scenario, name: str, trials: Sequence[Trial], oracle: OracleRun, budget: int
 ) -> Cell:
+    """Turn the seeds of one curriculum in one scenario into its cell."""
     mean, low, high = mean_interval([float(trial.samples) for trial in trials])
     shares = np.mean([trial.shares for trial in trials], axis=0).tolist()
     area = float(np.mean([trial.area for trial in trials]))
-    samples = max(1, oracle.samples)
+    ratio, ratio_low, ratio_high = (
+        # Where there is nothing left to learn, nobody needs more than the oracle.
+        value / oracle.samples if oracle.samples else 1.0
+        for value in (mean, low, high)
+    )
     return Cell(
         scenario=place.name,
         curriculum=name,
@@ -181,12 +210,12 @@ def _cell(
         mean_samples=mean,
         low=low,
         high=high,
-        ratio_to_oracle=mean / samples,
-        ratio_low=low / samples,
-        ratio_high=high / samples,
+        ratio_to_oracle=ratio,
+        ratio_low=ratio_low,
+        ratio_high=ratio_high,
         finished_share=float(np.mean([trial.finished for trial in trials])),
         area=area,
-        area_to_oracle=area / _oracle_area(place, oracle),
+        area_to_oracle=area / max(1e-9, _oracle_area(place, oracle)),
         share_mastered=shares[0],
         share_locked=shares[1],
         share_impossible=shares[2],
@@ -198,8 +227,8 @@ def _oracle_area(place: Scenario, oracle: OracleRun) -> float:
     """Return the oracle's mean fraction of mastered tasks over the horizon."""
     learnable = place.simulator().num_learnable
     horizon = HORIZON * max(1, oracle.samples)
-    rest = (horizon - oracle.samples) * learnable if oracle.finished else 0
-    return max(1e-9, (oracle.area + rest) / (horizon * max(1, learnable)))
+    rest = (horizon - oracle.samples) * oracle.num_mastered
+    return (oracle.area + rest) / (horizon * max(1, learnable))
 
 
 def _oracle_cell(place: Scenario, oracle: OracleRun, budget: int) -> Cell:
@@ -229,6 +258,7 @@ def _with_winner(row: list[Cell]) -> list[Cell]:
     rivals = [cell for cell in row if cell.curriculum != ORACLE]
     best = min(rivals, key=lambda cell: cell.mean_samples)
     others = [cell for cell in rivals if cell is not best]
-    wins = bool(others) and best.finished_share == 1.0
+    # One seed says nothing about the next.
+    wins = bool(others) and best.num_seeds > 1 and best.finished_share == 1.0
     wins = wins and all(best.high < cell.low for cell in others)
     return [Cell(**{**asdict(cell), "is_winner": wins and cell is best}) for cell in row]

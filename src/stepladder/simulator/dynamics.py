@@ -5,10 +5,16 @@ Settings of `TaskDependencySimulator`; the arithmetic is in `world`. Two kinds o
 the equations of an earlier simulator, kept for comparison with their published settings.
 """
 
+import math
 from dataclasses import dataclass, replace
 
-from stepladder.curricula.config import require_positive, require_share, require_whole
+from stepladder.curricula.config import is_number, require_positive, require_share, require_whole
 from stepladder.errors import ConfigError
+
+
+def _require_finite(name: str, value: float) -> None:
+    if not is_number(value) or not 0.0 <= value < math.inf:
+        raise ConfigError(f"{name} must be finite and at least 0; got {value!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,11 +94,8 @@ class Epochwise:
         require_share("mastery", self.mastery)
         require_positive("dt", self.dt)
         require_whole("samples_per_epoch", self.samples_per_epoch, 1)
-        for name in ("gamma", "lambda_forget"):
-            if not 0.0 <= getattr(self, name) < float("inf"):
-                raise ConfigError(
-                    f"{name} must be finite and at least 0; got {getattr(self, name)}."
-                )
+        _require_finite("gamma", self.gamma)
+        _require_finite("lambda_forget", self.lambda_forget)
 
 
 Dynamics = Prerequisite | Epochwise
@@ -120,8 +123,8 @@ class Noise:
     """Added to every return; the ancestor's is 0.5."""
 
     saturate: bool = False
-    """Whether returns are cut to [0, 1], as the ancestor does: with a base of 0.5 that hides all
-    learning above a skill of 0.5."""
+    """Whether returns that are the skill are cut to [0, 1], as the ancestor does: with a base of
+    0.5 that hides all learning above a skill of 0.5."""
 
     def __post_init__(self) -> None:
         if self.reward not in ("success", "skill"):
@@ -129,10 +132,14 @@ class Noise:
                 f"reward must be 'success' or 'skill'; got {self.reward!r}. Choose one."
             )
         for name in ("task_noise_std", "sample_noise_std"):
-            if not 0.0 <= getattr(self, name) < float("inf"):
+            _require_finite(name, getattr(self, name))
+            if self.reward == "success" and getattr(self, name) > 0.0:
                 raise ConfigError(
-                    f"{name} must be finite and at least 0; got {getattr(self, name)}."
+                    f"{name} is {getattr(self, name)}, but the return is the success itself, which "
+                    "has no such error. Set reward='skill', or leave it out."
                 )
+        if not is_number(self.reward_base) or not math.isfinite(self.reward_base):
+            raise ConfigError(f"reward_base must be finite; got {self.reward_base!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

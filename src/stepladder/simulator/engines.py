@@ -6,8 +6,11 @@ in the order of the envs; then the learner learns, in the same order. With the s
 the same course.
 """
 
+import os
+import signal
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Literal
 
@@ -15,15 +18,18 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
+from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum, nothing_active
+from stepladder.curricula.config import require_whole
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.plan import aligned_words
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
-from stepladder.errors import BuildError, ConfigError
+from stepladder.errors import BuildError, ConfigError, TaskError
 from stepladder.simulator import world as kernels
-from stepladder.simulator.env import SkillView, TaskDependencyEnv
+from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.loops import LOOPS, NOTHING_TO_DRAW, SOME_TO_REPLACE, has_compiled_form
 from stepladder.stats.rollout import accumulate_rollout_stats
@@ -31,6 +37,12 @@ from stepladder.sync.segment import Segment
 
 EngineName = Literal["compiled", "direct", "envs"]
 ENGINES: tuple[EngineName, ...] = ("compiled", "direct", "envs")
+
+MAX_LOOKED_AT = 100_000
+"""Of a source with more tasks than this, only those in the pool are looked at beforehand."""
+
+DONE = kernels.CLOCK + kernels.C_DONE_AT
+"""Word of a world that says when everything learnable was mastered."""
 
 INFO = "task_dependency"
 """Key of what a play measured, in the infos of the envs."""
@@ -53,8 +65,11 @@ class Engine(ABC):
         num_envs: int = 1,
         meter: CurriculumMeter | None = None,
     ):
-        if num_envs < 1:
-            raise ConfigError(f"num_envs must be at least 1; got {num_envs}.")
+        require_whole("num_envs", num_envs, 1)
+        _require_same_tasks(simulator, curriculum)
+        # Draws are numbered by episode: no engine repeats those of an earlier one.
+        begun = max(int(simulator.clock[kernels.C_ROUNDS]), curriculum.next_episode)
+        simulator.clock[kernels.C_ROUNDS] = curriculum.next_episode = begun
         self.simulator = simulator
         self.curriculum = curriculum
         self.num_envs = num_envs
@@ -83,84 +98,102 @@ class Engine(ABC):
         return self.simulator.num_plays < until and not done
 
 
-class _Rounds(Engine):
-    """What the engines without envs share: the arrays of one round."""
+class _Carrier(Engine):
+    """What the engines without envs share: they carry the curriculum themselves."""
 
-    def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self._records: RecordArray = np.zeros(self.num_envs, dtype=RECORD_DTYPE)
-        self._nodes: Words = np.zeros(self.num_envs, dtype=np.int64)
-        self._levels: Floats = np.zeros(self.num_envs)
+    def advance(self, until: int, *, stops: bool = False) -> None:
+        """Play whole rounds until the learner has had `until` plays."""
+        # As a channel does: it says how many envs there are, and keeps everybody else away.
+        self.curriculum.claim(self)
+        try:
+            self._advance(until, stops)
+        finally:
+            self.curriculum.release(self)
+            self.curriculum.next_episode = int(self.simulator.clock[kernels.C_ROUNDS])
+
+    @abstractmethod
+    def _advance(self, until: int, stops: bool) -> None:
+        """Play the rounds."""
 
 
-class DirectEngine(_Rounds):
+class DirectEngine(_Carrier):
     """Curriculum and statistics as in training, called from Python; no envs in between."""
 
     CHUNK = 256
     """Rounds after which what was measured is handed on."""
 
-    def advance(self, until: int, *, stops: bool = False) -> None:
-        """Play whole rounds until the learner has had `until` plays."""
-        simulator, curriculum = self.simulator, self.curriculum
-        records, nodes, levels = self._records, self._nodes, self._levels
-        shown: list[tuple[RecordArray, Floats]] = []
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        shape = (self.CHUNK, self.num_envs)
+        self._records: RecordArray = np.zeros(shape, dtype=RECORD_DTYPE)
+        self._levels: Floats = np.zeros(shape)
+        self._nodes: Words = np.zeros(self.num_envs, dtype=np.int64)
+        numbers, words = self.simulator.world.numbers, self.simulator.world.words
+        # Called once per round: looking at the types of all arguments would take longer.
+        self._deal = direct(
+            kernels.deal,
+            *(aligned_words(1), numbers, words, self._records[0], self._nodes, self._levels[0]),
+        )
+        self._absorb = direct(kernels.absorb, numbers, words, self._nodes)
+
+    def _advance(self, until: int, stops: bool) -> None:
         while self._goes_on(until, stops):
-            block = curriculum.plan.block
-            if not kernels.deal(block, simulator.world, simulator.clock, records, nodes, levels):
+            left = -(-(until - self.simulator.num_plays) // self.num_envs)
+            self._hand_on(self._play_rounds(min(left, self.CHUNK), stops))
+
+    def _play_rounds(self, most: int, stops: bool) -> int:
+        """Play rounds, at most so many; return how many."""
+        world, curriculum = self.simulator.world, self.curriculum
+        numbers, words, nodes = world.numbers, world.words, self._nodes
+        for index in range(most):
+            records, levels = self._records[index], self._levels[index]
+            if not self._deal(curriculum.plan.block, numbers, words, records, nodes, levels):
                 raise BuildError(nothing_active())
             curriculum.observe(records)
-            kernels.absorb(simulator.world, simulator.clock, nodes, simulator.num_learnable)
-            shown.append((records.copy(), levels.copy()))
-            if len(shown) == self.CHUNK:
-                self._hand_on(shown)
-        self._hand_on(shown)
+            self._absorb(numbers, words, nodes)
+            if stops and words[DONE] >= 0:
+                return index + 1
+        return most
 
-    def _hand_on(self, shown: list[tuple[RecordArray, Floats]]) -> None:
+    def _hand_on(self, num_rounds: int) -> None:
         """Give the stats pipeline what the envs of these rounds would have put into infos."""
-        if shown:
-            records = np.concatenate([entry[0] for entry in shown])
-            info = {
-                "performance": np.concatenate([entry[1] for entry in shown]),
-                "reward": records["episode_return"],
-                "success": records["success"],
-            }
-            accumulate_rollout_stats({INFO: info}, self._stats)
-            shown.clear()
+        records = self._records[:num_rounds].reshape(-1)
+        info = {
+            "performance": self._levels[:num_rounds].reshape(-1),
+            "reward": records["episode_return"],
+            "success": records["success"],
+        }
+        accumulate_rollout_stats({INFO: info}, self._stats)
 
 
-class CompiledEngine(_Rounds):
+class CompiledEngine(_Carrier):
     """The whole loop in compiled code, for curricula that have such a form."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        if not has_compiled_form(self.curriculum):
-            names = ", ".join(sorted(kind.__name__ for kind in LOOPS))
-            raise ConfigError(
-                f"{type(self.curriculum).__name__} has no compiled form; these have: {names}. "
-                "Use engine='direct'."
-            )
-        if self.curriculum._listeners and self.meter is None:
+        require_compiled_form(self.curriculum)
+        # The meter is one of them, and is told of sums instead.
+        if len(self.curriculum._listeners) > (self.meter is not None):
             raise ConfigError(
                 "somebody listens to this curriculum, and compiled code tells nobody. "
                 "Use engine='direct', or remove the listener."
             )
+        self._drawn: Words = np.zeros((self.num_envs, 3), dtype=np.int64)
+        self._results: Floats = np.zeros((self.num_envs, 3))
         self._sums: Floats = np.zeros((self.curriculum.pool.num_slots, 4))
         self._epoch: Floats = np.zeros(4)
 
-    def advance(self, until: int, *, stops: bool = False) -> None:
-        """Play whole rounds until the learner has had `until` plays."""
-        simulator, curriculum = self.simulator, self.curriculum
+    def _advance(self, until: int, stops: bool) -> None:
+        world, curriculum = self.simulator.world, self.curriculum
         loop = LOOPS[type(curriculum)]
         status = SOME_TO_REPLACE
         while status == SOME_TO_REPLACE:
             status = loop(
-                simulator.world,
-                simulator.clock,
-                self._records,
-                self._nodes,
-                self._levels,
+                world.numbers,
+                world.words,
+                self._drawn,
+                self._results,
                 self._sums,
-                simulator.num_learnable,
                 until,
                 stops,
                 *curriculum.kernel_state(),
@@ -209,20 +242,23 @@ class EnvsEngine(Engine):
         super().__init__(simulator, curriculum, num_envs, meter)
         self._segment: Segment | None = None
         view: TaskDependencySimulator | SkillView = simulator
-        if workers:
-            self._segment = Segment.create(simulator.num_tasks + 1)
-            simulator.move_skills(self._segment.words.view(np.float64))
-            statics = simulator.world._replace(skills=np.zeros(0))
-            view = SkillView(self._segment.ticket, statics)
-        make = [partial(_make_env, view) for _ in range(num_envs)]
-        autoreset = AutoresetMode.NEXT_STEP
-        vector: Any
-        if workers:
-            vector = AsyncVectorEnv(make, autoreset_mode=autoreset, context=start_method)
-        else:
-            vector = SyncVectorEnv(make, autoreset_mode=autoreset)
-        self.envs = CurriculumVectorEnv(vector, curriculum)
-        """The vector env, tracked."""
+        with ExitStack() as undo:
+            if workers:
+                self._segment = Segment.create(len(simulator.world.numbers))
+                simulator.move_numbers(self._segment.words.view(np.float64))
+                undo.callback(self._take_back)
+                view = SkillView(self._segment.ticket, simulator.world.words.copy())
+            make = [partial(_make_env, view, os.getpid()) for _ in range(num_envs)]
+            autoreset = AutoresetMode.NEXT_STEP
+            vector: Any
+            if workers:
+                vector = AsyncVectorEnv(make, autoreset_mode=autoreset, context=start_method)
+            else:
+                vector = SyncVectorEnv(make, autoreset_mode=autoreset)
+            undo.callback(vector.close)
+            self.envs = CurriculumVectorEnv(vector, curriculum)
+            """The vector env, tracked."""
+            undo.pop_all()
         self._actions = np.zeros(num_envs, dtype=np.int64)
         self._is_fresh = False
 
@@ -245,14 +281,55 @@ class EnvsEngine(Engine):
 
     def close(self) -> None:
         """Stop the envs and their workers."""
-        self.envs.close()
+        # Workers are not asked: after an interruption they may wait for a word that never comes.
+        how = {} if self._segment is None else {"terminate": True}
+        try:
+            self.envs.close(**how)
+        finally:
+            self._take_back()
+
+    def _take_back(self) -> None:
+        """Let the learner keep its skills in memory of its own again."""
         if self._segment is not None:
-            self.simulator.move_skills(np.array(self.simulator.world.skills))
+            self.simulator.move_numbers(np.array(self.simulator.world.numbers))
             self._segment.close()
             self._segment = None
 
 
-def _make_env(simulator: TaskDependencySimulator | SkillView) -> gym.Env[Any, Any]:
+def require_compiled_form(curriculum: Curriculum) -> None:
+    """Raise unless a curriculum can run inside a compiled loop."""
+    if not has_compiled_form(curriculum):
+        names = ", ".join(sorted(kind.__name__ for kind in LOOPS))
+        raise ConfigError(
+            f"{type(curriculum).__name__} has no compiled form; these have: {names}. "
+            "Use engine='direct'."
+        )
+
+
+def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curriculum) -> None:
+    """Raise if a play would be credited to another task than the one that was played."""
+    source, num_tasks = curriculum.pool.source, simulator.num_tasks
+    few = source.num_tasks is not None and source.num_tasks <= MAX_LOOKED_AT
+    ids = range(source.num_tasks or 0) if few else curriculum.pool.task_ids.tolist()
+    for task_id in ids:
+        try:
+            node = node_of(source.get(task_id))
+        except TaskError as error:
+            raise ConfigError(
+                f"task {task_id} of the curriculum is none of the simulator ({error}). Build the "
+                "curriculum over simulator.source()."
+            ) from error
+        if node != task_id % num_tasks:
+            raise ConfigError(
+                f"task {task_id} of the curriculum stands for node {node}; expected node "
+                f"{task_id % num_tasks}. Build the curriculum over simulator.source()."
+            )
+
+
+def _make_env(simulator: TaskDependencySimulator | SkillView, host_pid: int) -> gym.Env[Any, Any]:
+    if os.getpid() != host_pid:
+        # Ctrl-C reaches every process of a terminal; it is for the host to stop its workers.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     env = TaskDependencyEnv(simulator, learns=False)
     return CurriculumEnv(env, enable_local_tracking=False, seed_episodes=True)
 

@@ -17,6 +17,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.curricula.kernels import Words
 from stepladder.errors import ConfigError, TaskError
 from stepladder.simulator import world as kernels
 from stepladder.simulator.graph import LABEL
@@ -51,8 +52,8 @@ class SkillView:
     """The learner's skills as an env in another process sees them; small enough to send there."""
 
     ticket: Ticket
-    world: World
-    """Without the skills, which stay in the shared segment."""
+    words: Words
+    """What does not change: the kinds of the tasks and their prerequisites."""
 
     def attach(self) -> "AttachedSkills":
         """Look at the host's memory."""
@@ -64,13 +65,12 @@ class AttachedSkills:
 
     def __init__(self, view: SkillView):
         self._segment = Segment.attach(view.ticket)
-        skills = self._segment.words.view(np.float64)
-        self.world = view.world._replace(skills=skills)
-        self.num_tasks = len(self.world.kinds)
+        self.world = World(self._segment.words.view(np.float64), view.words)
+        self.num_tasks = self.world.num_nodes
 
     def play(self, node: int, seed: int) -> Play:
         """Return what a play of a task shows."""
-        return Play(*kernels.play(self.world, node, seed))
+        return Play(*kernels.play(self.world.numbers, self.world.words, node, seed))
 
 
 class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
@@ -145,7 +145,8 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         """Play; the action does not matter."""
         if self._episode_seed is None:
             raise gym.error.ResetNeeded("Call reset before step: every step ends its episode.")
-        level = kernels.skill(self.simulator.world, self.node)
+        world = self.simulator.world
+        level = kernels.skill(world.numbers, world.words, self.node)
         shown = self.simulator.play(self.node, self._episode_seed)
         self._episode_seed = None
         self._reward = shown.reward

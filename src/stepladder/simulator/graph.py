@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, Task
 
-Words = npt.NDArray[np.int64]
-
 LABEL = "taskclass"
 """A task's label is this and the number of its node, as users of the ancestor expect."""
+
+NODE = "node"
+"""Name of the parameter of a task that says which node it stands for."""
 
 SCHEMA = 1
 """Version of the JSON form."""
@@ -34,7 +34,7 @@ class TaskGraph:
     """
 
     parents: tuple[tuple[int, ...], ...]
-    """Prerequisites per node."""
+    """Prerequisites per node, in any order."""
 
     features: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     """Numbers per node, such as a position or a difficulty; they become parameters of the tasks."""
@@ -42,6 +42,10 @@ class TaskGraph:
     def __post_init__(self) -> None:
         if not self.parents:
             raise ConfigError("a graph needs at least one task; got none. Add a node.")
+        # Lists are welcome too; what is kept can be compared and joined.
+        object.__setattr__(self, "parents", tuple(map(tuple, self.parents)))
+        features = {name: tuple(values) for name, values in self.features.items()}
+        object.__setattr__(self, "features", features)
         for node, parents in enumerate(self.parents):
             for parent in parents:
                 if isinstance(parent, bool) or not isinstance(parent, int):
@@ -55,12 +59,23 @@ class TaskGraph:
             if len(set(parents)) != len(parents):
                 raise ConfigError(f"node {node} names a parent twice: {list(parents)}.")
         for name, values in self.features.items():
-            if len(values) != self.num_tasks or not np.all(np.isfinite(values)):
-                raise ConfigError(
-                    f"feature {name!r} must hold {self.num_tasks} finite numbers, one per node; "
-                    f"got {len(values)}."
-                )
+            self._check_feature(name, values)
         object.__setattr__(self, "_order", _topological(self.parents))
+
+    def _check_feature(self, name: str, values: tuple[float, ...]) -> None:
+        if name == NODE:
+            raise ConfigError(
+                f"a feature cannot be called {NODE!r}: tasks carry their number under that name. "
+                "Rename it."
+            )
+        if len(values) != self.num_tasks:
+            raise ConfigError(
+                f"feature {name!r} must hold {self.num_tasks} numbers, one per node; got "
+                f"{len(values)}."
+            )
+        for node, value in enumerate(values):
+            if not np.isfinite(value):
+                raise ConfigError(f"feature {name!r} of node {node} is {value}; must be finite.")
 
     @property
     def num_tasks(self) -> int:
@@ -79,13 +94,6 @@ class TaskGraph:
             depths[node] = max((depths[parent] + 1 for parent in self.parents[node]), default=0)
         return depths
 
-    def reachable(self, open_nodes: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """Return which of the open nodes have only open ancestors."""
-        reached = np.array(open_nodes, dtype=bool)
-        for node in self.order:
-            reached[node] &= all(reached[parent] for parent in self.parents[node])
-        return reached
-
     def children(self) -> tuple[tuple[int, ...], ...]:
         """Return the nodes that each node is a prerequisite of."""
         children: list[list[int]] = [[] for _ in self.parents]
@@ -96,7 +104,7 @@ class TaskGraph:
 
     def task(self, node: int) -> Task:
         """Return the task that a node stands for."""
-        params: dict[str, Any] = {"node": node}
+        params: dict[str, Any] = {NODE: node}
         params.update((name, values[node]) for name, values in self.features.items())
         return Task(f"{LABEL}{node}", f"{LABEL}{node}", params)
 
@@ -226,13 +234,6 @@ class TaskGraph:
         except ValueError as error:
             raise ConfigError(f"the graph {path} is not JSON: {error}.") from error
         return cls.from_json(data)
-
-
-def compressed(lists: Sequence[Sequence[int]]) -> tuple[Words, Words]:
-    """Return lists of numbers as starts and one row of numbers, as kernels read them."""
-    starts = np.zeros(len(lists) + 1, dtype=np.int64)
-    starts[1:] = np.cumsum([len(entry) for entry in lists])
-    return starts, np.array([number for entry in lists for number in entry], dtype=np.int64)
 
 
 def _topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:

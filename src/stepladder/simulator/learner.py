@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.curricula.config import is_number
 from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import ConfigError
+from stepladder.curricula.snapshot import Snapshot, difference, matching, require_snapshot
+from stepladder.errors import ConfigError, SnapshotError
 from stepladder.simulator import world as kernels
 from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
-from stepladder.simulator.graph import TaskGraph, compressed
+from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.world import IMPOSSIBLE, LEARNABLE, NOISE, World
 from stepladder.stats import inequality
 from stepladder.tasks import ListSource, Task
@@ -76,47 +77,43 @@ class TaskDependencySimulator:
             for node in nodes:
                 kinds[self._node(node, name)] = kind
         self.world = self._make_world(kinds)
-        self.clock: Words = np.zeros(kernels.NUM_CLOCK, dtype=np.int64)
+        """The arrays; kernels change them."""
         self.num_learnable = int(self.world.learnable.sum())
         """Tasks that can be learned, their prerequisites included."""
         self.reset()
+
+    @property
+    def clock(self) -> Words:
+        """What has been counted so far, by the positions in `world`; a view."""
+        return self.world.clock
 
     def _node(self, node: int, name: str) -> int:
         return whole_number(node, f"A node in {name}", 0, self.graph.num_tasks - 1, ConfigError)
 
     def _make_world(self, kinds: Words) -> World:
         graph, dynamics, noise = self.graph, self.dynamics, self.noise
-        parent_starts, parents = compressed(graph.parents)
-        child_starts, children = compressed(graph.children())
-        settings = np.zeros(kernels.NUM_SETTINGS)
+        rng = np.random.default_rng([self.seed, 1])
+        rate = dynamics.eta if isinstance(dynamics, Prerequisite) else 0.0
+        world = World.of(
+            kinds,
+            _learnable(graph, dynamics, kinds),
+            _latest_first(graph),
+            graph.children(),
+            rates=np.full(graph.num_tasks, rate),
+            biases=rng.standard_normal(graph.num_tasks) * noise.task_noise_std,
+        )
+        settings = world.settings
         settings[kernels.S_GAMMA], settings[kernels.S_MASTERY] = dynamics.gamma, dynamics.mastery
-        rate = 0.0
         if isinstance(dynamics, Epochwise):
             settings[kernels.S_EPOCHWISE], settings[kernels.S_KEEP] = 1.0, 1.0
             settings[kernels.S_LAMBDA] = dynamics.lambda_forget
             settings[kernels.S_STEP] = dynamics.dt
         else:
-            rate = dynamics.eta
             settings[kernels.S_KEEP] = 1.0 - dynamics.lambda_forget
         settings[kernels.S_REWARD_IS_SKILL] = noise.reward == "skill"
         settings[kernels.S_SAMPLE_STD] = noise.sample_noise_std
         settings[kernels.S_BASE], settings[kernels.S_SATURATE] = noise.reward_base, noise.saturate
-        rng = np.random.default_rng([self.seed, 1])
-        num_tasks = graph.num_tasks
-        return World(
-            skills=np.ones(num_tasks + 1),
-            kinds=kinds,
-            learnable=graph.reachable(kinds == LEARNABLE).astype(np.int64),
-            rates=np.full(num_tasks, rate),
-            biases=rng.standard_normal(num_tasks) * noise.task_noise_std,
-            parent_starts=parent_starts,
-            parents=parents,
-            child_starts=child_starts,
-            children=children,
-            counts=np.zeros(num_tasks, dtype=np.int64),
-            epoch_counts=np.zeros(num_tasks, dtype=np.int64),
-            settings=settings,
-        )
+        return world
 
     def reset(self) -> None:
         """Forget everything and begin again; a task's fixed error stays."""
@@ -129,9 +126,7 @@ class TaskDependencySimulator:
         if isinstance(self.dynamics, Epochwise):
             plays = self.dynamics.samples_per_epoch * self.num_envs
             self.clock[kernels.C_EPOCH_PLAYS] = plays
-        self.current_epoch = 0
-        """Epochs completed so far."""
-        kernels.recount(self.world, self.clock, self.num_learnable)
+        kernels.recount(self.world.numbers, self.world.words)
 
     # Playing.
 
@@ -150,7 +145,12 @@ class TaskDependencySimulator:
 
     def gates(self) -> Floats:
         """Return how far each task's prerequisites are there, in [0, 1]."""
-        return np.array([kernels.gate(self.world, node) for node in range(self.num_tasks)])
+        return np.array(
+            [
+                kernels.gate(self.world.numbers, self.world.words, node)
+                for node in range(self.num_tasks)
+            ]
+        )
 
     def play(self, node: int, seed: int | None = None) -> Play:
         """Return what a play of a task shows; nothing is learned yet.
@@ -164,17 +164,20 @@ class TaskDependencySimulator:
         if seed is None:
             number = int(self.world.counts.sum())
             seed = int(np.random.SeedSequence([self.seed, 2, number]).generate_state(1)[0])
-        success, reward = kernels.play(self.world, node, seed)
+        success, reward = kernels.play(self.world.numbers, self.world.words, node, seed)
         return Play(success, reward)
 
     def learn(self, nodes: Sequence[int] | npt.NDArray[np.int64]) -> None:
         """Learn from plays, in the order given."""
-        played = np.asarray(nodes, dtype=np.int64)
-        if len(played) and not (played.min() >= 0 and played.max() < self.num_tasks):
+        given = np.asarray(nodes)
+        played = given.astype(np.int64).reshape(-1)
+        is_whole = given.size == 0 or given.dtype.kind in "iu"
+        if not is_whole or np.any((played < 0) | (played >= self.num_tasks)):
             raise ConfigError(
-                f"nodes {played.tolist()[:8]} must lie between 0 and {self.num_tasks - 1}."
+                f"nodes {given.tolist()!r:.60} must be whole numbers from 0 to "
+                f"{self.num_tasks - 1}. Give the tasks that were played."
             )
-        kernels.absorb(self.world, self.clock, played, self.num_learnable)
+        kernels.absorb(self.world.numbers, self.world.words, played)
 
     def sample_task(self, node: int, seed: int | None = None) -> float:
         """Play a task and learn from it at once; return the reward."""
@@ -183,21 +186,25 @@ class TaskDependencySimulator:
         return shown.reward
 
     def complete_epoch(self) -> dict[str, float]:
-        """End an epoch: epochwise dynamics learn now, if their plays are not complete already.
+        """End an epoch; with epochwise dynamics, the learner learns now.
+
+        Those end an epoch by themselves with the last of its plays; calling this directly after
+        that, as the ancestor's driver does, ends nothing twice.
 
         Returns:
             The metrics of the epoch.
         """
-        remainder = int(self.world.epoch_counts.sum())
-        if isinstance(self.dynamics, Epochwise) and remainder:
-            plays = self.dynamics.samples_per_epoch * self.num_envs
-            kernels.complete_epoch(self.world, plays)
-            kernels.recount(self.world, self.clock, self.num_learnable)
-        self.world.epoch_counts[:] = 0
-        self.current_epoch += 1
+        if not self.clock[kernels.C_JUST_ENDED]:
+            kernels.complete_epoch(self.world.numbers, self.world.words)
+        self.clock[kernels.C_JUST_ENDED] = 0
         return self.metrics()
 
     # Looking.
+
+    @property
+    def current_epoch(self) -> int:
+        """Epochs completed so far."""
+        return int(self.clock[kernels.C_EPOCHS])
 
     @property
     def num_plays(self) -> int:
@@ -207,7 +214,7 @@ class TaskDependencySimulator:
     @property
     def num_mastered(self) -> int:
         """Learnable tasks that are mastered now."""
-        return kernels.count_mastered(self.world)
+        return kernels.count_mastered(self.world.numbers, self.world.words)
 
     @property
     def area_so_far(self) -> int:
@@ -219,7 +226,7 @@ class TaskDependencySimulator:
 
         Of the plays until everything learnable was mastered, or of all if that never was.
         """
-        done = self.done_at is not None
+        done = self.done_at is not None and self.num_learnable > 0
         first = kernels.C_DONE_MASTERED if done else kernels.C_ON_MASTERED
         plays = max(1, int(self.clock[kernels.C_DONE_AT if done else kernels.C_PLAYS]))
         mastered, locked, hopeless = (self.clock[first : first + 3] / plays).tolist()
@@ -289,39 +296,67 @@ class TaskDependencySimulator:
 
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here."""
-        return Snapshot(
-            {"simulator": self.describe(), "current_epoch": self.current_epoch},
-            {
-                "skills": self.world.skills.copy(),
-                "counts": self.world.counts.copy(),
-                "epoch_counts": self.world.epoch_counts.copy(),
-                "clock": self.clock.copy(),
-            },
-        )
+        arrays = {name: array.copy() for name, array in self._arrays().items()}
+        return Snapshot({"simulator": self.describe()}, arrays)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Continue exactly where a snapshot of an equal simulator was made."""
-        if snapshot.state.get("simulator") != self.describe():
-            raise ConfigError(
-                "the snapshot was made by another simulator. Build this one with the same graph, "
-                "dynamics, noise and seed."
-            )
-        for name, array in (
-            ("skills", self.world.skills),
-            ("counts", self.world.counts),
-            ("epoch_counts", self.world.epoch_counts),
-            ("clock", self.clock),
-        ):
-            array[:] = matching(snapshot.arrays, name, array)
-        self.current_epoch = int(snapshot.state["current_epoch"])
+        """Continue exactly where a snapshot of an equal simulator was made.
 
-    def move_skills(self, skills: Floats) -> None:
-        """Keep the skills in other memory from now on, such as a shared segment."""
-        skills[:] = self.world.skills
-        self.world = self.world._replace(skills=skills)
+        Raises:
+            SnapshotError: The snapshot is damaged or of another simulator. Then nothing has
+                changed.
+        """
+        require_snapshot(snapshot)
+        found = difference(snapshot.state.get("simulator"), self.describe())
+        if found:
+            raise SnapshotError(
+                f"the snapshot was made by another simulator: {found}. Build this one with the "
+                "same graph, dynamics, noise and seed."
+            )
+        arrays = self._arrays()
+        saved = {name: matching(snapshot.arrays, name, array) for name, array in arrays.items()}
+        for name, array in arrays.items():
+            array[:] = saved[name]
+
+    def _arrays(self) -> dict[str, Floats | Words]:
+        """Return what changes, by the name it is saved under."""
+        world = self.world
+        return {
+            "skills": world.skills,
+            "counts": world.counts,
+            "epoch_counts": world.epoch_counts,
+            "clock": world.clock,
+        }
+
+    def move_numbers(self, numbers: Floats) -> None:
+        """Keep skills and settings in other memory from now on, such as a shared segment."""
+        numbers[:] = self.world.numbers
+        self.world = World(numbers, self.world.words)
+
+
+def _learnable(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:
+    """Return 1 for the nodes that can be learned, given those that their gate looks at."""
+    is_epochwise = isinstance(dynamics, Epochwise)
+    gates = graph.children() if is_epochwise else graph.parents
+    learnable = np.zeros(graph.num_tasks, dtype=np.int64)
+    for node in reversed(graph.order) if is_epochwise else graph.order:
+        # A coin toss opens a gate half way, whatever it needs itself.
+        open_ways = (kinds[other] == NOISE or learnable[other] for other in gates[node])
+        learnable[node] = kinds[node] == LEARNABLE and all(open_ways)
+    return learnable
+
+
+def _latest_first(graph: TaskGraph) -> list[list[int]]:
+    """Return the parents of every node, each before its own ancestors.
+
+    They learn in this order, so that each of them learns from the skills before the play, and it
+    does not matter in which order a graph lists them.
+    """
+    places = {node: place for place, node in enumerate(graph.order)}
+    return [sorted(parents, key=lambda node: -places[node]) for parents in graph.parents]
 
 
 def _share(value: float, name: str) -> float:
-    if not 0.0 <= value <= 1.0:
+    if not is_number(value) or not 0.0 <= value <= 1.0:
         raise ConfigError(f"{name} must lie in [0, 1]; got {value!r}.")
     return float(value)

@@ -1,9 +1,12 @@
 """Whole runs in compiled code: one loop per curriculum that has a compiled form.
 
-Called by `engines`. Each loop deals a round, lets the curriculum's own kernel learn from the
-records, then lets the simulated learner learn: the same kernels in the same order as the engine
-that goes through Python, so both take the same course. A loop comes back early when the curriculum
-wants tasks replaced, which only Python can do.
+Called by `engines`. Each loop deals a round, lets the curriculum's own rule learn from every result,
+then lets the simulated learner learn: the same rules in the same order as the engine that goes
+through Python, so both take the same course. A loop comes back early when the curriculum wants
+tasks replaced, which only Python can do.
+
+The loops look alike and yet are written out: a loop that took the rule as an argument would have to
+be compiled anew in every process.
 """
 # pyright: reportArgumentType=false, reportReturnType=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
@@ -11,38 +14,47 @@ wants tasks replaced, which only Python can do.
 from collections.abc import Callable
 from typing import Any
 
-from stepladder.compiled import compiled
-from stepladder.curricula import frontier_kernels, learnability_kernels
+import numpy as np
+
+from stepladder.compiled import compiled, inlined
+from stepladder.curricula import eviction, frontier_kernels, learnability_kernels
 from stepladder.curricula import learning_progress_kernels as progress_kernels
 from stepladder.curricula import level_replay_kernels as replay_kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.frontier import Frontier
-from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.kernels import H_ROWS, Floats, Words, begin_write, end_write
 from stepladder.curricula.learnability import Learnability
 from stepladder.curricula.learning_progress import LearningProgress
 from stepladder.curricula.level_replay import LevelReplay
-from stepladder.curricula.record import RecordArray
-from stepladder.curricula.uniform import Uniform, count_plays
-from stepladder.simulator.world import C_DONE_AT, C_PLAYS, World, absorb, deal, tally
+from stepladder.curricula.uniform import Uniform
+from stepladder.simulator.world import (
+    C_DONE_AT,
+    C_PLAYS,
+    CLOCK,
+    D_GENERATION,
+    D_SLOT,
+    R_RETURN,
+    R_SUCCESS,
+    absorb_round,
+    deal_round,
+)
 
-REACHED, NOTHING_TO_DRAW, SOME_TO_REPLACE = 0, 1, -2
+REACHED, NOTHING_TO_DRAW, SOME_TO_REPLACE = 0, 1, eviction.SOME_TO_REPLACE
 """Why a loop came back: the plays are done or all is mastered, or Python has to step in."""
 
 
-@compiled
-def _goes_on(clock: Words, until: int, stops: bool) -> bool:
-    return clock[C_PLAYS] < until and not (stops and clock[C_DONE_AT] >= 0)
+@inlined
+def _goes_on(words: Words, until: int, stops: bool) -> bool:
+    return words[CLOCK + C_PLAYS] < until and not (stops and words[CLOCK + C_DONE_AT] >= 0)
 
 
 @compiled
 def run_uniform(
-    world: World,
-    clock: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
+    numbers: Floats,
+    words: Words,
+    drawn: Words,
+    results: Floats,
     sums: Floats,
-    num_learnable: int,
     until: int,
     stops: bool,
     block: Words,
@@ -50,24 +62,27 @@ def run_uniform(
     counters: Words,
 ) -> int:
     """Play until `until` plays are done."""
-    while _goes_on(clock, until, stops):
-        if not deal(block, world, clock, records, nodes, levels):
+    values = block.view(np.float64)
+    while _goes_on(words, until, stops):
+        if not deal_round(block, values, numbers, words, drawn, results):
             return NOTHING_TO_DRAW
-        count_plays(block, records, plays, counters)
-        tally(records, levels, sums)
-        absorb(world, clock, nodes, num_learnable)
+        for env in range(len(drawn)):
+            slot = drawn[env, D_SLOT]
+            counters[0] += 1
+            counters[1] += 1
+            if drawn[env, D_GENERATION] == block[block[H_ROWS] + 2 * slot + 1]:
+                plays[slot] += 1
+        absorb_round(numbers, words, drawn, results, sums)
     return REACHED
 
 
 @compiled
 def run_frontier(
-    world: World,
-    clock: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
+    numbers: Floats,
+    words: Words,
+    drawn: Words,
+    results: Floats,
     sums: Floats,
-    num_learnable: int,
     until: int,
     stops: bool,
     block: Words,
@@ -77,33 +92,47 @@ def run_frontier(
     near: Words,
     links: Words,
     settings: Floats,
-    numbers: Floats,
+    yields: Floats,
     ints: Words,
     num_layers: int,
 ) -> int:
     """Play until `until` plays are done, or until a task should be replaced."""
-    while _goes_on(clock, until, stops):
-        if not deal(block, world, clock, records, nodes, levels):
+    values = block.view(np.float64)
+    while _goes_on(words, until, stops):
+        if not deal_round(block, values, numbers, words, drawn, results):
             return NOTHING_TO_DRAW
-        status = frontier_kernels.absorb(
-            block, table, rows, weights, near, links, settings, numbers, ints, num_layers, records
-        )
-        tally(records, levels, sums)
-        absorb(world, clock, nodes, num_learnable)
-        if status == SOME_TO_REPLACE:
+        begin_write(block)
+        for env in range(len(drawn)):
+            frontier_kernels.absorb_one(
+                block,
+                table,
+                rows,
+                weights,
+                near,
+                links,
+                settings,
+                yields,
+                ints,
+                drawn[env, D_SLOT],
+                drawn[env, D_GENERATION],
+                results[env, R_SUCCESS],
+                1,
+            )
+        frontier_kernels.settle(block, table, settings, yields, ints, num_layers)
+        end_write(block)
+        absorb_round(numbers, words, drawn, results, sums)
+        if ints[frontier_kernels.I_NUM_EVICTIONS] > 0:
             return SOME_TO_REPLACE
     return REACHED
 
 
 @compiled
 def run_learning_progress(
-    world: World,
-    clock: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
+    numbers: Floats,
+    words: Words,
+    drawn: Words,
+    results: Floats,
     sums: Floats,
-    num_learnable: int,
     until: int,
     stops: bool,
     block: Words,
@@ -114,26 +143,39 @@ def run_learning_progress(
     ints: Words,
 ) -> int:
     """Play until `until` plays are done, or until a task should be replaced."""
-    while _goes_on(clock, until, stops):
-        if not deal(block, world, clock, records, nodes, levels):
+    values = block.view(np.float64)
+    while _goes_on(words, until, stops):
+        if not deal_round(block, values, numbers, words, drawn, results):
             return NOTHING_TO_DRAW
-        status = progress_kernels.absorb(block, table, rows, extras, constants, ints, records)
-        tally(records, levels, sums)
-        absorb(world, clock, nodes, num_learnable)
-        if status == SOME_TO_REPLACE:
+        begin_write(block)
+        for env in range(len(drawn)):
+            progress_kernels.absorb_one(
+                block,
+                table,
+                rows,
+                extras,
+                constants,
+                ints,
+                drawn[env, D_SLOT],
+                drawn[env, D_GENERATION],
+                results[env, R_SUCCESS],
+                results[env, R_RETURN],
+                1,
+            )
+        end_write(block)
+        absorb_round(numbers, words, drawn, results, sums)
+        if ints[eviction.I_NUM_EVICTIONS] > 0:
             return SOME_TO_REPLACE
     return REACHED
 
 
 @compiled
 def run_learnability(
-    world: World,
-    clock: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
+    numbers: Floats,
+    words: Words,
+    drawn: Words,
+    results: Floats,
     sums: Floats,
-    num_learnable: int,
     until: int,
     stops: bool,
     block: Words,
@@ -144,26 +186,39 @@ def run_learnability(
     ints: Words,
 ) -> int:
     """Play until `until` plays are done, or until a task should be replaced."""
-    while _goes_on(clock, until, stops):
-        if not deal(block, world, clock, records, nodes, levels):
+    values = block.view(np.float64)
+    while _goes_on(words, until, stops):
+        if not deal_round(block, values, numbers, words, drawn, results):
             return NOTHING_TO_DRAW
-        status = learnability_kernels.absorb(block, table, rows, extras, constants, ints, records)
-        tally(records, levels, sums)
-        absorb(world, clock, nodes, num_learnable)
-        if status == SOME_TO_REPLACE:
+        begin_write(block)
+        for env in range(len(drawn)):
+            learnability_kernels.absorb_one(
+                block,
+                table,
+                rows,
+                extras,
+                constants,
+                ints,
+                drawn[env, D_SLOT],
+                drawn[env, D_GENERATION],
+                results[env, R_SUCCESS],
+                results[env, R_RETURN],
+                1,
+            )
+        end_write(block)
+        absorb_round(numbers, words, drawn, results, sums)
+        if ints[eviction.I_NUM_EVICTIONS] > 0:
             return SOME_TO_REPLACE
     return REACHED
 
 
 @compiled
 def run_level_replay(
-    world: World,
-    clock: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
+    numbers: Floats,
+    words: Words,
+    drawn: Words,
+    results: Floats,
     sums: Floats,
-    num_learnable: int,
     until: int,
     stops: bool,
     block: Words,
@@ -174,13 +229,28 @@ def run_level_replay(
     ints: Words,
 ) -> int:
     """Play until `until` plays are done, or until a task should be replaced."""
-    while _goes_on(clock, until, stops):
-        if not deal(block, world, clock, records, nodes, levels):
+    values = block.view(np.float64)
+    while _goes_on(words, until, stops):
+        if not deal_round(block, values, numbers, words, drawn, results):
             return NOTHING_TO_DRAW
-        status = replay_kernels.absorb(block, table, rows, extras, constants, ints, records)
-        tally(records, levels, sums)
-        absorb(world, clock, nodes, num_learnable)
-        if status == SOME_TO_REPLACE:
+        begin_write(block)
+        for env in range(len(drawn)):
+            replay_kernels.absorb_one(
+                block,
+                table,
+                rows,
+                extras,
+                constants,
+                ints,
+                drawn[env, D_SLOT],
+                drawn[env, D_GENERATION],
+                results[env, R_SUCCESS],
+                results[env, R_RETURN],
+                1,
+            )
+        end_write(block)
+        absorb_round(numbers, words, drawn, results, sums)
+        if ints[replay_kernels.I_NUM_EVICTIONS] > 0:
             return SOME_TO_REPLACE
     return REACHED
 

@@ -12,15 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.kernels import Words
+from stepladder.curricula.kernels import Floats, Words
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.world import (
     C_DONE_AT,
     C_PLAYS,
+    CLOCK,
+    KINDS,
     LEARNABLE,
     S_MASTERY,
-    World,
-    absorb,
+    SKILLS,
+    W_NUM_NODES,
+    absorb_one,
     gate,
     skill,
 )
@@ -41,47 +44,47 @@ class OracleRun:
     area: int
     """Sum over all plays of the number of mastered tasks."""
 
+    num_mastered: int
+    """Tasks mastered at the end."""
+
 
 @compiled
-def _first_below(world: World, order: Words, line: float) -> int:
+def _first_below(numbers: Floats, words: Words, order: Words, line: float) -> int:
     for index in range(len(order)):
         node = order[index]
-        if world.learnable[node] == 1 and skill(world, node) < line:
+        learnable = words[KINDS + words[W_NUM_NODES] + node] == 1
+        if learnable and skill(numbers, words, node) < line:
             return node
     return -1
 
 
 @compiled
-def run_in_order(
-    world: World, clock: Words, num_learnable: int, order: Words, line: float, until: int
-) -> None:
+def run_in_order(numbers: Floats, words: Words, order: Words, line: float, until: int) -> None:
     """Practise the first task in order that is below `line`; then the first not mastered."""
-    node = np.zeros(1, dtype=np.int64)
     first_pass = True
-    while clock[C_PLAYS] < until and clock[C_DONE_AT] < 0:
-        chosen = _first_below(world, order, line) if first_pass else -1
-        if chosen < 0:
+    while words[CLOCK + C_PLAYS] < until and words[CLOCK + C_DONE_AT] < 0:
+        node = _first_below(numbers, words, order, line) if first_pass else -1
+        if node < 0:
             first_pass = False
-            chosen = max(0, _first_below(world, order, max(line, world.settings[S_MASTERY])))
-        node[0] = chosen
-        absorb(world, clock, node, num_learnable)
+            node = _first_below(numbers, words, order, max(line, numbers[S_MASTERY]))
+        absorb_one(numbers, words, max(0, node))
 
 
 @compiled
-def run_by_gain(world: World, clock: Words, num_learnable: int, until: int) -> None:
+def run_by_gain(numbers: Floats, words: Words, until: int) -> None:
     """Practise the unmastered task that gains most by the next play."""
-    node = np.zeros(1, dtype=np.int64)
-    while clock[C_PLAYS] < until and clock[C_DONE_AT] < 0:
+    num_nodes = words[W_NUM_NODES]
+    while words[CLOCK + C_PLAYS] < until and words[CLOCK + C_DONE_AT] < 0:
         best, chosen = -1.0, 0
-        for other in range(len(world.kinds)):
-            p = skill(world, other)
-            if world.kinds[other] != LEARNABLE or p >= world.settings[S_MASTERY]:
+        for node in range(num_nodes):
+            p = skill(numbers, words, node)
+            if words[KINDS + node] != LEARNABLE or p >= numbers[S_MASTERY]:
                 continue
-            gain = world.rates[other] * gate(world, other) * (1.0 - p)
+            rate = numbers[SKILLS + num_nodes + 1 + node]
+            gain = rate * gate(numbers, words, node) * (1.0 - p)
             if gain > best:
-                best, chosen = gain, other
-        node[0] = chosen
-        absorb(world, clock, node, num_learnable)
+                best, chosen = gain, node
+        absorb_one(numbers, words, chosen)
 
 
 def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
@@ -97,7 +100,11 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
         done = simulator.done_at
         runs.append(
             OracleRun(
-                policy, budget if done is None else done, done is not None, simulator.area_so_far
+                policy,
+                budget if done is None else done,
+                done is not None,
+                simulator.area_so_far,
+                simulator.num_mastered,
             )
         )
 
@@ -107,13 +114,11 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
             limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
             simulator.reset()
             line = min(1.0, mastery + above)
-            run_in_order(
-                simulator.world, simulator.clock, simulator.num_learnable, order, line, limit
-            )
+            run_in_order(simulator.world.numbers, simulator.world.words, order, line, limit)
             note(f"{name}, to {line:.2f}")
     simulator.reset()
     limit = min(budget, 1 + min(run.samples for run in runs))
-    run_by_gain(simulator.world, simulator.clock, simulator.num_learnable, limit)
+    run_by_gain(simulator.world.numbers, simulator.world.words, limit)
     note("largest gain")
     simulator.reset()
     return runs

@@ -5,7 +5,7 @@ through the same `EpochReporter` as training does, and ends with a verdict.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,17 @@ from stepladder.runs.loggers import Logger
 from stepladder.runs.reporter import EpochReporter
 from stepladder.simulator.contestants import build
 from stepladder.simulator.dynamics import Epochwise
-from stepladder.simulator.engines import ENGINES, EngineName, make_engine
+from stepladder.simulator.engines import (
+    ENGINES,
+    EngineName,
+    make_engine,
+    require_compiled_form,
+)
+from stepladder.simulator.graph import LABEL
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.simulator.verdict import Verdict, judge, share_metrics
+from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 
 OnEpoch = Callable[[int, dict[str, float]], None]
 """Is told the number of every epoch that has ended, and what was logged about it."""
@@ -62,6 +69,10 @@ class SimulationConfig:
         require_whole("seed", self.seed, 0)
         if self.engine not in ENGINES:
             raise ConfigError(f"engine must be one of {', '.join(ENGINES)}; got {self.engine!r}.")
+        if self.workers and self.engine != "envs":
+            raise ConfigError(
+                f"engine {self.engine!r} has no envs to put into workers. Use engine='envs'."
+            )
 
 
 @dataclass
@@ -113,10 +124,23 @@ def simulate(
         )
     config = config or _from_settings(settings)
     method = curriculum or LearningProgressConfig()
-    place = place or scenario(config.scenario)
+    if place is None:
+        place = scenario(config.scenario)
+    else:
+        config = replace(config, scenario=place.name)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = build(method, place, config.seed)
+    # Before there is a folder: a mistake leaves nothing behind.
+    if config.engine == "compiled":
+        require_compiled_form(chosen)
+    if keep_records and (run_folder is None or config.engine == "compiled"):
+        raise ConfigError(
+            "keep_records needs a run folder and an engine that sees every episode. "
+            "Give run_folder, and engine='direct' or 'envs'."
+        )
     if run_folder is None:
+        if loggers:
+            raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
         return _play(config, simulator, chosen, None, keep_records, on_epoch)
     about = {
         "simulation": asdict(config),
@@ -146,12 +170,7 @@ def _play(
     on_epoch: OnEpoch | None,
 ) -> SimulationResult:
     reporter = EpochReporter(curriculum, run)
-    if keep_records:
-        if run is None or config.engine == "compiled":
-            raise ConfigError(
-                "keep_records needs a run folder and an engine that sees every episode. "
-                "Give run_folder, and engine='direct' or 'envs'."
-            )
+    if keep_records and run is not None:
         curriculum.add_listener(run.log_records)
     engine = make_engine(
         config.engine,
@@ -174,6 +193,9 @@ def _play(
             history.append(
                 reporter.end_epoch(simulator.num_plays, engine.take_stats(), extra=extra)
             )
+            if run is not None and reporter.num_epochs % reporter.table_epochs == 0:
+                # As often as the table of all tasks, so that a run can be asked why meanwhile.
+                run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
             if on_epoch is not None:
                 on_epoch(epoch, history[-1])
             if config.stop_when_mastered and simulator.done_at is not None:
@@ -182,15 +204,22 @@ def _play(
         engine.close()
     if run is not None:
         run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
+        if keep_records:
+            curriculum.remove_listener(run.log_records)
     reporter.close()
     return SimulationResult(simulator, curriculum, judge(simulator), history)
 
 
 def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float]:
-    prefix = "env_task_dependency/per_label_performance"
-    return {
-        f"{prefix}/taskclass{node}": float(skill) for node, skill in enumerate(simulator.P.tolist())
+    """Return the skill at the first tasks by name, and the mean of those that are too many."""
+    prefix, skills = "env_task_dependency/per_label_performance", simulator.P
+    shown = {
+        f"{prefix}/{LABEL}{node}": skill
+        for node, skill in enumerate(skills[:MAX_PER_FAMILY].tolist())
     }
+    if len(skills) > MAX_PER_FAMILY:
+        shown[f"{prefix}/{OTHER}"] = float(skills[MAX_PER_FAMILY:].mean())
+    return shown
 
 
 def _from_settings(settings: dict[str, Any]) -> SimulationConfig:

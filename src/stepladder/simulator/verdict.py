@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.world import C_ON_HOPELESS, C_ON_LOCKED, C_ON_MASTERED
+from stepladder.simulator.world import C_ON_HOPELESS, C_ON_LOCKED, C_ON_MASTERED, C_PLAYS
 
 WORTH_SAYING = 0.2
 """Share of the plays from which a waste is named."""
@@ -48,21 +48,20 @@ def judge(simulator: TaskDependencySimulator) -> Verdict:
     targets = ("tasks already mastered", "tasks still locked", "impossible tasks")
     shares = dict(zip(targets, simulator.shares(), strict=True))
     stalled = _first_unmastered(simulator)
-    if simulator.done_at is not None:
+    if stalled is not None and simulator.done_at is None:
+        text = (
+            f"stalls at task {stalled} (skill {simulator.P[stalled]:.2f}): "
+            f"{simulator.num_mastered} of {simulator.num_learnable} tasks mastered in "
+            f"{simulator.num_plays} plays"
+        )
+    elif simulator.num_learnable:
         text = (
             f"mastered all {simulator.num_learnable} learnable tasks in {simulator.done_at} plays"
         )
         if stalled is not None:
             text += f", and then let task {stalled} slip"
-    elif stalled is None:
-        text = "nothing here can be learned"
     else:
-        skill = simulator.P[stalled]
-        text = (
-            f"stalls at task {stalled} (skill {skill:.2f}): "
-            f"{simulator.num_mastered} of {simulator.num_learnable} tasks mastered in "
-            f"{simulator.num_plays} plays"
-        )
+        text = "nothing here can be learned"
     wastes = [
         f"{share:.0%} of samples went to {what}"
         for what, share in sorted(shares.items(), key=lambda entry: -entry[1])
@@ -89,7 +88,7 @@ def _first_unmastered(simulator: TaskDependencySimulator) -> int | None:
 def share_metrics(simulator: TaskDependencySimulator, before: np.ndarray) -> dict[str, float]:
     """Return the shares of the plays since the clock stood at `before`, by metric name."""
     spent = simulator.clock - before
-    plays = max(1, int(spent[0]))
+    plays = max(1, int(spent[C_PLAYS]))
     return {
         "env_task_dependency/share_mastered": int(spent[C_ON_MASTERED]) / plays,
         "env_task_dependency/share_locked": int(spent[C_ON_LOCKED]) / plays,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from stepladder.compiled import compiled
+from stepladder.errors import ConfigError
 
 
 @compiled
@@ -33,9 +34,16 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
 
     Args:
         values: At least one; a single one gives an interval without width, for want of a better.
-        level: Share of such intervals that contain the true mean.
+        level: Share of such intervals that contain the true mean, in (0, 1).
+
+    Raises:
+        ConfigError: There are no values, or the level is no such share.
     """
     count = len(values)
+    if not count:
+        raise ConfigError("a mean needs at least one value; got none. Measure something first.")
+    if not 0.0 < level < 1.0:
+        raise ConfigError(f"level must lie between 0 and 1; got {level!r}. 0.95 is usual.")
     mean = math.fsum(values) / count
     if count < 2:
         return mean, mean, mean
@@ -45,10 +53,15 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
 
 
 def student_quantile(share: float, degrees: int) -> float:
-    """Return the point that Student's t stays below with probability `share`, above one half.
+    """Return the point that Student's t stays below with probability `share`.
 
-    By the expansion of Fisher and Cornish (1960), exact formulas for one and two degrees; the
-    error is below one percent everywhere at 95 % and far below it from five degrees on.
+    By exact formulas for one and two degrees, and the expansion of Fisher and Cornish (1960) above;
+    at a share of 0.975 its relative error is 0.0012 with three degrees and below 0.0002 from five
+    degrees on. Further out it grows: 0.008 with three degrees at a share of 0.995.
+
+    Args:
+        share: Above one half and below 1.
+        degrees: Degrees of freedom, at least 1.
     """
     if degrees == 1:
         return math.tan(math.pi * (share - 0.5))

@@ -76,8 +76,9 @@ def accumulate_rollout_stats(
     batch: Any = [infos] if isinstance(infos, Mapping) else infos
     for info in batch:
         if isinstance(info, Mapping):
-            for key, number in numbers_in(cast("Mapping[Any, Any]", info), info is infos):
-                stats.setdefault(key, []).append(number)
+            for key, numbers in numbers_in(cast("Mapping[Any, Any]", info), info is infos):
+                if numbers:
+                    stats.setdefault(key, []).extend(numbers)
 
 
 def process_training_stats(

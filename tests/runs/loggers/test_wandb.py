@@ -76,6 +76,20 @@ class TestProcesses:
         assert result_of(SCRIPT, "disabled", quiet_home) == (0, "errors 0\n", "")
         assert list(quiet_home.glob("*/wandb/*run-*")) == []
 
+    def test_without_a_login_it_says_so_in_one_line(self, quiet_home: Path) -> None:
+        pytest.importorskip("wandb")
+        script = """
+try:
+    WandbLogger("project", folder=argv[0], quiet=True)
+except Exception as error:
+    print(type(error).__name__, str(error).replace("\\n", "LINE"))
+"""
+        code, out, _ = result_of(script, quiet_home)
+        assert code == 0
+        assert out.startswith("ConfigError Weights & Biases takes no run (")
+        assert "wandb login" in out
+        assert "LINE" not in out
+
 
 @pytest.mark.parametrize("mode", ["off", "", None])
 def test_another_mode_is_refused(mode: Any) -> None:

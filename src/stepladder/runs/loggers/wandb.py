@@ -33,7 +33,8 @@ class WandbLogger:
         quiet: Keep W&B's own messages off the console.
 
     Raises:
-        ConfigError: The package is not installed, or the mode is none of these.
+        ConfigError: The package is not installed, the mode is none of these, or nobody is logged
+            in.
     """
 
     def __init__(
@@ -51,16 +52,22 @@ class WandbLogger:
         wandb = require_package("wandb", "wandb", "WandbLogger")
         if folder is not None:
             os.makedirs(folder, exist_ok=True)
-        self._run = wandb.init(
-            project=project,
-            name=name,
-            config=dict(config or {}),
-            dir=None if folder is None else os.fspath(folder),
-            mode=mode,
-            # Without it a second logger in this process would write into the first one's run.
-            reinit="create_new",
-            settings=wandb.Settings(console="off", silent=quiet),
-        )
+        try:
+            self._run = wandb.init(
+                project=project,
+                name=name,
+                config=dict(config or {}),
+                dir=None if folder is None else os.fspath(folder),
+                mode=mode,
+                # Without it a second logger in this process would write into the first one's run.
+                reinit="create_new",
+                settings=wandb.Settings(console="off", silent=quiet),
+            )
+        except wandb.Error as error:
+            raise ConfigError(
+                f"Weights & Biases takes no run ({error}). Log in with wandb login, or use the "
+                "mode offline."
+            ) from error
         self._run.define_metric(STEP_METRIC)
         self._run.define_metric("*", step_metric=STEP_METRIC)
 

@@ -1,0 +1,1 @@
+"""THE COMMANDS: one short file per verb, made from typed configs."""

@@ -1,0 +1,45 @@
+"""Ctrl-C at a good moment: the first one waits until an epoch has ended, the second one does not.
+
+Used by ``simulate``, so that an interrupted run ends with whole epochs and its workers hear of it
+from the host alone.
+"""
+
+import signal
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+
+class Patience:
+    """Holds back the first interruption until `check` is called."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+        self._is_wished = False
+
+    def __enter__(self) -> Self:
+        # A process in the background ignores Ctrl-C, and some have a handler of their own.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._give_back()
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt if there was an interruption."""
+        if self._is_wished:
+            raise KeyboardInterrupt
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._is_wished = True
+        self._give_back()
+
+    def _give_back(self) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None

@@ -1,0 +1,151 @@
+"""Typed arguments from a command line, by tyro; what is wrong with them in one line.
+
+The one place that meets tyro's parser. A verb describes its options as a dataclass; the docstring
+under each field is the help text of its flag.
+"""
+
+import ast
+import contextlib
+import dataclasses
+import inspect
+import io
+import re
+import textwrap
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any, TypeVar, get_type_hints
+
+import tyro
+from tyro.constructors import (
+    MISSING,
+    MISSING_NONPROP,
+    ConstructorRegistry,
+    StructConstructorSpec,
+    StructFieldSpec,
+    StructTypeInfo,
+)
+
+from stepladder.errors import ConfigError
+
+Arguments = TypeVar("Arguments")
+
+MARKERS = (
+    # Flags are called like the fields, wherever these are nested, and may stand before or after
+    # the name of a subcommand.
+    tyro.conf.OmitArgPrefixes,
+    tyro.conf.OmitSubcommandPrefixes,
+    tyro.conf.CascadeSubcommandArgs,
+    # A switch has the one flag that changes it: --json, --no-keep.
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.PositionalMetavarFromFieldName,
+)
+
+_registry = ConstructorRegistry()
+
+_ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+_RULE = re.compile(r"[\s─│╭╮╰╯+|-]*")
+_WHERE = re.compile(r"^Error parsing [\w.]+: ")
+
+
+def parse(
+    kind: type[Arguments], argv: Sequence[str], verb: str, default: Arguments | None = None
+) -> Arguments:
+    """Return the arguments of a verb. With ``--help`` prints the help and leaves.
+
+    Args:
+        kind: The dataclass that describes them.
+        argv: Everything after the verb.
+        verb: Its name.
+        default: Instead of the defaults of the dataclass.
+
+    Raises:
+        ConfigError: The command line makes no sense.
+        SystemExit: The help was asked for.
+    """
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint), _registry:
+            return tyro.cli(
+                kind,
+                args=list(argv),
+                prog=f"stepladder {verb}",
+                default=MISSING_NONPROP if default is None else default,
+                config=MARKERS,
+            )
+    except SystemExit as leaving:
+        if leaving.code in (0, None):
+            raise
+        raise ConfigError(one_line(complaint.getvalue(), verb)) from None
+
+
+def one_line(complaint: str, verb: str) -> str:
+    """Return what tyro wrote into a box as one line: the problem, what was meant, where to look."""
+    blocks: list[list[str]] = [[]]
+    for line in _ESCAPE.sub("", complaint).splitlines()[1:]:
+        text = line.strip().strip("│|").strip()
+        if _RULE.fullmatch(text):
+            blocks.append([])
+        else:
+            blocks[-1].append(text)
+    texts = [" ".join(block) for block in blocks if block]
+    problem = _WHERE.sub("", texts[0]) if texts else "the options make no sense"
+    meant = [_meant(text, problem) for text in texts[1:]]
+    said = ". ".join([problem.rstrip("."), *filter(None, meant)])
+    return f"{said}. See stepladder {verb} --help."
+
+
+def _meant(text: str, problem: str) -> str:
+    """Return the part of a further block that helps in one line, if any."""
+    if text.startswith("Perhaps you meant:"):
+        flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
+        return f"Perhaps you meant {' or '.join(list(flags)[:3])}" if flags else ""
+    # Where a flag is wrong, the names of the subcommands are no help.
+    is_about_a_name = not problem.startswith("Unrecognized options: -")
+    return text if is_about_a_name and text.startswith("Available subcommands:") else ""
+
+
+@_registry.struct_rule
+def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
+    """Read a dataclass as tyro does, with the whole docstring of a field in one paragraph."""
+    if not dataclasses.is_dataclass(info.type):
+        return None
+    hints = get_type_hints(info.type, include_extras=True)
+    docs = _field_docs(info.type)
+    has_default = info.default is not MISSING and info.default is not MISSING_NONPROP
+    return StructConstructorSpec(
+        instantiate=info.type,
+        fields=tuple(
+            StructFieldSpec(
+                name=field.name,
+                type=hints[field.name],
+                default=getattr(info.default, field.name) if has_default else _default(field),
+                helptext=docs.get(field.name),
+            )
+            for field in dataclasses.fields(info.type)
+        ),
+    )
+
+
+def _default(field: "dataclasses.Field[Any]") -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return MISSING_NONPROP
+
+
+@cache
+def _field_docs(kind: type[Any]) -> dict[str, str]:
+    """Return the docstring under each field of a dataclass, bases included."""
+    docs: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if not dataclasses.is_dataclass(base):
+            continue
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
+        assert isinstance(tree, ast.ClassDef)
+        for field, after in pairwise(tree.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
+                text = ast.literal_eval(after.value)
+                docs[ast.unparse(field.target)] = " ".join(str(text).split())
+    return docs

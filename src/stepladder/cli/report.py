@@ -1,0 +1,48 @@
+"""``stepladder report``: one HTML page with plots of one run, or several laid over each other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from stepladder.cli import console
+from stepladder.cli.parsing import parse
+from stepladder.dashboard import write_report
+from stepladder.errors import ConfigError
+
+MARK = 'id="stepladder-data"'
+"""What tells our pages from anybody else's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportArguments:
+    """Make one HTML page with plots of one run, or of several laid over each other.
+
+    Simulated and real runs have the same metrics, so one can lie over the other. Runs may still be
+    going on. The page needs no network.
+    """
+
+    runs: tyro.conf.Positional[tuple[Path, ...]]
+    """Folders of runs."""
+
+    out: Path = Path("report.html")
+    """The file to write; an older report there is replaced."""
+
+    metrics: tuple[str, ...] = ()
+    """Metrics to plot: names, or patterns with * and ?, such as 'overview/*'. All by default."""
+
+    smooth: int = 1
+    """Logged points in the moving average of every line; 1 shows what was logged."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the verb; return the exit code."""
+    arguments = parse(ReportArguments, argv, "report")
+    if not arguments.runs:
+        raise ConfigError("there is no run to report on. Name the folder of one, or of several.")
+    console.refuse_foreign(arguments.out, MARK, "--out")
+    metrics = arguments.metrics or None
+    out = write_report(arguments.runs, arguments.out, metrics=metrics, smooth=arguments.smooth)
+    console.say(str(out))
+    return 0

@@ -1,0 +1,194 @@
+"""``stepladder simulate``: try a curriculum on a simulated learner, and keep the run."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from stepladder.cli import console
+from stepladder.cli.choices import CurriculumChoice, config_of, name_of
+from stepladder.cli.interrupting import Patience
+from stepladder.cli.parsing import parse
+from stepladder.cli.watching import Watch
+from stepladder.curricula.learning_progress_config import LearningProgressConfig
+from stepladder.errors import ConfigError
+from stepladder.runs import Logger, TensorBoardLogger, WandbLogger
+from stepladder.runs.run_folder import holds_run
+from stepladder.simulator.dynamics import recipe
+from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateArguments:
+    """Try a curriculum on a simulated learner.
+
+    The curriculum is a subcommand with flags of its own, which may stand anywhere after it:
+    stepladder simulate frontier --probing 0.1 --scenario grid-6x6
+    """
+
+    curriculum: CurriculumChoice = field(default_factory=LearningProgressConfig)
+
+    simulation: SimulationConfig = field(default_factory=SimulationConfig)
+
+    recipe: str | None = None
+    """Take the learner of an earlier simulator, and as many tasks, envs, epochs and plays as it
+    had, unless they are given: train, train-seed, config, tool-seed or large-chain."""
+
+    out: Path | None = None
+    """Folder to keep the run in. By default runs/SCENARIO-CURRICULUM-SEED, with a number behind it
+    where that is taken."""
+
+    keep: bool = True
+    """Whether to keep the run at all."""
+
+    overwrite: bool = False
+    """Whether to replace a run that is there already."""
+
+    keep_records: bool = False
+    """Whether to keep every single episode too."""
+
+    tensorboard: bool = False
+    """Whether to write for TensorBoard as well, into a folder tensorboard beside the run."""
+
+    wandb: str | None = None
+    """Project of Weights & Biases to send the run to as well."""
+
+    wandb_mode: Literal["online", "offline", "disabled"] = "online"
+    """Whether it is sent at once, or kept in a folder wandb beside the run, to be sent later."""
+
+    json: bool = False
+    """Whether to write one line of JSON at the end, and nothing else to standard output."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the verb; return the exit code."""
+    arguments = parse(SimulateArguments, argv, "simulate", default=_defaults(argv))
+    # More tasks than plots are no news here: all of them are in the run's table.
+    logging.getLogger("stepladder.stats").setLevel(logging.ERROR)
+    place = _place(arguments)
+    method = config_of(arguments.curriculum, place)
+    config = arguments.simulation
+    name = name_of(arguments.curriculum)
+    folder = _folder(arguments, f"{place.name}-{name}-{config.seed}")
+    title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
+    shown = console.asides() if arguments.json else console.results()
+    with Watch(title, config.num_epochs, shown) as watch, Patience() as patience:
+
+        def end_epoch(epoch: int, logged: dict[str, float]) -> None:
+            watch(epoch, logged)
+            patience.check()
+
+        result = simulate(
+            config,
+            method,
+            place=place,
+            run_folder=folder,
+            overwrite=arguments.overwrite,
+            loggers=_loggers(arguments, folder),
+            keep_records=arguments.keep_records,
+            on_epoch=end_epoch,
+        )
+    if arguments.json:
+        console.print_json(_summary(result, place, name, config))
+        return 0
+    console.say(f"\n{result.verdict}")
+    if folder is not None:
+        console.say(f"\nkept in {folder}; see stepladder explain {folder}")
+    return 0
+
+
+def _defaults(argv: Sequence[str]) -> SimulateArguments:
+    """Return the defaults, which a recipe changes: what is given beside it still counts."""
+    named = [
+        after if flag == "--recipe" else flag.removeprefix("--recipe=")
+        for flag, after in zip(argv, [*argv[1:], ""], strict=True)
+        if flag == "--recipe" or flag.startswith("--recipe=")
+    ]
+    if not named or not named[-1]:
+        return SimulateArguments()
+    taken = recipe(named[-1])
+    return SimulateArguments(
+        simulation=SimulationConfig(
+            scenario=f"chain-{taken.num_tasks}",
+            num_envs=taken.num_envs,
+            num_epochs=taken.num_epochs,
+            samples_per_epoch=taken.dynamics.samples_per_epoch,
+        )
+    )
+
+
+def _place(arguments: SimulateArguments) -> Scenario:
+    place = scenario(arguments.simulation.scenario)
+    if arguments.recipe is None:
+        return place
+    taken = recipe(arguments.recipe)
+    samples = arguments.simulation.samples_per_epoch
+    return replace(
+        place,
+        name=f"{place.name}-{arguments.recipe}",
+        dynamics=replace(taken.dynamics, samples_per_epoch=samples),
+        noise=taken.noise,
+    )
+
+
+def _folder(arguments: SimulateArguments, name: str) -> Path | None:
+    """Return where the run goes. Nothing is written yet, so a mistake costs nothing."""
+    if not arguments.keep:
+        for flag in ("keep_records", "tensorboard", "wandb"):
+            if getattr(arguments, flag):
+                raise ConfigError(f"--{flag.replace('_', '-')} needs a run; leave out --no-keep.")
+        return None
+    folder = arguments.out
+    if folder is None:
+        folder, number = Path("runs", name), 1
+        while folder.exists() and not arguments.overwrite:
+            number += 1
+            folder = Path("runs", f"{name}-{number}")
+    if holds_run(folder) and not arguments.overwrite:
+        raise ConfigError(
+            f"{folder} holds a run already. Choose another folder with --out, or replace the run "
+            "with --overwrite."
+        )
+    return folder
+
+
+def _loggers(arguments: SimulateArguments, folder: Path | None) -> list[Logger]:
+    loggers: list[Logger] = []
+    if folder is not None and arguments.tensorboard:
+        loggers.append(TensorBoardLogger(folder.parent / "tensorboard" / folder.name))
+    if folder is not None and arguments.wandb is not None:
+        loggers.append(
+            WandbLogger(
+                arguments.wandb,
+                name=folder.name,
+                folder=folder.parent,
+                mode=arguments.wandb_mode,
+                quiet=True,
+            )
+        )
+    return loggers
+
+
+def _summary(
+    result: SimulationResult, place: Scenario, curriculum: str, config: SimulationConfig
+) -> dict[str, Any]:
+    verdict = result.verdict
+    return {
+        "scenario": place.name,
+        "curriculum": curriculum,
+        "seed": config.seed,
+        "num_envs": config.num_envs,
+        "plays": result.simulator.num_plays,
+        "done_at": verdict.done_at,
+        "num_mastered": verdict.num_mastered,
+        "num_learnable": verdict.num_learnable,
+        "stalled_at": verdict.stalled_at,
+        "share_mastered": verdict.share_mastered,
+        "share_locked": verdict.share_locked,
+        "share_impossible": verdict.share_hopeless,
+        "mean_performance": float(result.simulator.P.mean()),
+        "verdict": verdict.text,
+        "run": None if result.run_folder is None else str(result.run_folder),
+    }

@@ -1,0 +1,194 @@
+"""``stepladder sweep``: many settings of one curriculum, by a grid or a search, in one folder."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tyro
+from rich.table import Table
+
+from stepladder.cli import console
+from stepladder.cli.parsing import parse
+from stepladder.curricula.config import require_whole
+from stepladder.errors import ConfigError
+from stepladder.simulator.scenarios import scenario
+from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep
+from stepladder.simulator.sweep_space import Dimension, parse_choice, parse_range
+
+
+@dataclass(frozen=True, kw_only=True)
+class SweepArguments:
+    """Find good settings of a curriculum, by a grid or a search.
+
+    Every finished trial is kept at once. Give the same command again to go on with a sweep that
+    was stopped. Fields of the curriculum go by their names, those of the learner as dynamics.eta
+    or noise.reward, those of the simulation as simulation.num_envs.
+    """
+
+    grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A field and its values, as probing=0.02,0.05,0.1; may be given several times. All
+    combinations are played, or those that a search proposes."""
+
+    range: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
+    """A field and the range to search, as trial_episodes=10..80 or probing=0.01..0.5:log; may be
+    given several times."""
+
+    optuna_trials: int | None = None
+    """Trials of a search by Optuna, instead of all combinations. A finished search can be given
+    more."""
+
+    common: SweepConfig = field(default_factory=SweepConfig)
+
+    out: Path | None = None
+    """Folder that keeps the trials; by default sweeps/SCENARIO-CURRICULUM."""
+
+    jobs: int | None = None
+    """Threads; by default as many as there are cores. The results do not depend on it."""
+
+    top: int = 10
+    """Settings to show at the end."""
+
+    json: bool = False
+    """Whether to write one line of JSON per trial, best first, and nothing else to standard
+    output."""
+
+    def __post_init__(self) -> None:
+        require_whole("top", self.top, 1)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the verb; return the exit code."""
+    arguments = parse(SweepArguments, argv, "sweep")
+    common = arguments.common
+    fields = common.fields()
+    if arguments.range and arguments.optuna_trials is None:
+        raise ConfigError("only a search can try a --range. Give --optuna-trials as well.")
+    dimensions: list[Dimension] = [parse_choice(text, fields) for text in arguments.grid]
+    dimensions += [parse_range(text, fields) for text in arguments.range]
+    out = arguments.out
+    if out is None:
+        out = Path("sweeps", f"{scenario(common.scenario).name}-{common.curriculum}")
+    aside = console.asides()
+    status = None if aside is None else aside.status("playing")
+    if status is not None:
+        status.start()
+
+    def tell(trial: SweepTrial, done: int, total: int) -> None:
+        if status is not None:
+            status.update(f"{done} of {total} trials; {_settings(trial.params)}")
+
+    try:
+        result = sweep(
+            common,
+            dimensions,
+            folder=out,
+            num_trials=arguments.optuna_trials,
+            jobs=arguments.jobs,
+            on_trial=tell,
+        )
+    finally:
+        if status is not None:
+            status.stop()
+    if arguments.json:
+        for trial in result.ranked():
+            console.print_json(trial.to_json())
+    else:
+        _print(result, arguments, out)
+    return 0
+
+
+def _print(result: SweepResult, arguments: SweepArguments, out: Path) -> None:
+    ranked, common = result.ranked(), arguments.common
+    resumed = f", {result.num_resumed} of them from before" if result.num_resumed else ""
+    console.say(
+        f"{common.curriculum} on {common.scenario}: {len(result.trials)} trials of "
+        f"{common.num_seeds} seeds{resumed}, kept in {out}"
+    )
+    skipped = [trial for trial in result.trials if trial.error is not None]
+    if skipped:
+        console.say(f"{len(skipped)} did not go together, such as: {skipped[0].error}")
+    if not ranked:
+        return
+    _print_table(ranked[: arguments.top])
+    best = ranked[0]
+    alike = sum(_overlap(best, trial) for trial in ranked[1:])
+    if alike:
+        console.say(f"~  not told apart from the best by its interval: {alike} in all")
+    if any(trial.cell is not None and trial.cell.finished_share < 1.0 for trial in ranked):
+        console.say(">  some seeds did not finish within the budget, so the mean is higher")
+    console.say("\nthe best again, with seeds that did not choose it:")
+    console.say(f"  {_again(best, common, out)}")
+    watched = _simulated(best, common)
+    if watched:
+        console.say(f"or, to look at one run of it:\n  {watched}")
+
+
+def _print_table(trials: Sequence[SweepTrial]) -> None:
+    best = trials[0]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("")
+    for name in best.params:
+        table.add_column(name, justify="right", overflow="fold")
+    for heading in ("samples", "95 % interval", "x oracle"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trial in trials:
+        cell = trial.cell
+        assert cell is not None
+        at_least = ">" if cell.finished_share < 1.0 else ""
+        mark = "~" if trial is not best and _overlap(best, trial) else ""
+        table.add_row(
+            mark,
+            *(_text(value) for value in trial.params.values()),
+            f"{at_least}{cell.mean_samples:,.0f}",
+            f"{cell.low:,.0f} to {cell.high:,.0f}",
+            f"{at_least}{cell.ratio_to_oracle:.2f}",
+        )
+    console.results().print(table)
+
+
+def _overlap(best: SweepTrial, other: SweepTrial) -> bool:
+    assert best.cell is not None
+    assert other.cell is not None
+    return other.cell.ratio_low <= best.cell.ratio_high
+
+
+def _settings(params: dict[str, Any]) -> str:
+    return " ".join(f"{name}={_text(value)}" for name, value in params.items())
+
+
+def _text(value: Any) -> str:
+    """Return a value as ``--grid`` reads it."""
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _again(best: SweepTrial, common: SweepConfig, out: Path) -> str:
+    grid = [
+        part for name, value in best.params.items() for part in ("--grid", f"{name}={_text(value)}")
+    ]
+    more = max(32, common.num_seeds)
+    words = [
+        *("stepladder", "sweep", "--scenario", common.scenario, "--curriculum", common.curriculum),
+        *grid,
+        *("--num-seeds", str(more), "--seed", str(common.seed + common.num_seeds)),
+        *(("--num-envs", str(common.num_envs)) if common.num_envs != 1 else ()),
+        *(("--budget", str(common.budget)) if common.budget is not None else ()),
+        *("--out", f"{out}-best"),
+    ]
+    return shlex.join(words)
+
+
+def _simulated(best: SweepTrial, common: SweepConfig) -> str | None:
+    """Return the command that simulates a trial, if all it sets can be said there."""
+    words = ["stepladder", "simulate", common.curriculum, "--scenario", common.scenario]
+    words += ["--num-envs", str(common.num_envs), "--seed", str(common.seed)]
+    for name, value in best.params.items():
+        if "." in name:
+            return None
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            words += [f"--{flag}", *(value if isinstance(value, tuple) else [str(value)])]
+    return shlex.join(words)

@@ -1,0 +1,117 @@
+"""Where a sweep keeps its trials: a folder that a killed sweep can be continued in.
+
+Between `sweep` and the disk. ``sweep.json`` says what is varied; ``trials.jsonl`` has one line per
+finished trial, on disk before the next one is counted.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import stepladder
+from stepladder.curricula.snapshot import difference
+from stepladder.errors import RunError
+from stepladder.runs.lock import RunLock
+
+SCHEMA = 1
+"""Version of the layout; another is refused."""
+
+SETTINGS, TRIALS, LOCK = "sweep.json", "trials.jsonl", "sweep.lock"
+
+
+class SweepFolder:
+    """An open sweep, to which nobody else adds trials meanwhile.
+
+    Args:
+        folder: Where it is, or shall be.
+        settings: What the sweep does, as plain JSON.
+
+    Raises:
+        RunError: The folder holds something else, or a sweep with other settings, or it is in use.
+    """
+
+    def __init__(self, folder: Path | str, settings: Mapping[str, Any]):
+        self.folder = Path(folder)
+        about = {
+            "package": "stepladder",
+            "schema": SCHEMA,
+            "version": stepladder.__version__,
+            **settings,
+        }
+        _refuse_foreign(self.folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = RunLock.take(self.folder / LOCK)
+        try:
+            self._agree(about)
+            self.entries = self._read()
+            """The finished trials so far, in the order in which they finished."""
+            self._file = (self.folder / TRIALS).open("ab")
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def append(self, entry: Mapping[str, Any]) -> None:
+        """Keep one finished trial; it is on disk when this returns."""
+        self._file.write(json.dumps(entry, allow_nan=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Let somebody else continue."""
+        self._file.close()
+        self._lock.release()
+
+    def _agree(self, about: dict[str, Any]) -> None:
+        """Write what the sweep does, or check that it is what it was."""
+        path = self.folder / SETTINGS
+        if not path.exists():
+            # A file beside it first: a kill leaves no half of it.
+            draft = path.with_name(f".{SETTINGS}.part")
+            draft.write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+            os.replace(draft, path)
+            return
+        try:
+            saved = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise RunError(f"{path} is damaged ({error}). Choose another folder.") from error
+        change = difference(saved, about)
+        if change:
+            raise RunError(
+                f"{self.folder} holds a sweep with other settings: {change}. "
+                "Choose another folder, or give the settings it was begun with."
+            )
+
+    def _read(self) -> list[dict[str, Any]]:
+        """Return the finished trials, and cut off what a kill in the middle of a line left."""
+        path = self.folder / TRIALS
+        content = path.read_bytes() if path.exists() else b""
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.truncate(path, whole)
+        entries: list[dict[str, Any]] = []
+        for number, line in enumerate(content[:whole].splitlines(), start=1):
+            try:
+                entry = json.loads(line)
+            except ValueError as error:
+                raise RunError(
+                    f"line {number} of {path} is damaged ({error}). Remove the line to have its "
+                    "trial played again."
+                ) from error
+            entries.append(entry)
+        return entries
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise RunError(f"{folder} is a file. Choose a new or empty folder for the sweep.")
+    own = {SETTINGS, TRIALS, LOCK, f".{SETTINGS}.part"}
+    others = sorted(entry.name for entry in folder.iterdir() if entry.name not in own)
+    if others and not (folder / SETTINGS).exists():
+        raise RunError(
+            f"{folder} is not empty and holds no sweep: it has {others[0]!r}. "
+            "Choose a new or empty folder."
+        )

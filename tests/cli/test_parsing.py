@@ -1,0 +1,122 @@
+"""Typed arguments: flags from fields, and a box full of complaints in one line."""
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+import pytest
+import tyro
+
+from stepladder.cli.parsing import one_line, parse
+from stepladder.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    """What is inside."""
+
+    depth: int = 3
+    """How deep
+    it is."""
+
+    def __post_init__(self) -> None:
+        if self.depth < 0:
+            raise ConfigError(f"depth must be at least 0; got {self.depth}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deeper(Inner):
+    """Inherits a field with its text."""
+
+    width: float = 1.0
+    """How wide it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Example:
+    """An example of options."""
+
+    kind: (
+        Annotated[Inner, tyro.conf.subcommand("inner")]
+        | Annotated[Deeper, tyro.conf.subcommand("deeper", default=Deeper(depth=7))]
+    ) = field(default_factory=Inner)
+
+    keep: bool = True
+    """Whether it is kept."""
+
+    names: tuple[str, ...] = ()
+    """Some names."""
+
+
+def test_flags_are_the_fields_wherever_they_stand() -> None:
+    assert parse(Example, [], "try") == Example()
+    assert parse(Example, ["--depth", "4"], "try") == Example(kind=Inner(depth=4))
+    wanted = Example(kind=Deeper(depth=7, width=2.0), keep=False, names=("a", "b"))
+    before = ["--no-keep", "--names", "a", "b", "deeper", "--width", "2"]
+    after = ["deeper", "--width", "2", "--names", "a", "b", "--no-keep"]
+    assert parse(Example, before, "try") == parse(Example, after, "try") == wanted
+
+
+def test_a_default_instance_stands_in_for_the_defaults() -> None:
+    default = Example(keep=False, kind=Inner(depth=9))
+    assert parse(Example, ["--names", "x"], "try", default=default) == Example(
+        keep=False, kind=Inner(depth=9), names=("x",)
+    )
+
+
+def test_help_has_every_text_in_one_paragraph(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        parse(Example, ["deeper", "--help"], "try")
+    assert leaving.value.code in (0, None)
+    said = capsys.readouterr().out
+    assert "How deep it is. (default: 7)" in said
+    assert "How wide it is. (default: 1.0)" in said
+    assert "--no-keep" in said
+    assert "--keep" not in said.replace("--no-keep", "")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["--detph", "3"], "Unrecognized options: --detph, 3. Perhaps you meant --depth. "),
+        (["--bogus"], "Unrecognized options: --bogus. "),
+        (["inher"], "Unrecognized options: inher. Available subcommands: inner, deeper. "),
+        (["--depth", "x"], "Error parsing --depth: invalid literal for int() with base 10: 'x'. "),
+        (["--depth"], "Missing value for argument '--depth'. Expected 1 values. "),
+        (["--depth", "-1"], "depth must be at least 0; got -1. "),
+    ],
+)
+def test_a_mistake_is_said_in_one_line(argv: list[str], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(Example, argv, "try")
+    assert str(caught.value) == f"{said}See stepladder try --help."
+
+
+def test_a_long_complaint_is_joined_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    with pytest.raises(ConfigError) as caught:
+        parse(Example, ["--no-such-option-anywhere", "word", "other-word"], "try")
+    assert str(caught.value).startswith(
+        "Unrecognized options: --no-such-option-anywhere, word, other-word."
+    )
+
+
+def test_a_box_with_colours_is_one_line_too() -> None:
+    box = """\x1b[31m╭─ Unrecognized options ─────────────────╮\x1b[0m
+\x1b[31m│\x1b[0m Unrecognized options: \x1b[1m--seeds, 2,   \x1b[0m \x1b[31m│\x1b[0m
+│ a-b                                     │
+│ ─────────────────────────────────────── │
+│ Perhaps you meant:                      │
+│     --seed INT                          │
+│         The seed. (default: 0)          │
+│         in stepladder --help            │
+│ ─────────────────────────────────────── │
+│ For full helptext, run stepladder --help│
+╰─────────────────────────────────────────╯
+"""
+    assert one_line(box, "try") == (
+        "Unrecognized options: --seeds, 2, a-b. Perhaps you meant --seed. See stepladder try --help."
+    )
+
+
+def test_an_empty_complaint_is_still_a_line() -> None:
+    assert one_line("", "try") == "the options make no sense. See stepladder try --help."

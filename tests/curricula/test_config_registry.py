@@ -1,0 +1,161 @@
+import json
+
+import pytest
+
+import stepladder.curricula
+from stepladder.curricula import (
+    AncestorProgressConfig,
+    CurriculumConfig,
+    DemotionRule,
+    FrontierConfig,
+    LearnabilityConfig,
+    LearningProgressConfig,
+    LevelReplayConfig,
+    Mixed,
+    Mixing,
+    MixtureConfig,
+    Phase,
+    PhasedConfig,
+    Ramp,
+    Stage,
+    StagedConfig,
+    UniformConfig,
+)
+from stepladder.curricula.config_registry import CONFIGS, config_from_json
+from stepladder.errors import ConfigError
+
+STAGED = StagedConfig(
+    stages=(Stage(name="easy", threshold=0.5), Stage(name="hard", labels=("a", "b"))),
+    early=None,
+    mixing=Mixing(table=((0.3, 0.5),), source="all_earlier"),
+    demotion=DemotionRule(threshold=0.1),
+    confidence_z=1.0,
+)
+
+EXAMPLES = [
+    UniformConfig(exploration=0.25),
+    FrontierConfig(probing=0.2, features=("x", "place.y"), trial_episodes=7),
+    LearningProgressConfig(noise_z=None, signal="return", return_high=3.0),
+    AncestorProgressConfig.seed_defaults(),
+    LearnabilityConfig(exponent=2),
+    LevelReplayConfig(transform="softmax", score_weight=0.5),
+    MixtureConfig(weights={"a": 1.0, "b": 3.0}),
+    STAGED,
+    PhasedConfig(
+        phases=(
+            Phase(name="shoot", mixture={"a": 2.0}, episodes=10),
+            Phase(name="climb", curriculum=STAGED, success=0.75),
+            Phase(
+                name="both",
+                curriculum=PhasedConfig(phases=(Phase(name="inner", curriculum=FrontierConfig()),)),
+                settings={
+                    "plain": {"values": 3},
+                    "opponent": Mixed(("weak", "strong"), (0.25, 0.75)),
+                    "reward.shaping": Ramp(start=1.0, end=0.0, ramp_episodes=5),
+                },
+            ),
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: type(config).__name__)
+def test_a_config_comes_back_from_its_json_unchanged(config: CurriculumConfig) -> None:
+    text = json.dumps(config.to_json())
+    assert config_from_json(json.loads(text)) == config
+
+
+def test_a_phase_with_nothing_in_it_comes_back_as_the_uniform_it_means() -> None:
+    config = PhasedConfig(phases=(Phase(name="all"),))
+    again = config_from_json(json.loads(json.dumps(config.to_json())))
+    assert isinstance(again, PhasedConfig)
+    assert again.to_json() == config.to_json()
+    assert again.phases[0].curriculum == UniformConfig()
+
+
+def test_every_config_that_is_exported_is_known_by_name() -> None:
+    exported = {
+        name
+        for name in stepladder.curricula.__all__
+        if isinstance(kind := getattr(stepladder.curricula, name), type)
+        and issubclass(kind, CurriculumConfig)
+        and "make" in vars(kind)
+    }
+    assert exported - {"CurriculumConfig"} == set(CONFIGS)
+    assert {type(example).__name__ for example in EXAMPLES} == set(CONFIGS)
+
+
+def test_what_is_left_out_has_its_default() -> None:
+    assert config_from_json({"config": "FrontierConfig"}) == FrontierConfig()
+
+
+def test_a_stage_may_be_just_its_name() -> None:
+    config = config_from_json({"config": "StagedConfig", "stages": ["easy", "hard"]})
+    assert config == StagedConfig(stages=(Stage(name="easy"), Stage(name="hard")))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([1], "must be an object with its settings; got [1]"),
+        ({}, "must name its kind under 'config': one of AncestorProgressConfig,"),
+        ({"config": "Nonsense"}, "got 'Nonsense'"),
+        ({"config": ["FrontierConfig"]}, "got ['FrontierConfig']"),
+        ({"config": "FrontierConfig", "porbing": 1}, "no setting 'porbing'; it has exploration,"),
+        ({"config": "FrontierConfig", "probing": "much"}, "probing must be a number; got 'much'"),
+        ({"config": "FrontierConfig", "probing": True}, "probing must be a number; got True"),
+        (
+            {"config": "FrontierConfig", "trial_episodes": 2.5},
+            "trial_episodes must be a whole number; got 2.5",
+        ),
+        ({"config": "FrontierConfig", "features": "x"}, "features must be a list; got 'x'"),
+        ({"config": "FrontierConfig", "features": [1]}, "features[0] must be a text; got 1"),
+        (
+            {"config": "LearnabilityConfig", "signal": "luck"},
+            "signal must be one of 'success', 'return'; got 'luck'",
+        ),
+        ({"config": "StagedConfig"}, "lacks 'stages'"),
+        (
+            {"config": "StagedConfig", "stages": [{"name": "a", "size": 1}]},
+            "stages[0] has no setting 'size'",
+        ),
+        (
+            {"config": "StagedConfig", "stages": [{"name": "a"}], "standard": 1},
+            "standard must be true or false; got 1",
+        ),
+        (
+            {
+                "config": "StagedConfig",
+                "stages": [{"name": "a"}],
+                "mixing": {"table": [[0.5, 0.4, 0.3]]},
+            },
+            "mixing.table[0] must be a list of 2; got [0.5, 0.4, 0.3]",
+        ),
+        ({"config": "StagedConfig", "stages": [3]}, "stages[0] must be an object; got 3"),
+        ({"config": "MixtureConfig", "weights": 3}, "weights must be an object; got 3"),
+        (
+            {"config": "PhasedConfig", "phases": [{"name": "a", "curriculum": {"config": "X"}}]},
+            "phases[0].curriculum must name its kind",
+        ),
+        (
+            {
+                "config": "PhasedConfig",
+                "phases": [
+                    {
+                        "name": "a",
+                        "settings": {
+                            "x": {"start": "0", "end": 1, "hold_episodes": 0, "ramp_episodes": 1}
+                        },
+                    }
+                ],
+            },
+            "phases[0].settings.x.start must be a number; got '0'",
+        ),
+        ({"config": "FrontierConfig", "probing": -1}, "probing must be finite and above 0"),
+    ],
+)
+def test_what_does_not_fit_is_named_in_one_line(data: object, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        config_from_json(data)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)

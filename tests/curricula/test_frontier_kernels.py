@@ -1,0 +1,200 @@
+"""Where a task stands, worked out with results that count half after one more play."""
+
+import pytest
+
+from curricula.fake_learner import record_for
+from curricula.short_memory import make, play, told
+from stepladder.curricula import Frontier
+from stepladder.tasks import NumberedSource
+
+
+def test_a_task_is_learnable_after_its_first_success_among_failures():
+    curriculum = make()
+    play(curriculum, 0, "f")
+    assert curriculum.states() == ["probed"] * 3
+    play(curriculum, 0, "w")
+    # 1 success and 0.5 failures: 0.67, where 2·√(0.01 / 1.5) = 0.16 would have been chance.
+    assert curriculum.states() == ["zone", "probed", "probed"]
+    assert curriculum.rates()[0] == pytest.approx(1.2 / 1.9)
+    assert curriculum.scores().tolist() == pytest.approx([0.7 / 1.9, 0.0, 0.0])
+
+
+def test_a_task_that_succeeds_from_the_start_is_mastered_without_practice():
+    curriculum = make()
+    for count in (1.0, 1.5, 1.75):
+        play(curriculum, 0, "w")
+        # It looks mastered, but so few plays cannot tell.
+        assert curriculum.states()[0] == "probed"
+        assert told(curriculum, 0).numbers["weighed_plays"] == count
+    play(curriculum, 0, "w")
+    # 1.875 plays are enough, and 2.075 / 2.275 = 0.91.
+    assert curriculum.states()[0] == "mastered"
+    assert curriculum.rates()[0] == pytest.approx(2.075 / 2.275)
+
+
+def test_a_learnable_task_is_mastered_after_enough_successes():
+    curriculum = make()
+    # 1 to 0.5; then 1.5 to 0.25 of 1.75 plays; then 1.75 to 0.125 of 1.875, which is 0.857.
+    play(curriculum, 0, "fww")
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "mastered"
+    assert curriculum.rates()[0] == pytest.approx(1.95 / 2.275)
+
+
+def test_a_mastered_task_that_lapses_is_practised_and_mastered_again():
+    curriculum = make()
+    play(curriculum, 0, "fwww")
+    # Half a success leaves 1.375 to 0.5625: 1.575 / 2.3375 = 0.67, above 0.8 - 0.2.
+    play(curriculum, 0, "h")
+    assert curriculum.states()[0] == "mastered"
+    # 0.6875 to 1.28: 0.37.
+    play(curriculum, 0, "f")
+    assert curriculum.states()[0] == "zone"
+    # 1.34 to 0.64; 1.67 to 0.32; 1.84 to 0.16: 0.65, 0.78, 0.86.
+    play(curriculum, 0, "ww")
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "mastered"
+
+
+def test_a_task_that_lapses_must_beat_its_old_level_or_what_it_has_fallen_to():
+    curriculum = make()
+    play(curriculum, 0, "fwwwf")
+    assert (curriculum.states()[0], told(curriculum, 0).numbers["level"]) == ("zone", 0.0)
+    # Stuck at 0.5; then mastered with 1.83 to 0.17; then 0.92 to 1.08: 1.12 / 2.4 = 0.47.
+    play(curriculum, 1, "fw" + "fwfw" * 2)
+    assert told(curriculum, 1).numbers["level"] == 0.5
+    play(curriculum, 1, "ww")
+    assert curriculum.states()[1] == "mastered"
+    play(curriculum, 1, "f")
+    assert curriculum.states()[1] == "zone"
+    assert told(curriculum, 1).numbers["level"] == pytest.approx(0.465, abs=0.001)
+
+
+def test_a_learnable_task_without_success_of_late_is_lost_again():
+    curriculum = make()
+    play(curriculum, 0, "fwf")
+    # Half a success is left: one half-life ago it succeeded.
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "f")
+    assert curriculum.states()[0] == "probed"
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "zone"
+
+
+def test_a_coin_toss_is_stuck_after_a_trial_and_must_beat_its_level():
+    curriculum = make(mastery=0.9, promote_z=0.5)
+    play(curriculum, 0, "fw")
+    # First trial: 2 of 4, from nothing. That is better by more than √(0.25 / 4) = 0.25.
+    play(curriculum, 0, "fwfw")
+    assert curriculum.states()[0] == "zone"
+    assert told(curriculum, 0).numbers["level"] == 0.5
+    # Second trial: 2 of 4 again.
+    play(curriculum, 0, "fwf")
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "probed"
+    assert told(curriculum, 0).numbers == {
+        "success": pytest.approx(1.53 / 2.39, abs=0.01),
+        "level": 0.5,
+        "plays_in_trial": 0.0,
+        "weighed_plays": pytest.approx(2.0, abs=0.01),
+    }
+    # 0.67 to 1.33; then 1.33 to 0.67: two thirds, and 0.5 + 0.5·√(0.25 / 2) = 0.677 is to beat.
+    play(curriculum, 0, "fw")
+    assert curriculum.states()[0] == "probed"
+    # 1.67 to 0.33: 0.83.
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "zone"
+
+
+def test_a_task_that_gets_better_in_every_trial_stays_in_practice():
+    curriculum = make(mastery=0.95, halflife_episodes=3.0, trial_episodes=8)
+    play(curriculum, 0, "fw")
+    # Of 8 plays 2, then 4, then 6 succeed; from one trial to the next that is 0.25 more, and the
+    # standard error is √(0.25 / 8) = 0.18 or less.
+    for trial in ("fwffffwf", "wfwffwfw", "wwfwwwfw"):
+        play(curriculum, 0, trial)
+        assert curriculum.states()[0] == "zone"
+        assert told(curriculum, 0).numbers["plays_in_trial"] == 0.0
+    assert told(curriculum, 0).numbers["level"] == 0.75
+    play(curriculum, 0, "wwfwwwfw")
+    assert curriculum.states()[0] == "probed"
+
+
+def test_a_trial_must_be_better_by_more_than_chance():
+    curriculum = make(mastery=0.95, halflife_episodes=3.0, trial_episodes=8)
+    # 4 of 8 in the first trial, then 5 of 8: 0.125 more, and the error is √(0.234 / 8) = 0.17.
+    play(curriculum, 0, "fw" + "fwfwfwfw")
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "fwfwfwww")
+    assert curriculum.states()[0] == "probed"
+    assert told(curriculum, 0).numbers["level"] == 0.625
+    curriculum = make(mastery=0.95, halflife_episodes=3.0, trial_episodes=8, stuck_z=0.5)
+    play(curriculum, 0, "fw" + "fwfwfwfw" + "fwfwfwww")
+    assert curriculum.states()[0] == "zone"
+
+
+def test_one_success_after_very_many_failures_may_be_chance():
+    curriculum = Frontier(NumberedSource(2), halflife_episodes=50.0)
+    # 61 plays count 41.4, so that 2·√(0.01 / 41.4) = 0.031 is to beat, and 1 / 41.4 = 0.024.
+    play(curriculum, 0, "f" * 60 + "w")
+    assert curriculum.states()[0] == "probed"
+    # 1.99 / 41.8 = 0.048.
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "zone"
+
+
+def test_less_than_half_a_success_shows_nothing():
+    curriculum = make()
+    curriculum.observe(record_for(curriculum, 0, 0.45))
+    assert curriculum.states()[0] == "probed"
+    # 0.675 to 0.825.
+    curriculum.observe(record_for(curriculum, 0, 0.45))
+    assert curriculum.states()[0] == "zone"
+
+
+def test_a_stuck_task_that_stops_succeeding_has_no_level_any_more():
+    curriculum = make(mastery=0.9)
+    play(curriculum, 0, "fw" + "fwfw" * 2)
+    assert told(curriculum, 0).numbers["level"] == 0.5
+    play(curriculum, 0, "ff")
+    assert told(curriculum, 0).numbers["level"] == 0.0
+    # So the first success shows something new.
+    play(curriculum, 0, "w")
+    assert curriculum.states()[0] == "zone"
+
+
+def test_a_steady_half_success_is_stuck_even_if_any_improvement_would_do():
+    curriculum = make(mastery=0.9, stuck_z=0.0, promote_z=0.0)
+    play(curriculum, 0, "h")
+    # Half a success, at once more than nothing.
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "hhhh")
+    assert curriculum.states()[0] == "zone"
+    play(curriculum, 0, "hhhh")
+    assert curriculum.states()[0] == "probed"
+    play(curriculum, 0, "hhhh")
+    assert curriculum.states()[0] == "probed"
+
+
+def test_results_of_other_tasks_change_nothing():
+    curriculum = make()
+    play(curriculum, 0, "fw")
+    before = told(curriculum, 0).numbers
+    play(curriculum, 1, "wfwfww")
+    assert told(curriculum, 0).numbers == before
+
+
+@pytest.mark.parametrize("halflife", [0.84, 1.0, 2.5, 8.0, 300.0])
+def test_enough_evidence_can_be_had_whatever_the_half_life(halflife: float):
+    curriculum = Frontier(NumberedSource(2), halflife_episodes=halflife)
+    play(curriculum, 0, "w" * 12)
+    assert curriculum.states()[0] == "mastered"
+
+
+def test_a_mastery_close_to_one_can_be_reached():
+    curriculum = Frontier(NumberedSource(2), mastery=0.98)
+    play(curriculum, 0, "w" * 30)
+    assert curriculum.states()[0] == "mastered"

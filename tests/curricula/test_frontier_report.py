@@ -1,0 +1,56 @@
+"""What the frontier tells, in every state a task can be in."""
+
+import pytest
+
+from curricula.short_memory import make, overview, play, told
+
+
+@pytest.mark.parametrize(
+    ("results", "reason"),
+    [
+        ("", "it has never been played and waits for its turn to be probed"),
+        ("ff", "it has not succeeded of late; it is probed in turn"),
+        ("w", "it nearly always succeeded so far; it is probed in turn until that is sure"),
+        (
+            "fwf",
+            "it is learnable now: success 0.33, and within 3 plays it must get beyond its level of "
+            "0.00",
+        ),
+        (
+            "fw" + "hhhh" * 2,
+            "it has not risen above its level of 0.50; it is probed in turn",
+        ),
+        (
+            "fwww",
+            "it is mastered (success 0.86) and rehearsed in turn; below 0.60 it would be practised "
+            "again",
+        ),
+    ],
+)
+def test_every_state_is_explained_in_words(results: str, reason: str):
+    curriculum = make()
+    play(curriculum, 1, results)
+    assert told(curriculum, 1).reason == reason
+
+
+def test_where_the_frontier_runs_is_said_in_numbers_and_words():
+    curriculum = make(8)
+    play(curriculum, 6, "fw")
+    play(curriculum, 7, "wwww")
+    explanation = overview(curriculum)
+    assert (explanation.num_probed, explanation.num_in_zone, explanation.num_mastered) == (6, 1, 1)
+    assert explanation.zone == (("task6", pytest.approx(1.2 / 1.9), pytest.approx(1 / 1.75)),)
+    assert explanation.lines()[1:] == [
+        "1 tasks are learnable now, 1 are mastered, 6 are being probed, 0 have been replaced.",
+        "0 rounds of probing have passed since anything new was mastered.",
+        f"  {'task6':<24} success 0.63, probability 0.5714",
+    ]
+
+
+def test_at_most_five_tasks_of_the_zone_are_listed():
+    curriculum = make(8)
+    for slot in range(7):
+        play(curriculum, slot, "fw")
+    explanation = overview(curriculum)
+    assert explanation.num_in_zone == 7
+    assert [name for name, _, _ in explanation.zone] == [f"task{slot}" for slot in range(5)]
