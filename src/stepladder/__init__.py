@@ -78,8 +78,8 @@ __all__ = [
     "Uniform",
     "UnionSource",
     "compare",
-    "simulate",
     "errors",
+    "simulate",
 ]
 
 

@@ -1,10 +1,12 @@
 """What the tests of the commands need: a command in this process, or in one of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,9 +48,10 @@ class CommandLine:
         return err.removeprefix("stepladder: ").rstrip("\n")
 
 
-def start(*argv: object, cwd: Path) -> subprocess.Popen[str]:
-    """Start a command in a process group of its own, as a shell does; warnings are errors."""
-    return subprocess.Popen(
+@contextmanager
+def running(*argv: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """Run a command in a process group of its own, as a shell does; warnings are errors."""
+    process = subprocess.Popen(
         [sys.executable, "-W", "error", "-m", "stepladder", *map(str, argv)],
         env={**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"},
         cwd=cwd,
@@ -58,11 +61,17 @@ def start(*argv: object, cwd: Path) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate(timeout=TIMEOUT_S)
 
 
 def finished(*argv: object, cwd: Path) -> Outcome:
     """Run a command in a process of its own to its end."""
-    with start(*argv, cwd=cwd) as process:
+    with running(*argv, cwd=cwd) as process:
         out, err = process.communicate(timeout=TIMEOUT_S)
     return Outcome(process.returncode, out, err)
 

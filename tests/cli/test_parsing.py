@@ -114,7 +114,8 @@ def test_a_box_with_colours_is_one_line_too() -> None:
 ╰─────────────────────────────────────────╯
 """
     assert one_line(box, "try") == (
-        "Unrecognized options: --seeds, 2, a-b. Perhaps you meant --seed. See stepladder try --help."
+        "Unrecognized options: --seeds, 2, a-b. Perhaps you meant --seed. "
+        "See stepladder try --help."
     )
 
 

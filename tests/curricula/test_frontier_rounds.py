@@ -231,6 +231,51 @@ def test_a_task_is_near_as_long_as_one_neighbor_is_mastered():
     assert "neighbour" not in told(curriculum, 1).reason
 
 
+def test_what_becomes_near_once_more_keeps_its_turn():
+    curriculum = on_a_line(7)
+    for slot in (0, 4):
+        play(curriculum, slot, "wwww")
+    # 1, 3 and 5 are near; 1 has had its turn.
+    play(curriculum, 1, "f")
+    assert curriculum.probs()[1] == 0.0
+    play(curriculum, 2, "wwww")
+    assert curriculum.probs()[1] == 0.0
+    play(curriculum, 3, "f")
+    play(curriculum, 5, "f")
+    assert curriculum.probs()[1] == curriculum.probs()[3] == curriculum.probs()[5] > 0.0
+
+
+def test_neighbors_that_are_mastered_or_learnable_stay_where_they_are():
+    curriculum = on_a_line(7)
+    play(curriculum, 4, "wwww")
+    play(curriculum, 0, "wwww")
+    play(curriculum, 4, "w")
+    # Both are due for rehearsal; with that, 0 has had its turn, and 4 has not.
+    play(curriculum, 0, "w")
+    play(curriculum, 2, "fw")
+    play(curriculum, 1, "wwww")
+    assert curriculum.states() == [
+        "mastered",
+        "mastered",
+        "zone",
+        "probed",
+        "mastered",
+        *["probed"] * 2,
+    ]
+    probs = curriculum.probs()
+    assert (probs[0], probs[1]) == (0.0, 0.0)
+    assert probs[2] / probs[4] == pytest.approx(1.0 / 0.25)
+
+
+def test_finds_of_long_ago_count_less():
+    curriculum = on_a_line(8)
+    play(curriculum, 0, "wwww")
+    play(curriculum, 7, "f" * 20)
+    far = (0.99**20 + 0.1) / (10.0 + (1 - 0.99**24) / 0.01)
+    ratio = curriculum.probs()[1] / curriculum.probs()[2:].sum()
+    assert ratio == pytest.approx(0.1 / far)
+
+
 def test_where_probing_near_finds_nothing_it_is_done_less():
     curriculum = on_a_line(8)
     play(curriculum, 0, "wwww")

@@ -10,6 +10,7 @@ from stepladder.curricula.meter import CurriculumMeter
 from stepladder.errors import ConfigError
 from stepladder.runs import Run, RunReader
 from stepladder.runs.reporter import EpochReporter
+from stepladder.stats.names import MAX_PER_FAMILY
 from stepladder.stats.rollout import accumulate_rollout_stats
 from stepladder.tasks import ListSource, Task
 
@@ -180,6 +181,15 @@ def test_undeclared_names_are_told_once(caplog):
         EpochReporter(Uniform(TASKS)).end_epoch(1, {"arena/goals": [1.0]})
     assert caplog.text.count("env_arena/goals") == 2
     reporter.close()
+
+
+def test_a_run_with_too_many_names_takes_none_from_the_next():
+    many = {f"env_crowd/{number}": 1.0 for number in range(2 * MAX_PER_FAMILY)}
+    first, second = EpochReporter(Uniform(TASKS)), EpochReporter(Uniform(TASKS))
+    crowd = [name for name in first.end_epoch(1, extra=many) if name.startswith("env_crowd/")]
+    assert len(crowd) == MAX_PER_FAMILY + 1
+    assert "env_crowd/new" not in first.end_epoch(2, extra={"env_crowd/new": 3.0})
+    assert second.end_epoch(1, extra={"env_crowd/new": 3.0})["env_crowd/new"] == 3.0
 
 
 @pytest.mark.parametrize("table_epochs", [0, -1, 1.5, True])

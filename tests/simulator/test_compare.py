@@ -225,6 +225,10 @@ def test_an_oracle_that_runs_out_of_plays_says_so_too():
     found = compare(["chain-10"], ["frontier"], num_seeds=4, budget=100)
     oracle = found.cell("chain-10", "oracle")
     assert (oracle.finished_share, oracle.mean_samples) == (0.0, 100.0)
+    # 100 plays of a horizon of 1,000; what it had mastered by then counts for the rest.
+    best = best_oracle(scenario("chain-10").simulator(), 100)
+    assert 0 < best.num_mastered < 10
+    assert oracle.area == pytest.approx((best.area + 900 * best.num_mastered) / (1000 * 10))
     for name in ("uniform", "frontier"):
         entry = found.cell("chain-10", name)
         assert entry.ratio_to_oracle == 1.0
@@ -304,6 +308,8 @@ def test_an_unknown_cell_is_refused():
     [
         ({"scenarios": []}, "there is no scenario to compare on"),
         ({"scenarios": ["chain-x"]}, "there is no scenario 'chain-x'"),
+        ({"scenarios": "chain-2"}, "scenarios must be a list of names; got 'chain-2'. Wrap it"),
+        ({"curricula": "frontier"}, "curricula must be a list of names; got 'frontier'. Wrap it"),
         ({"curricula": ["magic"]}, "there is no curriculum 'magic'; there are uniform"),
         ({"num_seeds": 0}, "num_seeds"),
         ({"num_seeds": 2.0}, "num_seeds"),

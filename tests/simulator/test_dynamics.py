@@ -58,8 +58,8 @@ def test_every_recipe_is_checked_here():
 
 
 def test_an_unknown_recipe_is_refused_with_the_names_there_are():
-    with pytest.raises(ConfigError, match=r"no recipe 'trian'; there are train, train-seed"):
-        recipe("trian")
+    with pytest.raises(ConfigError, match=r"no recipe 'training'; there are train, train-seed"):
+        recipe("training")
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,15 @@ def test_a_seed_given_to_reset_counts():
     assert course(7) == course(7) != course(8)
 
 
+def test_a_reset_without_a_seed_does_not_begin_the_same_again():
+    env = PufferTaskDependencyEnv(TaskDependencySimulator(1, start={0: 0.5}), learns=False, seed=0)
+    outcomes = set()
+    for _ in range(40):
+        env.reset()
+        outcomes.add(float(env.step(0)[1][0]))
+    assert outcomes == {0.0, 1.0}
+
+
 def test_an_unknown_config_is_refused():
     env = PufferTaskDependencyEnv(telling())
     with pytest.raises(TaskError, match="task 9 does not exist"):
@@ -101,9 +110,9 @@ def test_pufferlib_vectorises_it():
     for env, node in zip(envs.envs, (2, 0, 1, 4), strict=True):
         env.set_mg_config(Config(f"taskclass{node}"))
     actions = np.zeros(4, dtype=np.int64)
-    envs.step(actions)
-    _, rewards, terminals, _, infos = envs.step(actions)
     # Task 4 was begun at reset; what was set then is played in the second step.
+    assert envs.step(actions)[1].tolist() == pytest.approx([0.9] * 4)
+    _, rewards, terminals, _, infos = envs.step(actions)
     assert rewards.tolist() == pytest.approx([0.5, 0.1, 0.3, 0.9])
     assert terminals.all()
     assert [info["task_dependency"]["task_class"] for info in infos] == [2, 0, 1, 4]

@@ -19,6 +19,7 @@ from stepladder.curricula import (
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import RunReader
 from stepladder.simulator import (
+    Epochwise,
     Prerequisite,
     Scenario,
     SimulationConfig,
@@ -211,6 +212,20 @@ def test_the_ancestors_recipe_runs_through_its_own_equations():
     assert "stalls at task 0" in result.verdict.text
 
 
+def test_epochs_of_the_equations_need_not_be_those_of_the_log():
+    place = Scenario(
+        name="own", graph=TaskGraph.chain(2), dynamics=Epochwise(samples_per_epoch=10, dt=1.0)
+    )
+    result = simulate(place=place, num_envs=2, num_epochs=11, samples_per_epoch=3, engine="direct")
+    # 66 plays are logged 6 by 6; the equations take them 20 by 20.
+    assert len(result.history) == 11
+    assert result.simulator.current_epoch == 3
+    performances = result.metric("overview/mean_performance")
+    changes = [epoch for epoch in range(1, 11) if performances[epoch] != performances[epoch - 1]]
+    # Plays 20, 40 and 60 fall into the fourth, seventh and tenth epoch of the log.
+    assert changes == [3, 6, 9]
+
+
 # The run folder.
 
 
@@ -372,6 +387,8 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"epochs": 3}, "a simulation has no setting 'epochs'; it has scenario"),
         ({"config": SimulationConfig(), "seed": 1}, "seed was given beside a config"),
         ({"engine": "compiled", "keep_records": True}, "keep_records needs a run folder"),
+        ({"curriculum": "frontier"}, "curriculum must be a CurriculumConfig; got 'frontier'"),
+        ({"place": "chain-3"}, "place must be a Scenario; got 'chain-3'"),
         (
             {"engine": "compiled", "curriculum": StagedConfig(stages=(Stage(name="taskclass0"),))},
             "Staged has no compiled form",

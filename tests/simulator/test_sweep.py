@@ -95,9 +95,12 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     assert sorted(played) == sorted(numbers[2:])
 
 
-def test_a_finished_sweep_plays_nothing_again(tmp_path: Path) -> None:
+def test_a_finished_sweep_plays_nothing_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = sweep(SMALL, [PROBING], folder=tmp_path)
     told: list[object] = []
+    monkeypatch.setattr("stepladder.simulator.sweep.play_seed", lambda *a, **k: told.append(a))
     again = sweep(SMALL, [PROBING], folder=tmp_path, on_trial=lambda *entry: told.append(entry))
     assert told == []
     assert again.num_resumed == 3

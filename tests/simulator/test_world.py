@@ -7,9 +7,6 @@ import pytest
 from scipy import stats
 
 from stepladder.compiled import compiled
-from stepladder.curricula import Uniform
-from stepladder.curricula.kernels import draw
-from stepladder.curricula.record import RECORD_DTYPE
 from stepladder.envs.curriculum_env import MAX_ENV_SEED
 from stepladder.simulator import TaskDependencySimulator, TaskGraph
 from stepladder.simulator import world as kernels
@@ -63,23 +60,3 @@ def test_nothing_that_is_counted_overlaps():
         assert not any((other == 77).any() for other in others)
         getattr(simulator.world, name)[:] = 0
     assert simulator.world.num_nodes == 5
-
-
-def test_a_round_is_dealt_from_the_plan_and_with_the_skills_of_its_beginning():
-    simulator = TaskDependencySimulator(4, seed=1, start={0: 0.5, 1: 0.5, 2: 0.5, 3: 0.5})
-    curriculum = Uniform(simulator.source(), seed=1)
-    block = curriculum.plan.block
-    records = np.zeros(6, dtype=RECORD_DTYPE)
-    nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
-    world = simulator.world
-    for episode in range(3):
-        assert kernels.deal(block, world.numbers, world.words, records, nodes, levels)
-        for env in range(6):
-            slot, _, task_id, _, seed, _ = draw(block, env, episode, np.zeros(0))
-            shown = simulator.play(task_id, seed & kernels.SEED_MASK)
-            record = records[env]
-            assert (record["slot"], nodes[env], levels[env]) == (slot, task_id, 0.5)
-            assert (record["success"], record["episode_return"]) == (shown.success, shown.reward)
-            assert (record["env_index"], record["episode_index"]) == (env, episode)
-            assert record["length"] == 1
-    assert simulator.num_plays == 0

@@ -141,10 +141,9 @@ def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments
 def _print_table(screen: Console, place: Scenario, row: Sequence[Cell]) -> None:
     is_wide = screen.width >= WIDE
     seeds = max(cell.num_seeds for cell in row)
-    about = f"{place.name} - {place.about}" if place.about else place.name
-    screen.print(
-        f"{about} ({place.graph.num_tasks} tasks, {seeds} seeds)", style="bold", markup=False
-    )
+    about = f"; {place.about}" if place.about else ""
+    title = f"{place.name}: {place.graph.num_tasks} tasks, {seeds} seeds{about}"
+    screen.print(title, style="bold", markup=False, no_wrap=True, overflow="ellipsis")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("curriculum")
     for heading in ("samples", "95 % interval", "x oracle", "wasted"):

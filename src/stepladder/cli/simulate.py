@@ -1,8 +1,8 @@
 """``stepladder simulate``: try a curriculum on a simulated learner, and keep the run."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -65,8 +65,6 @@ class SimulateArguments:
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(SimulateArguments, argv, "simulate", default=_defaults(argv))
-    # More tasks than plots are no news here: all of them are in the run's table.
-    logging.getLogger("stepladder.stats").setLevel(logging.ERROR)
     place = _place(arguments)
     method = config_of(arguments.curriculum, place)
     config = arguments.simulation
@@ -103,7 +101,7 @@ def _defaults(argv: Sequence[str]) -> SimulateArguments:
     """Return the defaults, which a recipe changes: what is given beside it still counts."""
     named = [
         after if flag == "--recipe" else flag.removeprefix("--recipe=")
-        for flag, after in zip(argv, [*argv[1:], ""], strict=True)
+        for flag, after in pairwise([*argv, ""])
         if flag == "--recipe" or flag.startswith("--recipe=")
     ]
     if not named or not named[-1]:

@@ -3,6 +3,7 @@
 from stepladder.curricula.ancestor_progress import AncestorProgress
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.explanation import Explanation, TaskExplanation
 from stepladder.curricula.frontier import Frontier, FrontierExplanation
@@ -93,6 +94,7 @@ __all__ = [
     "TrendRule",
     "Uniform",
     "UniformConfig",
+    "config_from_json",
     "curriculum_events",
     "record_array",
     "task_table",

@@ -40,7 +40,7 @@ class FrontierConfig(CurriculumConfig):
     mastery: float = 0.9
     """Success rate from which a task is taken to be mastered, in (0, 1)."""
 
-    lapse: float = 0.05
+    lapse: float = 0.1
     """How far the success rate of a mastered task must fall below `mastery` before the task is
     practised again, in [0, mastery)."""
 
@@ -51,7 +51,7 @@ class FrontierConfig(CurriculumConfig):
     """Draws that go to tasks not seen to be learnable yet, for each draw that goes to learnable
     ones; nearly all of them while nothing is learnable."""
 
-    rehearsal: float = 0.003
+    rehearsal: float = 0.002
     """Draws that go to mastered tasks, in turn, for each draw that goes to learnable ones."""
 
     trial_episodes: int = 40

@@ -138,9 +138,8 @@ def _state_after(board: Board, slot: int) -> int:
     finds = N_NEAR_FINDS if board.near[slot] > 0 else N_FAR_FINDS
     findings[finds] *= KEEP_FINDINGS
     findings[finds + 1] = findings[finds + 1] * KEEP_FINDINGS + 1.0
-    state = _after_probe(row, settings)
-    row[ORIGIN] = 0.0 if state == PROBED else float(finds)
-    return state
+    row[ORIGIN] = finds
+    return _after_probe(row, settings)
 
 
 @compiled

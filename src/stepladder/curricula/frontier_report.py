@@ -51,7 +51,8 @@ class FrontierExplanation(Explanation):
             *super().lines(),
             f"{self.num_in_zone} tasks are learnable now, {self.num_mastered} are mastered, "
             f"{self.num_probed} are being probed, {self.num_evicted} have been replaced.",
-            f"{self.num_barren_rounds} rounds of probing have passed since anything new was mastered.",
+            f"{self.num_barren_rounds} rounds of probing have passed since anything new was "
+            "mastered.",
             *(f"  {name:<24} success {p:.2f}, probability {q:.4f}" for name, p, q in self.zone),
         ]
 

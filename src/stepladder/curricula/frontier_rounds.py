@@ -37,7 +37,7 @@ from stepladder.curricula.kernels import (
 # Columns per slot; they fill one cache line. Successes and failures are discounted per play. The
 # level is the success rate of the last trial in the zone: what the next one must beat. A trial is
 # the stay in the present state, or the last part of it: its plays and its successes. The origin is
-# where among the findings the probe counts that brought the task into the zone; 0 for none.
+# where among the findings a find of the last probe counts; 0 once it has been counted.
 SUCCESSES, FAILURES, STATE, LEVEL, TRIAL_PLAYS, TRIAL_SUCCESSES, LAYER, ORIGIN = range(8)
 NUM_COLUMNS = 8
 

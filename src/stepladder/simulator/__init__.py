@@ -13,6 +13,7 @@ from stepladder.simulator.learner import Play, TaskDependencySimulator
 from stepladder.simulator.oracle import OracleRun, best_oracle
 from stepladder.simulator.scenarios import SUITE, Scenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
+from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep
 from stepladder.simulator.verdict import Verdict, judge
 
 __all__ = [
@@ -33,6 +34,9 @@ __all__ = [
     "SimulationConfig",
     "SimulationResult",
     "SkillView",
+    "SweepConfig",
+    "SweepResult",
+    "SweepTrial",
     "TaskDependencyEnv",
     "TaskDependencySimulator",
     "TaskGraph",
@@ -44,4 +48,5 @@ __all__ = [
     "recipe",
     "scenario",
     "simulate",
+    "sweep",
 ]

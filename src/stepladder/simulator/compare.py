@@ -116,6 +116,9 @@ def compare(
         budget: Plays after which a seed is given up; by default the scenario's own.
         on_cell: Is told of every cell that is done.
     """
+    for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
+        if isinstance(value, str):
+            raise ConfigError(f"{argument} must be a list of names; got {value!r}. Wrap it.")
     require_whole("num_seeds", num_seeds, 1)
     require_whole("seed", seed, 0)
     require_whole("num_envs", num_envs, 1)

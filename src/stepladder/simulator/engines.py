@@ -32,6 +32,7 @@ from stepladder.simulator import world as kernels
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.loops import LOOPS, NOTHING_TO_DRAW, SOME_TO_REPLACE, has_compiled_form
+from stepladder.simulator.rounds import deal
 from stepladder.stats.rollout import accumulate_rollout_stats
 from stepladder.sync.segment import Segment
 
@@ -131,7 +132,7 @@ class DirectEngine(_Carrier):
         numbers, words = self.simulator.world.numbers, self.simulator.world.words
         # Called once per round: looking at the types of all arguments would take longer.
         self._deal = direct(
-            kernels.deal,
+            deal,
             *(aligned_words(1), numbers, words, self._records[0], self._nodes, self._levels[0]),
         )
         self._absorb = direct(kernels.absorb, numbers, words, self._nodes)

@@ -1,8 +1,8 @@
 """Whole runs in compiled code: one loop per curriculum that has a compiled form.
 
-Called by `engines`. Each loop deals a round, lets the curriculum's own rule learn from every result,
-then lets the simulated learner learn: the same rules in the same order as the engine that goes
-through Python, so both take the same course. A loop comes back early when the curriculum wants
+Called by `engines`. Each loop deals a round, lets the curriculum's own rule learn from every
+result, then lets the simulated learner learn: the same rules in the same order as the engine that
+goes through Python, so both take the same course. A loop comes back early when the curriculum wants
 tasks replaced, which only Python can do.
 
 The loops look alike and yet are written out: a loop that took the rule as an argument would have to
@@ -27,10 +27,7 @@ from stepladder.curricula.learnability import Learnability
 from stepladder.curricula.learning_progress import LearningProgress
 from stepladder.curricula.level_replay import LevelReplay
 from stepladder.curricula.uniform import Uniform
-from stepladder.simulator.world import (
-    C_DONE_AT,
-    C_PLAYS,
-    CLOCK,
+from stepladder.simulator.rounds import (
     D_GENERATION,
     D_SLOT,
     R_RETURN,
@@ -38,6 +35,7 @@ from stepladder.simulator.world import (
     absorb_round,
     deal_round,
 )
+from stepladder.simulator.world import C_DONE_AT, C_PLAYS, CLOCK
 
 REACHED, NOTHING_TO_DRAW, SOME_TO_REPLACE = 0, 1, eviction.SOME_TO_REPLACE
 """Why a loop came back: the plays are done or all is mastered, or Python has to step in."""

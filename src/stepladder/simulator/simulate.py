@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, require_whole
+from stepladder.curricula.config import CurriculumConfig, require_kind, require_whole
 from stepladder.curricula.learning_progress_config import LearningProgressConfig
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
@@ -123,10 +123,12 @@ def simulate(
             "Set it there, with dataclasses.replace."
         )
     config = config or _from_settings(settings)
-    method = curriculum or LearningProgressConfig()
+    method = LearningProgressConfig() if curriculum is None else curriculum
+    require_kind("curriculum", method, CurriculumConfig, fix="Give one, such as FrontierConfig().")
     if place is None:
         place = scenario(config.scenario)
     else:
+        require_kind("place", place, Scenario, fix="Make one with scenario('chain-10').")
         config = replace(config, scenario=place.name)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = build(method, place, config.seed)

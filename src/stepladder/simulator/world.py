@@ -1,10 +1,10 @@
 """Compiled arithmetic of the simulated learner: what a play shows, and what it teaches.
 
-Called by `learner` for the Python object and by `engines` for whole runs; both use the very same
+Called by `learner` for the Python object and by `rounds` for the engines; both use the very same
 kernels, so a play has the same outcome in every engine.
 
-A skill is stored divided by a common scale. Forgetting multiplies the
-scale alone, so a play costs the same with ten tasks and with ten thousand.
+A skill is stored divided by a common scale. Forgetting multiplies the scale alone, so a play costs
+the same with ten tasks and with ten thousand.
 """
 # pyright: reportReturnType=false, reportArgumentType=false, reportAttributeAccessIssue=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
@@ -15,9 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.compiled import compiled, inlined
-from stepladder.curricula import kernels
 from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.record import TERMINATED, RecordArray
 
 LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
 """Kinds of tasks: one that can be learned, one that never succeeds, one that is a coin toss."""
@@ -38,10 +36,10 @@ LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
 ) = range(10)
 SKILLS = 16
 
-# Words of a world, by position: how many nodes and how many of them can be learned, where the lists
-# of parents and children begin; the clock; then per node its kind, whether it can be learned, its
-# plays, its plays in this epoch; then where each node's parents and children begin.
-W_NUM_NODES, W_NUM_LEARNABLE, W_PARENTS, W_CHILDREN = range(4)
+# Words of a world, by position: how many nodes and how many of them can be learned; the clock; then
+# per node its kind, whether it can be learned, its plays, its plays in this epoch; then where each
+# node's parents and children begin, and these themselves.
+W_NUM_NODES, W_NUM_LEARNABLE = range(2)
 CLOCK = 16
 KINDS = 32
 
@@ -345,99 +343,3 @@ def absorb(numbers: Floats, words: Words, nodes: Words) -> None:
     """Learn from the plays of one round, in the order of the envs, and keep count."""
     for index in range(len(nodes)):
         absorb_one(numbers, words, nodes[index])
-
-
-@inlined
-def deal_one(
-    block: Words, values: Floats, numbers: Floats, words: Words, env: int, episode: int
-) -> tuple[int, int, int, int, int, float, float]:
-    """Let one env draw and play an episode; nothing is learned yet.
-
-    Args:
-        block: The plan.
-        values: The plan seen as floats.
-        numbers: The world's numbers.
-        words: The world's words.
-        env: Index of the env.
-        episode: Index of the episode.
-
-    Returns:
-        Slot (negative if there is nothing to draw), generation, plan version, tick, node,
-        success and return.
-    """
-    slot, generation, task_id, version, seed, tick = kernels.draw_seen(
-        block, values, env, episode, values[:0]
-    )
-    node = task_id % words[W_NUM_NODES]
-    success, reward = play(numbers, words, node, seed & SEED_MASK)
-    return slot, generation, version, tick, node, success, reward
-
-
-@compiled
-def deal(
-    block: Words,
-    numbers: Floats,
-    words: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
-) -> bool:
-    """Let every env draw and play one episode; False if there is nothing to draw.
-
-    All of them play with the skills of this moment: learning comes after the round, in `absorb`.
-    `nodes` and `levels` receive what each env played and how skilled the learner was at it.
-    """
-    episode, values = words[CLOCK + C_ROUNDS], block.view(np.float64)
-    for env in range(len(records)):
-        slot, generation, version, tick, node, success, reward = deal_one(
-            block, values, numbers, words, env, episode
-        )
-        if slot < 0:
-            return False
-        nodes[env], levels[env] = node, skill(numbers, words, node)
-        record = records[env]
-        record.slot, record.generation = slot, generation
-        record.plan_version, record.tick = version, tick
-        record.env_index, record.episode_index = env, episode
-        record.episode_return, record.length = reward, 1
-        record.success, record.outcome = success, TERMINATED
-    words[CLOCK + C_ROUNDS] += 1
-    return True
-
-
-# A round of an engine that keeps no records, by column: what was drawn, and what came of it.
-D_SLOT, D_GENERATION, D_NODE = 0, 1, 2
-R_SUCCESS, R_RETURN, R_LEVEL = 0, 1, 2
-
-
-@inlined
-def deal_round(
-    block: Words, values: Floats, numbers: Floats, words: Words, drawn: Words, results: Floats
-) -> bool:
-    """Do the same as `deal`, for loops that hand on single numbers instead of records."""
-    episode = words[CLOCK + C_ROUNDS]
-    for env in range(len(drawn)):
-        slot, generation, _, _, node, success, reward = deal_one(
-            block, values, numbers, words, env, episode
-        )
-        if slot < 0:
-            return False
-        drawn[env, D_SLOT], drawn[env, D_GENERATION], drawn[env, D_NODE] = slot, generation, node
-        results[env, R_SUCCESS], results[env, R_RETURN] = success, reward
-        results[env, R_LEVEL] = skill(numbers, words, node)
-    words[CLOCK + C_ROUNDS] += 1
-    return True
-
-
-@inlined
-def absorb_round(
-    numbers: Floats, words: Words, drawn: Words, results: Floats, sums: Floats
-) -> None:
-    """Learn from a round, and add it to the sums per slot: plays, successes, returns, skills."""
-    for env in range(len(drawn)):
-        row = drawn[env, D_SLOT]
-        sums[row, 0] += 1.0
-        sums[row, 1] += results[env, R_SUCCESS]
-        sums[row, 2] += results[env, R_RETURN]
-        sums[row, 3] += results[env, R_LEVEL]
-        absorb_one(numbers, words, drawn[env, D_NODE])

@@ -1,0 +1,45 @@
+"""Where commands write, and what they leave alone."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from stepladder.cli import console
+from stepladder.errors import ConfigError
+
+
+def test_json_is_one_line_and_what_is_not_finite_is_null(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console.print_json({"a": math.nan, "b": [1.5, math.inf], "c": {"d": -math.inf, "e": "x\ny"}})
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    assert json.loads(out) == {"a": None, "b": [1.5, None], "c": {"d": None, "e": "x\ny"}}
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "new/file.svg"
+    console.write_whole(path, "one")
+    console.write_whole(path, "two")
+    assert path.read_text() == "two"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file.svg"]
+
+
+def test_only_our_own_files_may_be_replaced(tmp_path: Path) -> None:
+    ours, theirs = tmp_path / "ours.svg", tmp_path / "theirs.svg"
+    ours.write_text("<svg/><!-- mark -->")
+    theirs.write_text("<svg/>")
+    console.refuse_foreign(ours, "<!-- mark -->", "--picture")
+    console.refuse_foreign(tmp_path / "missing.svg", "<!-- mark -->", "--picture")
+    with pytest.raises(ConfigError, match="was not written by this command and stays as it is"):
+        console.refuse_foreign(theirs, "<!-- mark -->", "--picture")
+    with pytest.raises(ConfigError, match=r"is a folder\. Name a file with --picture"):
+        console.refuse_foreign(tmp_path, "<!-- mark -->", "--picture")
+
+
+def test_nobody_looks_on_in_a_test(capsys: pytest.CaptureFixture[str]) -> None:
+    assert console.asides() is None
+    console.results().print("[bold]plain[/bold] 12")
+    assert capsys.readouterr().out == "plain 12\n"
