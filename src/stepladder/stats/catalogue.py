@@ -38,6 +38,12 @@ ROLLOUT: tuple[Row, ...] = (
         "success of the episodes that ended, in [0, 1]; those without a signal left out",
         "sum(success) / episodes",
     ),
+    (
+        "env_info/is_success",
+        "mean",
+        "what envs report as `is_success` in their infos, 1 for true",
+        "",
+    ),
     ("env_info/reward", "mean", "what envs report as `reward` in their infos", ""),
     ("env_episode/r", "mean", "return of an episode, from Gymnasium's episode statistics", ""),
     ("env_episode/l", "mean", "length of an episode in env steps, from the same", ""),

@@ -22,6 +22,7 @@ NOT_METRICS = frozenset(
         "final_obs",
         "final_observation",
         "terminal_observation",
+        "task_class",
     }
 )
 """Keys that hold numbers which measure nothing: which task it was, and what was seen last."""
