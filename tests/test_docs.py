@@ -78,6 +78,9 @@ def test_every_public_name_appears_in_the_docs():
 def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
     for page, configs in {
         "staged.md": [stepladder.curricula.StagedConfig],
+        "frontier.md": [stepladder.curricula.FrontierConfig],
+        "learnability.md": [stepladder.curricula.LearnabilityConfig],
+        "level_replay.md": [stepladder.curricula.LevelReplayConfig],
         "learning_progress.md": [stepladder.curricula.LearningProgressConfig],
         "phased.md": [stepladder.curricula.Phase],
     }.items():

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from stepladder.runs import RunReader
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -53,3 +55,19 @@ def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path):
         "sys.stdout.write(module['draw']())\n"
     )
     assert run("-c", code) == picture
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(90)
+def test_a_simulated_run_lies_beside_a_real_one(tmp_path):
+    said = run("examples/simulated_beside_real.py", "--out", str(tmp_path), "--epochs", "6")
+    assert "simulated: mastered all 10 learnable tasks" in said
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("<svg") > 10
+    simulated, real = (RunReader(tmp_path / name) for name in ("simulated", "real"))
+    assert (simulated.kind, real.kind) == ("simulation", "training")
+    shared = set(simulated.metric_names()) & set(real.metric_names())
+    assert "overview/sampling_entropy_normalized" in shared
+    assert "env_curriculum_stats/per_label_samples/taskclass3" in shared
+    steps, _ = real.metric("metric/agent_step")
+    assert 6 * 50 * 8 * 0.5 < steps[-1] <= 6 * 50 * 8
