@@ -49,7 +49,7 @@ $(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
 
 demo: $(STAMPS)/kernels  ## Curricula compared on two scenarios; then stages over 8 subprocess envs, live
 	$(BIN)/stepladder compare --scenarios chain-10 grid-6x6 --num-seeds 16 \
-	  --curricula frontier frontier-features learning-progress level-replay --picture demo.svg
+	  --curricula frontier frontier-features learning-progress --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
 
 test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite

@@ -116,6 +116,17 @@ def test_nothing_is_replaced_if_that_is_not_wanted_or_not_possible(results: str)
         assert curriculum.pool.generations.max() == 0
 
 
+def test_when_the_last_of_a_round_is_replaced_by_hand_the_next_round_begins():
+    curriculum = evicting(eviction_plays=0)
+    for slot in (0, 1):
+        play(curriculum, slot, "wwww")
+    # 0 is due for rehearsal, 1 waits; the other two and then the newcomer are probed.
+    assert curriculum.probs().tolist() == pytest.approx([1 / 3, 0.0, 1 / 3, 1 / 3])
+    curriculum.replace(0)
+    assert curriculum.states() == ["probed", "mastered", "probed", "probed"]
+    assert curriculum.probs().tolist() == pytest.approx([2 / 9, 1 / 3, 2 / 9, 2 / 9])
+
+
 def test_eviction_goes_on_and_late_results_are_credited_to_nobody():
     curriculum = evicting()
     late = record_for(curriculum, 0, 1.0)

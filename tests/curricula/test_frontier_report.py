@@ -2,7 +2,9 @@
 
 import pytest
 
-from curricula.short_memory import make, overview, play, told
+from curricula.short_memory import BARE, make, overview, play, told
+from stepladder.curricula import Frontier
+from stepladder.tasks import ListSource, Task, UnionSource
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,17 @@ def test_where_the_frontier_runs_is_said_in_numbers_and_words():
         "1 tasks are learnable now, 1 are mastered, 6 are being probed, 0 have been replaced.",
         "0 rounds of probing have passed since anything new was mastered.",
         f"  {'task6':<24} success 0.63, probability 0.5714",
+    ]
+
+
+def test_the_likeliest_task_of_the_zone_comes_first():
+    union = UnionSource([(ListSource([Task("x")]), 1.0), (ListSource([Task("y")]), 3.0)])
+    curriculum = Frontier(union, **BARE)
+    for slot in (0, 1):
+        play(curriculum, slot, "fw")
+    assert [(name, prob) for name, _, prob in overview(curriculum).zone] == [
+        ("y", pytest.approx(0.75)),
+        ("x", pytest.approx(0.25)),
     ]
 
 

@@ -210,6 +210,16 @@ def test_tasks_near_a_mastered_one_are_probed_first():
     assert "neighbour" not in told(curriculum, 2).reason
 
 
+@pytest.mark.parametrize(("features", "near"), [(("x",), [1]), (("x", "y"), [1, 2])])
+def test_every_feature_adds_to_the_number_of_neighbors(features: tuple[str, ...], near: list[int]):
+    # Each place is twice as far away as the one before. The nearest of 0 is 1; that of any other is
+    # the one before it, and then comes the one before that.
+    tasks = [Task(f"task{x}", params={"x": x, "y": x}) for x in (0, 1, 3, 7, 15)]
+    curriculum = Frontier(tasks, **{**BARE, "features": features, "num_neighbors": 1})
+    play(curriculum, 0, "wwww")
+    assert [slot for slot in range(5) if "neighbour" in told(curriculum, slot).reason] == near
+
+
 def test_neighbors_are_no_longer_near_when_a_task_lapses():
     curriculum = on_a_line(6)
     play(curriculum, 1, "wwww")

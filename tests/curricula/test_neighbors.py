@@ -83,8 +83,8 @@ def test_in_a_crowd_at_one_place_all_have_equally_many_neighbors():
 
 
 def test_distances_that_differ_by_rounding_alone_are_ties():
-    # 0.3 - 0.2 is a little less than 0.2 - 0.1.
-    assert neighbors([0.1, 0.2, 0.3], 1)[1] == [0, 2]
+    # 0.3 - 0.2 is a little less than 0.2 - 0.1, and those beside have somebody closer.
+    assert neighbors([0.09, 0.1, 0.2, 0.3, 0.31], 1)[2] == [1, 3]
 
 
 def test_neighbors_are_symmetric_and_nobody_is_its_own():
@@ -105,8 +105,10 @@ def test_features_weigh_alike_whatever_their_unit():
     assert feature_table(pool, ["x", "y"]).tolist() == [[-1, -1], [1, -1], [-1, 1], [1, 1]]
 
 
-def test_a_feature_that_is_the_same_for_all_tells_nothing():
-    pool = pool_of({"x": 0.1, "y": 0}, {"x": 0.1, "y": 2}, {"x": 0.1, "y": 4})
+@pytest.mark.parametrize("same", [2, 0.1])
+def test_a_feature_that_is_the_same_for_all_tells_nothing(same: float):
+    # The mean of three times 0.1 is not quite 0.1, so its spread is not quite 0.
+    pool = pool_of({"x": same, "y": 0}, {"x": same, "y": 2}, {"x": same, "y": 4})
     table = feature_table(pool, ["x", "y"])
     assert np.ptp(table[:, 0]) == 0.0
     assert np.all(np.isfinite(table))

@@ -152,8 +152,7 @@ class Frontier(Curriculum):
         """Replace the tasks that the last records showed to be mastered or hopeless."""
         for slot in take_noted(self._ints, rounds.I_NUM_EVICTIONS):
             # Later records of the same batch may have shown that it is neither.
-            due = frontier_kernels.may_go(self._rows[slot], self._settings)
-            if due and not self.is_quarantined(slot):
+            if frontier_kernels.may_go(self._rows[slot], self._settings):
                 self.num_evicted += self._root._try_replace(slot)
 
     def _slot_replaced(self, slot: int) -> None:
