@@ -58,6 +58,11 @@ class Corridor(gym.Env[np.int64, np.int64]):
         return np.int64(self.distance), float(there), there, over, info
 
 
+def make_env() -> gym.Env[Any, Any]:
+    """Make one env; Gymnasium's wrapper puts the return of each episode into its info."""
+    return CurriculumEnv(gym.wrappers.RecordEpisodeStatistics(Corridor()), seed_episodes=True)
+
+
 class QTable:
     """Acts and learns for all envs at once."""
 
@@ -87,7 +92,7 @@ def train(folder: Path, seed: int, num_epochs: int, num_envs: int = 8) -> None:
     config = FrontierConfig()
     curriculum = config.make(tasks, seed=seed)
     envs = CurriculumVectorEnv(
-        SyncVectorEnv([lambda: CurriculumEnv(Corridor(), seed_episodes=True)] * num_envs),
+        SyncVectorEnv([make_env] * num_envs),
         curriculum,
     )
     agent = QTable(seed)

@@ -180,3 +180,18 @@ def test_a_run_can_be_asked_while_it_is_being_written_and_after_a_kill(tmp_path:
     assert (code, err) == (0, "")
     assert out.startswith("run: simulation, killed, ")
     assert "Frontier: 10 tasks" in out
+
+
+def test_as_many_events_as_there_are_when_fewer_than_asked_for(command: CommandLine) -> None:
+    with Run.create("six", kind="training") as run:
+        for number in range(6):
+            run.event(number, "stage_advanced", f"stage {number} is over", None)
+    assert "the last 6 of 6 events:" in command("explain", "six").out
+    assert len(json.loads(command("explain", "six", "--events", 4, "--json").out)["events"]) == 4
+
+
+def test_a_trained_run_says_why_where_its_table_does(command: CommandLine) -> None:
+    with Run.create("told", kind="training") as run:
+        table = {"task": ["a"], "label": ["l"], "prob": [1.0], "reason": ["it is learnable now"]}
+        run.log_tasks(5, table)
+    assert "a     1.0000  it is learnable now" in command("explain", "told").out

@@ -249,7 +249,11 @@ class TestProcesses:
         assert (process.returncode, err) == (130, "")
         assert "Traceback" not in out
         reader = RunReader(tmp_path / "run")
-        assert reader.status == "failed: KeyboardInterrupt"
+        assert reader.status == "interrupted"
+        # What was learned until then is told, and kept up to the last epoch.
+        assert "interrupted after" in out
+        assert "kept in run" in out
+        assert reader.checkpoint_step() == reader.metric("metric/agent_step")[0][-1]
         assert reader.metric("metric/epoch")[1][-1] >= 10
         explained = finished("explain", "run", cwd=tmp_path)
         assert explained.code == 0

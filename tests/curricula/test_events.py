@@ -2,12 +2,13 @@
 
 import json
 
+from curricula.fake_learner import record_for
 from curricula.three_stages import make as make_stages
 from curricula.three_stages import play as play_stages
 from curricula.two_labels import REST, make, play
-from stepladder.curricula import DemotionRule, Phase, Staged, StagedConfig, Uniform
+from stepladder.curricula import DemotionRule, Frontier, Phase, Staged, StagedConfig, Uniform
 from stepladder.curricula.events import EventCursor, curriculum_events
-from stepladder.tasks import ListSource, Task
+from stepladder.tasks import ListSource, NumberedSource, Task
 
 
 def kinds(curriculum, cursor):
@@ -105,3 +106,29 @@ def test_after_going_back_the_cursor_goes_on_from_there():
     assert kinds(curriculum, cursor) == []
     curriculum.go_to("b")
     assert kinds(curriculum, cursor) == ["stage_set"]
+
+
+def test_tasks_that_a_frontier_sees_elsewhere_are_told_once_and_at_most_twenty_by_name():
+    curriculum = Frontier(NumberedSource(30))
+    cursor = EventCursor()
+    assert curriculum_events(curriculum, cursor) == []
+    for slot in range(30):
+        for _ in range(10):
+            curriculum.observe(record_for(curriculum, slot, success=1.0))
+    told = curriculum_events(curriculum, cursor)
+    assert [event.kind for event in told] == ["task_mastered"] * 20 + ["tasks_moved"]
+    assert told[0].data["task"] == "task0"
+    assert "went from probed to mastered: it is mastered" in told[0].text
+    assert told[-1].data == {"num_tasks": 10}
+    assert curriculum_events(curriculum, cursor) == []
+
+
+def test_a_task_that_came_into_its_slot_has_not_changed_its_state():
+    curriculum = Frontier(NumberedSource(30), capacity=2)
+    cursor = EventCursor()
+    curriculum_events(curriculum, cursor)
+    while curriculum.num_evicted == 0:
+        curriculum.report(curriculum.draw_one(), 1.0)
+    told = curriculum_events(curriculum, cursor)
+    assert [event.kind for event in told] == ["replaced"]
+    assert told[0].data == {"num_replaced": 1, "num_evicted": 1}

@@ -387,6 +387,8 @@ def test_the_table_can_be_had_before_anything_was_drawn():
 
 def test_the_table_follows_replacements_and_asks_for_new_names_only(monkeypatch):
     source = NumberedSource(50)
+    # Reasons in words name their tasks as well.
+    monkeypatch.setattr("stepladder.curricula.meter.MOST_REASONS", 0)
     curriculum, meter = metered(Uniform(source, capacity=5))
     play(curriculum, 1)
     first = task_table(meter)
@@ -410,3 +412,12 @@ def test_a_table_does_not_change_afterwards():
     play(curriculum, 0)
     task_table(meter)
     assert (table["task"][0], table["generation"][0], table["samples"][0]) == (task, 0, 0)
+
+
+def test_the_table_says_why_unless_there_are_too_many_to_read(monkeypatch):
+    curriculum, meter = metered(Uniform(NumberedSource(3)))
+    assert task_table(meter)["reason"] == ["every task is drawn alike"] * 3
+    curriculum.quarantine(1, 0, "broken")
+    assert "quarantined" in task_table(meter)["reason"][1]
+    monkeypatch.setattr("stepladder.curricula.meter.MOST_REASONS", 2)
+    assert "reason" not in task_table(meter)

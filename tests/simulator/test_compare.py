@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from stepladder.curricula import FrontierConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator import (
     CONTESTANTS,
@@ -367,3 +368,19 @@ def test_no_scenario_makes_it_worse_than_uniform(suite, name: str, curriculum: s
 def test_every_curriculum_can_be_compared():
     found = compare(["chain-3"], CONTESTANTS, num_seeds=2)
     assert {entry.curriculum for entry in found.cells} == {"oracle", *CONTESTANTS}
+
+
+def test_settings_of_ones_own_can_be_compared_by_a_name():
+    table = compare(
+        ["chain-3"], {"mine": FrontierConfig(probing=0.2), "frontier": "frontier"}, num_seeds=2
+    )
+    assert [cell.curriculum for cell in table.cells] == ["oracle", "uniform", "mine", "frontier"]
+    assert table.cell("chain-3", "mine").mean_samples > 0
+
+
+def test_the_shares_of_the_oracle_are_measured():
+    oracle = compare(["chain-10"], [], num_seeds=1).cell("chain-10", "oracle")
+    # It goes back to finish tasks and moves on before they are mastered: few plays, but some, are
+    # made while a gate is not half open yet.
+    assert oracle.share_impossible == 0.0
+    assert 0.0 <= oracle.share_mastered < 0.1

@@ -150,3 +150,28 @@ def test_a_scenario_of_ones_own():
     simulator = place.simulator(seed=1, num_envs=4)
     assert np.array_equal(simulator.P, [0.95, 0.5, 0.0])
     assert simulator.num_envs == 4
+
+
+def test_a_file_may_say_which_tasks_are_impossible_noisy_or_known(tmp_path):
+    path = tmp_path / "mine.json"
+    data = {"parents": [[], [0], [0], []], "impossible": [2], "noisy": [3], "start": {"0": 0.95}}
+    path.write_text(json.dumps(data))
+    learner = scenario(str(path)).simulator()
+    assert learner.P.tolist() == [0.95, 0.01, 0.0, 0.5]
+    assert learner.num_learnable == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"parents": [[]], "impossible": [4]}, "impossible"),
+        ({"parents": [[]], "start": [1]}, "start is an object"),
+        ({"parents": [[]], "names": ["a"]}, "a graph has no 'names'"),
+        ([[]], "a graph in JSON is an object"),
+    ],
+)
+def test_a_file_with_something_else_in_it_is_refused(tmp_path, data, message):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        scenario(str(path))

@@ -387,7 +387,8 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"epochs": 3}, "a simulation has no setting 'epochs'; it has scenario"),
         ({"config": SimulationConfig(), "seed": 1}, "seed was given beside a config"),
         ({"engine": "compiled", "keep_records": True}, "keep_records needs a run folder"),
-        ({"curriculum": "frontier"}, "curriculum must be a CurriculumConfig; got 'frontier'"),
+        ({"curriculum": 7}, "curriculum must be a CurriculumConfig; got 7"),
+        ({"curriculum": "fronteer"}, "there is no curriculum 'fronteer'; there are uniform"),
         ({"place": "chain-3"}, "place must be a Scenario; got 'chain-3'"),
         (
             {"engine": "compiled", "curriculum": StagedConfig(stages=(Stage(name="taskclass0"),))},
@@ -437,3 +438,64 @@ def test_forgetting_is_the_same_for_any_number_of_envs():
             place=place, num_envs=num_envs, num_epochs=1, samples_per_epoch=1000 // num_envs
         )
         assert result.simulator.P.tolist() == pytest.approx([0.8 * math.exp(-1.0005)] * 2, rel=1e-5)
+
+
+def test_a_curriculum_can_be_named():
+    named = simulate(curriculum="frontier", scenario="chain-3", num_epochs=2, engine="compiled")
+    given = simulate(
+        curriculum=FrontierConfig(), scenario="chain-3", num_epochs=2, engine="compiled"
+    )
+    assert named.simulator.P.tolist() == given.simulator.P.tolist()
+
+
+def test_whoever_watches_can_end_it_and_everything_is_kept(tmp_path: Path):
+    result = simulate(
+        scenario="chain-3",
+        engine="direct",
+        num_epochs=50,
+        run_folder=tmp_path / "run",
+        on_epoch=lambda epoch, logged: epoch == 6,
+    )
+    assert result.was_stopped
+    assert len(result.history) == 7
+    reader = RunReader(tmp_path / "run")
+    assert reader.status == "interrupted"
+    steps = reader.metric("metric/agent_step")[0]
+    # Neither the checkpoint nor the table of tasks waits for the tenth epoch.
+    assert reader.checkpoint_step() == reader.task_steps()[-1] == steps[-1]
+
+
+def test_loggers_are_made_once_everything_is_checked(tmp_path: Path):
+    made = []
+    make = lambda about: made.append(about) or []  # noqa: E731
+    with pytest.raises(ConfigError, match="no compiled form"):
+        simulate(curriculum="staged", engine="compiled", run_folder=tmp_path / "run", loggers=make)
+    assert made == []
+    simulate(engine="compiled", num_epochs=1, run_folder=tmp_path / "run", loggers=make)
+    assert made[0]["simulation"]["scenario"] == "chain-10"
+
+
+def test_what_a_frontier_found_and_mastered_is_kept_as_events(tmp_path: Path):
+    result = simulate(
+        curriculum="frontier",
+        scenario="chain-3",
+        engine="direct",
+        num_epochs=20,
+        run_folder=tmp_path / "run",
+    )
+    assert result.curriculum.states() == ["mastered"] * 3
+    events = RunReader(tmp_path / "run").events("task_mastered")
+    assert {event.data["task"] for event in events} == {"taskclass0", "taskclass1", "taskclass2"}
+    assert "to mastered: it is mastered (success 0.9" in events[0].text
+
+
+def test_replacements_are_kept_as_events(tmp_path: Path):
+    result = simulate(
+        curriculum="frontier",
+        scenario="pool-30",
+        engine="compiled",
+        num_epochs=20,
+        run_folder=tmp_path / "run",
+    )
+    told = RunReader(tmp_path / "run").events("replaced")
+    assert sum(event.data["num_replaced"] for event in told) == result.curriculum.num_evicted > 0

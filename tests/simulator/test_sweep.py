@@ -1,6 +1,7 @@
 """A sweep: every trial measured as `compare` measures, kept at once, never twice, never lost."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,9 @@ def test_a_finished_sweep_plays_nothing_again(
 ) -> None:
     first = sweep(SMALL, [PROBING], folder=tmp_path)
     told: list[object] = []
-    monkeypatch.setattr("stepladder.simulator.sweep.play_seed", lambda *a, **k: told.append(a))
+    # By module: the package offers a function of the same name.
+    module = sys.modules["stepladder.simulator.sweep"]
+    monkeypatch.setattr(module, "play_seed", lambda *a, **k: told.append(a))
     again = sweep(SMALL, [PROBING], folder=tmp_path, on_trial=lambda *entry: told.append(entry))
     assert told == []
     assert again.num_resumed == 3

@@ -4,6 +4,7 @@ import pytest
 
 from stepladder.curricula import UniformConfig
 from stepladder.simulator import (
+    Epochwise,
     Prerequisite,
     Scenario,
     TaskDependencySimulator,
@@ -124,3 +125,13 @@ def test_shares_since_a_moment_by_hand():
 def test_no_plays_are_no_shares():
     simulator = TaskDependencySimulator(2)
     assert set(share_metrics(simulator, simulator.clock.copy()).values()) == {0.0}
+
+
+def test_epochwise_learning_stalls_where_it_goes_on_which_is_from_the_end():
+    learner = TaskDependencySimulator(4, Epochwise(samples_per_epoch=10))
+    learner.world.skills[:4] = [0.01, 0.01, 0.95, 0.95]
+    learner.learn([0] * 3 + [1] * 7)
+    verdict = judge(learner)
+    assert verdict.stalled_at == 1
+    # Task 0 waits for task 1, its child; task 1 has what it needs.
+    assert verdict.share_locked == 0.3

@@ -48,7 +48,7 @@ class CompareArguments:
     """Envs that play at the same time."""
 
     budget: int | None = None
-    """Plays after which a seed is given up; by default the scenario's own, about 5 times what
+    """Plays after which a seed is given up; by default the scenario's own, some twenty times what
     uniform needs."""
 
     picture: Path | None = None

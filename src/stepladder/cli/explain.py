@@ -59,7 +59,11 @@ def main(argv: Sequence[str]) -> int:
     told = _from_checkpoint if can_rebuild(reader) else _from_tables
     answer = {**_about(reader), **told(reader, arguments)}
     past = [event for event in reader.events() if event.kind not in CLOSING]
-    answer["events"] = [_plain(event) for event in past[len(past) - arguments.events :]]
+    if arguments.task:
+        # Of the events about single tasks, those of the tasks that were asked for.
+        about = (None, *arguments.task)
+        past = [event for event in past if event.data.get("task") in about]
+    answer["events"] = [_plain(event) for event in past[max(0, len(past) - arguments.events) :]]
     if arguments.json:
         console.print_json(answer)
     else:
@@ -129,11 +133,12 @@ def _row(table: Mapping[str, Any], row: int) -> dict[str, Any]:
     numbers = {
         name: float(values[row])
         for name, values in table.items()
-        if name not in ("task", "label") and np.isfinite(values[row])
+        if not isinstance(values, list) and np.isfinite(values[row])
     }
     prob = numbers.pop("prob", None)
     measured = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
-    measured = measured or "nothing was measured"
+    reason = str(table["reason"][row]) if "reason" in table else ""
+    measured = reason or measured or "nothing was measured"
     name, label = str(table["task"][row]), str(table["label"][row])
     drawn = "" if prob is None else f" is drawn with probability {prob:.4g}"
     return {

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 
 class Patience:
-    """Holds back the first interruption until `check` is called."""
+    """Holds back the first interruption; `is_over` tells of it."""
 
     def __init__(self) -> None:
         self._before: Any = None
@@ -30,10 +30,10 @@ class Patience:
     ) -> None:
         self._give_back()
 
-    def check(self) -> None:
-        """Raise KeyboardInterrupt if there was an interruption."""
-        if self._is_wished:
-            raise KeyboardInterrupt
+    @property
+    def is_over(self) -> bool:
+        """Whether there was an interruption."""
+        return self._is_wished
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self._is_wished = True

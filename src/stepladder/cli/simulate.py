@@ -1,7 +1,9 @@
 """``stepladder simulate``: try a curriculum on a simulated learner, and keep the run."""
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +20,9 @@ from stepladder.runs.run_folder import holds_run
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +46,7 @@ class SimulateArguments:
     where that is taken."""
 
     keep: bool = True
-    """Whether to keep the run at all."""
+    """Whether to keep the run at all; --no-keep leaves nothing behind."""
 
     overwrite: bool = False
     """Whether to replace a run that is there already."""
@@ -74,9 +79,9 @@ def main(argv: Sequence[str]) -> int:
     shown = console.asides() if arguments.json else console.results()
     with Watch(title, config.num_epochs, shown) as watch, Patience() as patience:
 
-        def end_epoch(epoch: int, logged: dict[str, float]) -> None:
+        def end_epoch(epoch: int, logged: dict[str, float]) -> bool:
             watch(epoch, logged)
-            patience.check()
+            return patience.is_over
 
         result = simulate(
             config,
@@ -84,17 +89,20 @@ def main(argv: Sequence[str]) -> int:
             place=place,
             run_folder=folder,
             overwrite=arguments.overwrite,
-            loggers=_loggers(arguments, folder),
+            loggers=() if folder is None else partial(_loggers, arguments, folder),
             keep_records=arguments.keep_records,
             on_epoch=end_epoch,
         )
+    code = INTERRUPTED if result.was_stopped else 0
     if arguments.json:
         console.print_json(_summary(result, place, name, config))
-        return 0
+        return code
+    if result.was_stopped:
+        console.say(f"\ninterrupted after {len(result.history)} of {config.num_epochs} epochs")
     console.say(f"\n{result.verdict}")
     if folder is not None:
-        console.say(f"\nkept in {folder}; see stepladder explain {folder}")
-    return 0
+        console.say(f"\nkept in {folder}; see stepladder explain {shlex.quote(str(folder))}")
+    return code
 
 
 def _defaults(argv: Sequence[str]) -> SimulateArguments:
@@ -152,15 +160,21 @@ def _folder(arguments: SimulateArguments, name: str) -> Path | None:
     return folder
 
 
-def _loggers(arguments: SimulateArguments, folder: Path | None) -> list[Logger]:
+def _loggers(arguments: SimulateArguments, folder: Path, about: dict[str, Any]) -> list[Logger]:
     loggers: list[Logger] = []
-    if folder is not None and arguments.tensorboard:
-        loggers.append(TensorBoardLogger(folder.parent / "tensorboard" / folder.name))
-    if folder is not None and arguments.wandb is not None:
+    if arguments.tensorboard:
+        curves = folder.parent / "tensorboard" / folder.name
+        if arguments.overwrite:
+            # TensorBoard would show the curves of both runs as one.
+            for old in curves.glob("events.out.tfevents.*"):
+                old.unlink()
+        loggers.append(TensorBoardLogger(curves))
+    if arguments.wandb is not None:
         loggers.append(
             WandbLogger(
                 arguments.wandb,
                 name=folder.name,
+                config=about,
                 folder=folder.parent,
                 mode=arguments.wandb_mode,
                 quiet=True,

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.nested import all_methods, in_force
@@ -42,6 +43,9 @@ from stepladder.tasks.plain import whole_number
 
 PERCENTILES = (25, 50, 75, 90, 95)
 STATS = "env_curriculum_stats"
+
+MOST_REASONS = 1000
+"""Slots up to which a table of tasks says in words why each is drawn; asking all takes time."""
 
 
 class CurriculumMeter:
@@ -218,11 +222,12 @@ def task_table(meter: CurriculumMeter) -> dict[str, Any]:
     """Return a row per slot for the run's database: columns of equal length, by name.
 
     `success`, `mean_return` and `mean_length` are means over the episodes of the task now in
-    the slot, NaN where there is none; `samples` is their number.
+    the slot, NaN where there is none; `samples` is their number. `reason` says in words why the
+    task is drawn as it is, with up to a thousand slots.
     """
     curriculum, rows = meter.curriculum, meter.tally.slots
     pool, count = curriculum.pool, rows[:, SAMPLES]
-    return {
+    columns: dict[str, Any] = {
         "task": meter.names(),
         "label": [pool.label_names[index] for index in pool.label_indices.tolist()],
         "prob": curriculum.probs(),
@@ -233,6 +238,16 @@ def task_table(meter: CurriculumMeter) -> dict[str, Any]:
         "mean_length": _mean(rows[:, LENGTHS], count),
         "generation": pool.generations.copy(),
     }
+    return columns | _reasons(curriculum)
+
+
+def _reasons(curriculum: Curriculum) -> dict[str, list[str]]:
+    """Return in words why each slot is drawn as it is; nothing for more slots than one can read."""
+    num_slots = curriculum.pool.num_slots
+    if num_slots > MOST_REASONS:
+        return {}
+    answers = (curriculum.explain(slot) for slot in range(num_slots))
+    return {"reason": [cast("TaskExplanation", answer).reason for answer in answers]}
 
 
 def _mean(sums: Floats, counts: Floats) -> Floats:

@@ -163,7 +163,8 @@ class PlanOwner(ABC):
         if self._channel is not None:
             raise ChannelError(
                 "this curriculum is already carried by a channel; two would each see half of the "
-                "results. Close the other vector wrapper or host first."
+                "results. Close the other vector wrapper or host first. For several envs, wrap "
+                "each in CurriculumEnv(env) and all in CurriculumVectorEnv(envs, curriculum)."
             )
         self._channel = channel
         self._expect_envs(getattr(channel, "num_envs", 0))

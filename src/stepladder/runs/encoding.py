@@ -21,7 +21,10 @@ MAX_STEP = 2**63 - 1
 """The largest integer that SQLite holds."""
 
 TEXT_COLUMNS = ("task", "label")
-"""The columns that every per-task snapshot has; all others are numbers."""
+"""The columns that every per-task snapshot has."""
+
+REASON = "reason"
+"""The one other column that is text; the rest are numbers."""
 
 COMPRESSION = 1
 """Level for zlib: the fastest one finds most of what counts and indices have to give."""
@@ -117,7 +120,8 @@ def checked_columns(columns: Mapping[str, Any]) -> dict[str, TaskColumn]:
     checked: dict[str, TaskColumn] = {}
     for name, values in columns.items():
         checked_name(name, "the name of a column")
-        checked[name] = _names(name, values) if name in TEXT_COLUMNS else _numbers(name, values)
+        is_text = name in (*TEXT_COLUMNS, REASON)
+        checked[name] = _names(name, values) if is_text else _numbers(name, values)
     num_tasks = len(checked["task"])
     for name, column in checked.items():
         if len(column) != num_tasks:

@@ -6,7 +6,7 @@ beside it.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -16,7 +16,7 @@ import numpy as np
 
 from stepladder.curricula.config import CurriculumConfig, require_whole
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import CONTESTANTS, build
+from stepladder.simulator.contestants import MakeConfig, build, settings_of
 from stepladder.simulator.engines import EngineName, make_engine
 from stepladder.simulator.loops import has_compiled_form
 from stepladder.simulator.oracle import OracleRun, best_oracle
@@ -97,7 +97,7 @@ class Comparison:
 
 def compare(
     scenarios: Iterable[str | Scenario],
-    curricula: Iterable[str],
+    curricula: Iterable[str] | Mapping[str, CurriculumConfig | MakeConfig | str],
     *,
     num_seeds: int = 32,
     seed: int = 0,
@@ -109,7 +109,8 @@ def compare(
 
     Args:
         scenarios: Names such as ``chain-10``, or scenarios of your own.
-        curricula: Names from `contestants.CONTESTANTS`. Uniform is always shown as well.
+        curricula: Names from `contestants.CONTESTANTS`, or settings of your own by a name of yours.
+            Uniform is always shown as well.
         num_seeds: Seeds per cell; the same ones for every curriculum.
         seed: First of the seeds.
         num_envs: Envs that play at the same time.
@@ -125,26 +126,26 @@ def compare(
     if budget is not None:
         require_whole("budget", budget, 1)
     places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
-    names = list(dict.fromkeys([UNIFORM, *curricula]))
-    unknown = [name for name in names if name not in CONTESTANTS]
-    if unknown or not places:
-        raise ConfigError(
-            f"there is no curriculum {unknown[0]!r}; there are {', '.join(CONTESTANTS)}."
-            if unknown
-            else "there is no scenario to compare on. Name at least one, such as chain-10."
-        )
+    if not places:
+        raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
+    own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
+    entries: dict[str, CurriculumConfig | MakeConfig | str] = {UNIFORM: UNIFORM, **own}
+    # All of them before the first is played: a mistake in the last costs nothing.
+    methods = [
+        {name: settings_of(entry, place) for name, entry in entries.items()} for place in places
+    ]
     seeds = range(seed, seed + num_seeds)
     cells: list[Cell] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for place in places:
+        for place, configs in zip(places, methods, strict=True):
             limit = place.budget if budget is None else budget
             oracle = best_oracle(place.simulator(seed, num_envs), limit)
             row = [_oracle_cell(place, oracle, limit)]
-            for name in names:
+            for name, config in configs.items():
                 play = partial(
                     play_seed,
                     place,
-                    CONTESTANTS[name](place),
+                    config,
                     budget=limit,
                     horizon=HORIZON * max(1, oracle.samples),
                     num_envs=num_envs,
@@ -211,10 +212,10 @@ def summarise(
         curriculum=name,
         num_seeds=len(trials),
         mean_samples=mean,
-        low=low,
+        low=max(0.0, low),
         high=high,
         ratio_to_oracle=ratio,
-        ratio_low=ratio_low,
+        ratio_low=max(0.0, ratio_low),
         ratio_high=ratio_high,
         finished_share=float(np.mean([trial.finished for trial in trials])),
         area=area,
@@ -249,9 +250,9 @@ def _oracle_cell(place: Scenario, oracle: OracleRun, budget: int) -> Cell:
         finished_share=float(oracle.finished),
         area=_oracle_area(place, oracle),
         area_to_oracle=1.0,
-        share_mastered=0.0,
-        share_locked=0.0,
-        share_impossible=0.0,
+        share_mastered=oracle.shares[0],
+        share_locked=oracle.shares[1],
+        share_impossible=oracle.shares[2],
         budget=budget,
     )
 

@@ -7,7 +7,7 @@ user of theirs would know: the order of the stages, or which parameters say wher
 from collections.abc import Callable
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.config import CurriculumConfig, require_kind
 from stepladder.curricula.frontier_config import FrontierConfig
 from stepladder.curricula.learnability import LearnabilityConfig
 from stepladder.curricula.learning_progress_config import LearningProgressConfig
@@ -15,6 +15,7 @@ from stepladder.curricula.level_replay_config import LevelReplayConfig
 from stepladder.curricula.staged_config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
+from stepladder.simulator.dynamics import learning_order
 from stepladder.simulator.graph import LABEL
 from stepladder.simulator.scenarios import Scenario
 from stepladder.tasks import Pool
@@ -23,8 +24,9 @@ MakeConfig = Callable[[Scenario], CurriculumConfig]
 
 
 def _staged(place: Scenario) -> StagedConfig:
-    """One stage per task, in the order of prerequisites: what somebody who knows it would do."""
-    stages = tuple(Stage(name=f"{LABEL}{node}") for node in place.graph.order)
+    """One stage per task, in the order of learning: what somebody who knows it would do."""
+    order = learning_order(place.graph, place.dynamics)
+    stages = tuple(Stage(name=f"{LABEL}{node}") for node in order)
     return StagedConfig(stages=stages, threshold=place.dynamics.mastery, min_episodes=10)
 
 
@@ -43,14 +45,36 @@ CONTESTANTS: dict[str, MakeConfig] = {
 `staged` knows the order of prerequisites; the others know nothing."""
 
 
+def settings_of(
+    curriculum: CurriculumConfig | MakeConfig | str, place: Scenario
+) -> CurriculumConfig:
+    """Return the settings that a name or a function stands for in a scenario.
+
+    Settings are returned as they are.
+
+    Raises:
+        ConfigError: There is no such name, or it is none of these.
+    """
+    if isinstance(curriculum, str):
+        if curriculum not in CONTESTANTS:
+            raise ConfigError(
+                f"there is no curriculum {curriculum!r}; there are {', '.join(CONTESTANTS)}."
+            )
+        curriculum = CONTESTANTS[curriculum]
+    if callable(curriculum):
+        curriculum = curriculum(place)
+    require_kind(
+        "curriculum", curriculum, CurriculumConfig, fix="Give a name, or such as FrontierConfig()."
+    )
+    return curriculum
+
+
 def contestant(name: str, place: Scenario, seed: int) -> Curriculum:
     """Build a curriculum over a scenario's tasks.
 
     One that can replace tasks gets a pool of the scenario's capacity, unless it looks at features.
     """
-    if name not in CONTESTANTS:
-        raise ConfigError(f"there is no curriculum {name!r}; there are {', '.join(CONTESTANTS)}.")
-    return build(CONTESTANTS[name](place), place, seed)
+    return build(settings_of(name, place), place, seed)
 
 
 def build(config: CurriculumConfig, place: Scenario, seed: int) -> Curriculum:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from stepladder.curricula.config import is_number, require_positive, require_share, require_whole
 from stepladder.errors import ConfigError
+from stepladder.simulator.graph import TaskGraph
 
 
 def _require_finite(name: str, value: float) -> None:
@@ -99,6 +100,11 @@ class Epochwise:
 
 
 Dynamics = Prerequisite | Epochwise
+
+
+def learning_order(graph: TaskGraph, dynamics: Dynamics) -> tuple[int, ...]:
+    """Return all nodes in an order in which they can be learned; epochwise, from the end."""
+    return graph.order[::-1] if isinstance(dynamics, Epochwise) else graph.order
 
 
 @dataclass(frozen=True, kw_only=True)

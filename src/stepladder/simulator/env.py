@@ -78,9 +78,10 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
 
     Args:
         simulator: The learner, or a `SkillView` of one in another process.
+        task: The task of the first episode, if nobody sets another: a task, a config with a label,
+            or a label.
         learns: Whether a play teaches the learner. False where something else does, which an env
             in another process always needs.
-        task: The task of the first episode, if nobody sets another: a task, or a label.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012, as Gymnasium declares it
@@ -88,9 +89,9 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
     def __init__(
         self,
         simulator: TaskDependencySimulator | SkillView,
+        task: Any = f"{LABEL}0",
         *,
         learns: bool = True,
-        task: Any = f"{LABEL}0",
     ):
         self.observation_space = gym.spaces.Box(0.0, 1.0, (1,), np.float32)
         self.action_space = gym.spaces.Discrete(1)

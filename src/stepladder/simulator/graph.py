@@ -207,6 +207,12 @@ class TaskGraph:
                 'a graph in JSON is an object with "parents": one list of node numbers per task, '
                 f"such as [[], [0], [0, 1]]; got {str(data)[:80]!r}."
             )
+        unknown = sorted(map(str, set(data) - {"schema", "parents", "features"}))
+        if unknown:
+            raise ConfigError(
+                f"a graph has no {unknown[0]!r}; it has schema, parents and features. Correct the "
+                "name, or leave it out."
+            )
         if data.get("schema", SCHEMA) != SCHEMA:
             raise ConfigError(
                 f"the graph has schema {data['schema']!r}; this version reads {SCHEMA}. "
@@ -227,13 +233,17 @@ class TaskGraph:
     @classmethod
     def from_file(cls, path: Path | str) -> "TaskGraph":
         """Read a graph from a JSON file."""
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise ConfigError(f"the graph {path} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
-            raise ConfigError(f"the graph {path} is not JSON: {error}.") from error
-        return cls.from_json(data)
+        return cls.from_json(read_json(path))
+
+
+def read_json(path: Path | str) -> Any:
+    """Return what a JSON file holds."""
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"the graph {path} cannot be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ConfigError(f"the graph {path} is not JSON: {error}.") from error
 
 
 def _topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:

@@ -47,6 +47,9 @@ class OracleRun:
     num_mastered: int
     """Tasks mastered at the end."""
 
+    shares: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """Shares of plays on tasks already mastered, still locked, and hopeless."""
+
 
 @compiled
 def _first_below(numbers: Floats, words: Words, order: Words, line: float) -> int:
@@ -105,6 +108,7 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
                 done is not None,
                 simulator.area_so_far,
                 simulator.num_mastered,
+                simulator.shares(),
             )
         )
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
+from typing import Any
 
 from stepladder.errors import ConfigError
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite
-from stepladder.simulator.graph import TaskGraph
+from stepladder.simulator.graph import TaskGraph, read_json
 from stepladder.simulator.learner import TaskDependencySimulator
 
 SUITE = (
@@ -52,7 +53,7 @@ class Scenario:
 
     @property
     def budget(self) -> int:
-        """Plays after which a curriculum that is not done has failed: about 5 times uniform."""
+        """Plays after which a curriculum has failed: some twenty times what uniform needs."""
         num_tasks = self.graph.num_tasks
         depth = 1 + max(self.graph.depths())
         return 2000 * num_tasks + 400 * num_tasks * depth
@@ -185,7 +186,7 @@ def scenario(name: str) -> Scenario:
         ConfigError: There is no such scenario.
     """
     if name.endswith(".json"):
-        return Scenario(name=Path(name).stem, graph=TaskGraph.from_file(name), about=name)
+        return _from_file(name)
     grid = re.fullmatch(r"grid-(\d{1,5})x(\d{1,5})", name)
     if grid:
         columns, rows = int(grid[1]), int(grid[2])
@@ -201,6 +202,32 @@ def scenario(name: str) -> Scenario:
     size = int(sized[2])
     _require_size(name, size)
     return FAMILIES[sized[1]](size)
+
+
+def _from_file(path: str) -> Scenario:
+    """Read a graph, and beside it which tasks are impossible, noisy or known from the start."""
+    data = read_json(path)
+    kinds: dict[str, Any] = {}
+    if isinstance(data, dict):
+        kinds = {key: data.pop(key) for key in ("impossible", "noisy", "start") if key in data}
+    graph = TaskGraph.from_json(data)
+    try:
+        made = Scenario(
+            name=Path(path).stem,
+            graph=graph,
+            impossible=tuple(kinds.get("impossible", ())),
+            noisy=tuple(kinds.get("noisy", ())),
+            start=tuple((int(node), float(p)) for node, p in dict(kinds.get("start", {})).items()),
+            about=path,
+        )
+    except (TypeError, ValueError) as error:
+        raise ConfigError(
+            f"{path}: impossible and noisy are lists of nodes, start is an object from node to "
+            f"skill ({error})."
+        ) from error
+    # Made once, so that a node that does not exist is told now.
+    made.simulator()
+    return made
 
 
 def _require_size(name: str, size: int) -> None:

@@ -11,12 +11,11 @@ from typing import Any
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, require_kind, require_whole
-from stepladder.curricula.learning_progress_config import LearningProgressConfig
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.runs.loggers import Logger
 from stepladder.runs.reporter import EpochReporter
-from stepladder.simulator.contestants import build
+from stepladder.simulator.contestants import build, settings_of
 from stepladder.simulator.dynamics import Epochwise
 from stepladder.simulator.engines import (
     ENGINES,
@@ -30,8 +29,11 @@ from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.simulator.verdict import Verdict, judge, share_metrics
 from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 
-OnEpoch = Callable[[int, dict[str, float]], None]
-"""Is told the number of every epoch that has ended, and what was logged about it."""
+OnEpoch = Callable[[int, dict[str, float]], bool | None]
+"""Is told the number of every epoch that has ended, and what was logged about it; True ends it."""
+
+MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
+"""Makes loggers, given what is known about the run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,9 @@ class SimulationResult:
 
     run_folder: Path | None = None
 
+    was_stopped: bool = False
+    """Whether somebody ended it before its time."""
+
     def metric(self, name: str) -> list[float]:
         """Return one metric over the epochs that have it."""
         return [logged[name] for logged in self.history if name in logged]
@@ -94,12 +99,12 @@ class SimulationResult:
 
 def simulate(
     config: SimulationConfig | None = None,
-    curriculum: CurriculumConfig | None = None,
+    curriculum: CurriculumConfig | str | None = None,
     *,
     place: Scenario | None = None,
     run_folder: Path | str | None = None,
     overwrite: bool = False,
-    loggers: Sequence[Logger] = (),
+    loggers: Sequence[Logger] | MakeLoggers = (),
     keep_records: bool = False,
     on_epoch: OnEpoch | None = None,
     **settings: Any,
@@ -108,13 +113,15 @@ def simulate(
 
     Args:
         config: What is simulated; or give its fields as keywords.
-        curriculum: Settings of the curriculum; `LearningProgress` by default.
+        curriculum: Settings of the curriculum, or its name in `CONTESTANTS`; `LearningProgress` by
+            default.
         place: A scenario of your own, instead of the one that the config names.
         run_folder: Where to keep the run; None keeps nothing.
         overwrite: Whether a run that is there already is replaced.
-        loggers: Who else is told: TensorBoard, Weights & Biases, the console.
+        loggers: Who else is told: TensorBoard, Weights & Biases, the console. Or a function that
+            makes them of the run's settings, once everything has been checked.
         keep_records: Whether every single episode is kept too.
-        on_epoch: Is told of every epoch.
+        on_epoch: Is told of every epoch; if it returns True, that was the last one.
         **settings: Fields of `SimulationConfig`.
     """
     if config is not None and settings:
@@ -123,13 +130,12 @@ def simulate(
             "Set it there, with dataclasses.replace."
         )
     config = config or _from_settings(settings)
-    method = LearningProgressConfig() if curriculum is None else curriculum
-    require_kind("curriculum", method, CurriculumConfig, fix="Give one, such as FrontierConfig().")
     if place is None:
         place = scenario(config.scenario)
     else:
         require_kind("place", place, Scenario, fix="Make one with scenario('chain-10').")
         config = replace(config, scenario=place.name)
+    method = settings_of("learning-progress" if curriculum is None else curriculum, place)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = build(method, place, config.seed)
     # Before there is a folder: a mistake leaves nothing behind.
@@ -155,10 +161,12 @@ def simulate(
         config=about,
         seed=config.seed,
         overwrite=overwrite,
-        loggers=list(loggers),
+        loggers=list(loggers(about) if callable(loggers) else loggers),
     ) as run:
         result = _play(config, simulator, chosen, run, keep_records, on_epoch)
         run.event(simulator.num_plays, "verdict", result.verdict.text, None)
+        if result.was_stopped:
+            run.close("interrupted")
     result.run_folder = Path(run_folder)
     return result
 
@@ -183,6 +191,7 @@ def _play(
         workers=config.workers,
     )
     history: list[dict[str, float]] = []
+    was_stopped = False
     plays = config.samples_per_epoch * config.num_envs
     try:
         for epoch in range(config.num_epochs):
@@ -198,8 +207,9 @@ def _play(
             if run is not None and reporter.num_epochs % reporter.table_epochs == 0:
                 # As often as the table of all tasks, so that a run can be asked why meanwhile.
                 run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
-            if on_epoch is not None:
-                on_epoch(epoch, history[-1])
+            was_stopped = on_epoch is not None and on_epoch(epoch, history[-1]) is True
+            if was_stopped:
+                break
             if config.stop_when_mastered and simulator.done_at is not None:
                 break
     finally:
@@ -209,7 +219,9 @@ def _play(
         if keep_records:
             curriculum.remove_listener(run.log_records)
     reporter.close()
-    return SimulationResult(simulator, curriculum, judge(simulator), history)
+    return SimulationResult(
+        simulator, curriculum, judge(simulator), history, was_stopped=was_stopped
+    )
 
 
 def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float]:

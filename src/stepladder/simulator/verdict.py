@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepladder.simulator.dynamics import learning_order
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.world import C_ON_HOPELESS, C_ON_LOCKED, C_ON_MASTERED, C_PLAYS
+from stepladder.simulator.world import C_ON_HOPELESS, C_ON_LOCKED, C_ON_MASTERED, C_PLAYS, NOISE
 
 WORTH_SAYING = 0.2
 """Share of the plays from which a waste is named."""
@@ -25,7 +26,7 @@ class Verdict:
     num_mastered: int
     num_learnable: int
     stalled_at: int | None
-    """First task, in the order of prerequisites, that is not mastered; None if all are."""
+    """First task, in the order of learning, that is not mastered; None if all are."""
 
     share_mastered: float
     """Share of plays spent on tasks already mastered, up to the moment when all were."""
@@ -45,7 +46,9 @@ class Verdict:
 
 def judge(simulator: TaskDependencySimulator) -> Verdict:
     """Say where the learner stands, and what its plays were spent on."""
-    targets = ("tasks already mastered", "tasks still locked", "impossible tasks")
+    noisy = bool((simulator.world.kinds == NOISE).any())
+    hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
+    targets = ("tasks already mastered", "tasks still locked", hopeless)
     shares = dict(zip(targets, simulator.shares(), strict=True))
     stalled = _first_unmastered(simulator)
     if stalled is not None and simulator.done_at is None:
@@ -79,7 +82,7 @@ def judge(simulator: TaskDependencySimulator) -> Verdict:
 
 def _first_unmastered(simulator: TaskDependencySimulator) -> int | None:
     skills, learnable = simulator.P, simulator.world.learnable
-    for node in simulator.graph.order:
+    for node in learning_order(simulator.graph, simulator.dynamics):
         if learnable[node] and skills[node] < simulator.dynamics.mastery:
             return int(node)
     return None

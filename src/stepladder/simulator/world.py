@@ -204,6 +204,18 @@ def gate(numbers: Floats, words: Words, node: int) -> float:
     return product
 
 
+@compiled
+def opening(numbers: Floats, words: Words, node: int) -> float:
+    """Return how far what a node's learning waits for is there: epochwise, that is its children."""
+    if numbers[S_EPOCHWISE] == 0.0:
+        return gate(numbers, words, node)
+    at = KINDS + 5 * words[W_NUM_NODES] + 1 + node
+    product = 1.0
+    for index in range(words[at], words[at + 1]):
+        product *= skill(numbers, words, words[index])
+    return product
+
+
 @inlined
 def play(numbers: Floats, words: Words, node: int, seed: int) -> tuple[float, float]:
     """Return success and return of one play; nothing is learned yet."""
@@ -325,7 +337,7 @@ def absorb_one(numbers: Floats, words: Words, node: int) -> None:
         words[CLOCK + C_ON_HOPELESS] += 1
     elif skill(numbers, words, node) >= line:
         words[CLOCK + C_ON_MASTERED] += 1
-    elif numbers[S_EPOCHWISE] == 0.0 and gate(numbers, words, node) < OPEN_GATE:
+    elif opening(numbers, words, node) < OPEN_GATE:
         words[CLOCK + C_ON_LOCKED] += 1
     crossed = learn(numbers, words, node)
     if crossed or plays % RECOUNT_INTERVAL == 0:
