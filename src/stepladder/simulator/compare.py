@@ -120,11 +120,13 @@ def compare(
     for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
         if isinstance(value, str):
             raise ConfigError(f"{argument} must be a list of names; got {value!r}. Wrap it.")
-    require_whole("num_seeds", num_seeds, 1)
-    require_whole("seed", seed, 0)
-    require_whole("num_envs", num_envs, 1)
-    if budget is not None:
-        require_whole("budget", budget, 1)
+    for argument, number, least in (
+        ("num_seeds", num_seeds, 1),
+        ("seed", seed, 0),
+        ("num_envs", num_envs, 1),
+        ("budget", 1 if budget is None else budget, 1),
+    ):
+        require_whole(argument, number, least)
     places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
     if not places:
         raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
@@ -141,14 +143,10 @@ def compare(
             limit = place.budget if budget is None else budget
             oracle = best_oracle(place.simulator(seed, num_envs), limit)
             row = [_oracle_cell(place, oracle, limit)]
+            horizon = HORIZON * max(1, oracle.samples)
             for name, config in configs.items():
                 play = partial(
-                    play_seed,
-                    place,
-                    config,
-                    budget=limit,
-                    horizon=HORIZON * max(1, oracle.samples),
-                    num_envs=num_envs,
+                    play_seed, place, config, budget=limit, horizon=horizon, num_envs=num_envs
                 )
                 trials = list(threads.map(play, seeds))
                 row.append(summarise(place, name, trials, oracle, limit))

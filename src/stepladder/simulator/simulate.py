@@ -124,12 +124,7 @@ def simulate(
         on_epoch: Is told of every epoch; if it returns True, that was the last one.
         **settings: Fields of `SimulationConfig`.
     """
-    if config is not None and settings:
-        raise ConfigError(
-            f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
-            "Set it there, with dataclasses.replace."
-        )
-    config = config or _from_settings(settings)
+    config = _from_settings(config, settings)
     if place is None:
         place = scenario(config.scenario)
     else:
@@ -139,16 +134,8 @@ def simulate(
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = build(method, place, config.seed)
     # Before there is a folder: a mistake leaves nothing behind.
-    if config.engine == "compiled":
-        require_compiled_form(chosen)
-    if keep_records and (run_folder is None or config.engine == "compiled"):
-        raise ConfigError(
-            "keep_records needs a run folder and an engine that sees every episode. "
-            "Give run_folder, and engine='direct' or 'envs'."
-        )
+    _check(config, chosen, run_folder is not None, keep_records, bool(loggers))
     if run_folder is None:
-        if loggers:
-            raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
         return _play(config, simulator, chosen, None, keep_records, on_epoch)
     about = {
         "simulation": asdict(config),
@@ -236,7 +223,33 @@ def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float
     return shown
 
 
-def _from_settings(settings: dict[str, Any]) -> SimulationConfig:
+def _check(
+    config: SimulationConfig,
+    curriculum: Curriculum,
+    is_kept: bool,
+    keep_records: bool,
+    has_loggers: bool,
+) -> None:
+    """Raise if the parts of a simulation do not fit together."""
+    if config.engine == "compiled":
+        require_compiled_form(curriculum)
+    if keep_records and (not is_kept or config.engine == "compiled"):
+        raise ConfigError(
+            "keep_records needs a run folder and an engine that sees every episode. "
+            "Give run_folder, and engine='direct' or 'envs'."
+        )
+    if has_loggers and not is_kept:
+        raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
+
+
+def _from_settings(config: SimulationConfig | None, settings: dict[str, Any]) -> SimulationConfig:
+    if config is not None:
+        if settings:
+            raise ConfigError(
+                f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
+                "Set it there, with dataclasses.replace."
+            )
+        return config
     unknown = sorted(settings.keys() - SimulationConfig.__dataclass_fields__.keys())
     if unknown:
         raise ConfigError(

@@ -16,7 +16,7 @@ emit the same names.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -112,16 +112,7 @@ def process_training_stats(
         if numbers:
             collected[names.admit(emitted_name(key))] += numbers
             mean_stats[key] = _reduce(numbers, reduction_of(emitted_name(key)))
-    losses = {
-        f"losses/{name.removeprefix('losses/')}": values
-        for name, values in (losses_stats or {}).items()
-        if not _is_switched_off(name.removeprefix("losses/"), trainer_config)
-    }
-    memory = {
-        f"experience/{name.removeprefix('experience/')}": values
-        for name, values in _stats_of(experience).items()
-    }
-    for name, values in (*losses.items(), *memory.items()):
+    for name, values in _of_learner(losses_stats or {}, experience, trainer_config):
         collected[names.admit(name)] += _numbers(values)
     reduced = {
         name: _reduce(numbers, reduction_of(name)) for name, numbers in collected.items() if numbers
@@ -198,6 +189,18 @@ def payload(
     if steps_per_second is not None:
         logged["overview/steps_per_second"] = float(steps_per_second)
     return logged
+
+
+def _of_learner(
+    losses: Mapping[str, Any], experience: Any, trainer_config: Any
+) -> Iterator[tuple[str, Any]]:
+    """Yield what a learner says about itself, by the name that is logged."""
+    for name, values in losses.items():
+        bare = name.removeprefix("losses/")
+        if not _is_switched_off(bare, trainer_config):
+            yield f"losses/{bare}", values
+    for name, values in _stats_of(experience).items():
+        yield f"experience/{name.removeprefix('experience/')}", values
 
 
 def _reduce(numbers: Sequence[float], reduction: Reduction) -> float:
