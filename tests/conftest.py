@@ -1,9 +1,12 @@
-"""What every test may rely on."""
+"""What every test may rely on, and the command that those of the commands ask for."""
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from cli.command_line import CommandLine
 
 
 @pytest.fixture(autouse=True)
@@ -18,3 +21,15 @@ def ctrl_c_works() -> Iterator[None]:
     yield
     if before is signal.SIG_IGN:
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> CommandLine:
+    """Give commands to run, in an empty folder and a terminal of 80 columns that is none."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    return CommandLine(capsys)
