@@ -196,3 +196,13 @@ def test_a_run_with_too_many_names_takes_none_from_the_next():
 def test_an_impossible_interval_is_refused(table_epochs):
     with pytest.raises(ConfigError, match="table_epochs must be a whole number of at least 1"):
         EpochReporter(Uniform(TASKS), table_epochs=table_epochs)
+
+
+def test_metrics_that_nobody_declared_are_listed_once(run: Run):
+    reporter = EpochReporter(Uniform(TASKS), run)
+    for epoch in range(3):
+        reporter.end_epoch(epoch, {"zeppelin/height": [1.0, 3.0], "task_dependency/reward": [1.0]})
+    told = reader(run).events("undeclared_metrics")
+    assert [(event.step, event.text) for event in told] == [
+        (0, "not declared, so reduced by their mean: env_zeppelin/height")
+    ]

@@ -90,6 +90,10 @@ class EpochReporter:
         )
         if self.run is not None:
             self.run.log(agent_step, logged)
+            if processed.undeclared:
+                names = ", ".join(processed.undeclared)
+                text = f"not declared, so reduced by their mean: {names}"
+                self.run.event(agent_step, "undeclared_metrics", text, None)
             for event in curriculum_events(self.curriculum, self._cursor):
                 self.run.event(agent_step, event.kind, event.text, event.data)
             self._has_table = self.num_epochs % self.table_epochs == 0
