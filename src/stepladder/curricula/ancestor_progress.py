@@ -14,15 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
+from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.learning_progress_config import AncestorProgressConfig
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import SnapshotError
-from stepladder.tasks.plain import whole_number
 
 
 def stretch(average: Floats, amount: float) -> Floats:
@@ -37,7 +35,7 @@ def squash(scores: Floats) -> Floats:
     return odds / odds.sum()
 
 
-class AncestorProgress(Curriculum):
+class AncestorProgress(Evicting):
     """Draws tasks by the ancestor's scores."""
 
     config: AncestorProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -54,7 +52,6 @@ class AncestorProgress(Curriculum):
         config = settle(AncestorProgressConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
-        self.num_evicted = 0
         num_slots = self.pool.num_slots
         self._plays: Words = np.zeros(num_slots, dtype=np.int64)
         self._fast, self._slow = np.zeros(num_slots), np.zeros(num_slots)
@@ -164,7 +161,7 @@ class AncestorProgress(Curriculum):
         candidates = np.flatnonzero(eligible & (scores <= limit))
         if len(candidates):
             lowest = int(candidates[np.argmin(scores[candidates])])
-            self.num_evicted += self._root._try_replace(lowest)
+            self._evict(lowest)
 
     def _slot_replaced(self, slot: int) -> None:
         for array in (self._plays, self._fast, self._slow, self._plain, self._baseline):
@@ -193,9 +190,7 @@ class AncestorProgress(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = whole_number(
-            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
-        )
+        self._load_num_evicted(snapshot)
         for name, array in self._arrays().items():
             array[:] = matching(snapshot.arrays, name, array)
 

@@ -21,9 +21,9 @@ import numpy as np
 
 from stepladder.curricula import frontier_kernels
 from stepladder.curricula import frontier_rounds as rounds
-from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.eviction import MAX_EVICTIONS, SOME_TO_REPLACE, take_noted
+from stepladder.curricula.evicting import Evicting
+from stepladder.curricula.eviction import MAX_EVICTIONS, SOME_TO_REPLACE
 from stepladder.curricula.frontier_config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier_report import STATE_NAMES, FrontierExplanation, reason_for
 from stepladder.curricula.frontier_rounds import (
@@ -43,12 +43,11 @@ from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import SnapshotError
-from stepladder.tasks.plain import whole_number
 
 NO_LAYER = -1.0
 
 
-class Frontier(Curriculum):
+class Frontier(Evicting):
     """Draws the tasks that succeed sometimes and are getting better.
 
     Args:
@@ -60,6 +59,7 @@ class Frontier(Curriculum):
     """
 
     config: FrontierConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    _noted_at = rounds.I_NUM_EVICTIONS
 
     def __init__(
         self,
@@ -72,8 +72,6 @@ class Frontier(Curriculum):
     ):
         config = settle(FrontierConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
-        self.num_evicted = 0
-        """Tasks that made room for others so far."""
         num_slots = self.pool.num_slots
         self._rows: Floats = np.zeros((num_slots, rounds.NUM_COLUMNS))
         self._rows[:, LAYER] = NO_LAYER
@@ -148,12 +146,9 @@ class Frontier(Curriculum):
             self.replace_noted()
         return status
 
-    def replace_noted(self) -> None:
-        """Replace the tasks that the last records showed to be mastered or hopeless."""
-        for slot in take_noted(self._ints, rounds.I_NUM_EVICTIONS):
-            # Later records of the same batch may have shown that it is neither.
-            if frontier_kernels.may_go(self._rows[slot], self._settings):
-                self.num_evicted += self._root._try_replace(slot)
+    def _is_due(self, slot: int) -> bool:
+        # Later records of the same batch may have shown that it is neither mastered nor hopeless.
+        return bool(frontier_kernels.may_go(self._rows[slot], self._settings))
 
     def _slot_replaced(self, slot: int) -> None:
         # With features this never happens, since the pool has all tasks: nobody need be told.
@@ -222,9 +217,7 @@ class Frontier(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = whole_number(
-            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
-        )
+        self._load_num_evicted(snapshot)
         self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
         self._findings[:] = matching(snapshot.arrays, "findings", self._findings)
         self._ints[:] = matching(snapshot.arrays, "ints", self._ints)

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import (
     Tasks,
     is_number,
@@ -30,13 +29,13 @@ from stepladder.curricula.config import (
     require_whole,
     settle,
 )
+from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.eviction import (
     I_HISTOGRAM,
     I_NUM_EVICTIONS,
     NUM_INTS,
     SOME_TO_REPLACE,
     WEIGHT,
-    take_noted,
     unfile,
 )
 from stepladder.curricula.explanation import Explanation
@@ -55,8 +54,7 @@ from stepladder.curricula.learnability_kernels import (
 from stepladder.curricula.learning_progress_config import SignalConfig
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import ConfigError, SnapshotError
-from stepladder.tasks.plain import whole_number
+from stepladder.errors import ConfigError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +131,7 @@ class LearnabilityExplanation(Explanation):
         ]
 
 
-class Learnability(Curriculum):
+class Learnability(Evicting):
     """Draws tasks by the expectation of p(1 - p), p being their success rate.
 
     Args:
@@ -145,6 +143,7 @@ class Learnability(Curriculum):
     """
 
     config: LearnabilityConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    _noted_at = I_NUM_EVICTIONS
 
     def __init__(
         self,
@@ -158,8 +157,6 @@ class Learnability(Curriculum):
         config = settle(LearnabilityConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
-        self.num_evicted = 0
-        """Tasks that made room for others so far."""
         num_slots = self.pool.num_slots
         # In the order of the settings in `learnability_kernels`.
         self._constants = np.array(
@@ -202,12 +199,6 @@ class Learnability(Curriculum):
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
-
-    def replace_noted(self) -> None:
-        """Replace the tasks that the last records showed to rank low."""
-        for slot in take_noted(self._ints, I_NUM_EVICTIONS):
-            if not self.is_quarantined(slot):
-                self.num_evicted += self._root._try_replace(slot)
 
     def _slot_replaced(self, slot: int) -> None:
         unfile(slot, self._extras, self._ints)
@@ -279,9 +270,7 @@ class Learnability(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = whole_number(
-            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
-        )
+        self._load_num_evicted(snapshot)
         self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
         self._extras[:] = matching(snapshot.arrays, "extras", self._extras)
         self._ints[:] = matching(snapshot.arrays, "ints", self._ints)

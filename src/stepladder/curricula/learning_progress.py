@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula.base import NO_NUMBER, Curriculum
+from stepladder.curricula.base import NO_NUMBER
 from stepladder.curricula.config import Tasks, settle
+from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.eviction import (
     I_HISTOGRAM,
     I_NUM_EVICTIONS,
     NUM_INTS,
     SOME_TO_REPLACE,
     WEIGHT,
-    take_noted,
     unfile,
 )
 from stepladder.curricula.explanation import Explanation
@@ -53,9 +53,7 @@ from stepladder.curricula.learning_progress_kernels import (
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import Draw, RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import SnapshotError
 from stepladder.stats.averages import AveragePair
-from stepladder.tasks.plain import whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +82,7 @@ class ProgressExplanation(Explanation):
         ]
 
 
-class LearningProgress(Curriculum):
+class LearningProgress(Evicting):
     """Draws tasks by how much their success is changing.
 
     Args:
@@ -96,6 +94,7 @@ class LearningProgress(Curriculum):
     """
 
     config: LearningProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    _noted_at = I_NUM_EVICTIONS
 
     def __init__(
         self,
@@ -109,8 +108,6 @@ class LearningProgress(Curriculum):
         config = settle(LearningProgressConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
-        self.num_evicted = 0
-        """Tasks that made room for others so far."""
         num_slots = self.pool.num_slots
         self._rows = np.zeros((num_slots, NUM_COLUMNS))
         self._extras = np.stack([np.zeros(num_slots), self.pool.base_weights], axis=1)
@@ -223,12 +220,6 @@ class LearningProgress(Curriculum):
         elif status == SOME_TO_REPLACE:
             self.replace_noted()
 
-    def replace_noted(self) -> None:
-        """Replace the tasks that the last records showed to rank low."""
-        for slot in take_noted(self._ints, I_NUM_EVICTIONS):
-            if not self.is_quarantined(slot):
-                self.num_evicted += self._root._try_replace(slot)
-
     def _slot_replaced(self, slot: int) -> None:
         unfile(slot, self._extras, self._ints)
         self._extras[slot, WEIGHT] = self.pool.base_weights[slot]
@@ -288,9 +279,7 @@ class LearningProgress(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = whole_number(
-            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
-        )
+        self._load_num_evicted(snapshot)
         self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
         self._extras[:] = matching(snapshot.arrays, "extras", self._extras)
         self._ints[:] = matching(snapshot.arrays, "ints", self._ints)

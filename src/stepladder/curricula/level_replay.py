@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.eviction import SOME_TO_REPLACE, take_noted
+from stepladder.curricula.evicting import Evicting
+from stepladder.curricula.eviction import SOME_TO_REPLACE
 from stepladder.curricula.kernels import T_TREES, Floats, Words
 from stepladder.curricula.level_replay_config import (
     GREEDY_TEMPERATURE,
@@ -66,7 +66,6 @@ from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import Draw, RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import ConfigError, RecordError, SnapshotError
-from stepladder.tasks.plain import whole_number
 
 _TRANSFORMS = {
     "rank": BY_RANK,
@@ -76,7 +75,7 @@ _TRANSFORMS = {
 }
 
 
-class LevelReplay(Curriculum):
+class LevelReplay(Evicting):
     """Draws tasks by the rank of their last scores, and unseen ones in between.
 
     Args:
@@ -88,6 +87,7 @@ class LevelReplay(Curriculum):
     """
 
     config: LevelReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    _noted_at = I_NUM_EVICTIONS
 
     def __init__(
         self,
@@ -101,8 +101,6 @@ class LevelReplay(Curriculum):
         config = settle(LevelReplayConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.scored_by == "deviation" and config.signal == "success"
-        self.num_evicted = 0
-        """Tasks that made room for others so far."""
         num_slots = self.pool.num_slots
         self._rows = np.zeros((num_slots, NUM_COLUMNS))
         self._rows[:, MEAN], self._rows[:, BEST] = PRIOR_MEAN, -np.inf
@@ -162,12 +160,6 @@ class LevelReplay(Curriculum):
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
-
-    def replace_noted(self) -> None:
-        """Replace the tasks that the last records showed to rank low."""
-        for slot in take_noted(self._ints, I_NUM_EVICTIONS):
-            if not self.is_quarantined(slot):
-                self.num_evicted += self._root._try_replace(slot)
 
     def _slot_replaced(self, slot: int) -> None:
         assert self._plan is not None
@@ -354,9 +346,7 @@ class LevelReplay(Curriculum):
         )
 
     def _load(self, snapshot: Snapshot) -> None:
-        self.num_evicted = whole_number(
-            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
-        )
+        self._load_num_evicted(snapshot)
         arrays = snapshot.arrays
         self._rows[:] = matching(arrays, "rows", self._rows)
         self._extras[:, : ORDER + 1] = matching(arrays, "seen", self._extras[:, : ORDER + 1])
