@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         Staged,
         Uniform,
     )
-    from stepladder.envs import CurriculumEnv, CurriculumVectorEnv
+    from stepladder.envs import CurriculumEnv, CurriculumVectorEnv, make_vec
     from stepladder.simulator import compare, simulate
     from stepladder.tasks import FolderSource, ListSource, ParameterSource, Task, UnionSource
 
@@ -54,6 +54,7 @@ _HOMES = {
     "Uniform": "stepladder.curricula",
     "UnionSource": "stepladder.tasks",
     "compare": "stepladder.simulator",
+    "make_vec": "stepladder.envs",
     "simulate": "stepladder.simulator",
 }
 
@@ -79,6 +80,7 @@ __all__ = [
     "UnionSource",
     "compare",
     "errors",
+    "make_vec",
     "simulate",
 ]
 

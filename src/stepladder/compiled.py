@@ -15,10 +15,12 @@ sequence lock and for a single-producer ring. On x86 they cost nothing but the c
 # pyright: reportUnusedFunction=false
 # Reason for the lines above: numba ships no types, and this module is the one place that meets it.
 
+import platform
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
@@ -106,6 +108,37 @@ def _fence_before_writes(typing_context: Any) -> Any:
     return types.void(), codegen
 
 
+@intrinsic
+def _fence_all(typing_context: Any) -> Any:
+    """Emit `fence_all`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
+def _pause(typing_context: Any) -> Any:
+    """Emit `pause`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(32)
+        if platform.machine() in ("x86_64", "AMD64"):
+            kind, name, values = ir.FunctionType(ir.VoidType(), []), "llvm.x86.sse2.pause", []
+        elif platform.machine() in ("aarch64", "arm64"):
+            # Hint number 1 is YIELD.
+            kind, name = ir.FunctionType(ir.VoidType(), [word]), "llvm.aarch64.hint"
+            values = [ir.Constant(word, 1)]
+        else:
+            return context.get_dummy_value()
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
 load_acquire = cast("Callable[[Any, int], int]", _load_acquire)
 """Read ``words[index]``; what follows in the program is not read before it."""
 
@@ -117,3 +150,9 @@ fence_after_reads = cast("Callable[[], None]", _fence_after_reads)
 
 fence_before_writes = cast("Callable[[], None]", _fence_before_writes)
 """No write behind this line becomes visible before what precedes it."""
+
+fence_all = cast("Callable[[], None]", _fence_all)
+"""Nothing crosses this line: what precedes is visible to all before anything behind is read."""
+
+pause = cast("Callable[[], None]", _pause)
+"""Tell the processor that this is a waiting loop, so that it leaves its neighbour the core."""

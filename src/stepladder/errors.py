@@ -68,8 +68,19 @@ class AgreementError(ChannelError):
     """An env draws from another plan than the host published."""
 
 
+class EnvError(StepladderError, RuntimeError):
+    """An env has done what no env may do, or raised something that cannot leave its process."""
+
+
+class EnvTimeoutError(StepladderError, TimeoutError):
+    """An env has not come back from a step or reset within the time it was given."""
+
+
 class WorkerDiedError(ChannelError):
     """A worker process of a vector env has died."""
+
+    env_indices: list[int] | tuple[int, ...] = ()
+    """The envs it had, where that is known."""
 
 
 __all__ = [
@@ -78,6 +89,8 @@ __all__ = [
     "ChannelError",
     "ConfigError",
     "DeliveryError",
+    "EnvError",
+    "EnvTimeoutError",
     "HostGoneError",
     "NotConnectedError",
     "RecordError",

@@ -1,9 +1,11 @@
-"""WHERE A TASK IS PLAYED: a wrapper for one env, and one for each kind of vector env.
+"""WHERE A TASK IS PLAYED: a wrapper for one env, vector envs of our own, a wrapper for others.
 
-`CurriculumVecEnvWrapper` is in `stepladder.envs.sb3`, which needs Stable-Baselines3.
+What needs a further package is imported from its own module: `stepladder.envs.sb3`.
 """
 
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.make import make_vec
 from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.workers import WorkerVectorEnv
 
-__all__ = ["CurriculumEnv", "CurriculumVectorEnv"]
+__all__ = ["CurriculumEnv", "CurriculumVectorEnv", "WorkerVectorEnv", "make_vec"]

@@ -89,7 +89,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._unbuildable: set[tuple[int, int]] = set()
         self._client: Client | None = None
         self._host: Host | None = None
-        self._inner_step = env.step
+        self.inner_step = env.step
+        """Steps the env without counting; for a vector env that counts for all its envs."""
         self._about: dict[str, Any] = {}
         self._task: Task | None = None
         self._return = 0.0
@@ -234,21 +235,29 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step the env; report the episode if it ends here."""
-        result = self._inner_step(action)
+        result = self.inner_step(action)
         self._return += result[1]  # type: ignore[reportOperatorIssue]
         self._length += 1
         if result[2] or result[3]:
-            return (*result[:4], self._end(result[4], bool(result[2])))
+            info = self.finish_episode(
+                result[4],
+                terminated=bool(result[2]),
+                episode_return=float(self._return),
+                length=self._length,
+            )
+            return (*result[:4], info)
         return result
 
-    def _end(self, info: dict[str, Any], terminated: bool) -> dict[str, Any]:
+    def finish_episode(
+        self, info: dict[str, Any], *, terminated: bool, episode_return: float, length: int
+    ) -> dict[str, Any]:
+        """Report the episode that has just ended; return its last info with what was reported."""
         client = self._connected()
-        episode_return = float(self._return)
         success = self._reader.read(info, episode_return, client.legend.needs_success)
         client.finish(
             success=success,
             episode_return=episode_return,
-            length=self._length,
+            length=length,
             # Running out of time while also finishing counts as finishing.
             truncated=not terminated,
         )

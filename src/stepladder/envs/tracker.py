@@ -85,6 +85,7 @@ class Tracker:
         self._num_changes = len(history_of(curriculum))
         self._next_check = 0
         self._has_dead = False
+        self._num_explained = 0
         self._has_warned = False
         self._must_reset = False
         self.host = self._make_host(backend, in_process, max_failed_share)
@@ -162,19 +163,22 @@ class Tracker:
             return _NO_RECORDS
         records = self.host.collect()
         if len(records) < num_ended:
-            self._warn_of_unseen(num_ended - len(records))
+            self._judge_unseen(num_ended - len(records))
         if len(records):
             self._log(records)
         return records
 
-    def _warn_of_unseen(self, num_unseen: int) -> None:
-        if not self._has_warned:
+    def _judge_unseen(self, num_unseen: int) -> None:
+        """Warn, once, of endings without a record that no worker's death explains."""
+        explained = min(num_unseen, self._num_explained)
+        self._num_explained -= explained
+        if num_unseen > explained and not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "[VecEnv] %d episodes ended that CurriculumEnv did not see end, so they count as "
                 "aborted and teach nothing. A wrapper around CurriculumEnv (a time limit?) cuts "
                 "them off: put it inside CurriculumEnv instead.",
-                num_unseen,
+                num_unseen - explained,
             )
 
     def check_ready(self) -> None:
@@ -199,6 +203,8 @@ class Tracker:
             )
         try:
             return call()
+        except WorkerDiedError as error:
+            raise self._mourn() from error
         except BROKEN_PIPES as error:
             if self._in_process:
                 # No worker has died: the env itself lost a connection of its own.
@@ -209,6 +215,16 @@ class Tracker:
             if not isinstance(self.host, PushedHost):
                 self.collect(may_have_reset=True)
             raise
+
+    def readmit(self, env_indices: list[int]) -> list[Client]:
+        """Let go of the episodes of a worker that has died; return clients for its successor.
+
+        What it had finished is observed here, what it was playing is counted as aborted.
+        """
+        self._num_explained += len(self.collect(may_have_reset=True))
+        # The training loop will see these end, and nobody has reported them.
+        self._num_explained += self.host.bury(env_indices)
+        return [self.host.client(env_index) for env_index in env_indices]
 
     def _mourn(self) -> WorkerDiedError:
         self._has_dead = True

@@ -15,6 +15,7 @@ from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
+from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, NotConnectedError
 from stepladder.sync.client import Client
 
@@ -47,10 +48,18 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             curriculum,
             env.num_envs,
             backend=backend,
-            in_process=isinstance(env.unwrapped, SyncVectorEnv),
+            in_process=_runs_here(env.unwrapped),
             max_failed_share=max_failed_share,
             check_advancement_freq=check_advancement_freq,
         )
+        if isinstance(env.unwrapped, WorkerVectorEnv):
+            env.unwrapped.on_restart(self._reconnect)
+
+    def _reconnect(self, env_indices: list[int]) -> None:
+        """Give envs that a restarted worker has made anew their clients."""
+        base: Any = self.env.unwrapped
+        clients = self.tracker.readmit(env_indices)
+        base.set_attr_on(env_indices, "curriculum_client", clients)
 
     def connect_clients(self, clients: Sequence[Client]) -> None:
         """Give each env its client."""
@@ -94,13 +103,49 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs, then let the curriculum learn from what ended."""
         self.tracker.check_ready()
-        result = self.tracker.guard(lambda: self.env.step(actions))
+        return self._learn(self.tracker.guard(lambda: self.env.step(actions)))
+
+    def send(self, actions: Any, batch_index: int = 0) -> None:
+        """Have the workers begin to step one batch; for a vector env of `make_vec`."""
+        self.tracker.check_ready()
+        base: Any = self.env
+        self.tracker.guard(lambda: base.send(actions, batch_index))
+
+    def recv(self, batch_index: int = 0) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Wait for a batch that was sent actions, then let the curriculum learn from what ended."""
+        base: Any = self.env
+        return self._learn(self.tracker.guard(lambda: base.recv(batch_index)))
+
+    def _learn(self, result: Any) -> Any:
         num_ended = int(np.count_nonzero(np.logical_or(result[2], result[3])))
         # An env that ended in the last step may have been reset in this one.
         self.tracker.collect(num_ended, may_have_reset=self._had_ended)
         self._had_ended = num_ended > 0
         return result
 
+    # Reaching single envs: Gymnasium's wrappers do not pass these on.
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every env, or read an attribute."""
+        base: Any = self.env.unwrapped
+        return tuple(self.tracker.guard(lambda: base.call(name, *args, **kwargs)))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every env."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of every env; a list or tuple has one value per env."""
+        base: Any = self.env.unwrapped
+        self.tracker.guard(lambda: base.set_attr(name, values))
+
     def close(self, **kwargs: Any) -> None:
         """Close the vector env and the channel."""
         self.tracker.close(lambda: self.env.close(**kwargs))
+
+
+def _runs_here(env: VectorEnv[Any, Any, Any]) -> bool:
+    """Whether all envs are in this process."""
+    return isinstance(env, SyncVectorEnv) or (
+        isinstance(env, WorkerVectorEnv) and not env.num_workers
+    )

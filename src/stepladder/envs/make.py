@@ -1,0 +1,177 @@
+"""One call from envs and a curriculum to a vector env that uses every core.
+
+Puts together what the other modules of this folder are: each env in a `CurriculumEnv`, all of them
+in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
+`CurriculumVectorEnv`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import require_whole
+from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.workers.choosing import choose_workers
+from stepladder.envs.workers.ensemble import OnDeath
+from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
+from stepladder.errors import ConfigError
+
+EnvFunction = Callable[[], gym.Env[Any, Any]]
+Envs = str | EnvSpec | EnvFunction | Sequence[EnvFunction]
+"""A registered id, its spec, a function that makes one env, or one function per env."""
+
+
+def make_vec(
+    env: Envs,
+    num_envs: int | None = None,
+    *,
+    curriculum: Curriculum | None = None,
+    curriculum_env: Mapping[str, Any] | None = None,
+    workers: int | Literal["auto"] = "auto",
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+    num_batches: int = 1,
+    parent_steps: bool = True,
+    start_method: StartMethod | None = None,
+    on_worker_death: OnDeath = "restart",
+    timeout_s: float | None = 300.0,
+    copy: bool = True,
+    observation_mode: Literal["same", "different"] = "same",
+    env_kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Callable[[Any], Any]] = (),
+    check_advancement_freq: int | None = None,
+    max_failed_share: float = 0.5,
+) -> VectorEnv[Any, Any, Any]:
+    """Make a vector env that steps its envs in this process and in workers at the same time.
+
+    Args:
+        env: A registered id, its spec, a function that makes an env, or one function per env.
+        num_envs: How many; needed unless there is one function per env.
+        curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
+            into one.
+        curriculum_env: Settings of that `CurriculumEnv`, such as ``success_key`` or ``deliver``.
+        workers: Processes beside this one, at most ``num_envs - 1``. 0 is a plain loop in this
+            process. ``"auto"`` tries a few envs for a moment and takes the quicker of none and one
+            per core beside this process's own; those envs are closed before the real ones are made.
+        autoreset_mode: When an env that has ended is reset.
+        num_batches: Parts that `send` and `recv` step by themselves; 2 lets a policy think about
+            one half while the other half is stepped.
+        parent_steps: Whether this process steps its share of the envs too.
+        start_method: How workers are started; None is the platform's way.
+        on_worker_death: ``"restart"`` goes on with a new worker, whose envs end their episodes as
+            truncated; ``"raise"`` raises.
+        timeout_s: How long one env may take over a step or reset; None is for ever.
+        copy: Whether observations are copied for the user; without, the next step changes them.
+        observation_mode: Whether observation spaces of all envs must be the same, or may differ in
+            their bounds.
+        env_kwargs: Arguments for an env that is made from its id.
+        wrappers: Put around each env, in this order, inside its `CurriculumEnv`.
+        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        max_failed_share: Share of tasks that may turn out unbuildable before a step raises.
+
+    Returns:
+        A `WorkerVectorEnv`; with a curriculum, a `CurriculumVectorEnv` around it.
+
+    Raises:
+        ConfigError: An argument is wrong.
+    """
+    functions = env_functions(env, num_envs, env_kwargs, wrappers)
+    if curriculum is not None:
+        options = dict(curriculum_env or {})
+        functions = [partial(with_curriculum, function, options) for function in functions]
+    elif curriculum_env is not None:
+        raise ConfigError("curriculum_env was given without a curriculum. Give both or neither.")
+    settings: dict[str, Any] = {
+        "autoreset_mode": autoreset_mode,
+        "num_batches": num_batches,
+        "parent_steps": parent_steps,
+        "start_method": start_method,
+        "on_worker_death": on_worker_death,
+        "timeout_s": timeout_s,
+        "copy": copy,
+        "observation_mode": observation_mode,
+    }
+    if workers == "auto":
+        workers = choose_workers(functions, curriculum, settings)
+    vec = WorkerVectorEnv(functions, workers=workers, **settings)
+    if curriculum is None:
+        return vec
+    try:
+        return CurriculumVectorEnv(
+            vec,
+            curriculum,
+            check_advancement_freq=check_advancement_freq,
+            max_failed_share=max_failed_share,
+        )
+    except BaseException:
+        vec.close()
+        raise
+
+
+def env_functions(
+    env: Envs,
+    num_envs: int | None,
+    env_kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Callable[[Any], Any]] = (),
+) -> list[EnvFunction]:
+    """Return one function per env that makes it."""
+    if isinstance(env, str | EnvSpec):
+        made: EnvFunction = partial(gym.make, env, **(env_kwargs or {}))
+        functions = [made] * _count(num_envs)
+    elif env_kwargs is not None:
+        raise ConfigError(
+            "env_kwargs was given with functions, which take none. Put them into the functions."
+        )
+    elif callable(env):
+        functions = [env] * _count(num_envs)
+    else:
+        functions = _listed(env, num_envs)
+    return [partial(_wrapped, function, tuple(wrappers)) for function in functions]
+
+
+def _count(num_envs: int | None) -> int:
+    if num_envs is None:
+        raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
+    require_whole("num_envs", num_envs, 1)
+    return int(num_envs)
+
+
+def _listed(env: Any, num_envs: int | None) -> list[EnvFunction]:
+    functions = list(env) if isinstance(env, Sequence) else [env]
+    if not functions or not all(callable(function) for function in functions):
+        raise ConfigError(
+            f"expected an env id, a function that makes an env, or a list of such functions; got "
+            f"{env!r}. An env itself cannot be copied: pass a function that makes it."
+        )
+    if num_envs is not None and num_envs != len(functions):
+        raise ConfigError(
+            f"num_envs is {num_envs} and {len(functions)} functions were given. Leave num_envs out."
+        )
+    return functions
+
+
+def _wrapped(function: EnvFunction, wrappers: tuple[Callable[[Any], Any], ...]) -> Any:
+    env = function()
+    for wrap in wrappers:
+        env = wrap(env)
+    return env
+
+
+def with_curriculum(function: EnvFunction, options: dict[str, Any]) -> gym.Env[Any, Any]:
+    """Make an env and put it into a `CurriculumEnv`, unless it is in one."""
+    env = made = function()
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, CurriculumEnv):
+            if options:
+                raise ConfigError(
+                    "curriculum_env was given, but the env is in a CurriculumEnv already. Give "
+                    "the settings there."
+                )
+            return made
+        env = env.env
+    return CurriculumEnv(made, enable_local_tracking=False, **options)

@@ -1,0 +1,104 @@
+"""What a user hands to a vector env, checked before any env sees it.
+
+Used by `vector_env` and `ensemble`. What is wrong is said in one line, and no env has been stepped
+or reset by then.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.spaces.utils import is_space_dtype_shape_equiv
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_differing_spaces, batch_space
+
+from stepladder.errors import ConfigError
+
+
+def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return the mode that was named."""
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        names = ", ".join(repr(known.value) for known in AutoresetMode)
+        raise ConfigError(f"autoreset_mode must be one of {names}; got {mode!r}.") from None
+
+
+def checked_seeds(
+    seed: int | Sequence[int | None] | None, num_envs: int
+) -> list[int | None] | None:
+    """Return one seed per env; an int is the first of a row of them."""
+    if seed is None:
+        return None
+    if isinstance(seed, int | np.integer):
+        return [int(seed) + env_index for env_index in range(num_envs)]
+    seeds = list(seed)
+    if len(seeds) != num_envs:
+        raise ConfigError(
+            f"seed has {len(seeds)} entries and there are {num_envs} envs. Give one per env, or a "
+            "single number."
+        )
+    return seeds
+
+
+def checked_reset_mask(mask: Any, num_envs: int) -> npt.NDArray[np.bool_]:
+    """Return the mask of the envs to reset."""
+    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
+        what = (
+            f"an array of shape {mask.shape} and type {mask.dtype}"
+            if isinstance(mask, np.ndarray)
+            else f"a {type(mask).__name__}"
+        )
+        raise ConfigError(
+            f"options['reset_mask'] must be an array of {num_envs} bools; got {what}. Use "
+            "terminated | truncated."
+        )
+    if not mask.any():
+        raise ConfigError(
+            "options['reset_mask'] is False for every env, so there is nothing to reset. Reset "
+            "only when one has ended."
+        )
+    return mask
+
+
+def batched_spaces(
+    descriptions: Sequence[dict[str, Any]], observation_mode: str
+) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
+    """Return the batched spaces of observations and actions, if those of all envs fit together.
+
+    Args:
+        descriptions: What each env is, in env order.
+        observation_mode: Whether observation spaces must be the ``same``, or may be ``different``
+            in their bounds.
+    """
+    first = descriptions[0]
+    single, action = first["observation_space"], first["action_space"]
+    fits = {"same": _equal, "different": is_space_dtype_shape_equiv}.get(observation_mode)
+    if fits is None:
+        raise ConfigError(
+            f"observation_mode must be 'same' or 'different'; got {observation_mode!r}."
+        )
+    for env_index, described in enumerate(descriptions):
+        space = described["observation_space"]
+        if not fits(space, single):
+            hint = " If only bounds differ, pass observation_mode='different'."
+            raise ConfigError(
+                f"env {env_index} has the observation space {space} and env 0 has {single}; they "
+                f"must be the same.{hint if observation_mode == 'same' else ''}"
+            )
+        if described["action_space"] != action:
+            raise ConfigError(
+                f"env {env_index} has the action space {described['action_space']} and env 0 has "
+                f"{action}; they must be the same."
+            )
+    num_envs = len(descriptions)
+    if observation_mode == "different":
+        everything = [described["observation_space"] for described in descriptions]
+        return batch_differing_spaces(everything), batch_space(action, num_envs)
+    return batch_space(single, num_envs), batch_space(action, num_envs)
+
+
+def _equal(space: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
+    return space == other

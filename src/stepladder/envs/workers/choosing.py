@@ -1,0 +1,151 @@
+"""How many workers pay off here: a few envs are tried for a moment, with none and with all cores.
+
+Called by `make_vec` for ``workers="auto"``. The envs that are tried are made for that and closed
+again, so that the real ones begin as if nothing had been. What is measured is what will run: the
+same vector env, the same autoreset, the same curriculum's tasks; only that nobody learns from how
+they go.
+"""
+
+import logging
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.record import RECORD_DTYPE, RecordArray
+from stepladder.envs.workers.cores import usable_cores
+from stepladder.envs.workers.vector_env import WorkerVectorEnv
+from stepladder.sync import SharedHost, mailbox
+
+logger = logging.getLogger("stepladder.envs")
+
+ROUNDS = 5
+SLICE_S = 0.015
+"""How often, and how long, each way is tried in turn."""
+
+MOST_PLAIN = 8
+"""Envs that the plain loop is tried with; it costs the same per env with more."""
+
+CLEARLY = 0.97
+"""Workers must need at most this share of the plain loop's time."""
+
+
+def choose_workers(
+    functions: Sequence[Callable[[], Any]],
+    curriculum: Curriculum | None,
+    settings: Mapping[str, Any],
+) -> int:
+    """Return how many workers to use.
+
+    Args:
+        functions: One per env.
+        curriculum: What the envs would play.
+        settings: Of the vector env that is to be made.
+    """
+    num_envs, cores = len(functions), usable_cores()
+    if multiprocessing.current_process().daemon:
+        logger.info("A daemonic process may start no others, so all envs are stepped in it.")
+        return 0
+    if not settings["parent_steps"]:
+        return min(max(1, cores - 1), num_envs)
+    most = min(cores, num_envs) - 1
+    if most < 1:
+        return 0
+    try:
+        pays_off = _pays_off(functions, curriculum, settings, most)
+    except Exception as error:  # the envs' own; what they do in earnest is not known from it
+        logger.warning(
+            "Envs could not be tried (%s: %s), so %d workers are used unmeasured; give workers=… "
+            "to decide yourself.",
+            type(error).__name__,
+            error,
+            most,
+        )
+        return most
+    return most if pays_off else 0
+
+
+def _pays_off(
+    functions: Sequence[Callable[[], Any]],
+    curriculum: Curriculum | None,
+    settings: Mapping[str, Any],
+    workers: int,
+) -> bool:
+    """Whether so many workers step all the envs quicker than a plain loop."""
+    num_shared = min(len(functions), 2 * (workers + 1))
+    num_plain = min(num_shared, MOST_PLAIN)
+    trial = {**settings, "autoreset_mode": AutoresetMode.NEXT_STEP, "num_batches": 1}
+    with ExitStack() as stack:
+        shared = WorkerVectorEnv(functions[:num_shared], workers=workers, **trial)
+        stack.callback(shared.close)
+        plain = WorkerVectorEnv(functions[:num_plain], workers=0, **trial)
+        stack.callback(plain.close)
+        collect: Callable[[], Any] = _nothing
+        if curriculum is not None:
+            host = stack.enter_context(_trial_host(curriculum, num_shared + num_plain))
+            clients = host.clients()
+            shared.set_attr("curriculum_client", clients[:num_shared])
+            plain.set_attr("curriculum_client", clients[num_shared:])
+            collect = host.collect
+        shared_s, plain_s = _time_each((shared, plain), collect)
+    each_s = plain_s / num_plain
+    rest = (len(functions) - num_shared) * each_s / (workers + 1)
+    return shared_s + rest < CLEARLY * len(functions) * each_s
+
+
+def _nothing() -> None:
+    """Collect nothing, where nothing is tracked."""
+
+
+def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], Any]) -> tuple[float, ...]:
+    """Return the seconds that a step of each vector env takes; measured in turn."""
+    for vec in vecs:
+        vec.action_space.seed(0)
+        vec.reset(seed=0)
+    actions = [[vec.action_space.sample() for _ in range(16)] for vec in vecs]
+    results: list[list[float]] = [[] for _ in vecs]
+    for number in range(ROUNDS + 1):
+        for vec, some, result in zip(vecs, actions, results, strict=True):
+            seconds = _time_slice(vec, some, collect)
+            # The first round is for whatever is slow only once.
+            if number:
+                result.append(seconds)
+    return tuple(statistics.median(result) for result in results)
+
+
+def _time_slice(vec: WorkerVectorEnv, actions: list[Any], collect: Callable[[], Any]) -> float:
+    began = now = time.perf_counter()
+    num_steps = 0
+    while now - began < SLICE_S:
+        vec.step(actions[num_steps % len(actions)])
+        collect()
+        num_steps += 1
+        now = time.perf_counter()
+    return (now - began) / num_steps
+
+
+class _TrialHost(SharedHost):
+    """Lets envs draw from the real plan, and takes their records without looking at them."""
+
+    def collect(self, ended: bool = True) -> RecordArray:
+        """Empty all mailboxes."""
+        self.mails[:, mailbox.M_TAKEN] = self.mails[:, mailbox.M_POSTED]
+        return np.zeros(0, dtype=RECORD_DTYPE)
+
+
+@contextmanager
+def _trial_host(curriculum: Curriculum, num_envs: int) -> Iterator[_TrialHost]:
+    """Open a channel that leaves the curriculum as it was."""
+    next_episode = curriculum.next_episode
+    host = _TrialHost(curriculum, num_envs)
+    try:
+        yield host
+    finally:
+        host.close()
+        curriculum.next_episode = next_episode

@@ -1,0 +1,56 @@
+"""An exception's way from an env to the user, whichever process the env lives in.
+
+The user gets the env's own exception, with its own type, so that the number of workers changes
+nothing about how it is caught; a note names the env and carries the traceback of the process it was
+raised in. Packed by `worker`, unpacked by `crew`; `vector_env` adds the note for the parent's
+share.
+"""
+
+import pickle
+import traceback
+from dataclasses import dataclass
+
+from stepladder.errors import EnvError
+
+
+@dataclass(frozen=True)
+class Fault:
+    """An exception that was raised in another process."""
+
+    env_index: int
+    exception: bytes | None
+    """Pickled; None if it could not be."""
+
+    summary: str
+    trace: str
+
+
+def pack_fault(env_index: int, error: Exception) -> Fault:
+    """Make an exception fit to travel."""
+    trace = "".join(traceback.format_exception(error))
+    summary = f"{type(error).__name__}: {error}"
+    try:
+        packed = pickle.dumps(error)
+        # Many exceptions can be pickled but not be made again from what was pickled.
+        pickle.loads(packed)
+    except Exception:  # whatever a foreign class raises while it is pickled
+        return Fault(env_index, None, summary, trace)
+    return Fault(env_index, packed, summary, trace)
+
+
+def unpack_fault(fault: Fault, pid: int | None) -> Exception:
+    """Return the exception to raise here."""
+    error: Exception = (
+        EnvError(f"env {fault.env_index} raised {fault.summary}")
+        if fault.exception is None
+        else pickle.loads(fault.exception)
+    )
+    where = f"raised by env {fault.env_index} in worker process {pid}"
+    return noted(error, fault.env_index, f"{where}; there:\n{fault.trace.rstrip()}")
+
+
+def noted(error: Exception, env_index: int, note: str) -> Exception:
+    """Say on an exception which env raised it."""
+    error.add_note(note)
+    error.env_index = env_index  # type: ignore[attr-defined]
+    return error

@@ -1,0 +1,262 @@
+"""The envs that one process steps one after another, and the rows they write to.
+
+The inner loop of the vector env: the parent has a group for its own share, each worker one per
+batch, and `workers=0` is one group with all envs. A group reads actions from `memory`, steps or
+resets its envs as the autoreset mode says, writes each row as soon as it is there, and tells infos
+to whoever listens. What a row has gone through is never known by two groups.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+
+from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.workers.memory import Memory, fast_view
+from stepladder.envs.workers.spaces import Leaf, build, rows_builder
+from stepladder.errors import EnvError
+
+PLAYING, ENDED, LOST = 0, 1, 2
+"""What a row is in: an episode; between two; an episode whose worker has died."""
+
+LOST_INFO = {"worker_died": True}
+"""Info of the step that ends an episode whose worker has died."""
+
+Tell = Callable[[int, Any], None]
+"""Takes a row and what there is to say about it."""
+
+
+class EnvGroup:
+    """Steps some envs and writes their rows.
+
+    Args:
+        envs: The envs, each with one row.
+        first_row: Row of the first env; the others follow.
+        memory: Where the rows lie.
+        mode: When an env that has ended is reset.
+        tell_info: Called with each info that is not empty.
+        tell_objects: Called with leaves of an observation that are no arrays; None where memory
+            is this process's own, and they need no telling.
+        progress: Where to write how many envs are done with the present order.
+    """
+
+    def __init__(
+        self,
+        envs: Sequence[gym.Env[Any, Any]],
+        first_row: int,
+        memory: Memory,
+        mode: AutoresetMode,
+        *,
+        tell_info: Tell,
+        tell_objects: Tell | None,
+        progress: Any,
+    ):
+        self.envs = list(envs)
+        self.rows = slice(first_row, first_row + len(self.envs))
+        self.states = [ENDED] * len(self.envs)
+        self._memory = memory
+        self.mode = mode
+        self._tell_info = tell_info
+        self._progress = progress
+        self._rewards = fast_view(memory.rewards)
+        self._terminated = fast_view(memory.terminated)
+        self._truncated = fast_view(memory.truncated)
+        self._write = _writer(memory, tell_objects)
+        self._build_actions = rows_builder(self.envs[0].action_space) if self.envs else list
+        leaves = memory.layout.actions
+        self._actions = [
+            (column[self.rows] if leaf.is_array else None, column)
+            for leaf, column in zip(leaves, memory.actions, strict=True)
+        ]
+        self._watch_episodes()
+
+    def _watch_episodes(self) -> None:
+        """Count returns and lengths here for envs that would each do so at every step."""
+        self._tracked = [type(env) is CurriculumEnv for env in self.envs]
+        self._steps = [
+            env.inner_step if isinstance(env, CurriculumEnv) and tracked else env.step
+            for env, tracked in zip(self.envs, self._tracked, strict=True)
+        ]
+        self._clock = 0
+        self._begun = [0] * len(self.envs)
+        self._fresh: list[int] = []
+        self._returns = np.zeros(len(self.envs)) if any(self._tracked) else None
+
+    # Stepping.
+
+    def step(self, start: int = 0) -> None:
+        """Step all envs, or those from `start` on, with the actions that lie in memory."""
+        actions = self._take_actions()
+        first, states, steps = self.rows.start, self.states, self._steps
+        rewards, terminated, truncated = self._rewards, self._terminated, self._truncated
+        write, progress = self._write, self._progress
+        self._clock += 1
+        for index in range(start, len(steps)):
+            progress[0] = index
+            row = first + index
+            if states[index]:
+                self._step_over(index)
+                continue
+            observation, reward, has_terminated, is_truncated, info = steps[index](actions[index])
+            rewards[row] = reward
+            terminated[row], truncated[row] = has_terminated, is_truncated
+            if has_terminated or is_truncated:
+                self._end(index, observation, info)
+                continue
+            write(row, observation)
+            if info:
+                self._tell_info(row, info)
+        progress[0] = len(steps)
+        if self._returns is not None:
+            self._returns += self._memory.rewards[self.rows]
+            for index in self._fresh:
+                # Begun within this step, whose reward belongs to the episode before.
+                self._returns[index] = 0.0
+            self._fresh.clear()
+
+    def _take_actions(self) -> list[Any]:
+        """Return one action per env, in memory of its own: an env may keep what it is given."""
+        return self._build_actions(
+            [column[self.rows] if view is None else view.copy() for view, column in self._actions]
+        )
+
+    def _end(self, index: int, observation: Any, info: dict[str, Any]) -> None:
+        """Finish the episode of an env that has just ended."""
+        row = self.rows.start + index
+        if self._tracked[index]:
+            info = self._report(index, info)
+        if self.mode != AutoresetMode.SAME_STEP:
+            self.states[index] = ENDED
+            self._write(row, observation)
+            if info:
+                self._tell_info(row, info)
+            return
+        self._reset_within_step(index, observation, info)
+
+    def _report(self, index: int, info: dict[str, Any]) -> dict[str, Any]:
+        env, returns = self.envs[index], self._returns
+        row = self.rows.start + index
+        assert isinstance(env, CurriculumEnv)
+        assert returns is not None
+        return env.finish_episode(
+            info,
+            terminated=self._terminated[row],
+            episode_return=float(returns[index]) + self._rewards[row],
+            length=self._clock - self._begun[index],
+        )
+
+    def _reset_within_step(self, index: int, observation: Any, info: dict[str, Any]) -> None:
+        # A copy: the env may use the same memory for the observation of its reset.
+        final = {"final_obs": deepcopy(observation), "final_info": info}
+        self._reset_one(index, None, None, final)
+        self._fresh.append(index)
+
+    def _step_over(self, index: int) -> None:
+        """Step an env that plays no episode."""
+        row = self.rows.start + index
+        self._rewards[row] = 0.0
+        if self.states[index] == LOST:
+            self._terminated[row], self._truncated[row] = False, True
+            if self.mode == AutoresetMode.SAME_STEP:
+                self._reset_within_step(index, self._read(row), dict(LOST_INFO))
+            else:
+                self.states[index] = ENDED
+                self._tell_info(row, dict(LOST_INFO))
+            return
+        if self.mode == AutoresetMode.DISABLED:
+            raise ResetNeeded(
+                f"env {row} has ended and autoreset is disabled. Reset it first: "
+                "reset(options={'reset_mask': terminated | truncated})."
+            )
+        self._terminated[row], self._truncated[row] = False, False
+        self._reset_one(index, None, None)
+
+    def _read(self, row: int) -> Any:
+        """Return the observation that lies in a row."""
+        values = [
+            column[row].copy() if leaf.is_array else column[row]
+            for leaf, column in zip(
+                self._memory.layout.observations, self._memory.observations, strict=True
+            )
+        ]
+        return build(self.envs[0].observation_space, values)
+
+    # Resetting.
+
+    def reset(
+        self, seeds: Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> None:
+        """Reset the envs whose row is set in the mask in memory.
+
+        Args:
+            seeds: One per row of the whole vector env; None is no seed for any.
+            options: Given to every env.
+        """
+        for index in range(len(self.envs)):
+            self._progress[0] = index
+            row = self.rows.start + index
+            if self._memory.reset_mask[row]:
+                self._terminated[row], self._truncated[row] = False, False
+                self._reset_one(index, None if seeds is None else seeds[row], options)
+        self._progress[0] = len(self.envs)
+
+    def _reset_one(
+        self,
+        index: int,
+        seed: int | None,
+        options: dict[str, Any] | None,
+        final: dict[str, Any] | None = None,
+    ) -> None:
+        row = self.rows.start + index
+        observation, info = self.envs[index].reset(seed=seed, options=options)
+        self.states[index] = PLAYING
+        self._begun[index] = self._clock
+        if self._returns is not None:
+            self._returns[index] = 0.0
+        self._write(row, observation)
+        if final is not None:
+            self._tell_info(row, {**final, **info})
+        elif info:
+            self._tell_info(row, info)
+
+
+def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], None]:
+    """Return a function that writes an observation into a row."""
+    leaves, columns = memory.layout.observations, memory.observations
+    if len(leaves) == 1 and not leaves[0].path and leaves[0].is_array:
+        return _array_writer(leaves[0], columns[0])
+    parts = [
+        (leaf, _array_writer(leaf, column) if leaf.is_array else column.__setitem__)
+        for leaf, column in zip(leaves, columns, strict=True)
+    ]
+    loose = [leaf for leaf in leaves if not leaf.is_array]
+
+    def write(row: int, observation: Any) -> None:
+        for leaf, write_leaf in parts:
+            write_leaf(row, leaf.get(observation))
+        if loose and tell_objects is not None:
+            tell_objects(row, [leaf.get(observation) for leaf in loose])
+
+    return write
+
+
+def _array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
+    shape, where = leaf.shape, "".join(f"[{step!r}]" for step in leaf.path)
+
+    def write(row: int, value: Any) -> None:
+        # NumPy would stretch a smaller value over the row without a word.
+        if (value.shape if type(value) is np.ndarray else np.shape(value)) != shape:
+            raise EnvError(
+                f"env {row} returned an observation{where} of shape {np.shape(value)}; its space "
+                f"says {shape}. Mend the env or its observation_space."
+            )
+        array[row] = value
+
+    def write_scalar(row: int, value: Any) -> None:
+        array[row] = value
+
+    return write if shape else write_scalar

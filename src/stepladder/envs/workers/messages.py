@@ -1,0 +1,81 @@
+"""What a worker has to say beside numbers: infos and values without a fixed size, pickled.
+
+Written by `worker` into its lane's room in shared memory, one message per env as soon as there is
+one, so that those of a worker that is killed can still be read; read by `crew`. A message that does
+not fit into the room goes through the pipe.
+"""
+
+import pickle
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.envs.workers.control import MESSAGE_BYTES, NUM_OVERFLOWS
+from stepladder.envs.workers.memory import fast_view
+
+INFO, OBJECTS = 0, 1
+"""Kinds of message: an env's info; the leaves of its observation that are no arrays."""
+
+BELL, REPLY, OVERFLOW = b"", b"r", b"o"
+"""What goes through the pipe: a call to wake up; the answer to a command; what had no room."""
+
+HEAD = struct.Struct("<iii")
+"""Kind, row, length."""
+
+Message = tuple[int, int, Any]
+"""Kind, row, value."""
+
+
+class Writer:
+    """Leaves messages in one lane."""
+
+    def __init__(
+        self,
+        words: Any,
+        lane: int,
+        room: npt.NDArray[np.uint8],
+        send: Callable[[bytes], None],
+    ):
+        self._words = words
+        self._lane = lane
+        self._room = fast_view(room)
+        self._send = send
+        self._used = 0
+
+    def clear(self) -> None:
+        """Begin anew, for the next order."""
+        self._used = 0
+
+    def write(self, kind: int, row: int, value: Any) -> None:
+        """Leave one message."""
+        data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        start = self._used + HEAD.size
+        if start + len(data) > len(self._room):
+            self._words[self._lane + NUM_OVERFLOWS] += 1
+            self._send(OVERFLOW + HEAD.pack(kind, row, len(data)) + data)
+            return
+        HEAD.pack_into(self._room, self._used, kind, row, len(data))
+        self._room[start : start + len(data)] = data
+        self._used = start + len(data)
+        self._words[self._lane + MESSAGE_BYTES] = self._used
+
+
+def read_messages(room: npt.NDArray[np.uint8], num_bytes: int) -> Iterator[Message]:
+    """Read all messages of a lane."""
+    view = fast_view(room)
+    start = 0
+    while start < num_bytes:
+        kind, row, length = HEAD.unpack_from(view, start)
+        start += HEAD.size
+        yield kind, row, pickle.loads(view[start : start + length])
+        start += length
+
+
+def read_overflow(data: bytes) -> Message:
+    """Read a message that came through the pipe, its mark before it."""
+    body = memoryview(data)[len(OVERFLOW) :]
+    kind, row, _ = HEAD.unpack_from(body)
+    return kind, row, pickle.loads(body[HEAD.size :])

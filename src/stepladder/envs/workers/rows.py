@@ -1,0 +1,118 @@
+"""Some neighbouring rows of memory, as the user hands them over and gets them back.
+
+One for each batch and one for all rows, made once by `vector_env`: their views are ready when a
+step needs them, which is a good part of what a step costs beside the envs.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+
+from stepladder.envs.workers.memory import Memory
+from stepladder.envs.workers.spaces import Leaf, build
+from stepladder.errors import ConfigError
+
+
+class Rows:
+    """Rows ``start`` to ``stop`` of a vector env."""
+
+    def __init__(self, memory: Memory, rows: slice, observation_space: spaces.Space[Any]):
+        self.start, self.stop = rows.start, rows.stop
+        self.num_rows = rows.stop - rows.start
+        self._memory = memory
+        self._space = observation_space
+        self._rewards = memory.rewards[rows]
+        self._terminated = memory.terminated[rows]
+        self._truncated = memory.truncated[rows]
+        layout = memory.layout
+        self._observations = _views(layout.observations, memory.observations, rows)
+        self._actions = _views(layout.actions, memory.actions, rows)
+        is_plain = len(self._observations) == 1 and not layout.observations[0].path
+        self._observation: npt.NDArray[Any] | None = self._observations[0] if is_plain else None
+        is_plain = len(self._actions) == 1 and not layout.actions[0].path
+        self._action: npt.NDArray[Any] | None = self._actions[0] if is_plain else None
+
+    # To the user.
+
+    def observations(self, copy: bool) -> Any:
+        """Return the observations, in the structure of their space."""
+        if self._observation is not None:
+            return self._observation.copy() if copy else self._observation
+        columns = [
+            tuple(column[self.start : self.stop])
+            if view is None
+            else (view.copy() if copy else view)
+            for view, column in zip(self._observations, self._memory.observations, strict=True)
+        ]
+        return build(self._space, columns)
+
+    def results(self, copy: bool) -> tuple[Any, Any, Any, Any]:
+        """Return observations, rewards, terminated and truncated."""
+        return (
+            self.observations(copy),
+            self._rewards.copy(),
+            self._terminated.copy(),
+            self._truncated.copy(),
+        )
+
+    # From the user.
+
+    def write_actions(self, actions: Any) -> None:
+        """Lay actions into memory, one per row.
+
+        Raises:
+            ConfigError: They do not fit. Then no env has been stepped.
+        """
+        if self._action is not None and getattr(actions, "shape", None) == self._action.shape:
+            self._copy_actions(self._action, actions, "")
+            return
+        layout, columns = self._memory.layout.actions, self._memory.actions
+        for leaf, view, column in zip(layout, self._actions, columns, strict=True):
+            where = "".join(f"[{step!r}]" for step in leaf.path)
+            values = _part(leaf, actions, where)
+            if view is None:
+                if len(values) != self.num_rows:
+                    raise _wrong_shape(where, (len(values),), (self.num_rows,))
+                column[self.start : self.stop] = list(values)
+                continue
+            array = np.asarray(values)
+            if array.shape != view.shape:
+                raise _wrong_shape(where, array.shape, view.shape)
+            self._copy_actions(view, array, where)
+
+    @staticmethod
+    def _copy_actions(view: npt.NDArray[Any], values: Any, where: str) -> None:
+        try:
+            np.copyto(view, values, casting="same_kind")
+        except TypeError as error:
+            raise ConfigError(
+                f"actions{where} are of type {np.asarray(values).dtype} and action_space wants "
+                f"{view.dtype}. Convert them first."
+            ) from error
+
+
+def _views(
+    leaves: tuple[Leaf, ...], columns: list[Any], rows: slice
+) -> list[npt.NDArray[Any] | None]:
+    return [
+        column[rows] if leaf.is_array else None
+        for leaf, column in zip(leaves, columns, strict=True)
+    ]
+
+
+def _part(leaf: Leaf, actions: Any, where: str) -> Any:
+    try:
+        return leaf.get(actions)
+    except (KeyError, IndexError, TypeError) as error:
+        raise ConfigError(
+            f"actions{where} is missing ({type(error).__name__}: {error}); expected the structure "
+            "of action_space."
+        ) from error
+
+
+def _wrong_shape(where: str, got: tuple[int, ...], expected: tuple[int, ...]) -> ConfigError:
+    return ConfigError(
+        f"actions{where} have shape {got}; expected {expected}: one action per env, in env order."
+    )

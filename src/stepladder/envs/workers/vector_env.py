@@ -1,0 +1,357 @@
+"""A vector env whose envs are stepped by this process and by workers at the same time.
+
+Gymnasium's interface over an `ensemble`: checks what it is given, hands out copies, merges infos.
+Gives what Gymnasium's `SyncVectorEnv` gives, element for element, whatever the number of workers.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from stepladder.envs.workers.arguments import (
+    checked_autoreset_mode,
+    checked_reset_mask,
+    checked_seeds,
+)
+from stepladder.envs.workers.crew import CLOSE_S
+from stepladder.envs.workers.ensemble import Ensemble, OnDeath
+from stepladder.envs.workers.hand import WorkerGoneError
+from stepladder.envs.workers.infos import NumberedInfo, merge_infos
+from stepladder.envs.workers.rows import Rows
+from stepladder.envs.workers.shares import Shares
+from stepladder.envs.workers.spaces import build
+from stepladder.errors import ChannelError, ConfigError, WorkerDiedError
+
+StartMethod = Literal["fork", "forkserver", "spawn"]
+
+Batch = tuple[Any, Any, Any, Any, dict[str, Any]]
+"""Observations, rewards, terminated, truncated, infos."""
+
+NOT_CALLABLE = ("close", "reset", "step")
+"""Methods of an env that only the vector env itself may call."""
+
+
+@dataclass(frozen=True)
+class Buffers:
+    """The memory of a vector env as it is now, without a copy; changes with every step."""
+
+    observations: Any
+    rewards: Any
+    terminated: Any
+    truncated: Any
+    actions: Any
+
+
+class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
+    """Steps envs in this process and in workers at the same time, over shared memory.
+
+    Made by `make_vec`, which explains the arguments and chooses the number of workers.
+    """
+
+    def __init__(
+        self,
+        env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
+        *,
+        workers: int = 0,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        num_batches: int = 1,
+        parent_steps: bool = True,
+        start_method: StartMethod | None = None,
+        on_worker_death: OnDeath = "restart",
+        timeout_s: float | None = 300.0,
+        copy: bool = True,
+        observation_mode: Literal["same", "different"] = "same",
+    ):
+        # Before anything that may fail: Python closes what it has begun to make.
+        self.closed = True
+        num_envs = len(env_functions)
+        mode = checked_autoreset_mode(autoreset_mode)
+        most = num_envs - 1 if parent_steps else num_envs
+        shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
+        self._pid = os.getpid()
+        self._ensemble = Ensemble(
+            env_functions,
+            shares,
+            mode=mode,
+            start_method=start_method,
+            timeout_s=timeout_s,
+            on_death=on_worker_death,
+            observation_mode=observation_mode,
+        )
+        self.closed = False
+        self.num_envs = num_envs
+        self.num_workers = shares.num_workers
+        self.batches = shares.batches
+        """Rows of each batch, for `send` and `recv`."""
+        self.copy = copy
+        self.merges_infos = True
+        """Whether infos are merged into one dict; an adapter that reads `last_infos` says no."""
+        self.last_infos: list[NumberedInfo] = []
+        """Row and info of each env that had one, in the last reset, step or recv."""
+        self._describe(mode)
+        self._must_reset = "the vector env has not been reset yet"
+        self._sent: set[int] = set()
+
+    def _describe(self, mode: AutoresetMode) -> None:
+        ensemble = self._ensemble
+        described = ensemble.description
+        self.metadata = {**(described["metadata"] or {}), "autoreset_mode": mode}
+        self.render_mode = described["render_mode"]
+        self.single_observation_space = described["observation_space"]
+        self.single_action_space = described["action_space"]
+        self.observation_space = ensemble.observation_space
+        self.action_space = ensemble.action_space
+        memory = ensemble.memory
+        self._batch_indices = range(len(self.batches))
+        self._all_rows, *self._rows = (
+            Rows(memory, rows, self.single_observation_space)
+            for rows in (slice(0, self.num_envs), *self.batches)
+        )
+        self.buffers = Buffers(
+            build(self.single_observation_space, memory.observations),
+            memory.rewards,
+            memory.terminated,
+            memory.truncated,
+            build(self.single_action_space, memory.actions),
+        )
+
+    @property
+    def autoreset_mode(self) -> AutoresetMode:
+        """When an env that has ended is reset."""
+        return self._ensemble.mode
+
+    def use_autoreset_mode(self, mode: AutoresetMode | str) -> None:
+        """Change the autoreset mode of a vector env that has not been reset yet."""
+        checked = checked_autoreset_mode(mode)
+        if checked == self._ensemble.mode:
+            return
+        if "not been reset" not in self._must_reset:
+            raise ConfigError(
+                f"the vector env already runs with autoreset mode {self._ensemble.mode.value!r}; "
+                f"make it with autoreset_mode={checked.value!r} instead."
+            )
+        self._ensemble.use_mode(checked)
+        self.metadata["autoreset_mode"] = checked
+
+    def on_restart(self, call: Callable[[list[int]], None]) -> None:
+        """Have a function called with the rows of each worker that is restarted.
+
+        Before they are reset; for whoever must make something known to the new envs.
+        """
+        self._ensemble.on_restart.append(call)
+
+    # Stepping.
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all envs, or those of ``options["reset_mask"]``.
+
+        Args:
+            seed: One per env; or a number, to which each env's index is added.
+            options: Given to every env that is reset, without the mask.
+        """
+        self._check_open()
+        seeds = checked_seeds(seed, self.num_envs)
+        options = dict(options) if options else None
+        mask = np.ones(self.num_envs, dtype=np.bool_)
+        if options is not None and "reset_mask" in options:
+            mask = checked_reset_mask(options.pop("reset_mask"), self.num_envs)
+            self._check_idle()
+            if not mask.all():
+                self._check_playing()
+        ensemble = self._ensemble
+        ensemble.settle()
+        self._sent.clear()
+        self._must_reset = "its last reset did not come to an end"
+        ensemble.ensure_alive()
+        infos: list[NumberedInfo] = []
+        for batch in self._batch_indices:
+            infos += ensemble.reset(batch, mask, seeds, options)
+        self._must_reset = ""
+        return self._all_rows.observations(self.copy), self._merged(infos, self._all_rows)
+
+    def step(self, actions: Any) -> Batch:
+        """Step all envs with one action each.
+
+        Raises:
+            Exception: Whatever an env has raised, with its index and traceback in a note.
+            EnvTimeoutError: An env hangs.
+            WorkerDiedError: A worker has died, and ``on_worker_death`` is ``"raise"``.
+        """
+        self._check_ready()
+        ensemble = self._ensemble
+        self._all_rows.write_actions(actions)
+        self._must_reset = "its last step did not come to an end"
+        infos: list[NumberedInfo] = []
+        for batch in self._batch_indices:
+            ensemble.begin_step(batch)
+        for batch in self._batch_indices:
+            infos += ensemble.finish_step(batch)
+        self._must_reset = ""
+        return *self._all_rows.results(self.copy), self._merged(infos, self._all_rows)
+
+    def send(self, actions: Any, batch_index: int = 0) -> None:
+        """Have the workers begin to step one batch; think about another one meanwhile.
+
+        Args:
+            actions: One per env of the batch.
+            batch_index: Which batch; its rows are ``batches[batch_index]``.
+        """
+        self._check_open()
+        self._check_playing()
+        rows = self._rows_of(batch_index)
+        if batch_index in self._sent:
+            raise ChannelError(
+                f"batch {batch_index} has been sent actions and not been received since. Call "
+                f"recv({batch_index}) first."
+            )
+        rows.write_actions(actions)
+        self._sent.add(batch_index)
+        self._ensemble.begin_step(batch_index)
+
+    def recv(self, batch_index: int = 0) -> Batch:
+        """Wait for a batch that was sent actions; return what its envs gave, as `step` does."""
+        self._check_open()
+        self._check_playing()
+        rows = self._rows_of(batch_index)
+        if batch_index not in self._sent:
+            raise ChannelError(
+                f"batch {batch_index} has not been sent actions. Call send(actions, "
+                f"{batch_index}) first."
+            )
+        self._must_reset = "its last step did not come to an end"
+        infos = self._ensemble.finish_step(batch_index)
+        self._must_reset = ""
+        self._sent.discard(batch_index)
+        return *rows.results(self.copy), self._merged(infos, rows)
+
+    def _rows_of(self, batch_index: int) -> Rows:
+        if not 0 <= batch_index < len(self.batches):
+            raise ConfigError(
+                f"batch {batch_index} does not exist; there are {len(self.batches)}. Ask for more "
+                "with make_vec(num_batches=…)."
+            )
+        return self._rows[batch_index]
+
+    def _merged(self, infos: list[NumberedInfo], rows: Rows) -> dict[str, Any]:
+        self.last_infos = infos
+        if not infos or not self.merges_infos:
+            return {}
+        if rows.start:
+            infos = [(row - rows.start, info) for row, info in infos]
+        return merge_infos(infos, rows.num_rows)
+
+    # What must hold.
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ChannelError("this vector env is closed. Make a new one.")
+        if os.getpid() != self._pid:
+            raise ChannelError(
+                "this vector env belongs to another process; a fork has copied it. Make one here."
+            )
+
+    def _check_playing(self) -> None:
+        if self._must_reset:
+            raise ResetNeeded(f"{self._must_reset}. Call reset() first, for all envs.")
+
+    def _check_idle(self) -> None:
+        if self._sent:
+            raise ChannelError(
+                f"batch {min(self._sent)} has been sent actions and not been received. Call "
+                f"recv({min(self._sent)}) first."
+            )
+
+    def _check_ready(self) -> None:
+        if self._must_reset or self._sent or self.closed or os.getpid() != self._pid:
+            self._check_open()
+            self._check_playing()
+            self._check_idle()
+
+    # Reaching single envs.
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every env, found through its wrappers, or read an attribute."""
+        return tuple(self.call_on(range(self.num_envs), name, *args, **kwargs))
+
+    def call_on(
+        self, env_indices: Sequence[int], name: str, *args: Any, **kwargs: Any
+    ) -> list[Any]:
+        """Call a method of some envs; return one result for each."""
+        if name in NOT_CALLABLE:
+            raise ConfigError(
+                f"{name!r} of single envs cannot be called from outside; call it on the vector env."
+            )
+        return self._reach(lambda: self._ensemble.call(list(env_indices), name, args, kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every env."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
+        """Set an attribute of every env; a list or tuple has one value per env."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ConfigError(
+                f"got {len(values)} values for {self.num_envs} envs. Give one per env, or one that "
+                "is neither a list nor a tuple, for all."
+            )
+        self.set_attr_on(range(self.num_envs), name, values)
+
+    def set_attr_on(self, env_indices: Sequence[int], name: str, values: Sequence[Any]) -> None:
+        """Set an attribute of some envs, one value for each."""
+        self._reach(lambda: self._ensemble.set_attr(list(env_indices), name, values))
+
+    def _reach(self, call: Callable[[], Any]) -> Any:
+        self._check_open()
+        if not self._ensemble.is_reviving:
+            self._check_idle()
+            self._ensemble.ensure_alive()
+        try:
+            return call()
+        except WorkerGoneError as gone:
+            raise WorkerDiedError(
+                f"worker {gone.worker_index} died over a call. What it died of stands on its error "
+                "output. The next step or reset restarts it."
+            ) from gone
+
+    def render(self) -> tuple[Any, ...]:
+        """Return what every env renders."""
+        return self.call("render")
+
+    @property
+    def np_random_seed(self) -> Any:
+        """Seeds of the envs' own generators."""
+        return self.get_attr("np_random_seed")
+
+    @property
+    def np_random(self) -> Any:  # type: ignore[override]
+        """Copies of the envs' own generators; not to be set from outside."""
+        return self.get_attr("np_random")
+
+    # The end.
+
+    def close(self, timeout_s: float = CLOSE_S, **kwargs: Any) -> None:
+        """Close all envs and end all workers.
+
+        Args:
+            timeout_s: How long workers may take to end by themselves; then they are killed.
+            kwargs: Taken for Gymnasium's sake, and ignored.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        # A copy that a fork has made must not end somebody else's workers.
+        if os.getpid() == self._pid:
+            self._ensemble.close(timeout_s)

@@ -1,0 +1,131 @@
+"""Who looks after whom: a worker ends with its parent, and a parent notices its own hung env.
+
+`worker` starts `end_with_parent`; `vector_env` keeps a `HangWatch` over the envs it steps itself.
+Hung envs in workers need no watch: the parent's wait for them has a time limit.
+"""
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing import connection, parent_process
+
+from stepladder.errors import EnvTimeoutError
+from stepladder.sync.process import is_alive
+
+logger = logging.getLogger("stepladder.envs")
+
+LOOK_S = 0.5
+"""How often a worker looks whether its parent lives, where nothing tells it."""
+
+SET_PARENT_DEATH_SIGNAL = 1
+"""Linux: the number of that option of ``prctl``."""
+
+
+def end_with_parent(parent_pid: int, made_by_main_thread: bool) -> None:
+    """End this process when its parent ends, even if killed, even while an env hangs."""
+    if sys.platform == "linux" and made_by_main_thread:
+        # The signal comes when the thread that made us ends, so only the main thread will do.
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    threading.Thread(
+        target=_end_when_gone, args=(parent_pid,), name="stepladder-parent", daemon=True
+    ).start()
+
+
+def _end_when_gone(parent_pid: int) -> None:
+    parent = parent_process()
+    sentinels = [] if parent is None else [parent.sentinel]
+    while is_alive(parent_pid):
+        if connection.wait(sentinels, timeout=LOOK_S):
+            # It is going, and not yet gone.
+            time.sleep(0.01)
+    os._exit(1)
+
+
+class HangWatch:
+    """Interrupts the thread that steps envs in this process when one of them hangs.
+
+    Args:
+        timeout_s: Time that one env may take.
+        position: Returns the row being stepped.
+    """
+
+    def __init__(self, timeout_s: float, position: Callable[[], int]):
+        self._timeout_s = timeout_s
+        self._position = position
+        self._num_steps = 0
+        self._stepping: int | None = None
+        self._tripped: EnvTimeoutError | None = None
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def run(self, step: Callable[[], None]) -> None:
+        """Make a call that steps envs.
+
+        Raises:
+            EnvTimeoutError: An env has taken longer than it may.
+        """
+        if self._thread is None:
+            self._start()
+        self._num_steps += 1
+        try:
+            self._stepping = threading.get_ident()
+            step()
+            # Inside, so that an interruption sent at the last moment arrives here and not later.
+            with self._lock:
+                self._stepping = None
+        except (KeyboardInterrupt, EnvTimeoutError) as error:
+            tripped, self._tripped = self._tripped, None
+            if tripped is None:
+                raise
+            raise tripped from error
+        finally:
+            self._stepping = None
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._look, name="stepladder-hang", daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        seen, since = (0, 0), time.monotonic()
+        while not self._is_over.wait(min(self._timeout_s / 4, 5.0)):
+            now = (self._num_steps, self._position())
+            if now != seen or self._stepping is None:
+                seen, since = now, time.monotonic()
+            elif time.monotonic() - since >= self._timeout_s:
+                with self._lock:
+                    self._trip(now[1])
+                since = time.monotonic()
+
+    def _trip(self, row: int) -> None:
+        thread = self._stepping
+        if thread is None or self._tripped is not None:
+            return
+        self._tripped = hung(row, self._timeout_s, "this process")
+        # Also in the log: code that is stuck outside Python cannot be interrupted from here.
+        logger.error("%s", self._tripped)
+        is_main = thread == threading.main_thread().ident
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            # The only thing that wakes a sleeping call; `run` makes a time-out of it.
+            signal.pthread_kill(thread, signal.SIGINT)
+        else:
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread), ctypes.py_object(EnvTimeoutError)
+            )
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._is_over.set()
+
+
+def hung(row: int, timeout_s: float, where: str) -> EnvTimeoutError:
+    """Say that an env hangs."""
+    return EnvTimeoutError(
+        f"env {row}, in {where}, has not come back from its step or reset for {timeout_s:g} s. "
+        "Mend the env, or allow it more time with timeout_s=… (None: for ever)."
+    )

@@ -1,0 +1,314 @@
+"""What a worker process does: build its envs, then wait for orders and carry them out.
+
+Started by `crew`. Orders come through the words of `control`; commands, which are rare, through a
+pipe, which is also what wakes a worker that sleeps. A worker ends when it is told to or when its
+parent is gone, whatever its envs do.
+"""
+
+import os
+import pickle
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import cloudpickle
+import gymnasium as gym
+from gymnasium.vector import AutoresetMode
+
+from stepladder.compiled import direct
+from stepladder.envs.workers import control
+from stepladder.envs.workers.faults import pack_fault
+from stepladder.envs.workers.group import EnvGroup
+from stepladder.envs.workers.memory import Layout, Memory, fast_view
+from stepladder.envs.workers.messages import BELL, INFO, OBJECTS, REPLY, Writer
+from stepladder.envs.workers.spinning import Patience
+from stepladder.envs.workers.watch import end_with_parent
+from stepladder.sync.segment import Segment, Ticket
+
+
+class EnvFunctions:
+    """Functions that make envs, fit to travel to another process, lambdas included."""
+
+    def __init__(self, functions: Sequence[Any]):
+        self.functions = list(functions)
+
+    def __getstate__(self) -> bytes:
+        return cloudpickle.dumps(self.functions)
+
+    def __setstate__(self, state: bytes) -> None:
+        self.functions = pickle.loads(state)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Which envs a worker has, and who its parent is."""
+
+    worker_index: int
+    env_functions: EnvFunctions
+    first_rows: tuple[int, ...]
+    """Per batch the row of its first env."""
+
+    sizes: tuple[int, ...]
+    """Per batch how many envs."""
+
+    mode: AutoresetMode
+    may_spin: bool
+    parent_pid: int
+    made_by_main_thread: bool
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """Where the memory is, and how it is laid out."""
+
+    ticket: Ticket
+    layout: Layout
+
+
+def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
+    """Return what a vector env has to know of an env."""
+    return {
+        "observation_space": env.observation_space,
+        "action_space": env.action_space,
+        "metadata": env.metadata,
+        "render_mode": env.render_mode,
+        "spec": env.spec,
+    }
+
+
+def main(assignment: Assignment, pipe: Connection) -> None:
+    """Run a worker until it is told to end."""
+    # Ctrl-C goes to the whole group of processes; the parent decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent(assignment.parent_pid, assignment.made_by_main_thread)
+    worker = Worker(assignment, pipe)
+    try:
+        if worker.build():
+            worker.serve()
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        # The parent is gone, and nobody is left to tell.
+        os._exit(1)
+
+
+class Worker:
+    """The envs of one worker process, and how it is told what to do."""
+
+    def __init__(self, assignment: Assignment, pipe: Connection):
+        self._assignment = assignment
+        self._pipe = pipe
+        self.envs: list[gym.Env[Any, Any]] = []
+
+    def build(self) -> bool:
+        """Make the envs and tell the parent what they are; return whether it went well."""
+        try:
+            for make in self._assignment.env_functions.functions:
+                self.envs.append(make())
+            answer = pickle.dumps([describe(env) for env in self.envs])
+        except Exception as error:  # forwarded to the parent, which raises it
+            self._pipe.send_bytes(pickle.dumps(pack_fault(self._row_of(len(self.envs)), error)))
+            return False
+        self._pipe.send_bytes(answer)
+        self._attach(self._pipe.recv())
+        return True
+
+    def _row_of(self, number: int) -> int:
+        """Return the row of the env with this number among the worker's own."""
+        for first, size in zip(self._assignment.first_rows, self._assignment.sizes, strict=True):
+            if number < size:
+                return first + number
+            number -= size
+        return number
+
+    def _attach(self, attachment: Attachment) -> None:
+        segment = Segment.attach(attachment.ticket)
+        memory = self._memory = Memory(attachment.layout, segment.words)
+        self._segment = segment
+        words = fast_view(memory.words)
+        self._words = words
+        num_batches = attachment.layout.num_batches
+        self._first_lane = self._assignment.worker_index * num_batches * control.LANE_WORDS
+        self._groups: list[EnvGroup] = []
+        self._writers: list[Writer] = []
+        start = 0
+        for batch in range(num_batches):
+            stop = start + self._assignment.sizes[batch]
+            self._add_group(batch, self.envs[start:stop])
+            start = stop
+        self._finish = direct(control.finish, memory.words, 0, 0)
+        self._await_order = direct(control.await_order, memory.words, 0, 0, 0)
+        self._objects_come = any(not leaf.is_array for leaf in attachment.layout.actions)
+
+    def _add_group(self, batch: int, envs: Sequence[gym.Env[Any, Any]]) -> None:
+        lane = self._lane(batch)
+        number = self._assignment.worker_index * len(self._assignment.sizes) + batch
+        writer = Writer(self._words, lane, self._memory.messages[number], self._pipe.send_bytes)
+        progress = lane + control.PROGRESS
+        self._writers.append(writer)
+        self._groups.append(
+            EnvGroup(
+                envs,
+                self._assignment.first_rows[batch],
+                self._memory,
+                self._assignment.mode,
+                tell_info=lambda row, info: writer.write(INFO, row, info),
+                tell_objects=lambda row, values: writer.write(OBJECTS, row, values),
+                progress=self._words[progress : progress + 1],
+            )
+        )
+
+    def _lane(self, batch: int) -> int:
+        return self._first_lane + batch * control.LANE_WORDS
+
+    # Waiting.
+
+    def serve(self) -> None:
+        """Carry out orders until told to end."""
+        patience = Patience(self._assignment.may_spin)
+        words, worker_index = self._memory.words, self._assignment.worker_index
+        num_batches, await_order = len(self._groups), self._await_order
+        is_open = True
+        while is_open:
+            batch = await_order(words, worker_index, num_batches, patience.spins)
+            if batch == control.NOBODY and not patience.go_on():
+                batch = self._sleep()
+            if batch != control.NOBODY:
+                is_open = self._carry_out(batch)
+                patience.begin()
+
+    def _sleep(self) -> int:
+        """Wait in the kernel until the parent rings; return the batch to work on, or `NOBODY`."""
+        flag = self._first_lane + control.WORKER_SLEEPS
+        words, worker_index = self._memory.words, self._assignment.worker_index
+        control.say_asleep(words, flag, 1)
+        batch = self._await_order(words, worker_index, len(self._groups), 1)
+        if batch == control.NOBODY:
+            # A bell, which has done its work by waking us, or a command that belongs to an order.
+            self._pipe.poll(None)
+            batch = self._await_order(words, worker_index, len(self._groups), 1)
+            if batch == control.NOBODY:
+                self._pipe.recv_bytes()
+        control.say_asleep(words, flag, 0)
+        return batch
+
+    def _receive(self) -> bytes:
+        """Return the next thing that is no bell."""
+        while not (data := self._pipe.recv_bytes()):
+            pass
+        return data
+
+    # Working.
+
+    def _carry_out(self, batch: int) -> bool:
+        """Carry out the order of a lane; return whether to go on after it."""
+        lane = self._lane(batch)
+        order = self._words[lane + control.ORDER]
+        kind = order % control.KINDS
+        group = self._groups[batch]
+        self._writers[batch].clear()
+        is_open = True
+        try:
+            if kind == control.STEP:
+                if self._objects_come:
+                    self._take_objects(group.rows, pickle.loads(self._receive()))
+                group.step()
+            elif kind == control.RESET:
+                group.reset()
+            else:
+                name, *arguments = pickle.loads(self._receive())
+                is_open = name != "close"
+                value = getattr(self, f"_do_{name}")(batch, *arguments)
+                self._pipe.send_bytes(REPLY + cloudpickle.dumps(value))
+        except Exception as error:  # forwarded to the parent, which raises it
+            self._fail(batch, error)
+        if self._finish(self._memory.words, lane, order):
+            self._pipe.send_bytes(BELL)
+        return is_open
+
+    def _fail(self, batch: int, error: Exception) -> None:
+        lane, group = self._lane(batch), self._groups[batch]
+        env_index = getattr(error, "env_index", None)
+        if env_index is None:
+            env_index = group.rows.start + self._words[lane + control.PROGRESS]
+        self._words[lane + control.HAS_FAILED] = 1
+        self._pipe.send_bytes(REPLY + pickle.dumps(pack_fault(env_index, error)))
+
+    def _take_objects(self, rows: slice, columns: list[list[Any]]) -> None:
+        """Take over the leaves of actions that are no arrays."""
+        loose = [column for column in self._memory.actions if isinstance(column, list)]
+        for column, values in zip(loose, columns, strict=True):
+            column[rows] = values
+
+    # Commands.
+
+    def _do_reset(
+        self, batch: int, seeds: list[int | None] | None, options: dict[str, Any] | None
+    ) -> None:
+        self._groups[batch].reset(seeds, options)
+
+    def _do_step_from(self, batch: int, start: int, objects: list[list[Any]] | None) -> None:
+        if objects is not None:
+            self._take_objects(self._groups[batch].rows, objects)
+        self._groups[batch].step(start)
+
+    def _do_use_mode(self, batch: int, mode: AutoresetMode) -> None:
+        for group in self._groups:
+            group.mode = mode
+
+    def _do_adopt(self, batch: int, states: list[list[int]], objects: list[list[Any]]) -> None:
+        """Take up rows where another worker, which has died, has left them."""
+        for group, of_group in zip(self._groups, states, strict=True):
+            group.states[:] = of_group
+        loose = [column for column in self._memory.observations if isinstance(column, list)]
+        for column, values in zip(loose, objects, strict=True):
+            column[:] = values
+
+    def _do_call(
+        self,
+        batch: int,
+        rows: list[int],
+        name: str,
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+    ) -> list[Any]:
+        return [call_env(self._env_of(row), row, name, arguments, keywords) for row in rows]
+
+    def _do_set_attr(self, batch: int, rows: list[int], name: str, values: list[Any]) -> None:
+        for row, value in zip(rows, values, strict=True):
+            set_env_attr(self._env_of(row), row, name, value)
+
+    def _do_close(self, batch: int) -> None:
+        for env in self.envs:
+            env.close()
+
+    def _env_of(self, row: int) -> gym.Env[Any, Any]:
+        for group in self._groups:
+            if group.rows.start <= row < group.rows.stop:
+                return group.envs[row - group.rows.start]
+        raise IndexError(row)
+
+
+def call_env(
+    env: gym.Env[Any, Any],
+    env_index: int,
+    name: str,
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+) -> Any:
+    """Call a method of an env, found through its wrappers; an attribute is returned as it is."""
+    try:
+        found = env.get_wrapper_attr(name)
+        return found(*arguments, **keywords) if callable(found) else found
+    except Exception as error:  # goes on as it is, and says whose it is
+        error.env_index = env_index  # type: ignore[attr-defined]
+        raise
+
+
+def set_env_attr(env: gym.Env[Any, Any], env_index: int, name: str, value: Any) -> None:
+    """Set an attribute of an env, where a wrapper has it there."""
+    try:
+        env.set_wrapper_attr(name, value)
+    except Exception as error:  # goes on as it is, and says whose it is
+        error.env_index = env_index  # type: ignore[attr-defined]
+        raise
