@@ -18,7 +18,7 @@ from stepladder.curricula.config import require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.choosing import choose_workers
-from stepladder.envs.workers.ensemble import OnDeath
+from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
 from stepladder.errors import ConfigError
 

@@ -61,7 +61,7 @@ class Crew:
         self.shares = shares
         self.timeout_s = timeout_s
         self._env_functions = env_functions
-        self._mode = mode
+        self.mode = mode
         self._may_spin = may_spin
         self._context: BaseContext = multiprocessing.get_context(start_method)
         self._patience = Patience(may_spin)
@@ -82,7 +82,7 @@ class Crew:
             env_functions=EnvFunctions([self._env_functions[row] for part in rows for row in part]),
             first_rows=tuple(part.start for part in rows),
             sizes=tuple(len(part) for part in rows),
-            mode=self._mode,
+            mode=self.mode,
             may_spin=self._may_spin,
             parent_pid=os.getpid(),
             made_by_main_thread=threading.current_thread() is threading.main_thread(),
@@ -152,7 +152,7 @@ class Crew:
         Args:
             kind: What to do.
             batch: With which rows.
-            objects: Per worker what belongs to the order and lies in no array.
+            objects: Per worker what belongs to the order and lies in no array, if anything does.
         """
         self._number += 1
         order = self._number * control.KINDS + kind
@@ -291,7 +291,7 @@ class Crew:
 
     def use_mode(self, mode: AutoresetMode) -> None:
         """Have all workers, those started later too, reset their envs in another way."""
-        self._mode = mode
+        self.mode = mode
         for hand in self.hands:
             self.ask(hand.worker_index, 0, "use_mode", mode)
 

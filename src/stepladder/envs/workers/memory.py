@@ -95,6 +95,15 @@ class Memory:
         self.observations = _columns(layout.observations, arrays, layout.num_envs)
         self.actions = _columns(layout.actions, arrays, layout.num_envs)
 
+    def loose_observations(self) -> list[list[Any]]:
+        """Return the columns of observations that are no arrays."""
+        return [column for column in self.observations if isinstance(column, list)]
+
+    def loose_actions(self, rows: range) -> list[list[Any]] | None:
+        """Return what is no array of the actions of some rows; None if all of it is."""
+        loose = [column for column in self.actions if isinstance(column, list)]
+        return [column[rows.start : rows.stop] for column in loose] if loose else None
+
 
 def fast_view(array: npt.NDArray[Any]) -> Any:
     """Return a view that takes single numbers in a third of the time that the array needs."""

@@ -1,20 +1,35 @@
-"""What becomes of the rows of a worker that has died.
+"""What becomes of the rows of a worker that has died, and how another one takes its place.
 
-Pure reasoning for `ensemble`, which acts on it. What a worker had written before it died is valid,
-row by row. A row between two episodes has lost nothing. An episode in flight is lost: the next step
-of its row ends it as truncated, so that a training loop sees an ending like any other.
+Part of `ensemble`. What a worker had written before it died is valid, row by row. A row between two
+episodes has lost nothing. An episode in flight is lost: the next step of its row ends it as
+truncated, so that a training loop sees an ending like any other.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from stepladder.envs.workers.control import STEP
+from stepladder.envs.workers import control
+from stepladder.envs.workers.crew import Crew
 from stepladder.envs.workers.group import ENDED, LOST
+from stepladder.envs.workers.hand import WorkerGoneError
+from stepladder.envs.workers.memory import Memory
+from stepladder.envs.workers.messages import Message
+from stepladder.errors import EnvTimeoutError, WorkerDiedError
+
+logger = logging.getLogger("stepladder.envs")
+
+OnDeath = Literal["restart", "raise"]
+"""What to do when a worker has died."""
+
+MAX_DEATHS = 3
+"""Times a worker may die in a row, without having carried out an order in between."""
 
 Flags = npt.NDArray[np.bool_]
 
@@ -26,6 +41,153 @@ class Order:
     kind: int
     seeds: list[int | None] | None = None
     options: dict[str, Any] | None = None
+
+
+@dataclass
+class InFlight:
+    """What has been begun and not been gathered yet, by batch."""
+
+    ended: Flags
+    """Per row whether it is between two episodes, as of the last gathering."""
+
+    orders: dict[int, Order] = field(default_factory=dict)
+    salvaged: dict[int, list[Message]] = field(default_factory=dict)
+    """What workers that have died had said, and their successors for them."""
+
+    errors: dict[int, Exception] = field(default_factory=dict)
+    """What envs raised in the hands of such workers."""
+
+    def clear(self) -> None:
+        """Forget it all."""
+        self.orders.clear()
+        self.salvaged.clear()
+        self.errors.clear()
+
+
+class Revival:
+    """Replaces workers that have died."""
+
+    def __init__(self, crew: Crew, memory: Memory, in_flight: InFlight, on_death: OnDeath):
+        self.listeners: list[Callable[[list[int]], None]] = []
+        """Called with the rows of a worker that was restarted, before they are played again."""
+        self.is_going_on = False
+        self._crew = crew
+        self._shares = crew.shares
+        self._memory = memory
+        self._in_flight = in_flight
+        self._on_death: OnDeath = on_death
+        self._deaths = [0] * crew.shares.num_workers
+
+    def revive_all(self) -> None:
+        """Replace workers that have died since the last order."""
+        for hand in list(self._crew.hands):
+            if not hand.is_alive():
+                self.revive(hand.worker_index)
+
+    def is_well(self, worker: int) -> None:
+        """Take note that a worker has carried out an order."""
+        self._deaths[worker] = 0
+
+    def revive(self, worker: int) -> None:
+        """Start a worker anew in the place of one that has died, and let it go on there.
+
+        Raises:
+            WorkerDiedError: The user wants to know, or it dies again and again.
+        """
+        hand = self._crew.hands[worker]
+        hand.kill()
+        rows = self._shares.all_of_worker(worker)
+        self._deaths[worker] += 1
+        died = f"the worker of env {', '.join(map(str, rows))} died ({hand.exit_reason})"
+        if self._on_death == "raise" or self._deaths[worker] > MAX_DEATHS:
+            raise self._given_up(died, rows)
+        logger.warning(
+            "[VecEnv] T%s. It is restarted; episodes that it had not finished end as truncated.",
+            died[1:],
+        )
+        states, unfinished = self._salvage(worker)
+        self.is_going_on = True
+        try:
+            self._crew.replace(worker)
+            for restarted in self.listeners:
+                restarted(rows)
+            self._crew.ask(worker, 0, "adopt", states, self._memory.loose_observations())
+            for batch, num_done in unfinished:
+                self._repeat(worker, batch, num_done)
+        except WorkerGoneError:
+            self.revive(worker)
+        finally:
+            self.is_going_on = False
+
+    def _given_up(self, died: str, rows: list[int]) -> WorkerDiedError:
+        again = f", {MAX_DEATHS + 1} times in a row" if self._on_death == "restart" else ""
+        error = WorkerDiedError(
+            f"{died}{again}. What it died of stands on its error output. Mend the env; then close "
+            "this vector env and make a new one."
+        )
+        error.env_indices = rows
+        return error
+
+    def _salvage(self, worker: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
+        """Take what a dead worker has left.
+
+        Returns:
+            Per batch what its rows are in; and each batch whose order it had not carried out, with
+            the number of rows that it had.
+        """
+        crew, in_flight = self._crew, self._in_flight
+        states: list[list[int]] = []
+        unfinished: list[tuple[int, int]] = []
+        for batch in range(self._shares.num_batches):
+            order = in_flight.orders.get(batch)
+            num_done = self._num_rows_done(worker, batch, order)
+            states.append(self._states(worker, batch, num_done))
+            if order is None:
+                continue
+            in_flight.salvaged.setdefault(batch, []).extend(crew.gather(worker, batch))
+            with suppress(WorkerGoneError):
+                fault = crew.fault(worker, batch)
+                if fault is not None:
+                    in_flight.errors.setdefault(batch, fault)
+            if not crew.is_done(worker, batch):
+                unfinished.append((batch, num_done))
+        return states, unfinished
+
+    def _num_rows_done(self, worker: int, batch: int, order: Order | None) -> int:
+        """Return how many rows have carried out a step that has not been gathered yet."""
+        if order is None or order.kind != control.STEP:
+            return 0
+        if self._crew.is_done(worker, batch):
+            return len(self._shares.of_worker(worker, batch))
+        return int(self._memory.words[self._crew.lane(worker, batch) + control.PROGRESS])
+
+    def _states(self, worker: int, batch: int, num_done: int) -> list[int]:
+        memory = self._memory
+        return states_after_death(
+            self._shares.of_worker(worker, batch),
+            num_done,
+            mode=self._crew.mode,
+            ended_before=self._in_flight.ended,
+            ended_now=memory.terminated | memory.truncated,
+        )
+
+    def _repeat(self, worker: int, batch: int, num_done: int) -> None:
+        """Have a new worker carry out the rest of an order that its predecessor died over."""
+        crew, in_flight = self._crew, self._in_flight
+        order = in_flight.orders[batch]
+        if order.kind == control.STEP:
+            rows = self._shares.of_worker(worker, batch)
+            command = ("step_from", num_done, self._memory.loose_actions(rows))
+        else:
+            command = ("reset", order.seeds, order.options)
+        try:
+            crew.ask(worker, batch, *command)
+        except (WorkerGoneError, EnvTimeoutError):
+            raise
+        except Exception as error:  # raised again when all workers are done
+            in_flight.errors.setdefault(batch, error)
+        in_flight.salvaged.setdefault(batch, []).extend(crew.gather(worker, batch))
+        crew.forget_messages(worker, batch)
 
 
 def states_after_death(
@@ -52,10 +214,3 @@ def states_after_death(
         ENDED if (ended_now if number < num_done else ended_before)[row] else LOST
         for number, row in enumerate(rows)
     ]
-
-
-def num_rows_done(order: Order | None, is_done: bool, progress: int, num_rows: int) -> int:
-    """Return how many rows of a lane had carried out a step that has not been gathered yet."""
-    if order is None or order.kind != STEP:
-        return 0
-    return num_rows if is_done else progress

@@ -20,9 +20,10 @@ from stepladder.envs.workers.arguments import (
     checked_seeds,
 )
 from stepladder.envs.workers.crew import CLOSE_S
-from stepladder.envs.workers.ensemble import Ensemble, OnDeath
+from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo, merge_infos
+from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.rows import Rows
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spaces import build
@@ -144,7 +145,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
 
         Before they are reset; for whoever must make something known to the new envs.
         """
-        self._ensemble.on_restart.append(call)
+        self._ensemble.on_restart(call)
 
     # Stepping.
 
@@ -288,11 +289,12 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         self, env_indices: Sequence[int], name: str, *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Call a method of some envs; return one result for each."""
+        self._check_indices(env_indices)
         if name in NOT_CALLABLE:
             raise ConfigError(
                 f"{name!r} of single envs cannot be called from outside; call it on the vector env."
             )
-        return self._reach(lambda: self._ensemble.call(list(env_indices), name, args, kwargs))
+        return self._reach(lambda: self._ensemble.envs.call(list(env_indices), name, args, kwargs))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of every env."""
@@ -311,7 +313,15 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
 
     def set_attr_on(self, env_indices: Sequence[int], name: str, values: Sequence[Any]) -> None:
         """Set an attribute of some envs, one value for each."""
-        self._reach(lambda: self._ensemble.set_attr(list(env_indices), name, values))
+        self._check_indices(env_indices)
+        self._reach(lambda: self._ensemble.envs.set_attr(list(env_indices), name, values))
+
+    def _check_indices(self, env_indices: Sequence[int]) -> None:
+        for env_index in env_indices:
+            if not 0 <= env_index < self.num_envs:
+                raise ConfigError(
+                    f"env {env_index} does not exist; there are envs 0 to {self.num_envs - 1}."
+                )
 
     def _reach(self, call: Callable[[], Any]) -> Any:
         self._check_open()

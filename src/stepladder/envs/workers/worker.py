@@ -19,6 +19,7 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
 from stepladder.envs.workers import control
+from stepladder.envs.workers.calls import call_env, set_env_attr
 from stepladder.envs.workers.faults import pack_fault
 from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
@@ -260,7 +261,7 @@ class Worker:
         """Take up rows where another worker, which has died, has left them."""
         for group, of_group in zip(self._groups, states, strict=True):
             group.states[:] = of_group
-        loose = [column for column in self._memory.observations if isinstance(column, list)]
+        loose = self._memory.loose_observations()
         for column, values in zip(loose, objects, strict=True):
             column[:] = values
 
@@ -274,9 +275,9 @@ class Worker:
     ) -> list[Any]:
         return [call_env(self._env_of(row), row, name, arguments, keywords) for row in rows]
 
-    def _do_set_attr(self, batch: int, rows: list[int], name: str, values: list[Any]) -> None:
-        for row, value in zip(rows, values, strict=True):
-            set_env_attr(self._env_of(row), row, name, value)
+    def _do_set_attr(self, batch: int, rows: list[int], name: str, values: list[Any]) -> list[None]:
+        pairs = zip(rows, values, strict=True)
+        return [set_env_attr(self._env_of(row), row, name, value) for row, value in pairs]
 
     def _do_close(self, batch: int) -> None:
         for env in self.envs:
@@ -287,28 +288,3 @@ class Worker:
             if group.rows.start <= row < group.rows.stop:
                 return group.envs[row - group.rows.start]
         raise IndexError(row)
-
-
-def call_env(
-    env: gym.Env[Any, Any],
-    env_index: int,
-    name: str,
-    arguments: tuple[Any, ...],
-    keywords: dict[str, Any],
-) -> Any:
-    """Call a method of an env, found through its wrappers; an attribute is returned as it is."""
-    try:
-        found = env.get_wrapper_attr(name)
-        return found(*arguments, **keywords) if callable(found) else found
-    except Exception as error:  # goes on as it is, and says whose it is
-        error.env_index = env_index  # type: ignore[attr-defined]
-        raise
-
-
-def set_env_attr(env: gym.Env[Any, Any], env_index: int, name: str, value: Any) -> None:
-    """Set an attribute of an env, where a wrapper has it there."""
-    try:
-        env.set_wrapper_attr(name, value)
-    except Exception as error:  # goes on as it is, and says whose it is
-        error.env_index = env_index  # type: ignore[attr-defined]
-        raise
