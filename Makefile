@@ -27,6 +27,9 @@ $(STAMPS)/test: $(STAMPS)/core
 	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil
 # Without its dependencies: it pins another torch, with gigabytes beside it.
 	$(PIP) install -c constraints.txt --no-deps pufferlib-core
+# Foreign envs to test with. Without dependencies: mettagrid asks for a whole server's.
+	$(PIP) install -c constraints.txt --no-deps minigrid pygame-ce pettingzoo mettagrid \
+	  importnb boto3 botocore s3transfer jmespath python-dateutil six
 	@touch $@
 
 # The report's tests open it in a real browser.
@@ -77,6 +80,7 @@ fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/overhead.py --quick
 	$(BIN)/python benchmarks/simulator.py --quick
+	$(BIN)/python benchmarks/vector_env.py --quick
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache

@@ -125,7 +125,11 @@ def test_curricula_need_numba_and_no_env() -> None:
 @pytest.mark.processes
 @pytest.mark.timeout(90, method="signal")
 def test_nothing_but_the_adapters_of_libraries_with_torch_loads_torch() -> None:
-    adapters = ("stepladder.envs.sb3", "stepladder.simulator.puffer")
+    adapters = (
+        "stepladder.envs.sb3",
+        "stepladder.envs.sb3_adapter",
+        "stepladder.simulator.puffer",
+    )
     names = [name for name in modules() if name not in adapters]
     assert len(names) > 30
     code = f"""

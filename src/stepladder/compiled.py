@@ -16,6 +16,7 @@ sequence lock and for a single-producer ring. On x86 they cost nothing but the c
 # Reason for the lines above: numba ships no types, and this module is the one place that meets it.
 
 import platform
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -24,6 +25,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+UNKNOWN_CPU = -1
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -139,6 +142,20 @@ def _pause(typing_context: Any) -> Any:
     return types.void(), codegen
 
 
+@intrinsic
+def _current_cpu(typing_context: Any) -> Any:
+    """Emit `current_cpu`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if sys.platform != "linux":
+            return ir.Constant(ir.IntType(64), UNKNOWN_CPU)
+        kind = ir.FunctionType(ir.IntType(32), [])
+        found = cgutils.get_or_insert_function(builder.module, kind, "sched_getcpu")
+        return builder.sext(builder.call(found, []), ir.IntType(64))
+
+    return types.int64(), codegen
+
+
 load_acquire = cast("Callable[[Any, int], int]", _load_acquire)
 """Read ``words[index]``; what follows in the program is not read before it."""
 
@@ -153,6 +170,9 @@ fence_before_writes = cast("Callable[[], None]", _fence_before_writes)
 
 fence_all = cast("Callable[[], None]", _fence_all)
 """Nothing crosses this line: what precedes is visible to all before anything behind is read."""
+
+current_cpu = cast("Callable[[], int]", _current_cpu)
+"""Return the number of the core this runs on; `UNKNOWN_CPU` where the system does not tell."""
 
 pause = cast("Callable[[], None]", _pause)
 """Tell the processor that this is a waiting loop, so that it leaves its neighbour the core."""

@@ -19,6 +19,7 @@ VERBS = {
     "sweep": "Find good settings of a curriculum, by a grid or a search.",
     "explain": "Say why the tasks of a run stand where they do.",
     "report": "Make one HTML page with plots of one run or several.",
+    "tune": "Find out how many envs and workers are fastest on this machine.",
 }
 """Every verb and what it does; each has a file of its name here, with `main(argv)`."""
 

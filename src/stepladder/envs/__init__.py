@@ -3,9 +3,21 @@
 What needs a further package is imported from its own module: `stepladder.envs.sb3`.
 """
 
+from stepladder.envs.agent_rows import AgentRows
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.make import make_vec
+from stepladder.envs.parallel import ParallelAsEnv
+from stepladder.envs.two_player import AgainstOpponent, BothPlayers
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers import WorkerVectorEnv
 
-__all__ = ["CurriculumEnv", "CurriculumVectorEnv", "WorkerVectorEnv", "make_vec"]
+__all__ = [
+    "AgainstOpponent",
+    "AgentRows",
+    "BothPlayers",
+    "CurriculumEnv",
+    "CurriculumVectorEnv",
+    "ParallelAsEnv",
+    "WorkerVectorEnv",
+    "make_vec",
+]

@@ -80,6 +80,8 @@ def make_vec(
     Raises:
         ConfigError: An argument is wrong.
     """
+    if isinstance(workers, str) and workers != "auto":
+        raise ConfigError(f"workers must be a whole number or 'auto'; got {workers!r}.")
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     if curriculum is not None:
         options = dict(curriculum_env or {})
@@ -120,6 +122,10 @@ def env_functions(
     wrappers: Sequence[Callable[[Any], Any]] = (),
 ) -> list[EnvFunction]:
     """Return one function per env that makes it."""
+    if not isinstance(wrappers, Sequence) or not all(map(callable, wrappers)):
+        raise ConfigError(
+            f"wrappers must be a list of functions that each take an env; got {wrappers!r}."
+        )
     if isinstance(env, str | EnvSpec):
         made: EnvFunction = partial(gym.make, env, **(env_kwargs or {}))
         functions = [made] * _count(num_envs)

@@ -65,7 +65,19 @@ class Reach(Protocol):
 
 
 class Tracker:
-    """Tracks all episodes of a vector env for one curriculum."""
+    """Tracks all episodes of a vector env for one curriculum.
+
+    Args:
+        reach: The vector wrapper.
+        curriculum: The curriculum.
+        num_envs: How many envs there are.
+        backend: How plans and records travel.
+        in_process: Whether all envs are in this process.
+        reports_deaths: Whether the vector env says itself when a worker has died; otherwise a
+            broken pipe is taken for it.
+        max_failed_share: Share of draws that may turn out unbuildable before a step raises.
+        check_advancement_freq: For stages: episodes between checks.
+    """
 
     def __init__(
         self,
@@ -75,6 +87,7 @@ class Tracker:
         *,
         backend: Backend,
         in_process: bool,
+        reports_deaths: bool = False,
         max_failed_share: float,
         check_advancement_freq: int | None,
     ):
@@ -82,6 +95,7 @@ class Tracker:
         self.num_envs = num_envs
         self._reach = reach
         self._in_process = in_process
+        self._reports_deaths = reports_deaths
         self._num_changes = len(history_of(curriculum))
         self._next_check = 0
         self._has_dead = False
@@ -206,7 +220,7 @@ class Tracker:
         except WorkerDiedError as error:
             raise self._mourn() from error
         except BROKEN_PIPES as error:
-            if self._in_process:
+            if self._in_process or self._reports_deaths:
                 # No worker has died: the env itself lost a connection of its own.
                 raise
             raise self._mourn() from error

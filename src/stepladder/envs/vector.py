@@ -49,6 +49,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             env.num_envs,
             backend=backend,
             in_process=_runs_here(env.unwrapped),
+            reports_deaths=isinstance(env.unwrapped, WorkerVectorEnv),
             max_failed_share=max_failed_share,
             check_advancement_freq=check_advancement_freq,
         )
@@ -125,7 +126,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     # Reaching single envs: Gymnasium's wrappers do not pass these on.
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every env, or read an attribute."""
         base: Any = self.env.unwrapped
         return tuple(self.tracker.guard(lambda: base.call(name, *args, **kwargs)))

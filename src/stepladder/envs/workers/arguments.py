@@ -4,6 +4,7 @@ Used by `vector_env` and `ensemble`. What is wrong is said in one line, and no e
 or reset by then.
 """
 
+import multiprocessing
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
+from stepladder.curricula.config import require_whole
 from stepladder.errors import ConfigError
 
 
@@ -24,6 +26,62 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     except ValueError:
         names = ", ".join(repr(known.value) for known in AutoresetMode)
         raise ConfigError(f"autoreset_mode must be one of {names}; got {mode!r}.") from None
+
+
+def check_settings(
+    num_envs: int,
+    *,
+    workers: Any,
+    num_batches: Any,
+    start_method: Any,
+    on_worker_death: Any,
+    timeout_s: Any,
+) -> None:
+    """Raise unless the settings of a vector env are possible."""
+    require_whole("workers", workers, 0)
+    require_whole("num_batches", num_batches, 1)
+    if num_batches > num_envs:
+        raise ConfigError(
+            f"num_batches is {num_batches} and there are only {num_envs} envs. Make more envs, or "
+            "fewer batches."
+        )
+    known = multiprocessing.get_all_start_methods()
+    if start_method is not None and start_method not in known:
+        raise ConfigError(
+            f"start_method must be None or one of {', '.join(map(repr, known))}; got "
+            f"{start_method!r}."
+        )
+    if on_worker_death not in ("restart", "raise"):
+        raise ConfigError(f"on_worker_death must be 'restart' or 'raise'; got {on_worker_death!r}.")
+    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
+    if timeout_s is not None and not (is_number and timeout_s > 0):
+        raise ConfigError(
+            f"timeout_s must be a positive number of seconds, or None for ever; got {timeout_s!r}."
+        )
+    if workers and multiprocessing.current_process().daemon:
+        raise ConfigError(
+            f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "
+            "workers=0, or start this process with daemon=False."
+        )
+
+
+def checked_options(options: Any, num_envs: int) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Return the options of a reset without its mask, and the mask of the envs to reset."""
+    everybody = np.ones(num_envs, dtype=np.bool_)
+    if not options:
+        return None, everybody
+    if isinstance(options, list | tuple):
+        if len(options) != num_envs:
+            raise ConfigError(
+                f"options has {len(options)} entries and there are {num_envs} envs. Give one per "
+                "env, or a single dict."
+            )
+        return list(options), everybody
+    options = dict(options)
+    if "reset_mask" not in options:
+        return options, everybody
+    mask = checked_reset_mask(options.pop("reset_mask"), num_envs)
+    return options or None, mask
 
 
 def checked_seeds(

@@ -9,15 +9,23 @@ to be woken through the pipe. Used by `crew` (the parent) and `worker`.
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, fence_all, load_acquire, pause, store_release
+from stepladder.compiled import (
+    UNKNOWN_CPU,
+    compiled,
+    current_cpu,
+    fence_all,
+    load_acquire,
+    pause,
+    store_release,
+)
 
 Words = npt.NDArray[np.int64]
 
 # Written by the parent.
-ORDER, PARENT_SLEEPS = 0, 1
+ORDER, PARENT_SLEEPS, PARENT_CPU = 0, 1, 2
 # Written by the worker, in another cache line; all but the first cleared by the parent's order.
 DONE, PROGRESS, MESSAGE_BYTES, NUM_OVERFLOWS, HAS_FAILED = 8, 9, 10, 11, 12
-WORKER_SLEEPS = 16
+WORKER_SLEEPS, WORKER_CPU = 16, 17
 """Only in the first lane of a worker: it waits for all its lanes at once."""
 
 LANE_WORDS = 24
@@ -45,8 +53,11 @@ def give_one(words: Words, lane: int, order: int) -> None:
 @compiled
 def give(words: Words, num_workers: int, num_batches: int, batch: int, order: int) -> int:
     """Give one order to all workers; return how many of them sleep and have to be woken."""
+    cpu = current_cpu()
     for worker in range(num_workers):
-        give_one(words, (worker * num_batches + batch) * LANE_WORDS, order)
+        lane = (worker * num_batches + batch) * LANE_WORDS
+        words[lane + PARENT_CPU] = cpu
+        give_one(words, lane, order)
     # Without it the flags could be read before the orders are visible, and a worker that falls
     # asleep at this moment would be seen awake, and see no order.
     fence_all()
@@ -68,9 +79,25 @@ def await_order(words: Words, worker: int, num_batches: int, spins: int) -> int:
             if order != words[lane + DONE] and (found == NOBODY or order < oldest):
                 found, oldest = batch, order
         if found != NOBODY:
+            words[first + WORKER_CPU] = current_cpu()
             return found
         pause()
     return NOBODY
+
+
+@compiled
+def is_crowded(words: Words, worker: int, num_batches: int, batch: int) -> bool:
+    """Whether a worker with an order runs on the core of its parent or of an earlier worker."""
+    size = num_batches * LANE_WORDS
+    cpu = words[worker * size + WORKER_CPU]
+    if cpu == UNKNOWN_CPU:
+        return False
+    if cpu == words[worker * size + batch * LANE_WORDS + PARENT_CPU]:
+        return True
+    crowd = 0
+    for other in range(worker):
+        crowd += words[other * size + WORKER_CPU] == cpu
+    return crowd > 0
 
 
 @compiled
@@ -95,6 +122,16 @@ def await_done(words: Words, num_workers: int, num_batches: int, batch: int, spi
             return NOBODY
         pause()
     return worker
+
+
+@compiled
+def have_spoken(words: Words, num_workers: int, num_batches: int, batch: int) -> bool:
+    """Whether any worker has said something, or failed, while it carried out its order."""
+    said = 0
+    for worker in range(num_workers):
+        lane = (worker * num_batches + batch) * LANE_WORDS
+        said |= words[lane + MESSAGE_BYTES] | words[lane + NUM_OVERFLOWS] | words[lane + HAS_FAILED]
+    return said != 0
 
 
 @compiled

@@ -8,9 +8,11 @@ import logging
 import multiprocessing
 import os
 import pickle
+import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from multiprocessing import util
 from multiprocessing.context import BaseContext
 from typing import Any
@@ -90,7 +92,8 @@ class Crew:
         process: Any = self._context.Process(  # type: ignore[attr-defined]
             target=main, args=(assignment, theirs), name=f"stepladder-worker-{worker}"
         )
-        process.start()
+        with _sigint_held_back():
+            process.start()
         # Before the next one is forked, which would otherwise keep this end open.
         theirs.close()
         return Hand(worker, process, ours)
@@ -103,7 +106,7 @@ class Crew:
         """
         hand = self.hands[worker]
         try:
-            answer = pickle.loads(hand.receive(None))
+            answer = pickle.loads(hand.receive_first())
         except WorkerGoneError as error:
             hand.process.join(timeout=1.0)
             raise WorkerDiedError(
@@ -122,6 +125,7 @@ class Crew:
         self._ticket = ticket
         words = memory.words
         self._give = direct(control.give, words, 0, 0, 0, 0)
+        self._have_spoken = direct(control.have_spoken, words, 0, 0, 0)
         self._await_done = direct(control.await_done, words, 0, 0, 0, 0)
         for hand in self.hands:
             self._attach_one(hand)
@@ -200,19 +204,19 @@ class Crew:
     def _sleep_until_done(self, hand: Hand, batch: int) -> None:
         """Wait in the kernel until a worker has carried out its order."""
         words, lane = self.memory.words, self.lane(hand.worker_index, batch)
-        last, since = -1, time.monotonic()
+        clock = self._clock(hand.worker_index, batch)
         control.say_asleep(words, lane + control.PARENT_SLEEPS, 1)
         try:
             while not self.is_done(hand.worker_index, batch):
-                if hand.pump(LOOK_S):
-                    continue
-                progress = int(words[lane + control.PROGRESS])
-                if progress != last:
-                    last, since = progress, time.monotonic()
-                elif self.timeout_s is not None and time.monotonic() - since > self.timeout_s:
+                if not hand.pump(LOOK_S) and clock.is_over():
                     raise self._give_up(hand, batch)
         finally:
             control.say_asleep(words, lane + control.PARENT_SLEEPS, 0)
+
+    def _clock(self, worker: int, batch: int) -> "ProgressClock":
+        lane = self.lane(worker, batch)
+        words = self.memory.words
+        return ProgressClock(self.timeout_s, lambda: int(words[lane + control.PROGRESS]))
 
     def _give_up(self, hand: Hand, batch: int) -> EnvTimeoutError:
         """Kill a worker whose env hangs; return what to say about it."""
@@ -222,6 +226,11 @@ class Crew:
         where = f"worker process {hand.process.pid} (which has been killed)"
         hand.kill()
         return hung(row, self.timeout_s, where)
+
+    def have_spoken(self, batch: int) -> bool:
+        """Whether there is anything to gather from any worker."""
+        shares = self.shares
+        return self._have_spoken(self.memory.words, shares.num_workers, shares.num_batches, batch)
 
     def gather(self, worker: int, batch: int) -> list[Message]:
         """Return what a worker has said while it carried out its order.
@@ -234,14 +243,8 @@ class Crew:
         num_overflows = int(words[lane + control.NUM_OVERFLOWS])
         messages = list(read_messages(self.memory.messages[number], num_bytes))
         if num_overflows:
-            while len(hand.overflows) < num_overflows:
-                try:
-                    hand.pump(LOOK_S)
-                except WorkerGoneError:
-                    break
-            messages += hand.overflows
+            messages += hand.overflows(int(words[lane + control.ORDER]), num_overflows)
             messages.sort(key=lambda message: message[1])
-            hand.overflows = []
         return messages
 
     def forget_messages(self, worker: int, batch: int) -> None:
@@ -254,8 +257,7 @@ class Crew:
         """Return what an env has raised, if one has."""
         if not self.memory.words[self.lane(worker, batch) + control.HAS_FAILED]:
             return None
-        hand = self.hands[worker]
-        return unpack_fault(hand.receive_reply(None), hand.process.pid)
+        return unpack_fault(self._reply(worker, batch), self.hands[worker].process.pid)
 
     # Commands.
 
@@ -274,15 +276,21 @@ class Crew:
             EnvTimeoutError: It has taken too long; it has been killed.
             Exception: Whatever an env has raised.
         """
-        hand = self.hands[worker]
-        try:
-            reply = hand.receive_reply(self.timeout_s)
-        except TimeoutError:
-            raise self._give_up(hand, batch) from None
+        reply, hand = self._reply(worker, batch), self.hands[worker]
         if isinstance(reply, Fault):
             self.memory.words[self.lane(worker, batch) + control.HAS_FAILED] = 0
             raise unpack_fault(reply, hand.process.pid)
         return reply
+
+    def _reply(self, worker: int, batch: int) -> Any:
+        """Wait for the reply to the present order of a lane, as long as there is progress."""
+        hand = self.hands[worker]
+        order = int(self.memory.words[self.lane(worker, batch) + control.ORDER])
+        clock = self._clock(worker, batch)
+        while not hand.has_replied(order):
+            if not hand.pump(LOOK_S) and clock.is_over():
+                raise self._give_up(hand, batch)
+        return hand.take_reply(order)
 
     def ask(self, worker: int, batch: int, name: str, *arguments: Any) -> Any:
         """Give one worker a command and return its answer."""
@@ -319,19 +327,29 @@ class Crew:
         errors: list[Exception] = []
         told = [hand for hand in self.hands if hand.is_alive() and self._tell_to_close(hand)]
         for hand in told:
-            try:
-                reply = hand.receive_reply(max(0.0, deadline - time.monotonic()))
-            except (WorkerGoneError, TimeoutError) as error:
-                logger.warning(
-                    "worker %d did not close its envs in time (%s)", hand.worker_index, error
-                )
-                continue
+            reply = self._last_reply(hand, deadline)
             if isinstance(reply, Fault):
                 errors.append(unpack_fault(reply, hand.process.pid))
         for hand in told:
             hand.process.join(timeout=max(0.1, deadline - time.monotonic()))
         self._end()
         return errors
+
+    def _last_reply(self, hand: Hand, deadline: float) -> Any:
+        """Return what a worker answers to being told to close; None if it does not, or too late."""
+        order = int(self.memory.words[self.lane(hand.worker_index, 0) + control.ORDER])
+        try:
+            while not hand.has_replied(order):
+                left = deadline - time.monotonic()
+                if not hand.pump(max(0.0, min(LOOK_S, left))) and left <= 0:
+                    logger.warning(
+                        "[VecEnv] Worker %d did not close its envs in time and is killed.",
+                        hand.worker_index,
+                    )
+                    return None
+        except WorkerGoneError:
+            return None
+        return hand.take_reply(order)
 
     def abandon(self) -> None:
         """End all workers at once."""
@@ -344,6 +362,35 @@ class Crew:
         except WorkerGoneError:
             return False
         return True
+
+
+@contextmanager
+def _sigint_held_back() -> Iterator[None]:
+    """Let Ctrl-C wait: a process that starts meanwhile begins with it held back, and ignores it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class ProgressClock:
+    """Says when an env has taken too long: nothing has moved on for the time that one may take."""
+
+    def __init__(self, timeout_s: float | None, progress: Callable[[], int]):
+        self._timeout_s = timeout_s
+        self._progress = progress
+        self._seen = progress()
+        self._since = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        if (now := self._progress()) != self._seen:
+            self._seen, self._since = now, time.monotonic()
+        return self._timeout_s is not None and time.monotonic() - self._since > self._timeout_s
 
 
 def _kill_all(hands: list[Hand]) -> None:

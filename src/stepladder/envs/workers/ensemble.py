@@ -20,13 +20,13 @@ from stepladder.envs.workers.arguments import batched_spaces
 from stepladder.envs.workers.cores import usable_cores
 from stepladder.envs.workers.crew import Crew
 from stepladder.envs.workers.faults import noted
-from stepladder.envs.workers.group import EnvGroup
+from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
 from stepladder.envs.workers.messages import INFO, Message
 from stepladder.envs.workers.reaching import Reaching
-from stepladder.envs.workers.revival import Flags, InFlight, OnDeath, Order, Revival
+from stepladder.envs.workers.revival import STEP_ORDER, Flags, InFlight, OnDeath, Order, Revival
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spaces import leaves_of
 from stepladder.envs.workers.watch import HangWatch
@@ -143,7 +143,7 @@ class Ensemble:
 
     def begin_step(self, batch: int) -> None:
         """Have the workers step their rows of a batch, with the actions that lie in memory."""
-        self._in_flight.orders[batch] = Order(control.STEP)
+        self._in_flight.orders[batch] = STEP_ORDER
         if self.shares.num_workers:
             self._crew.give(control.STEP, batch, self._loose_actions(batch))
 
@@ -168,7 +168,7 @@ class Ensemble:
         batch: int,
         mask: npt.NDArray[np.bool_],
         seeds: list[int | None] | None,
-        options: dict[str, Any] | None,
+        options: Options,
     ) -> list[NumberedInfo]:
         """Reset the rows of a batch that are in the mask; return the infos."""
         self._in_flight.orders[batch] = Order(control.RESET, seeds, options)
@@ -223,24 +223,35 @@ class Ensemble:
         """
         infos, self._infos = self._infos, []
         in_flight = self._in_flight
-        error = error or in_flight.errors.pop(batch, None)
-        # Before anything is raised: what a worker has said must be taken from it.
-        for worker in range(self.shares.num_workers):
-            messages = self._crew.gather(worker, batch)
-            fault = self._crew.fault(worker, batch)
-            error = error or fault
-            infos += self._sort_out(messages)
-            self._revival.is_well(worker)
-        if in_flight.salvaged:
-            infos += self._sort_out(in_flight.salvaged.pop(batch, []))
-            infos.sort(key=lambda info: info[0])
         del in_flight.orders[batch]
+        if self.shares.num_workers and self._crew.have_spoken(batch):
+            error = self._gather_from_workers(batch, infos, error)
+        if self._revival.was_needed:
+            error = error or self._gather_salvaged(batch, infos)
         if error is not None:
             raise error
         if self.shares.num_workers:
             # Kept, because a worker that dies may do so while it writes the next ones.
             np.logical_or(*self._flags[batch], out=self._ended_rows[batch])
         return infos
+
+    def _gather_from_workers(
+        self, batch: int, infos: list[NumberedInfo], error: Exception | None
+    ) -> Exception | None:
+        """Add what the workers have said; return the first thing that an env has raised."""
+        # All of it before anything is raised: what is not taken now would be found later.
+        for worker in range(self.shares.num_workers):
+            infos += self._sort_out(self._crew.gather(worker, batch))
+            fault = self._crew.fault(worker, batch)
+            error = error or fault
+        return error
+
+    def _gather_salvaged(self, batch: int, infos: list[NumberedInfo]) -> Exception | None:
+        """Add what workers that have died had said; return what their envs have raised."""
+        infos += self._sort_out(self._in_flight.salvaged.pop(batch, []))
+        infos.sort(key=lambda info: info[0])
+        self._revival.all_well()
+        return self._in_flight.errors.pop(batch, None)
 
     def _sort_out(self, messages: list[Message]) -> list[NumberedInfo]:
         """Put leaves that are no arrays into memory; return the rest, which are infos."""

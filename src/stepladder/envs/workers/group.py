@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.workers.memory import Memory, fast_view
-from stepladder.envs.workers.spaces import Leaf, build, rows_builder
+from stepladder.envs.workers.spaces import Leaf, build
 from stepladder.errors import EnvError
 
 PLAYING, ENDED, LOST = 0, 1, 2
@@ -25,6 +25,9 @@ PLAYING, ENDED, LOST = 0, 1, 2
 
 LOST_INFO = {"worker_died": True}
 """Info of the step that ends an episode whose worker has died."""
+
+Options = dict[str, Any] | list[dict[str, Any] | None] | None
+"""Of a reset: the same for every env, or one for each."""
 
 Tell = Callable[[int, Any], None]
 """Takes a row and what there is to say about it."""
@@ -66,12 +69,13 @@ class EnvGroup:
         self._terminated = fast_view(memory.terminated)
         self._truncated = fast_view(memory.truncated)
         self._write = _writer(memory, tell_objects)
-        self._build_actions = rows_builder(self.envs[0].action_space) if self.envs else list
         leaves = memory.layout.actions
         self._actions = [
             (column[self.rows] if leaf.is_array else None, column)
             for leaf, column in zip(leaves, memory.actions, strict=True)
         ]
+        is_plain = len(leaves) == 1 and not leaves[0].path
+        self._plain_actions = self._actions[0][0] if is_plain else None
         self._watch_episodes()
 
     def _watch_episodes(self) -> None:
@@ -120,9 +124,12 @@ class EnvGroup:
 
     def _take_actions(self) -> list[Any]:
         """Return one action per env, in memory of its own: an env may keep what it is given."""
-        return self._build_actions(
-            [column[self.rows] if view is None else view.copy() for view, column in self._actions]
-        )
+        if self._plain_actions is not None:
+            return list(self._plain_actions.copy())
+        columns = [
+            column[self.rows] if view is None else view.copy() for view, column in self._actions
+        ]
+        return [build(self.envs[0].action_space, row) for row in zip(*columns, strict=True)]
 
     def _end(self, index: int, observation: Any, info: dict[str, Any]) -> None:
         """Finish the episode of an env that has just ended."""
@@ -187,21 +194,20 @@ class EnvGroup:
 
     # Resetting.
 
-    def reset(
-        self, seeds: Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> None:
+    def reset(self, seeds: Sequence[int | None] | None = None, options: Options = None) -> None:
         """Reset the envs whose row is set in the mask in memory.
 
         Args:
             seeds: One per row of the whole vector env; None is no seed for any.
-            options: Given to every env.
+            options: Given to every env; or one per row of the whole vector env.
         """
         for index in range(len(self.envs)):
             self._progress[0] = index
             row = self.rows.start + index
             if self._memory.reset_mask[row]:
                 self._terminated[row], self._truncated[row] = False, False
-                self._reset_one(index, None if seeds is None else seeds[row], options)
+                seed = None if seeds is None else seeds[row]
+                self._reset_one(index, seed, options[row] if isinstance(options, list) else options)
         self._progress[0] = len(self.envs)
 
     def _reset_one(

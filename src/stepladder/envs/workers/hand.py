@@ -4,7 +4,6 @@
 """
 
 import pickle
-import time
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -12,7 +11,7 @@ from typing import Any
 
 import cloudpickle
 
-from stepladder.envs.workers.messages import OVERFLOW, REPLY, Message, read_overflow
+from stepladder.envs.workers.messages import MARK, OVERFLOW, Message, read_overflow
 
 LOOK_S = 0.2
 """How often one who waits for a worker looks whether it lives, where nothing tells."""
@@ -32,9 +31,9 @@ class Hand:
     def __init__(self, worker_index: int, process: BaseProcess, pipe: Connection):
         self.worker_index = worker_index
         self.process = process
-        self.overflows: list[Message] = []
         self._pipe = pipe
-        self._replies: list[bytes] = []
+        self._overflows: dict[int, list[Message]] = {}
+        self._replies: dict[int, memoryview] = {}
 
     @property
     def exit_reason(self) -> str:
@@ -80,35 +79,46 @@ class Hand:
         return False
 
     def _take_in(self, data: bytes) -> None:
-        if data[:1] == OVERFLOW:
-            self.overflows.append(read_overflow(data))
-        elif data:
-            self._replies.append(data)
+        if not data:
+            return
+        mark, order = MARK.unpack_from(data)
+        body = memoryview(data)[MARK.size :]
+        if mark == OVERFLOW:
+            self._overflows.setdefault(order, []).append(read_overflow(body))
+        else:
+            self._replies[order] = body
 
-    def receive(self, timeout_s: float | None) -> bytes:
-        """Return the next thing that is neither a bell nor a message without room.
+    def receive_first(self) -> bytes:
+        """Return the first thing that a worker sends, before there are orders."""
+        while True:
+            if self._pipe in connection.wait([self._pipe, self.process.sentinel], timeout=LOOK_S):
+                try:
+                    return self._pipe.recv_bytes()
+                except (EOFError, ConnectionResetError) as error:
+                    raise WorkerGoneError(self.worker_index) from error
+            if not self.is_alive():
+                raise WorkerGoneError(self.worker_index)
 
-        Raises:
-            TimeoutError: Nothing came in time.
-            WorkerGoneError: The worker has died.
-        """
-        began = time.monotonic()
-        while not self._replies:
-            has_come = self.pump(LOOK_S)
-            is_late = timeout_s is not None and time.monotonic() - began > timeout_s
-            if is_late and not has_come:
-                raise TimeoutError
-        return self._replies.pop(0)
+    def has_replied(self, order: int) -> bool:
+        """Whether the answer to an order has come."""
+        return order in self._replies
 
-    def receive_reply(self, timeout_s: float | None) -> Any:
-        """Return the answer to a command."""
-        data = self.receive(timeout_s)
-        assert data[:1] == REPLY
-        return pickle.loads(memoryview(data)[1:])
+    def take_reply(self, order: int) -> Any:
+        """Return the answer to an order, which has come."""
+        return pickle.loads(self._replies.pop(order))
+
+    def overflows(self, order: int, number: int) -> list[Message]:
+        """Return so many messages of an order that had no room; or what a dead worker has sent."""
+        while len(self._overflows.get(order, ())) < number:
+            try:
+                self.pump(LOOK_S)
+            except WorkerGoneError:
+                break
+        return self._overflows.pop(order, [])
 
     def forget(self) -> None:
         """Drop whatever has come and not been used."""
-        self.overflows.clear()
+        self._overflows.clear()
         self._replies.clear()
 
     def kill(self) -> None:

@@ -19,8 +19,14 @@ from stepladder.envs.workers.memory import fast_view
 INFO, OBJECTS = 0, 1
 """Kinds of message: an env's info; the leaves of its observation that are no arrays."""
 
-BELL, REPLY, OVERFLOW = b"", b"r", b"o"
-"""What goes through the pipe: a call to wake up; the answer to a command; what had no room."""
+BELL = b""
+"""What wakes one who sleeps; everything else that goes through a pipe has a mark and a number."""
+
+REPLY, OVERFLOW = 1, 2
+"""Marks: the answer to a command, or what an env has raised; a message that had no room."""
+
+MARK = struct.Struct("<iq")
+"""Mark, and the order it belongs to: what was never taken is not mistaken for something later."""
 
 HEAD = struct.Struct("<iii")
 """Kind, row, length."""
@@ -39,14 +45,16 @@ class Writer:
         room: npt.NDArray[np.uint8],
         send: Callable[[bytes], None],
     ):
+        self._order = 0
         self._words = words
         self._lane = lane
         self._room = fast_view(room)
         self._send = send
         self._used = 0
 
-    def clear(self) -> None:
+    def begin(self, order: int) -> None:
         """Begin anew, for the next order."""
+        self._order = order
         self._used = 0
 
     def write(self, kind: int, row: int, value: Any) -> None:
@@ -55,7 +63,7 @@ class Writer:
         start = self._used + HEAD.size
         if start + len(data) > len(self._room):
             self._words[self._lane + NUM_OVERFLOWS] += 1
-            self._send(OVERFLOW + HEAD.pack(kind, row, len(data)) + data)
+            self._send(MARK.pack(OVERFLOW, self._order) + HEAD.pack(kind, row, len(data)) + data)
             return
         HEAD.pack_into(self._room, self._used, kind, row, len(data))
         self._room[start : start + len(data)] = data
@@ -74,8 +82,7 @@ def read_messages(room: npt.NDArray[np.uint8], num_bytes: int) -> Iterator[Messa
         start += length
 
 
-def read_overflow(data: bytes) -> Message:
-    """Read a message that came through the pipe, its mark before it."""
-    body = memoryview(data)[len(OVERFLOW) :]
+def read_overflow(body: memoryview) -> Message:
+    """Read a message that came through the pipe, without its mark."""
     kind, row, _ = HEAD.unpack_from(body)
     return kind, row, pickle.loads(body[HEAD.size :])

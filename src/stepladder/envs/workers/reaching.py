@@ -1,4 +1,4 @@
-"""Methods and attributes of single envs, wherever they live.
+"""Functions of single envs, wherever they live.
 
 Part of `ensemble`: sorts rows by who has their envs, asks all workers at once, and puts the answers
 back in order.
@@ -9,7 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from stepladder.envs.workers.calls import call_env, set_env_attr
+from stepladder.envs.workers.calls import apply_to
 from stepladder.envs.workers.crew import Crew
 from stepladder.envs.workers.hand import WorkerGoneError
 
@@ -32,43 +32,29 @@ class Reaching:
             for row in shares.all_of_worker(worker)
         }
 
-    def call(
-        self, rows: Sequence[int], name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    def apply(
+        self, rows: Sequence[int], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
     ) -> list[Any]:
-        """Call a method of some envs, or read an attribute; return one result per row."""
-        results = self._reach(
-            rows,
-            lambda theirs: ("call", theirs, name, arguments, keywords),
-            lambda row: call_env(self._own_envs[row], row, name, arguments, keywords),
-        )
-        return [results[row] for row in rows]
+        """Call a function of each env, where it lives; return one result per row.
 
-    def set_attr(self, rows: Sequence[int], name: str, values: Sequence[Any]) -> None:
-        """Set an attribute of some envs, one value per row."""
-        value_of = dict(zip(rows, values, strict=True))
-        self._reach(
-            rows,
-            lambda theirs: ("set_attr", theirs, name, [value_of[row] for row in theirs]),
-            lambda row: set_env_attr(self._own_envs[row], row, name, value_of[row]),
-        )
-
-    def _reach(
-        self,
-        rows: Sequence[int],
-        command: Callable[[list[int]], tuple[Any, ...]],
-        do_here: Callable[[int], Any],
-    ) -> dict[int, Any]:
-        """Have something done for each row by whoever has its env; return the results by row.
+        Args:
+            rows: Of which envs.
+            function: Called with the env and its arguments.
+            arguments: Per row.
 
         Raises:
             Exception: The first thing that went wrong, when all have answered: the next command
                 must not find an answer that nobody has taken.
         """
         errors: list[Exception] = []
-        told = self._tell_workers(rows, command, errors)
+        arguments_of = dict(zip(rows, arguments, strict=True))
+        told = self._tell_workers(function, arguments_of, errors)
         results: dict[int, Any] = {}
         try:
-            results.update((row, do_here(row)) for row in rows if row in self._own_envs)
+            for row in rows:
+                if row in self._own_envs:
+                    env = self._own_envs[row]
+                    results[row] = apply_to(env, row, function, arguments_of[row])
         except Exception as error:  # raised again below
             errors.append(error)
         for worker, theirs in told.items():
@@ -78,22 +64,23 @@ class Reaching:
                 errors.append(error)
         if errors:
             raise errors[0]
-        return results
+        return [results[row] for row in rows]
 
     def _tell_workers(
         self,
-        rows: Sequence[int],
-        command: Callable[[list[int]], tuple[Any, ...]],
+        function: Callable[..., Any],
+        arguments_of: Mapping[int, Sequence[Any]],
         errors: list[Exception],
     ) -> dict[int, list[int]]:
-        """Give each worker its command; return those that will answer, with their rows."""
+        """Ask each worker that has some of the rows; return who will answer, and for which."""
         told: dict[int, list[int]] = {}
-        for row in rows:
+        for row in arguments_of:
             if row in self._owners:
                 told.setdefault(self._owners[row], []).append(row)
-        for worker, theirs in list(told.items()):
+        for worker, rows in list(told.items()):
+            arguments = [arguments_of[row] for row in rows]
             try:
-                self._crew.tell(worker, 0, *command(theirs))
+                self._crew.tell(worker, 0, "apply", rows, function, arguments)
             except WorkerGoneError as error:
                 errors.append(error)
                 del told[worker]

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.workers import control
 from stepladder.envs.workers.crew import Crew
-from stepladder.envs.workers.group import ENDED, LOST
+from stepladder.envs.workers.group import ENDED, LOST, Options
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message
@@ -40,7 +40,10 @@ class Order:
 
     kind: int
     seeds: list[int | None] | None = None
-    options: dict[str, Any] | None = None
+    options: Options = None
+
+
+STEP_ORDER = Order(control.STEP)
 
 
 @dataclass
@@ -84,9 +87,14 @@ class Revival:
             if not hand.is_alive():
                 self.revive(hand.worker_index)
 
-    def is_well(self, worker: int) -> None:
-        """Take note that a worker has carried out an order."""
-        self._deaths[worker] = 0
+    @property
+    def was_needed(self) -> bool:
+        """Whether a worker has died since all were last known to be well."""
+        return any(self._deaths)
+
+    def all_well(self) -> None:
+        """Take note that all workers have carried out an order."""
+        self._deaths = [0] * self._shares.num_workers
 
     def revive(self, worker: int) -> None:
         """Start a worker anew in the place of one that has died, and let it go on there.
@@ -94,6 +102,20 @@ class Revival:
         Raises:
             WorkerDiedError: The user wants to know, or it dies again and again.
         """
+        self._count_death(worker)
+        states, unfinished = self._salvage(worker)
+        self.is_going_on = True
+        try:
+            while True:
+                try:
+                    self._take_over(worker, states, unfinished)
+                    return
+                except WorkerGoneError:
+                    self._count_death(worker)
+        finally:
+            self.is_going_on = False
+
+    def _count_death(self, worker: int) -> None:
         hand = self._crew.hands[worker]
         hand.kill()
         rows = self._shares.all_of_worker(worker)
@@ -105,19 +127,18 @@ class Revival:
             "[VecEnv] T%s. It is restarted; episodes that it had not finished end as truncated.",
             died[1:],
         )
-        states, unfinished = self._salvage(worker)
-        self.is_going_on = True
-        try:
-            self._crew.replace(worker)
-            for restarted in self.listeners:
-                restarted(rows)
-            self._crew.ask(worker, 0, "adopt", states, self._memory.loose_observations())
-            for batch, num_done in unfinished:
-                self._repeat(worker, batch, num_done)
-        except WorkerGoneError:
-            self.revive(worker)
-        finally:
-            self.is_going_on = False
+
+    def _take_over(
+        self, worker: int, states: list[list[int]], unfinished: list[tuple[int, int]]
+    ) -> None:
+        """Start a worker and let it do what its predecessor has not; forget that when it has."""
+        self._crew.replace(worker)
+        for restarted in self.listeners:
+            restarted(self._shares.all_of_worker(worker))
+        self._crew.ask(worker, 0, "adopt", states, self._memory.loose_observations())
+        while unfinished:
+            self._repeat(worker, *unfinished[0])
+            del unfinished[0]
 
     def _given_up(self, died: str, rows: list[int]) -> WorkerDiedError:
         again = f", {MAX_DEATHS + 1} times in a row" if self._on_death == "restart" else ""

@@ -4,6 +4,7 @@ One for each batch and one for all rows, made once by `vector_env`: their views 
 step needs them, which is a good part of what a step costs beside the envs.
 """
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,15 @@ class Rows:
         if self._observation is not None:
             return self._observation.copy() if copy else self._observation
         columns = [
-            tuple(column[self.start : self.stop])
-            if view is None
-            else (view.copy() if copy else view)
+            self._loose(column, copy) if view is None else (view.copy() if copy else view)
             for view, column in zip(self._observations, self._memory.observations, strict=True)
         ]
         return build(self._space, columns)
+
+    def _loose(self, column: list[Any], copy: bool) -> tuple[Any, ...]:
+        """Return values without a fixed size; an env may go on changing its own."""
+        values = tuple(column[self.start : self.stop])
+        return deepcopy(values) if copy else values
 
     def results(self, copy: bool) -> tuple[Any, Any, Any, Any]:
         """Return observations, rewards, terminated and truncated."""

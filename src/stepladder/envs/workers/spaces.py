@@ -5,7 +5,7 @@ Box, Discrete, MultiDiscrete and MultiBinary are leaves with a place of their ow
 are structure; a leaf of any other space (a text, a graph) has no fixed size and travels pickled.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,10 +69,3 @@ def _build(space: spaces.Space[Any], values: Iterator[Any]) -> Any:
     if isinstance(space, spaces.Tuple):
         return tuple(_build(part, values) for _, part in _parts(space))
     return next(values)
-
-
-def rows_builder(space: spaces.Space[Any]) -> Callable[[list[Sequence[Any]]], list[Any]]:
-    """Return a function that turns the leaves of several rows into one nested value per row."""
-    if len(leaves_of(space)) == 1 and not isinstance(space, spaces.Dict | spaces.Tuple):
-        return lambda columns: list(columns[0])
-    return lambda columns: [build(space, row) for row in zip(*columns, strict=True)]

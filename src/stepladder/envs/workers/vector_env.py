@@ -4,23 +4,24 @@ Gymnasium's interface over an `ensemble`: checks what it is given, hands out cop
 Gives what Gymnasium's `SyncVectorEnv` gives, element for element, whatever the number of workers.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import gymnasium as gym
-import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from stepladder.envs.workers.arguments import (
+    check_settings,
     checked_autoreset_mode,
-    checked_reset_mask,
+    checked_options,
     checked_seeds,
 )
+from stepladder.envs.workers.calls import call_method, set_attribute
 from stepladder.envs.workers.crew import CLOSE_S
 from stepladder.envs.workers.ensemble import Ensemble
+from stepladder.envs.workers.group import Options
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo, merge_infos
 from stepladder.envs.workers.revival import OnDeath
@@ -28,6 +29,7 @@ from stepladder.envs.workers.rows import Rows
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spaces import build
 from stepladder.errors import ChannelError, ConfigError, WorkerDiedError
+from stepladder.sync.process import current_pid
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
 
@@ -73,9 +75,17 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         self.closed = True
         num_envs = len(env_functions)
         mode = checked_autoreset_mode(autoreset_mode)
+        check_settings(
+            num_envs,
+            workers=workers,
+            num_batches=num_batches,
+            start_method=start_method,
+            on_worker_death=on_worker_death,
+            timeout_s=timeout_s,
+        )
         most = num_envs - 1 if parent_steps else num_envs
         shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
-        self._pid = os.getpid()
+        self._pid = current_pid()
         self._ensemble = Ensemble(
             env_functions,
             shares,
@@ -153,23 +163,20 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
+        options: Options = None,
     ) -> tuple[Any, dict[str, Any]]:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
             seed: One per env; or a number, to which each env's index is added.
-            options: Given to every env that is reset, without the mask.
+            options: Given to every env that is reset, without the mask; or a list with one per env.
         """
         self._check_open()
         seeds = checked_seeds(seed, self.num_envs)
-        options = dict(options) if options else None
-        mask = np.ones(self.num_envs, dtype=np.bool_)
-        if options is not None and "reset_mask" in options:
-            mask = checked_reset_mask(options.pop("reset_mask"), self.num_envs)
+        options, mask = checked_options(options, self.num_envs)
+        if not mask.all():
             self._check_idle()
-            if not mask.all():
-                self._check_playing()
+            self._check_playing()
         ensemble = self._ensemble
         ensemble.settle()
         self._sent.clear()
@@ -257,7 +264,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
     def _check_open(self) -> None:
         if self.closed:
             raise ChannelError("this vector env is closed. Make a new one.")
-        if os.getpid() != self._pid:
+        if current_pid() != self._pid:
             raise ChannelError(
                 "this vector env belongs to another process; a fork has copied it. Make one here."
             )
@@ -274,27 +281,38 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             )
 
     def _check_ready(self) -> None:
-        if self._must_reset or self._sent or self.closed or os.getpid() != self._pid:
+        if self._must_reset or self._sent or self.closed or current_pid() != self._pid:
             self._check_open()
             self._check_playing()
             self._check_idle()
 
     # Reaching single envs.
 
-    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every env, found through its wrappers, or read an attribute."""
         return tuple(self.call_on(range(self.num_envs), name, *args, **kwargs))
 
     def call_on(
-        self, env_indices: Sequence[int], name: str, *args: Any, **kwargs: Any
+        self, env_indices: Sequence[int], name: str, /, *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Call a method of some envs; return one result for each."""
-        self._check_indices(env_indices)
         if name in NOT_CALLABLE:
             raise ConfigError(
                 f"{name!r} of single envs cannot be called from outside; call it on the vector env."
             )
-        return self._reach(lambda: self._ensemble.envs.call(list(env_indices), name, args, kwargs))
+        return self.apply_on(env_indices, call_method, name, args, kwargs)
+
+    def apply_on(
+        self, env_indices: Sequence[int], function: Callable[..., Any], *arguments: Any
+    ) -> list[Any]:
+        """Call a function of some envs where they live; return one result for each.
+
+        Args:
+            env_indices: Of which envs.
+            function: Called with the env, wrappers included, and the arguments.
+            arguments: For all of them.
+        """
+        return self._reach(env_indices, function, [arguments] * len(env_indices))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of every env."""
@@ -313,23 +331,29 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
 
     def set_attr_on(self, env_indices: Sequence[int], name: str, values: Sequence[Any]) -> None:
         """Set an attribute of some envs, one value for each."""
-        self._check_indices(env_indices)
-        self._reach(lambda: self._ensemble.envs.set_attr(list(env_indices), name, values))
+        if len(values) != len(env_indices):
+            raise ConfigError(
+                f"got {len(values)} values for {len(env_indices)} envs. Give one value for each."
+            )
+        self._reach(env_indices, set_attribute, [(name, value) for value in values])
 
-    def _check_indices(self, env_indices: Sequence[int]) -> None:
+    def _reach(
+        self,
+        env_indices: Sequence[int],
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+    ) -> list[Any]:
+        self._check_open()
         for env_index in env_indices:
             if not 0 <= env_index < self.num_envs:
                 raise ConfigError(
                     f"env {env_index} does not exist; there are envs 0 to {self.num_envs - 1}."
                 )
-
-    def _reach(self, call: Callable[[], Any]) -> Any:
-        self._check_open()
         if not self._ensemble.is_reviving:
             self._check_idle()
             self._ensemble.ensure_alive()
         try:
-            return call()
+            return self._ensemble.envs.apply(list(env_indices), function, arguments)
         except WorkerGoneError as gone:
             raise WorkerDiedError(
                 f"worker {gone.worker_index} died over a call. What it died of stands on its error "
@@ -363,5 +387,5 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             return
         self.closed = True
         # A copy that a fork has made must not end somebody else's workers.
-        if os.getpid() == self._pid:
+        if current_pid() == self._pid:
             self._ensemble.close(timeout_s)

@@ -8,7 +8,7 @@ parent is gone, whatever its envs do.
 import os
 import pickle
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -19,11 +19,12 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
 from stepladder.envs.workers import control
-from stepladder.envs.workers.calls import call_env, set_env_attr
+from stepladder.envs.workers.calls import apply_to
+from stepladder.envs.workers.elbow_room import ElbowRoom
 from stepladder.envs.workers.faults import pack_fault
-from stepladder.envs.workers.group import EnvGroup
+from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
-from stepladder.envs.workers.messages import BELL, INFO, OBJECTS, REPLY, Writer
+from stepladder.envs.workers.messages import BELL, INFO, MARK, OBJECTS, REPLY, Writer
 from stepladder.envs.workers.spinning import Patience
 from stepladder.envs.workers.watch import end_with_parent
 from stepladder.sync.segment import Segment, Ticket
@@ -83,6 +84,7 @@ def main(assignment: Assignment, pipe: Connection) -> None:
     """Run a worker until it is told to end."""
     # Ctrl-C goes to the whole group of processes; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     end_with_parent(assignment.parent_pid, assignment.made_by_main_thread)
     worker = Worker(assignment, pipe)
     try:
@@ -169,14 +171,25 @@ class Worker:
         patience = Patience(self._assignment.may_spin)
         words, worker_index = self._memory.words, self._assignment.worker_index
         num_batches, await_order = len(self._groups), self._await_order
+        is_crowded = direct(control.is_crowded, words, 0, 0, 0)
+        elbow_room = ElbowRoom()
         is_open = True
         while is_open:
             batch = await_order(words, worker_index, num_batches, patience.spins)
             if batch == control.NOBODY and not patience.go_on():
                 batch = self._sleep()
             if batch != control.NOBODY:
+                if is_crowded(words, worker_index, num_batches, batch):
+                    elbow_room.look_for(self._cores_in_use(batch))
                 is_open = self._carry_out(batch)
                 patience.begin()
+
+    def _cores_in_use(self, batch: int) -> set[int]:
+        """Return the cores on which the parent and the other workers run."""
+        size = len(self._groups) * control.LANE_WORDS
+        workers = range(self._memory.layout.num_workers)
+        others = {self._words[worker * size + control.WORKER_CPU] for worker in workers}
+        return others | {self._words[self._lane(batch) + control.PARENT_CPU]}
 
     def _sleep(self) -> int:
         """Wait in the kernel until the parent rings; return the batch to work on, or `NOBODY`."""
@@ -207,7 +220,7 @@ class Worker:
         order = self._words[lane + control.ORDER]
         kind = order % control.KINDS
         group = self._groups[batch]
-        self._writers[batch].clear()
+        self._writers[batch].begin(order)
         is_open = True
         try:
             if kind == control.STEP:
@@ -220,20 +233,21 @@ class Worker:
                 name, *arguments = pickle.loads(self._receive())
                 is_open = name != "close"
                 value = getattr(self, f"_do_{name}")(batch, *arguments)
-                self._pipe.send_bytes(REPLY + cloudpickle.dumps(value))
+                self._pipe.send_bytes(MARK.pack(REPLY, order) + cloudpickle.dumps(value))
         except Exception as error:  # forwarded to the parent, which raises it
-            self._fail(batch, error)
+            self._fail(batch, order, error)
         if self._finish(self._memory.words, lane, order):
             self._pipe.send_bytes(BELL)
         return is_open
 
-    def _fail(self, batch: int, error: Exception) -> None:
+    def _fail(self, batch: int, order: int, error: Exception) -> None:
         lane, group = self._lane(batch), self._groups[batch]
         env_index = getattr(error, "env_index", None)
         if env_index is None:
             env_index = group.rows.start + self._words[lane + control.PROGRESS]
         self._words[lane + control.HAS_FAILED] = 1
-        self._pipe.send_bytes(REPLY + pickle.dumps(pack_fault(env_index, error)))
+        fault = pickle.dumps(pack_fault(env_index, error))
+        self._pipe.send_bytes(MARK.pack(REPLY, order) + fault)
 
     def _take_objects(self, rows: slice, columns: list[list[Any]]) -> None:
         """Take over the leaves of actions that are no arrays."""
@@ -243,9 +257,7 @@ class Worker:
 
     # Commands.
 
-    def _do_reset(
-        self, batch: int, seeds: list[int | None] | None, options: dict[str, Any] | None
-    ) -> None:
+    def _do_reset(self, batch: int, seeds: list[int | None] | None, options: Options) -> None:
         self._groups[batch].reset(seeds, options)
 
     def _do_step_from(self, batch: int, start: int, objects: list[list[Any]] | None) -> None:
@@ -265,19 +277,15 @@ class Worker:
         for column, values in zip(loose, objects, strict=True):
             column[:] = values
 
-    def _do_call(
+    def _do_apply(
         self,
         batch: int,
         rows: list[int],
-        name: str,
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
+        function: Callable[..., Any],
+        arguments: list[Sequence[Any]],
     ) -> list[Any]:
-        return [call_env(self._env_of(row), row, name, arguments, keywords) for row in rows]
-
-    def _do_set_attr(self, batch: int, rows: list[int], name: str, values: list[Any]) -> list[None]:
-        pairs = zip(rows, values, strict=True)
-        return [set_env_attr(self._env_of(row), row, name, value) for row, value in pairs]
+        pairs = zip(rows, arguments, strict=True)
+        return [apply_to(self._env_of(row), row, function, given) for row, given in pairs]
 
     def _do_close(self, batch: int) -> None:
         for env in self.envs:

@@ -1,0 +1,114 @@
+"""``stepladder tune``: how many envs and workers are fastest on this machine."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import tyro
+
+from stepladder.cli import console
+from stepladder.cli.parsing import parse
+from stepladder.envs.tuning import MakeEnv, Tuning, TuningRow, tune
+from stepladder.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneArguments:
+    """Find out how many envs and workers are fastest on this machine.
+
+    Envs are stepped with random actions. Leave the machine alone meanwhile.
+    """
+
+    env: tyro.conf.Positional[str]
+    """A Gymnasium id, such as CartPole-v1, or a function that makes an env, as module:function."""
+
+    worker_counts: tuple[int, ...] = ()
+    """Numbers of workers to try beside the main process. By default 0 and all up to one less than
+    there are cores; with many cores powers of two."""
+
+    env_counts: tuple[int, ...] = ()
+    """Numbers of envs to try. By default 1, 2, 4 and so on, as long as throughput rises."""
+
+    seconds: float = 0.5
+    """How long each setting is measured."""
+
+    seed: int = 0
+    """Seed of the actions and of the envs."""
+
+    json: bool = False
+    """Whether to write one line of JSON per setting, and nothing else to standard output."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the verb; return the exit code."""
+    arguments = parse(TuneArguments, argv, "tune")
+    tuning = _tuned(_resolved(arguments.env), arguments)
+    if arguments.json:
+        for row in tuning.to_json():
+            console.print_json(row)
+        return 0
+    console.say(tuning.as_text())
+    console.say("*  the fewest envs, then workers, within 5 % of the fastest:\n")
+    module, _, function = arguments.env.partition(":")
+    where = "" if tuning.is_id else f"  # from {module} import {function}"
+    console.say(f"{tuning.call}{where}")
+    return 0
+
+
+def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
+    """Measure, telling whoever looks on how far it is."""
+    aside = console.asides()
+    status = None if aside is None else aside.status("measuring")
+    if status is not None:
+        status.start()
+
+    def tell(row: TuningRow) -> None:
+        if status is not None:
+            status.update(f"{row.num_envs} envs, {row.workers} workers: {row.speedup:.2f}x")
+
+    try:
+        return tune(
+            env,
+            worker_counts=arguments.worker_counts or None,
+            env_counts=arguments.env_counts or None,
+            seconds=arguments.seconds,
+            seed=arguments.seed,
+            on_row=tell,
+        )
+    finally:
+        if status is not None:
+            status.stop()
+
+
+def _resolved(text: str) -> MakeEnv:
+    """Return the function that is named as module:function, or the id as it is."""
+    module, colon, name = text.partition(":")
+    # A command does not look for modules in the working directory by itself.
+    if colon and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    # Gymnasium writes the id of an env in a module in the same way, with a version behind it.
+    if not name.isidentifier():
+        return text
+    if not all(part.isidentifier() for part in module.split(".")):
+        raise ConfigError(
+            f"{module!r} is not the name of a module. Write it as in an import: package.module."
+        )
+    try:
+        found = import_module(module)
+    except ImportError as error:
+        raise ConfigError(
+            f"the module {module!r} cannot be imported: {error}. Correct its name, or run the "
+            "command where it lies."
+        ) from error
+    function: Callable[[], gym.Env[Any, Any]] | None = getattr(found, name, None)
+    if callable(function):
+        return function
+    if name in gym.registry:
+        return text
+    raise ConfigError(
+        f"{module} has no function {name!r}. Name a function in it that makes an env."
+    )

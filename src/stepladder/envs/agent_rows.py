@@ -1,0 +1,335 @@
+"""A vector env whose rows are agents, made of one whose envs are `ParallelAsEnv`.
+
+Outermost: what a trainer of a shared policy sees. The vector env below may be any, and may carry a
+curriculum; that one counts episodes of envs, this one shows episodes of agents.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Dict, Space, Tuple
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from stepladder.errors import ConfigError
+
+PARTS = ("agents", "alive", "rewards", "terminated", "truncated")
+LOST_KEY = "worker_died"
+"""Info key of an env whose episode was lost with the worker that played it."""
+
+Mask = npt.NDArray[np.bool_]
+StepResult = tuple[Any, npt.NDArray[np.float64], Mask, Mask, dict[str, Any]]
+
+
+class AgentRows(VectorEnv[Any, Any, Any]):
+    """Shows every agent of every env as a row: env by env, agent by agent.
+
+    Row ``env_index * num_agents + agent_index`` is one agent. ``num_envs`` counts rows.
+
+    When an agent leaves before its env ends, its row waits, with zeros, until the env begins anew:
+    ``infos["alive"]`` says which rows took part in the step just made, and is there only if some
+    did not. Leave out those that did not when you learn. With next-step autoreset, a whole env is
+    reset in the step after its last agent has ended. With same-step autoreset every row that ends
+    has ``final_obs`` and ``final_info``, also that of an agent whose env goes on. With autoreset
+    disabled, reset the envs of ``ended_envs``. If a wrapper cuts an env off (a time limit), the
+    agents still there are cut off with it.
+
+    Infos of an agent are on its row; those of an env are on all rows of it.
+
+    Args:
+        env: A vector env of envs that are each a ``ParallelAsEnv``, or wrappers around one.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]):
+        space = env.single_observation_space
+        if not isinstance(space, Dict) or set(space.spaces) != set(PARTS):
+            raise ConfigError(
+                "AgentRows needs a vector env whose envs are ParallelAsEnv; got one whose "
+                f"observations are {type(space).__name__}. Make each env with ParallelAsEnv(env)."
+            )
+        self.env = env
+        names = set(self.get_attr("possible_agents"))
+        if len(names) != 1:
+            raise ConfigError(
+                f"all envs must have the same possible_agents; got {' and '.join(map(str, names))}."
+            )
+        self.possible_agents: tuple[Any, ...] = names.pop()
+        self.num_agents = len(self.possible_agents)
+        self.num_envs = env.num_envs * self.num_agents
+        self.metadata = dict(env.metadata)
+        self.render_mode = env.render_mode
+        self.spec = env.spec
+        self.single_observation_space = self.get_attr("agent_observation_space")[0]
+        self.single_action_space = self.get_attr("agent_action_space")[0]
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.ended_envs: Mask = np.zeros(env.num_envs, dtype=np.bool_)
+        """Which envs, not rows, have ended in the last step."""
+        self._columns = {str(agent): index for index, agent in enumerate(self.possible_agents)}
+        self._same_step = self.metadata.get("autoreset_mode") in (
+            AutoresetMode.SAME_STEP,
+            AutoresetMode.SAME_STEP.value,
+        )
+
+    # Playing.
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Reset all envs, or those of ``options["reset_mask"]``.
+
+        Args:
+            seed: One for all, which the vector env spreads over its envs; or one per env.
+            options: For every env. A ``reset_mask`` has one entry per env or one per row; all rows
+                of an env must agree.
+        """
+        mask = np.ones(self.env.num_envs, dtype=np.bool_)
+        if options is not None and "reset_mask" in options:
+            mask = self._mask_of_envs(options["reset_mask"])
+            options = {**options, "reset_mask": mask.copy()}
+        env: Any = self.env
+        observations, infos = env.reset(seed=seed, options=options)
+        self.ended_envs = self.ended_envs & ~mask
+        alive = observations["alive"].astype(np.bool_)
+        rows = spread_infos(infos, self._columns, np.ones_like(alive))
+        return self._rows_of(observations), add_alive(rows, alive)
+
+    def _mask_of_envs(self, mask: Any) -> Mask:
+        by_env: Any = np.asarray(mask)
+        if by_env.shape == (self.num_envs,):
+            by_agent = by_env.reshape(-1, self.num_agents)
+            by_env = by_agent.any(axis=1)
+            split = np.flatnonzero(by_env != by_agent.all(axis=1))
+            if len(split):
+                raise ConfigError(
+                    f"reset_mask is set for some agents of env {split[0]} only; an env is reset "
+                    "as a whole. Set all its rows or none, or pass ended_envs, one entry per env."
+                )
+        elif by_env.shape != (self.env.num_envs,):
+            raise ConfigError(
+                f"reset_mask must have one entry per env ({self.env.num_envs}) or per row "
+                f"({self.num_envs}); got shape {by_env.shape}."
+            )
+        return by_env
+
+    def step(self, actions: Any) -> StepResult:
+        """Step all envs with one action per row; those of agents that are gone do not matter."""
+        result = self.env.step(self._actions_of(actions, self.env.num_envs))
+        return self._rows_of_step(result, slice(None))
+
+    def send(self, actions: Any, batch_index: int = 0) -> None:
+        """Begin to step the envs of a batch, if the vector env can do so."""
+        env: Any = self.env
+        envs = self._batches_of_envs()[batch_index]
+        env.send(self._actions_of(actions, envs.stop - envs.start), batch_index)
+
+    def recv(self, batch_index: int = 0) -> StepResult:
+        """Return what came of the step that was begun, for the rows of that batch."""
+        env: Any = self.env
+        return self._rows_of_step(env.recv(batch_index), self._batches_of_envs()[batch_index])
+
+    @property
+    def batches(self) -> tuple[slice, ...]:
+        """The rows of each batch."""
+        k = self.num_agents
+        return tuple(slice(envs.start * k, envs.stop * k) for envs in self._batches_of_envs())
+
+    def _batches_of_envs(self) -> tuple[slice, ...]:
+        return self._below("batches")
+
+    def _actions_of(self, actions: Any, num_envs: int) -> Any:
+        def split(leaf: Any) -> Any:
+            array = np.asarray(leaf)
+            if array.shape[:1] != (num_envs * self.num_agents,):
+                raise ConfigError(
+                    f"expected one action for each of {num_envs * self.num_agents} rows "
+                    f"({num_envs} envs of {self.num_agents} agents); got shape {array.shape}."
+                )
+            return array.reshape(num_envs, self.num_agents, *array.shape[1:])
+
+        return map_leaves(self.single_action_space, actions, split)
+
+    def _rows_of(self, observations: Any) -> Any:
+        return map_leaves(
+            self.single_observation_space,
+            observations["agents"],
+            lambda leaf: leaf.reshape(-1, *leaf.shape[2:]),
+        )
+
+    def _rows_of_step(self, result: tuple[Any, ...], envs: slice) -> StepResult:
+        observations, _, env_terminated, env_truncated, infos = result
+        alive, rewards, terminated, truncated = parts_of_step(observations, infos)
+        self.ended_envs = self.ended_envs.copy()
+        self.ended_envs[envs] = np.logical_or(env_terminated, env_truncated)
+        # Agents without a flag of their own in an env that has ended: a wrapper has cut it off.
+        cut = alive & ~(terminated | truncated)
+        terminated |= cut & env_terminated[:, np.newaxis]
+        truncated |= cut & env_truncated[:, np.newaxis]
+        ended = terminated | truncated
+        if self._same_step and ended.any():
+            rows = self._final_infos(observations, infos, ended)
+        else:
+            rows = spread_infos(infos, self._columns, np.ones_like(ended))
+        return (
+            self._rows_of(observations),
+            rewards.reshape(-1),
+            terminated.reshape(-1),
+            truncated.reshape(-1),
+            add_alive(rows, alive),
+        )
+
+    def _final_infos(self, observations: Any, infos: dict[str, Any], ended: Mask) -> dict[str, Any]:
+        """Return the infos of rows, with the last observation and info of each that ended."""
+        was_reset = infos.get("_final_obs", np.zeros(len(ended), dtype=np.bool_))
+        leaving = ended & ~was_reset[:, np.newaxis]
+        last = {key: infos[key] for key in ("final_obs", "final_info") if key in infos}
+        now = {key: infos[key] for key in infos if key.removeprefix("_") not in last}
+        final_obs = np.full(ended.shape, None, dtype=object)
+        for env_index, agent_index in np.argwhere(ended):
+            stacked = last["final_obs"][env_index] if was_reset[env_index] else observations
+            place = agent_index if was_reset[env_index] else (env_index, agent_index)
+            final_obs[env_index, agent_index] = map_leaves(
+                self.single_observation_space,
+                stacked["agents"],
+                lambda leaf, place=place: leaf[place].copy(),
+            )
+        # What an agent says as it leaves is its last word, whether or not its env ends with it.
+        of_leaving = {key: now[key] for key in now if key.removeprefix("_") in self._columns}
+        final_info = spread_infos(of_leaving, self._columns, leaving)
+        spread_infos(last.get("final_info", {}), self._columns, ended & ~leaving, final_info)
+        rows = spread_infos(now, self._columns, np.ones_like(ended), without=leaving)
+        rows |= {"final_obs": final_obs.reshape(-1), "_final_obs": ended.reshape(-1)}
+        rows |= {"final_info": final_info, "_final_info": ended.reshape(-1)}
+        return rows
+
+    # Passing on: these speak of envs, not of rows.
+
+    def _below(self, name: str) -> Any:
+        """Return an attribute of the vector env, through wrappers, which pass on nothing."""
+        return getattr(self.env if hasattr(self.env, name) else self.env.unwrapped, name)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every env; one result per env."""
+        return tuple(self._below("call")(name, *args, **kwargs))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every env; one per env."""
+        return tuple(self._below("get_attr")(name))
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of every env; a list or tuple has one value per env."""
+        self._below("set_attr")(name, values)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Render every env."""
+        return self.env.render()
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the vector env."""
+        self.env.close(**kwargs)
+
+
+def map_leaves(space: Space[Any], value: Any, function: Callable[[Any], Any]) -> Any:
+    """Return a value of a nested space with a function applied to each leaf."""
+    if isinstance(space, Dict):
+        return {key: map_leaves(part, value[key], function) for key, part in space.items()}
+    if isinstance(space, Tuple):
+        parts = zip(space.spaces, value, strict=True)
+        return tuple(map_leaves(part, each, function) for part, each in parts)
+    return function(value)
+
+
+def parts_of_step(
+    observations: Any, infos: dict[str, Any]
+) -> tuple[Mask, npt.NDArray[np.float64], Mask, Mask]:
+    """Return who took part in a step, the rewards, and both flags, per env and agent."""
+    alive, terminated, truncated = (
+        observations[part].astype(np.bool_) for part in ("alive", "terminated", "truncated")
+    )
+    rewards = observations["rewards"].copy()
+    # An env that was reset in this step shows its new episode; what ended is in final_obs.
+    for index in np.flatnonzero(infos.get("_final_obs", ())):
+        final = infos["final_obs"][index]
+        alive[index], rewards[index] = final["alive"], final["rewards"]
+        terminated[index], truncated[index] = final["terminated"], final["truncated"]
+    # Of an env that was lost there is only what it said last: who was to go on is cut off.
+    for index in np.flatnonzero(infos.get("final_info", infos).get(f"_{LOST_KEY}", ())):
+        alive[index] &= ~(terminated[index] | truncated[index])
+        truncated[index] = alive[index]
+        rewards[index], terminated[index] = 0.0, False
+    return alive, rewards, terminated, truncated
+
+
+# Infos, in Gymnasium's format: under each key an array with one entry per env, and beside it, under
+# the key with an underscore before it, a mask that says which entries there are.
+
+
+def add_alive(infos: dict[str, Any], alive: Mask) -> dict[str, Any]:
+    """Say which rows took part, if some did not."""
+    if not alive.all():
+        infos |= {"alive": alive.reshape(-1), "_alive": np.ones(alive.size, dtype=np.bool_)}
+    return infos
+
+
+def spread_infos(
+    infos: Mapping[str, Any],
+    columns: Mapping[str, int],
+    wanted: Mask,
+    into: dict[str, Any] | None = None,
+    *,
+    without: Mask | None = None,
+) -> dict[str, Any]:
+    """Return the infos of envs as infos of rows.
+
+    Args:
+        infos: Of envs. What is under the name of an agent is that agent's.
+        columns: The index of each agent, by name.
+        wanted: Which rows to speak of, of shape ``(num_envs, num_agents)``.
+        into: Infos of rows to add to, in place.
+        without: Rows whose agents' infos are left out, but not those of their envs.
+    """
+    rows = {} if into is None else into
+    for_agents = wanted if without is None else wanted & ~without
+    entries = list(entries_of(infos, len(wanted)))
+    for key, values, given in entries:
+        if key not in columns:
+            place(rows, key, values, wanted & given[:, np.newaxis])
+    for name, agent_infos, given in entries:
+        if name in columns:
+            column = np.zeros_like(wanted)
+            column[:, columns[name]] = given
+            for key, values, inner in entries_of(agent_infos, len(wanted)):
+                place(rows, key, values, for_agents & column & inner[:, np.newaxis])
+    return rows
+
+
+def entries_of(infos: Mapping[str, Any], num_envs: int) -> Iterator[tuple[str, Any, Mask]]:
+    """Give each key with its values and its mask; a key without a mask speaks of all envs."""
+    for key, values in infos.items():
+        if not (key.startswith("_") and key[1:] in infos):
+            yield key, values, infos.get(f"_{key}", np.ones(num_envs, dtype=np.bool_))
+
+
+def place(rows: dict[str, Any], key: str, values: Any, where: Mask) -> None:
+    """Put the value of each env on those of its rows that are meant."""
+    if not where.any():
+        return
+    if isinstance(values, dict):
+        inner = rows.setdefault(key, {})
+        for name, each, given in entries_of(values, len(where)):
+            place(inner, name, each, where & given[:, np.newaxis])
+    else:
+        spread = np.repeat(values, where.shape[1], axis=0)
+        chosen = where.reshape(-1)
+        blank = None if spread.dtype == object else 0
+        old = rows.get(key, np.full_like(spread, blank))
+        # Agents may disagree on what kind of number they give; none is cut down to another's.
+        rows[key] = old.astype(np.promote_types(old.dtype, spread.dtype), copy=False)
+        rows[key][chosen] = spread[chosen]
+    mask = rows.setdefault(f"_{key}", np.zeros(where.size, dtype=np.bool_))
+    mask |= where.reshape(-1)

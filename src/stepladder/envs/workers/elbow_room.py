@@ -1,0 +1,37 @@
+"""A worker that finds itself on its parent's core moves to a free one.
+
+Used by `worker`. A scheduler that packs processes which sleep often onto few cores puts a worker
+where its parent runs; both then share one core while others are idle, and a step with a worker
+takes longer than without. The worker moves over once and may be moved again by the scheduler: it is
+not bound to its new core.
+"""
+
+import os
+import time
+
+PAUSE_S = 0.002
+LONGEST_PAUSE_S = 1.0
+"""Time between two moves; longer and longer where moving does not help."""
+
+
+class ElbowRoom:
+    """Looks for a core of its own, now and then."""
+
+    def __init__(self) -> None:
+        self._pause_s = PAUSE_S
+        self._last = -LONGEST_PAUSE_S
+
+    def look_for(self, in_use: set[int]) -> None:
+        """Move to a core that nobody of ours uses, if there is one and it is time."""
+        now = time.monotonic()
+        since = now - self._last
+        if since < self._pause_s or not hasattr(os, "sched_setaffinity"):
+            return
+        # Crowded again so soon: others want the cores, and moving about helps nobody.
+        is_soon = since < 4 * self._pause_s
+        self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_soon else PAUSE_S
+        self._last = now
+        allowed = os.sched_getaffinity(0)
+        if free := allowed - in_use:
+            os.sched_setaffinity(0, free)
+            os.sched_setaffinity(0, allowed)
