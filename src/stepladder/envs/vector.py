@@ -19,6 +19,8 @@ from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, NotConnectedError
 from stepladder.sync.client import Client
 
+TRUE = np.True_.tobytes()
+
 
 class CurriculumVectorEnv(Tracked, VectorWrapper):
     """Tracks one curriculum over all envs of a Gymnasium vector env.
@@ -118,10 +120,14 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return self._learn(self.tracker.guard(lambda: base.recv(batch_index)))
 
     def _learn(self, result: Any) -> Any:
-        num_ended = int(np.count_nonzero(np.logical_or(result[2], result[3])))
-        # An env that ended in the last step may have been reset in this one.
-        self.tracker.collect(num_ended, may_have_reset=self._had_ended)
-        self._had_ended = num_ended > 0
+        terminated, truncated = result[2], result[3]
+        # A look at the bytes takes a tenth of the time that counting takes.
+        has_ended = TRUE in terminated.tobytes() or TRUE in truncated.tobytes()
+        if has_ended or self._had_ended:
+            num_ended = int(np.count_nonzero(np.logical_or(terminated, truncated)))
+            # An env that ended in the last step may have been reset in this one.
+            self.tracker.collect(num_ended, may_have_reset=self._had_ended)
+            self._had_ended = has_ended
         return result
 
     # Reaching single envs: Gymnasium's wrappers do not pass these on.

@@ -9,47 +9,66 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+PLAIN_NUMBERS = (int, float, bool)
 
 NumberedInfo = tuple[int, dict[str, Any]]
 """Row of an env, and the info it returned."""
 
 
 def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
-    """Merge the infos of some envs, in env order, into arrays over all rows."""
-    columns: dict[str, list[tuple[int, Any]]] = {}
-    for row, info in infos:
-        for key, value in info.items():
-            column = columns.get(key)
-            if column is None:
-                columns[key] = [(row, value)]
-            else:
-                column.append((row, value))
+    """Merge the infos of some envs, in env order, into arrays over all rows.
+
+    Keys that the same envs have share one mask.
+    """
     merged: dict[str, Any] = {}
-    for key, column in columns.items():
+    nested: dict[str, list[NumberedInfo]] = {}
+    rows_by_keys: dict[tuple[str, ...], list[int]] = {}
+    for row, info in infos:
+        rows_by_keys.setdefault(tuple(info), []).append(row)
+        for key, value in info.items():
+            if type(value) is dict and key != "final_obs":
+                nested.setdefault(key, []).append((row, value))
+                continue
+            array = merged.get(key)
+            if array is None:
+                array = merged[key] = _empty(key, value, num_rows)
+            array[row] = value
+    for key, parts in nested.items():
+        merged[key] = merge_infos(parts, num_rows)
+    return merged | _masks(rows_by_keys, num_rows)
+
+
+def _masks(
+    rows_by_keys: dict[tuple[str, ...], list[int]], num_rows: int
+) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return which rows have which key."""
+    if len(rows_by_keys) == 1:
+        ((keys, rows),) = rows_by_keys.items()
         mask = np.zeros(num_rows, dtype=np.bool_)
-        for row, _ in column:
+        for row in rows:
             mask[row] = True
-        merged[key] = _merge_column(key, column, num_rows)
-        merged[f"_{key}"] = mask
-    return merged
+        return {"_" + key: mask for key in keys}
+    masks: dict[str, npt.NDArray[np.bool_]] = {}
+    for keys, rows in rows_by_keys.items():
+        for key in keys:
+            name = "_" + key
+            if name not in masks:
+                masks[name] = np.zeros(num_rows, dtype=np.bool_)
+            for row in rows:
+                masks[name][row] = True
+    return masks
 
 
-def _merge_column(key: str, column: list[tuple[int, Any]], num_rows: int) -> Any:
-    first = column[0][1]
-    if isinstance(first, dict) and key != "final_obs":
-        return merge_infos(column, num_rows)
-    # Observations of different envs stay apart, also where they would fit into one array.
-    array = _empty(None if key == "final_obs" else first, num_rows)
-    for row, value in column:
-        array[row] = value
-    return array
-
-
-def _empty(value: Any, num_rows: int) -> Any:
-    """Return an array for values like this one; what is no number becomes an object."""
+def _empty(key: str, value: Any, num_rows: int) -> Any:
+    """Return an array for the values of a key, of which this is the first."""
     kind = type(value)
-    if kind in (int, float, bool) or issubclass(kind, np.number):
+    # Observations of different envs stay apart, also where they would fit into one array.
+    if kind is str or key == "final_obs":
+        return np.empty(num_rows, dtype=object)
+    if kind in PLAIN_NUMBERS or issubclass(kind, np.number):
         return np.zeros(num_rows, dtype=kind)
     if isinstance(value, np.ndarray):
         return np.zeros((num_rows, *value.shape), dtype=value.dtype)
-    return np.full(num_rows, None, dtype=object)
+    return np.empty(num_rows, dtype=object)
