@@ -58,6 +58,17 @@ def test_the_first_example_of_the_readme_runs():
     assert "Stage 2 of 2: 'hard'" in done.stdout
 
 
+@pytest.mark.processes
+@pytest.mark.timeout(90)
+def test_the_examples_of_the_page_about_the_vector_env_run():
+    code = PREAMBLE.format(tests=str(ROOT / "tests"))
+    code += "\n".join(snippets(ROOT / "docs/vector_env.md"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=80, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_the_example_of_the_phased_page_makes_a_curriculum():
     code = snippets(ROOT / "docs/phased.md")[0]
     names = {

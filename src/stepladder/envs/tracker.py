@@ -1,7 +1,7 @@
-"""What both vector wrappers do: connect every env, collect after every step, say what happened.
+"""What both vector wrappers do: connect every env, collect after every step, lose nothing.
 
 Used by `vector` (Gymnasium) and `sb3` (Stable-Baselines3), which differ only in how one reaches an
-env. Owns the host. Log lines begin with ``[VecEnv]``; each advancement is logged with its reason.
+env. Owns the host. What the curriculum did goes to the log (`curriculum_log`).
 """
 
 import logging
@@ -14,11 +14,10 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.record import RECORD_DTYPE, Record, RecordArray
+from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.curricula.snapshot import Snapshot
-from stepladder.curricula.staged import Staged
-from stepladder.curricula.staged_report import StageChange, StagedExplanation
 from stepladder.envs.curriculum_env import set_check_interval
+from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -93,11 +92,10 @@ class Tracker:
     ):
         self.curriculum = curriculum
         self.num_envs = num_envs
+        self._log = CurriculumLog(curriculum, num_envs)
         self._reach = reach
         self._in_process = in_process
         self._reports_deaths = reports_deaths
-        self._num_changes = len(history_of(curriculum))
-        self._next_check = 0
         self._has_dead = False
         self._num_explained = 0
         self._has_warned = False
@@ -108,7 +106,7 @@ class Tracker:
             set_check_interval(curriculum, check_advancement_freq)
             self._connect()
             undo.pop_all()
-        self._catch_up()
+        self._log.catch_up()
 
     def _connect(self) -> None:
         try:
@@ -130,13 +128,6 @@ class Tracker:
 
     def _call_all(self, method: str, *args: Any) -> list[Any]:
         return self.guard(lambda: self._reach.call_all(method, *args))
-
-    def _catch_up(self) -> None:
-        """Log from here on what the curriculum does, not what it has done before."""
-        self._num_changes = len(history_of(self.curriculum))
-        if isinstance(self.curriculum, Staged):
-            self._next_check = next_check(self.curriculum)
-        self._log_sync()
 
     def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
         makers: dict[str, Callable[..., Host]] = {
@@ -179,7 +170,7 @@ class Tracker:
         if len(records) < num_ended:
             self._judge_unseen(num_ended - len(records))
         if len(records):
-            self._log(records)
+            self._log.tell(records, self.host.counts.finished)
         return records
 
     def _judge_unseen(self, num_unseen: int) -> None:
@@ -335,91 +326,4 @@ class Tracker:
         self._must_reset = True
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
-        self._catch_up()
-
-    # Saying what happened.
-
-    def _log(self, records: RecordArray) -> None:
-        if logger.isEnabledFor(logging.DEBUG):
-            self._log_episodes(records)
-        changes = history_of(self.curriculum)[self._num_changes :]
-        if isinstance(self.curriculum, Staged) and logger.isEnabledFor(logging.INFO):
-            self._log_checks(self.curriculum, changes)
-        for change in changes:
-            logger.info(
-                "[VecEnv] Curriculum %s (syncing to all %d environments): %s",
-                headline(change),
-                self.num_envs,
-                change,
-            )
-        if changes:
-            self._num_changes += len(changes)
-            self._log_sync()
-
-    def _log_episodes(self, records: RecordArray) -> None:
-        pool, legend = self.curriculum.pool, self.curriculum.legend()
-        first = self.host.counts.finished - len(records) + 1
-        for number, row in enumerate(records.tolist(), start=first):
-            record = Record(*row)
-            label = pool.label_names[int(pool.label_indices[record.slot])]
-            stage = legend.stage_of(label, self.curriculum.plan.dials)
-            if record.generation != int(pool.generations[record.slot]):
-                stage = "(replaced)"
-            logger.debug(
-                "[VecEnv] Env %d completed episode %d: stage=%s, success=%s, total_episodes=%d",
-                record.env_index,
-                record.episode_index + 1,
-                stage,
-                bool(record.success >= 0.5),
-                number,
-            )
-
-    def _log_checks(self, curriculum: Staged, changes: list[Any]) -> None:
-        """Log each check that moved the curriculum as it was, before it moved; else the last."""
-        line = (
-            "[VecEnv] Advancement check at %d episodes: stage=%s, success_rate=%.2f%%, "
-            "episodes=%d, can_advance=%s"
-        )
-        for change in changes:
-            if change.rules != ("manual",):
-                advanced = change.rules != ("demotion",)
-                rate = 100 * change.success
-                logger.info(
-                    line, change.episode, change.from_stage, rate, change.episodes, advanced
-                )
-        done = curriculum.num_observed
-        if done >= self._next_check:
-            self._next_check = next_check(curriculum)
-            if not changes:
-                report = curriculum.stage_report()
-                rate = 100 * report.success_rate
-                logger.info(line, done, report.stage, rate, report.episodes, report.can_advance)
-
-    def _log_sync(self) -> None:
-        if isinstance(self.curriculum, Staged):
-            logger.info(
-                "[VecEnv] Synced stage %r (mixing: %.1f%%) to all %d environments",
-                self.curriculum.current_stage,
-                100 * self.curriculum.mixing_ratio(),
-                self.num_envs,
-            )
-
-
-def history_of(curriculum: Curriculum) -> list[Any]:
-    """Return the changes of stage or phase that a curriculum has made."""
-    return getattr(curriculum, "history", [])
-
-
-def next_check(curriculum: Staged) -> int:
-    """Return the number of episodes at which advancement will be considered next."""
-    explanation = curriculum.explain()
-    assert isinstance(explanation, StagedExplanation)
-    return curriculum.num_observed + explanation.episodes_to_next_check
-
-
-def headline(change: Any) -> str:
-    """Say in a few words where a change of stage or phase has led."""
-    if not isinstance(change, StageChange):
-        return f"moved to: {change.to_phase}"
-    verbs = {"demotion": "fell back", "manual": "moved"}
-    return f"{verbs.get(change.rules[0], 'advanced')} to: {change.to_stage}"
+        self._log.catch_up()

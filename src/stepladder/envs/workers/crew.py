@@ -27,7 +27,7 @@ from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message, read_messages
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spinning import Patience
-from stepladder.envs.workers.watch import hung
+from stepladder.envs.workers.watch import ProgressClock, hung
 from stepladder.envs.workers.worker import Assignment, Attachment, EnvFunctions, main
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.sync.segment import Ticket
@@ -213,7 +213,7 @@ class Crew:
         finally:
             control.say_asleep(words, lane + control.PARENT_SLEEPS, 0)
 
-    def _clock(self, worker: int, batch: int) -> "ProgressClock":
+    def _clock(self, worker: int, batch: int) -> ProgressClock:
         lane = self.lane(worker, batch)
         words = self.memory.words
         return ProgressClock(self.timeout_s, lambda: int(words[lane + control.PROGRESS]))
@@ -375,22 +375,6 @@ def _sigint_held_back() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-class ProgressClock:
-    """Says when an env has taken too long: nothing has moved on for the time that one may take."""
-
-    def __init__(self, timeout_s: float | None, progress: Callable[[], int]):
-        self._timeout_s = timeout_s
-        self._progress = progress
-        self._seen = progress()
-        self._since = time.monotonic()
-
-    def is_over(self) -> bool:
-        """Whether the time is over."""
-        if (now := self._progress()) != self._seen:
-            self._seen, self._since = now, time.monotonic()
-        return self._timeout_s is not None and time.monotonic() - self._since > self._timeout_s
 
 
 def _kill_all(hands: list[Hand]) -> None:

@@ -69,6 +69,7 @@ class EnvGroup:
         self._terminated = fast_view(memory.terminated)
         self._truncated = fast_view(memory.truncated)
         self._write = _writer(memory, tell_objects)
+        self._plain_observations = _plain(memory)
         leaves = memory.layout.actions
         self._actions = [
             (column[self.rows] if leaf.is_array else None, column)
@@ -98,6 +99,8 @@ class EnvGroup:
         first, states, steps = self.rows.start, self.states, self._steps
         rewards, terminated, truncated = self._rewards, self._terminated, self._truncated
         write, progress = self._write, self._progress
+        # The usual case without a call, which would take as long as the writing itself.
+        plain, shape = self._plain_observations
         self._clock += 1
         for index in range(start, len(steps)):
             progress[0] = index
@@ -111,7 +114,10 @@ class EnvGroup:
             if has_terminated or is_truncated:
                 self._end(index, observation, info)
                 continue
-            write(row, observation)
+            if type(observation) is np.ndarray and observation.shape == shape:
+                plain[row] = observation
+            else:
+                write(row, observation)
             if info:
                 self._tell_info(row, info)
         progress[0] = len(steps)
@@ -228,6 +234,14 @@ class EnvGroup:
             self._tell_info(row, {**final, **info})
         elif info:
             self._tell_info(row, info)
+
+
+def _plain(memory: Memory) -> tuple[Any, tuple[int, ...] | None]:
+    """Return the array of observations that are one array each, and their shape; or nothing."""
+    leaves = memory.layout.observations
+    if len(leaves) == 1 and not leaves[0].path and leaves[0].is_array:
+        return memory.observations[0], leaves[0].shape
+    return None, None
 
 
 def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], None]:

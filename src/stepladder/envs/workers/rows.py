@@ -77,11 +77,12 @@ class Rows:
             where = "".join(f"[{step!r}]" for step in leaf.path)
             values = _part(leaf, actions, where)
             if view is None:
-                if len(values) != self.num_rows:
-                    raise _wrong_shape(where, (len(values),), (self.num_rows,))
+                num_values = len(values) if hasattr(values, "__len__") else 0
+                if num_values != self.num_rows:
+                    raise _wrong_shape(where, (num_values,), (self.num_rows,))
                 column[self.start : self.stop] = list(values)
                 continue
-            array = np.asarray(values)
+            array = _as_array(values, where)
             if array.shape != view.shape:
                 raise _wrong_shape(where, array.shape, view.shape)
             self._copy_actions(view, array, where)
@@ -114,6 +115,13 @@ def _part(leaf: Leaf, actions: Any, where: str) -> Any:
             f"actions{where} is missing ({type(error).__name__}: {error}); expected the structure "
             "of action_space."
         ) from error
+
+
+def _as_array(values: Any, where: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ConfigError(f"actions{where} fit into no array ({error}). Give one array.") from error
 
 
 def _wrong_shape(where: str, got: tuple[int, ...], expected: tuple[int, ...]) -> ConfigError:

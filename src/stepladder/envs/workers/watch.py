@@ -1,7 +1,7 @@
 """Who looks after whom: a worker ends with its parent, and a parent notices its own hung env.
 
-`worker` starts `end_with_parent`; `vector_env` keeps a `HangWatch` over the envs it steps itself.
-Hung envs in workers need no watch: the parent's wait for them has a time limit.
+`worker` starts `end_with_parent`; `ensemble` keeps a `HangWatch` over the envs it steps itself.
+Hung envs in workers are noticed by `crew`, which waits for them with a `ProgressClock`.
 """
 
 import ctypes
@@ -121,6 +121,22 @@ class HangWatch:
     def close(self) -> None:
         """Stop watching."""
         self._is_over.set()
+
+
+class ProgressClock:
+    """Says when an env has taken too long: nothing has moved on for the time that one may take."""
+
+    def __init__(self, timeout_s: float | None, progress: Callable[[], int]):
+        self._timeout_s = timeout_s
+        self._progress = progress
+        self._seen = progress()
+        self._since = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether the time is over."""
+        if (now := self._progress()) != self._seen:
+            self._seen, self._since = now, time.monotonic()
+        return self._timeout_s is not None and time.monotonic() - self._since > self._timeout_s
 
 
 def hung(row: int, timeout_s: float, where: str) -> EnvTimeoutError:

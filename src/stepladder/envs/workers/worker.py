@@ -76,7 +76,6 @@ def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
         "action_space": env.action_space,
         "metadata": env.metadata,
         "render_mode": env.render_mode,
-        "spec": env.spec,
     }
 
 
@@ -108,7 +107,7 @@ class Worker:
         try:
             for make in self._assignment.env_functions.functions:
                 self.envs.append(make())
-            answer = pickle.dumps([describe(env) for env in self.envs])
+            answer = cloudpickle.dumps([describe(env) for env in self.envs])
         except Exception as error:  # forwarded to the parent, which raises it
             self._pipe.send_bytes(pickle.dumps(pack_fault(self._row_of(len(self.envs)), error)))
             return False
