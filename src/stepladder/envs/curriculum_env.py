@@ -189,7 +189,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         failures, redraws = 0, 0
         while True:
             draw = client.draw()
-            if (draw.slot, draw.generation) in self._unbuildable:
+            if self._unbuildable and (draw.slot, draw.generation) in self._unbuildable:
                 client.skip()
                 redraws += 1
                 if redraws > MAX_REDRAWS:

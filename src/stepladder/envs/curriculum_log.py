@@ -21,25 +21,27 @@ class CurriculumLog:
     def __init__(self, curriculum: Curriculum, num_envs: int):
         self._curriculum = curriculum
         self._num_envs = num_envs
+        self._num_finished = 0
         self._num_changes = len(history_of(curriculum))
         self._next_check = 0
 
-    def catch_up(self) -> None:
-        """Log from here on what the curriculum does, not what it has done before."""
+    def catch_up(self, num_finished: int = 0) -> None:
+        """Log from here on what the curriculum does, not what it has done before.
+
+        Args:
+            num_finished: Episodes observed before.
+        """
+        self._num_finished = num_finished
         self._num_changes = len(history_of(self._curriculum))
         if isinstance(self._curriculum, Staged):
             self._next_check = next_check(self._curriculum)
         self._log_sync()
 
-    def tell(self, records: RecordArray, num_finished: int) -> None:
-        """Log what has just been observed and what the curriculum made of it.
-
-        Args:
-            records: The records observed.
-            num_finished: Episodes observed so far, these included.
-        """
+    def tell(self, records: RecordArray) -> None:
+        """Log what has just been observed and what the curriculum made of it."""
+        self._num_finished += len(records)
         if logger.isEnabledFor(logging.DEBUG):
-            self._log_episodes(records, num_finished)
+            self._log_episodes(records)
         changes = history_of(self._curriculum)[self._num_changes :]
         if isinstance(self._curriculum, Staged) and logger.isEnabledFor(logging.INFO):
             self._log_checks(self._curriculum, changes)
@@ -54,9 +56,9 @@ class CurriculumLog:
             self._num_changes += len(changes)
             self._log_sync()
 
-    def _log_episodes(self, records: RecordArray, num_finished: int) -> None:
+    def _log_episodes(self, records: RecordArray) -> None:
         pool, legend = self._curriculum.pool, self._curriculum.legend()
-        first = num_finished - len(records) + 1
+        first = self._num_finished - len(records) + 1
         for number, row in enumerate(records.tolist(), start=first):
             record = Record(*row)
             label = pool.label_names[int(pool.label_indices[record.slot])]

@@ -170,7 +170,7 @@ class Tracker:
         if len(records) < num_ended:
             self._judge_unseen(num_ended - len(records))
         if len(records):
-            self._log.tell(records, self.host.counts.finished)
+            self._log.tell(records)
         return records
 
     def _judge_unseen(self, num_unseen: int) -> None:
@@ -326,4 +326,4 @@ class Tracker:
         self._must_reset = True
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
-        self._log.catch_up()
+        self._log.catch_up(self.host.counts.finished)

@@ -120,14 +120,14 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return self._learn(self.tracker.guard(lambda: base.recv(batch_index)))
 
     def _learn(self, result: Any) -> Any:
-        terminated, truncated = result[2], result[3]
-        # A look at the bytes takes a tenth of the time that counting takes.
-        has_ended = TRUE in terminated.tobytes() or TRUE in truncated.tobytes()
-        if has_ended or self._had_ended:
-            num_ended = int(np.count_nonzero(np.logical_or(terminated, truncated)))
+        # Bytes are searched and counted in a tenth of the time that NumPy takes for so few.
+        num_ended = result[2].tobytes().count(TRUE)
+        if TRUE in result[3].tobytes():
+            num_ended = (result[2] | result[3]).tobytes().count(TRUE)
+        if num_ended or self._had_ended:
             # An env that ended in the last step may have been reset in this one.
             self.tracker.collect(num_ended, may_have_reset=self._had_ended)
-            self._had_ended = has_ended
+            self._had_ended = num_ended > 0
         return result
 
     # Reaching single envs: Gymnasium's wrappers do not pass these on.

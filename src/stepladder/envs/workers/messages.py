@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
@@ -59,7 +60,7 @@ class Writer:
 
     def write(self, kind: int, row: int, value: Any) -> None:
         """Leave one message."""
-        data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        data = _pickled(value)
         start = self._used + HEAD.size
         if start + len(data) > len(self._room):
             self._words[self._lane + NUM_OVERFLOWS] += 1
@@ -69,6 +70,14 @@ class Writer:
         self._room[start : start + len(data)] = data
         self._used = start + len(data)
         self._words[self._lane + MESSAGE_BYTES] = self._used
+
+
+def _pickled(value: Any) -> bytes:
+    try:
+        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        # A lambda or a class made in a function; slower, and rare.
+        return cloudpickle.dumps(value)
 
 
 def read_messages(room: npt.NDArray[np.uint8], num_bytes: int) -> Iterator[Message]:
