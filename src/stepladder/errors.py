@@ -82,6 +82,9 @@ class WorkerDiedError(ChannelError):
     env_indices: list[int] | tuple[int, ...] = ()
     """The envs it had, where that is known."""
 
+    was_restarted: bool = False
+    """Whether another one has taken its place, so that one can go on."""
+
 
 __all__ = [
     "AgreementError",

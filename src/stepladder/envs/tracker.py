@@ -209,6 +209,8 @@ class Tracker:
         try:
             return call()
         except WorkerDiedError as error:
+            if error.was_restarted:
+                raise
             raise self._mourn() from error
         except BROKEN_PIPES as error:
             if self._in_process or self._reports_deaths:

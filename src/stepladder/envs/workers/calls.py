@@ -31,3 +31,10 @@ def call_method(
 def set_attribute(env: gym.Env[Any, Any], name: str, value: Any) -> None:
     """Set an attribute of an env, where a wrapper has it there."""
     env.set_wrapper_attr(name, value)
+
+
+def name_of(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> str:
+    """Return what a call is called in a message: the method or attribute, or the function."""
+    if function in (call_method, set_attribute) and arguments:
+        return repr(arguments[0][0])
+    return getattr(function, "__name__", repr(function))

@@ -106,7 +106,7 @@ class Crew:
         """
         hand = self.hands[worker]
         try:
-            answer = pickle.loads(hand.receive_first())
+            return self._receive_descriptions(hand)
         except WorkerGoneError as error:
             hand.process.join(timeout=1.0)
             raise WorkerDiedError(
@@ -115,6 +115,10 @@ class Crew:
                 "why. With start_method='spawn' or 'forkserver' the program's main module must be "
                 "importable: keep what it runs under `if __name__ == '__main__':`."
             ) from error
+
+    @staticmethod
+    def _receive_descriptions(hand: Hand) -> list[dict[str, Any]]:
+        answer = pickle.loads(hand.receive_first())
         if isinstance(answer, Fault):
             raise unpack_fault(answer, hand.process.pid)
         return answer
@@ -134,15 +138,19 @@ class Crew:
         hand.send(Attachment(self._ticket, self.memory.layout))
 
     def replace(self, worker: int) -> None:
-        """Start a worker anew in the place of one that has died; its lanes are empty then."""
+        """Start a worker anew in the place of one that has died; its lanes are empty then.
+
+        Raises:
+            WorkerGoneError: It has died over making its envs.
+        """
         self.hands[worker].kill()
         self.hands[worker].let_go()
         for batch in range(self.shares.num_batches):
             lane = self.lane(worker, batch)
             self.memory.words[lane : lane + control.LANE_WORDS] = 0
-        self.hands[worker] = self._start(worker)
-        self.descriptions(worker)
-        self._attach_one(self.hands[worker])
+        hand = self.hands[worker] = self._start(worker)
+        self._receive_descriptions(hand)
+        self._attach_one(hand)
 
     # Orders.
 

@@ -227,7 +227,7 @@ class Ensemble:
         if self.shares.num_workers and self._crew.have_spoken(batch):
             error = self._gather_from_workers(batch, infos, error)
         if self._revival.was_needed:
-            error = error or self._gather_salvaged(batch, infos)
+            error = self._gather_salvaged(batch, infos) or error
         if error is not None:
             raise error
         if self.shares.num_workers:
@@ -250,7 +250,7 @@ class Ensemble:
         """Add what workers that have died had said; return what their envs have raised."""
         infos += self._sort_out(self._in_flight.salvaged.pop(batch, []))
         infos.sort(key=lambda info: info[0])
-        self._revival.all_well()
+        self._revival.note_endings(batch, infos)
         return self._in_flight.errors.pop(batch, None)
 
     def _sort_out(self, messages: list[Message]) -> list[NumberedInfo]:
@@ -277,6 +277,10 @@ class Ensemble:
     def ensure_alive(self) -> None:
         """Replace workers that have died since the last order."""
         self._revival.revive_all()
+
+    def revive(self, worker: int) -> None:
+        """Replace a worker that has died."""
+        self._revival.revive(worker)
 
     def settle(self) -> None:
         """Wait for orders that were given and never gathered, and forget them."""

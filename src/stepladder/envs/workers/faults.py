@@ -28,7 +28,8 @@ class Fault:
 def pack_fault(env_index: int, error: Exception) -> Fault:
     """Make an exception fit to travel."""
     trace = "".join(traceback.format_exception(error))
-    summary = f"{type(error).__name__}: {error}"
+    # Not from the exception itself, whose message may be made by code that fails as well.
+    summary = "".join(traceback.format_exception_only(error)).strip()
     try:
         packed = pickle.dumps(error)
         # Many exceptions can be pickled but not be made again from what was pickled.

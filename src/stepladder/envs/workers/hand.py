@@ -71,7 +71,8 @@ class Hand:
         if self._pipe in ready:
             try:
                 self._take_in(self._pipe.recv_bytes())
-            except (EOFError, ConnectionResetError) as error:
+            # The latter also where it was killed in the middle of a message.
+            except (EOFError, OSError) as error:
                 raise WorkerGoneError(self.worker_index) from error
             return True
         if ready or not self.is_alive():
@@ -94,7 +95,7 @@ class Hand:
             if self._pipe in connection.wait([self._pipe, self.process.sentinel], timeout=LOOK_S):
                 try:
                     return self._pipe.recv_bytes()
-                except (EOFError, ConnectionResetError) as error:
+                except (EOFError, OSError) as error:
                     raise WorkerGoneError(self.worker_index) from error
             if not self.is_alive():
                 raise WorkerGoneError(self.worker_index)

@@ -6,10 +6,11 @@ truncated, so that a training loop sees an ending like any other.
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +18,9 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.workers import control
 from stepladder.envs.workers.crew import Crew
-from stepladder.envs.workers.group import ENDED, LOST, Options
+from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO, Options
 from stepladder.envs.workers.hand import WorkerGoneError
+from stepladder.envs.workers.infos import NumberedInfo
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
@@ -29,7 +31,10 @@ OnDeath = Literal["restart", "raise"]
 """What to do when a worker has died."""
 
 MAX_DEATHS = 3
-"""Times a worker may die in a row, without having carried out an order in between."""
+"""Times a worker may die in a row, without an episode in between that has ended by itself."""
+
+LONG_LIFE_S = 60.0
+"""A worker that has lived so long since it was restarted begins a new row of deaths."""
 
 Flags = npt.NDArray[np.bool_]
 
@@ -80,6 +85,7 @@ class Revival:
         self._in_flight = in_flight
         self._on_death: OnDeath = on_death
         self._deaths = [0] * crew.shares.num_workers
+        self._last_death = [0.0] * crew.shares.num_workers
 
     def revive_all(self) -> None:
         """Replace workers that have died since the last order."""
@@ -89,12 +95,18 @@ class Revival:
 
     @property
     def was_needed(self) -> bool:
-        """Whether a worker has died since all were last known to be well."""
-        return any(self._deaths)
+        """Whether a worker that has died is not known to be well again, or has left something."""
+        in_flight = self._in_flight
+        return bool(in_flight.salvaged or in_flight.errors) or any(self._deaths)
 
-    def all_well(self) -> None:
-        """Take note that all workers have carried out an order."""
-        self._deaths = [0] * self._shares.num_workers
+    def note_endings(self, batch: int, infos: Sequence[NumberedInfo]) -> None:
+        """Take note of workers that are well again: an episode of theirs has ended by itself."""
+        lost = {row for row, info in infos if tells_of_death(info)}
+        ended = self._memory.terminated | self._memory.truncated
+        for worker, num_deaths in enumerate(self._deaths):
+            rows = self._shares.of_worker(worker, batch)
+            if num_deaths and any(ended[row] and row not in lost for row in rows):
+                self._deaths[worker] = 0
 
     def revive(self, worker: int) -> None:
         """Start a worker anew in the place of one that has died, and let it go on there.
@@ -119,6 +131,10 @@ class Revival:
         hand = self._crew.hands[worker]
         hand.kill()
         rows = self._shares.all_of_worker(worker)
+        now = time.monotonic()
+        if now - self._last_death[worker] > LONG_LIFE_S:
+            self._deaths[worker] = 0
+        self._last_death[worker] = now
         self._deaths[worker] += 1
         died = f"the worker of env {', '.join(map(str, rows))} died ({hand.exit_reason})"
         if self._on_death == "raise" or self._deaths[worker] > MAX_DEATHS:
@@ -209,6 +225,13 @@ class Revival:
             in_flight.errors.setdefault(batch, error)
         in_flight.salvaged.setdefault(batch, []).extend(crew.gather(worker, batch))
         crew.forget_messages(worker, batch)
+
+
+def tells_of_death(info: dict[str, Any]) -> bool:
+    """Whether an info says that an episode was lost with its worker."""
+    key = next(iter(LOST_INFO))
+    final = info.get("final_info")
+    return key in info or (isinstance(final, dict) and key in final)
 
 
 def states_after_death(

@@ -18,7 +18,7 @@ from stepladder.envs.workers.arguments import (
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.calls import call_method, set_attribute
+from stepladder.envs.workers.calls import call_method, name_of, set_attribute
 from stepladder.envs.workers.crew import CLOSE_S
 from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.group import Options
@@ -355,10 +355,14 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         try:
             return self._ensemble.envs.apply(list(env_indices), function, arguments)
         except WorkerGoneError as gone:
-            raise WorkerDiedError(
-                f"worker {gone.worker_index} died over a call. What it died of stands on its error "
-                "output. The next step or reset restarts it."
-            ) from gone
+            self._ensemble.revive(gone.worker_index)
+            error = WorkerDiedError(
+                f"worker {gone.worker_index} died over a call of {name_of(function, arguments)}. "
+                "What it died of stands on its error output. It has been restarted, and its "
+                "unfinished episodes end as truncated."
+            )
+            error.was_restarted = True
+            raise error from gone
 
     def render(self) -> tuple[Any, ...]:
         """Return what every env renders."""

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from multiprocessing import connection, parent_process
 
@@ -63,6 +64,7 @@ class HangWatch:
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
+        self._seen, self._since = (0, 0), time.monotonic()
 
     def run(self, step: Callable[[], None]) -> None:
         """Make a call that steps envs.
@@ -88,19 +90,25 @@ class HangWatch:
             self._stepping = None
 
     def _start(self) -> None:
-        self._thread = threading.Thread(target=self._look, name="stepladder-hang", daemon=True)
+        # Without a reference to us: a vector env that is forgotten must not live on in its watch.
+        interval_s = min(self._timeout_s / 4, 5.0)
+        self._thread = threading.Thread(
+            target=_look_now_and_then,
+            args=(weakref.ref(self), self._is_over, interval_s),
+            name="stepladder-hang",
+            daemon=True,
+        )
         self._thread.start()
 
-    def _look(self) -> None:
-        seen, since = (0, 0), time.monotonic()
-        while not self._is_over.wait(min(self._timeout_s / 4, 5.0)):
-            now = (self._num_steps, self._position())
-            if now != seen or self._stepping is None:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since >= self._timeout_s:
-                with self._lock:
-                    self._trip(now[1])
-                since = time.monotonic()
+    def look(self) -> None:
+        """Interrupt the stepping thread if it has got no further for too long."""
+        now = (self._num_steps, self._position())
+        if now != self._seen or self._stepping is None:
+            self._seen, self._since = now, time.monotonic()
+        elif time.monotonic() - self._since >= self._timeout_s:
+            with self._lock:
+                self._trip(now[1])
+            self._since = time.monotonic()
 
     def _trip(self, row: int) -> None:
         thread = self._stepping
@@ -121,6 +129,17 @@ class HangWatch:
     def close(self) -> None:
         """Stop watching."""
         self._is_over.set()
+
+
+def _look_now_and_then(
+    watch: "weakref.ref[HangWatch]", is_over: threading.Event, interval_s: float
+) -> None:
+    while not is_over.wait(interval_s):
+        alive = watch()
+        if alive is None:
+            return
+        alive.look()
+        del alive
 
 
 class ProgressClock:

@@ -287,8 +287,14 @@ class Worker:
         return [apply_to(self._env_of(row), row, function, given) for row, given in pairs]
 
     def _do_close(self, batch: int) -> None:
+        errors: list[Exception] = []
         for env in self.envs:
-            env.close()
+            try:
+                env.close()
+            except Exception as error:  # raised again when all are closed
+                errors.append(error)
+        if errors:
+            raise errors[0]
 
     def _env_of(self, row: int) -> gym.Env[Any, Any]:
         for group in self._groups:
