@@ -46,6 +46,20 @@ def test_the_demo_trains_and_accounts_for_every_episode():
     assert "next door -> in the street" in said
 
 
+@pytest.mark.processes
+@pytest.mark.timeout(90)
+def test_ppo_trains_over_workers_and_every_episode_is_accounted_for():
+    said = run("examples/ppo_over_workers.py", "--steps", "4000", "--workers", "1")
+    counts = re.search(
+        r"Started (\d+) episodes: (\d+) finished and each observed once, 0 aborted, 8 being played",
+        said,
+    )
+    assert counts is not None
+    started, finished = map(int, counts.groups())
+    assert started == finished + 8
+    assert "Exam, far off only" in said
+
+
 @pytest.mark.timeout(90)
 def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path):
     picture = (ROOT / "docs/pictures/stages.svg").read_text()

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
@@ -46,7 +46,7 @@ def make_vec(
     wrappers: Sequence[Callable[[Any], Any]] = (),
     check_advancement_freq: int | None = None,
     max_failed_share: float = 0.5,
-) -> VectorEnv[Any, Any, Any]:
+) -> WorkerVectorEnv | CurriculumVectorEnv:
     """Make a vector env that steps its envs in this process and in workers at the same time.
 
     Args:

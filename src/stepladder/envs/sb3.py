@@ -1,7 +1,8 @@
-"""A curriculum over Stable-Baselines3's vector envs.
+"""Stable-Baselines3: `as_vec_env` for what `make_vec` returns, a wrapper for SB3's own vector envs.
 
-Wraps `DummyVecEnv` or `SubprocVecEnv` whose envs are each a `CurriculumEnv`. Needs the extra
-``sb3``; nothing else in the library imports this module.
+The wrapper goes around `DummyVecEnv` or `SubprocVecEnv` whose envs are each a `CurriculumEnv`; the
+adapter is in `sb3_adapter`. Needs the extra ``sb3``; nothing else in the library imports this
+module.
 """
 
 import select
@@ -25,10 +26,13 @@ except ModuleNotFoundError as error:
 
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.errors import ConfigError
 from stepladder.sync.client import Client
+
+__all__ = ["CurriculumVecEnvWrapper", "as_vec_env"]
 
 
 class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):

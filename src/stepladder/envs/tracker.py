@@ -169,12 +169,15 @@ class Tracker:
         records = self.host.collect()
         if len(records) < num_ended:
             self._judge_unseen(num_ended - len(records))
+        # Of a batch that the training loop has not received yet; it will see them end then.
+        elif len(records) > num_ended:
+            self._num_explained += len(records) - num_ended
         if len(records):
             self._log.tell(records)
         return records
 
     def _judge_unseen(self, num_unseen: int) -> None:
-        """Warn, once, of endings without a record that no worker's death explains."""
+        """Warn, once, of endings without a record, unless it came earlier or a worker died."""
         explained = min(num_unseen, self._num_explained)
         self._num_explained -= explained
         if num_unseen > explained and not self._has_warned:
@@ -228,7 +231,7 @@ class Tracker:
 
         What it had finished is observed here, what it was playing is counted as aborted.
         """
-        self._num_explained += len(self.collect(may_have_reset=True))
+        self.collect(may_have_reset=True)
         # The training loop will see these end, and nobody has reported them.
         self._num_explained += self.host.bury(env_indices)
         return [self.host.client(env_index) for env_index in env_indices]

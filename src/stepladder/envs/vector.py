@@ -108,6 +108,12 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         self.tracker.check_ready()
         return self._learn(self.tracker.guard(lambda: self.env.step(actions)))
 
+    @property
+    def batches(self) -> tuple[slice, ...]:
+        """Rows of each batch, for `send` and `recv`; for a vector env of `make_vec`."""
+        base: Any = self.env.unwrapped
+        return base.batches
+
     def send(self, actions: Any, batch_index: int = 0) -> None:
         """Have the workers begin to step one batch; for a vector env of `make_vec`."""
         self.tracker.check_ready()

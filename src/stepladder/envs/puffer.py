@@ -1,0 +1,257 @@
+"""What `make_vec` returns as PufferLib sees vector envs: buffers that are filled in place.
+
+Outermost, for training loops written for PufferLib's vector API; PufferLib itself is not imported.
+The arrays are the memory that the workers write to; only of `AgentRows`, whose flags are worked out
+after each step, the small ones are copies.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Space
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from stepladder.envs.agent_rows import AgentRows
+from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.workers import WorkerVectorEnv
+from stepladder.envs.workers.infos import NumberedInfo
+from stepladder.envs.workers.spaces import build, leaves_of
+from stepladder.errors import ChannelError, ConfigError
+
+Rows = npt.NDArray[Any]
+
+RESET, RECV, SEND = "async_reset(seed)", "recv()", "send(actions)"
+"""What may be called next."""
+
+
+class PufferView:
+    """A vector env with PufferLib's interface: ``async_reset``, then ``recv`` and ``send`` in turn.
+
+    A row is an agent; of an env that is not in `AgentRows`, the env itself is the only one. With
+    ``make_vec(num_batches=2)``, each ``recv`` gives the next batch and ``send`` answers it.
+
+    ``observations``, ``actions``, ``rewards``, ``terminals``, ``truncations`` and ``masks`` hold
+    all rows; those of a batch that was sent actions belong to the workers until it is received.
+    Observations and actions are nested if their spaces are. The vector env belongs to the view from
+    then on: what its own methods return may change later.
+
+    Args:
+        vec: From `make_vec`, or `AgentRows` around that; any autoreset mode but ``"Disabled"``.
+        teacher_actions: Whether ``recv`` returns eight things, as ``pufferlib-core`` does, with an
+            array of zeros after the truncations.
+    """
+
+    emulated = False
+    """Observations are not flattened, so there is nothing to undo."""
+
+    def __init__(self, vec: VectorEnv[Any, Any, Any], *, teacher_actions: bool = False):
+        self._base = base = _workers_of(vec)
+        self._is_by_agent = isinstance(vec, AgentRows)
+        self.vec: Any = vec
+        self.single_observation_space = vec.single_observation_space
+        self.single_action_space = vec.single_action_space
+        self.num_agents = vec.num_envs
+        self._batches = vec.batches if isinstance(vec, AgentRows) else base.batches
+        self.agents_per_batch = self.num_agents // len(self._batches)
+        _check(vec, base)
+        # Nobody looks at what its recv returns.
+        base.copy = False
+        base.merges_infos = self._is_by_agent
+        self.observation_space = batch_space(self.single_observation_space, self.agents_per_batch)
+        self.action_space = batch_space(self.single_action_space, self.agents_per_batch)
+        self._lay_out(teacher_actions)
+        self.infos: list[dict[str, Any]] = []
+        """Those that the last `recv` returned."""
+        self._next_call = RESET
+        self._turn = 0
+        self._unseen: dict[int, list[NumberedInfo]] = {}
+
+    def _lay_out(self, teacher_actions: bool) -> None:
+        buffers, num_rows = self._base.buffers, self.num_agents
+        observations, actions = buffers.observations, buffers.actions
+        if self._is_by_agent:
+            observations = observations["agents"]
+        self.observations = _by_row(self.single_observation_space, observations, num_rows)
+        self.actions = _by_row(self.single_action_space, actions, num_rows)
+        if self._is_by_agent:
+            self.rewards: Rows = np.zeros(num_rows)
+            self.terminals: Rows = np.zeros(num_rows, dtype=np.bool_)
+            self.truncations: Rows = np.zeros(num_rows, dtype=np.bool_)
+        else:
+            self.rewards = buffers.rewards
+            self.terminals, self.truncations = buffers.terminated, buffers.truncated
+        self.masks: Rows = np.ones(num_rows, dtype=np.bool_)
+        self.agent_ids = np.arange(num_rows)
+        columns: list[tuple[Space[Any] | None, Any]] = [
+            (self.single_observation_space, self.observations),
+            (None, self.rewards),
+            (None, self.terminals),
+            (None, self.truncations),
+        ]
+        if teacher_actions:
+            zeros = [np.zeros_like(leaf) for leaf in _leaves(self.single_action_space, actions)]
+            self.teacher_actions = _by_row(
+                self.single_action_space, build(self.single_action_space, zeros), num_rows
+            )
+            columns.append((self.single_action_space, self.teacher_actions))
+        self._views = [
+            [_part(space, column, rows) for space, column in columns] for rows in self._batches
+        ]
+
+    # Playing.
+
+    def async_reset(self, seed: int | Sequence[int | None] | None = None) -> None:
+        """Reset all envs; each batch is then received once before it is sent anything.
+
+        Args:
+            seed: To which each env's index is added; or one per env.
+        """
+        self._next_call = RESET
+        _, infos = self.vec.reset(seed=seed)
+        self.rewards[:] = 0.0
+        if self._is_by_agent:
+            self.terminals[:], self.truncations[:] = False, False
+            self.masks[:] = infos.get("alive", True)
+        said = self._base.last_infos
+        self._unseen = {
+            batch_index: [(row, info) for row, info in said if rows.start <= row < rows.stop]
+            for batch_index, rows in enumerate(self._base.batches)
+        }
+        self._turn, self._next_call = 0, RECV
+
+    def recv(self) -> tuple[Any, ...]:
+        """Wait for the next batch.
+
+        Returns:
+            Observations, rewards, terminals, truncations, infos, agent ids and masks of its rows,
+            which stay as they are until that batch is sent actions. Infos are those of the envs
+            that have one; of an ending with same-step autoreset, first what was said at the end.
+        """
+        self._check(RECV)
+        batch_index = self._turn
+        rows = self._batches[batch_index]
+        said = self._unseen.pop(batch_index, None)
+        if said is None:
+            result = self.vec.recv(batch_index)
+            said = self._base.last_infos
+            if self._is_by_agent:
+                self.rewards[rows], self.terminals[rows], self.truncations[rows] = result[1:4]
+                self.masks[rows] = result[4].get("alive", True)
+        self.infos = list(_in_turn(said))
+        self._next_call = SEND
+        return *self._views[batch_index], self.infos, self.agent_ids[rows], self.masks[rows]
+
+    def send(self, actions: Any) -> None:
+        """Have the workers step the batch that was received last.
+
+        Args:
+            actions: One per row of the batch.
+        """
+        self._check(SEND)
+        self.vec.send(actions, self._turn)
+        self._turn = (self._turn + 1) % len(self._batches)
+        self._next_call = RECV
+
+    def _check(self, call: str) -> None:
+        if call != self._next_call:
+            raise ChannelError(f"{call} was called out of turn. Call {self._next_call} first.")
+
+    def reset(
+        self, seed: int | Sequence[int | None] | None = None
+    ) -> tuple[Any, list[dict[str, Any]]]:
+        """Reset all envs; return observations and infos of the first batch."""
+        self.async_reset(seed)
+        return self.recv()[0], self.infos
+
+    def step(self, actions: Any) -> tuple[Any, Rows, Rows, Rows, list[dict[str, Any]]]:
+        """Send actions for the batch received last, and receive the next."""
+        self.send(actions)
+        observations, rewards, terminals, truncations, *_ = self.recv()
+        return observations, rewards, terminals, truncations, self.infos
+
+    # What PufferLib's loops ask besides.
+
+    @property
+    def num_envs(self) -> int:
+        """Rows that a `recv` returns; PufferLib calls them so."""
+        return self.agents_per_batch
+
+    @property
+    def driver_env(self) -> "PufferView":
+        """What policies are made from; for native envs of PufferLib, too, the vector env itself."""
+        return self
+
+    def render(self) -> Any:
+        """Return what the first env renders."""
+        return self._base.call_on([0], "render")[0]
+
+    def close(self) -> None:
+        """Close all envs and end all workers."""
+        self.vec.close()
+
+
+def _workers_of(vec: VectorEnv[Any, Any, Any]) -> WorkerVectorEnv:
+    """Return the vector env that steps, inside of what `make_vec` has returned."""
+    inner = vec.env if isinstance(vec, AgentRows) else vec
+    base = inner.env if isinstance(inner, CurriculumVectorEnv) else inner
+    if not isinstance(base, WorkerVectorEnv):
+        raise ConfigError(
+            f"PufferView needs what make_vec returns, or AgentRows around it; got a "
+            f"{type(vec).__name__}. Put wrappers around each env, with make_vec(wrappers=…)."
+        )
+    return base
+
+
+def _check(vec: VectorEnv[Any, Any, Any], base: WorkerVectorEnv) -> None:
+    """Raise unless the view can show this vector env."""
+    sizes = [rows.stop - rows.start for rows in base.batches]
+    if len(set(sizes)) > 1:
+        raise ConfigError(
+            f"all batches must have the same size; got {sizes} envs. Make the vector env with a "
+            f"num_envs that {len(sizes)} divides."
+        )
+    if base.autoreset_mode == AutoresetMode.DISABLED:
+        raise ConfigError(
+            "PufferLib's loops reset no single envs, and autoreset_mode is 'Disabled'. Make the "
+            "vector env with 'NextStep' or 'SameStep'."
+        )
+    for name in ("single_observation_space", "single_action_space"):
+        space = getattr(vec, name)
+        if not all(leaf.is_array for leaf in leaves_of(space)):
+            raise ConfigError(
+                f"{name} has parts without a fixed size, which no buffer can hold: {space}. Leave "
+                "them out, in a wrapper."
+            )
+
+
+# Nested arrays.
+
+
+def _leaves(space: Space[Any], value: Any) -> list[Rows]:
+    return [leaf.get(value) for leaf in leaves_of(space)]
+
+
+def _by_row(space: Space[Any], value: Any, num_rows: int) -> Any:
+    """Return arrays with one row per agent, over the same memory."""
+    parts = zip(leaves_of(space), _leaves(space, value), strict=True)
+    return build(space, [array.reshape(num_rows, *leaf.shape) for leaf, array in parts])
+
+
+def _part(space: Space[Any] | None, value: Any, rows: slice) -> Any:
+    """Return some rows of arrays, which are nested if they are of a space."""
+    if space is None:
+        return value[rows]
+    return build(space, [array[rows] for array in _leaves(space, value)])
+
+
+def _in_turn(infos: Sequence[NumberedInfo]) -> Iterator[dict[str, Any]]:
+    """Give each info; where one holds an ending and a new beginning, one after the other."""
+    for _, info in infos:
+        if "final_info" in info:
+            began = {key: info[key] for key in info if key not in ("final_obs", "final_info")}
+            yield from (said for said in (info["final_info"], began) if said)
+        else:
+            yield info

@@ -1,0 +1,223 @@
+"""What `make_vec` returns as a vector env of Stable-Baselines3, whose algorithms then train on it.
+
+Outermost, between SB3 and a `WorkerVectorEnv` or the `CurriculumVectorEnv` around one: steps become
+`send` and `recv`, infos one dict per env. Reached as `stepladder.envs.sb3.as_vec_env`.
+"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import MultiBinary
+from gymnasium.vector import AutoresetMode, VectorEnv
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import (
+    VecEnvIndices,
+    VecEnvObs,
+    VecEnvStepReturn,
+)
+
+from stepladder.envs.tracked import Tracked
+from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.workers import WorkerVectorEnv
+from stepladder.errors import ConfigError
+
+IMMUTABLE = (bool, int, float, str, bytes, type(None))
+
+
+def as_vec_env(vec: VectorEnv[Any, Any, Any]) -> "WorkerVecEnv":
+    """Make a Stable-Baselines3 vector env of one that `make_vec` has made.
+
+    The vector env belongs to the adapter from then on: it is switched to same-step autoreset, which
+    is SB3's, and merges infos no longer.
+
+    Args:
+        vec: Not reset yet, or made with ``autoreset_mode="SameStep"``.
+
+    Returns:
+        The adapter; with a curriculum, it has ``curriculum``, ``counts``, ``check_agreement``,
+        ``snapshot`` and ``restore`` as well.
+
+    Raises:
+        ConfigError: It is something else, or was made with settings that SB3 cannot live with.
+    """
+    if isinstance(vec, CurriculumVectorEnv):
+        return CurriculumWorkerVecEnv(vec)
+    return WorkerVecEnv(vec)
+
+
+class WorkerVecEnv(VecEnv):
+    """A `WorkerVectorEnv` with Stable-Baselines3's interface."""
+
+    def __init__(self, vec: VectorEnv[Any, Any, Any]):
+        self._base = base = workers_of(vec)
+        base.use_autoreset_mode(AutoresetMode.SAME_STEP)
+        base.merges_infos = False
+        # CurriculumVectorEnv, too, has send and recv; Gymnasium's class knows of neither.
+        self.vec: Any = vec
+        super().__init__(base.num_envs, base.single_observation_space, base.single_action_space)
+        self.metadata = base.metadata
+        self.num_workers = base.num_workers
+        self._actions_are_floats = isinstance(self.action_space, MultiBinary)
+
+    # Playing.
+
+    def reset(self) -> VecEnvObs:
+        """Reset all envs, with the seeds and options that were set for this reset."""
+        # None where there are none, and workers are told without a pipe.
+        seeds = self._seeds if any(seed is not None for seed in self._seeds) else None
+        options = [each or None for each in self._options] if any(self._options) else None
+        observations, _ = self.vec.reset(seed=seeds, options=options)
+        # SB3 uses both only once.
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        for env_index, info in self._base.last_infos:
+            self.reset_infos[env_index] = own_copy(info)
+        return observations
+
+    def step_async(self, actions: Any) -> None:
+        """Have the workers begin to step."""
+        if self._actions_are_floats:
+            # SB3 samples zeros and ones as floats, whatever the type of the space.
+            actions = np.asarray(actions).astype(self.action_space.dtype)
+        self.vec.send(actions)
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Step this process's own share and wait for the workers."""
+        observations, rewards, terminated, truncated, _ = self.vec.recv()
+        ended = terminated | truncated
+        infos: list[dict[str, Any]] = [
+            {"TimeLimit.truncated": cut_off} for cut_off in (truncated & ~terminated).tolist()
+        ]
+        for env_index, info in self._base.last_infos:
+            if ended[env_index]:
+                # What the env said at its reset, and beside it what it said at the end.
+                began = dict(info)
+                infos[env_index]["terminal_observation"] = began.pop("final_obs")
+                info = began.pop("final_info")
+                self.reset_infos[env_index] = own_copy(began)
+            infos[env_index] = {**own_copy(info), **infos[env_index]}
+        return observations, rewards.astype(np.float32), ended, infos
+
+    # Reaching single envs.
+
+    def _rows(self, indices: VecEnvIndices) -> list[int]:
+        every = range(self.num_envs)
+        return [every[index] for index in self._get_indices(indices)]
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Return whether every env has an attribute, found through its wrappers."""
+        return all(self._base.call("has_wrapper_attr", attr_name))
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Return an attribute of some envs, found through their wrappers."""
+        # Not by its own name: a method would be called.
+        return self._base.call_on(self._rows(indices), "get_wrapper_attr", attr_name)
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of some envs: where it is, or if it is nowhere, on the outermost."""
+        rows = self._rows(indices)
+        self._base.set_attr_on(rows, attr_name, [value] * len(rows))
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Call a method of some envs, found through their wrappers."""
+        return self._base.call_on(self._rows(indices), method_name, *method_args, **method_kwargs)
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """Return of some envs whether they are in a wrapper of this class, or of one derived."""
+        return self._base.apply_on(self._rows(indices), wrapper_test(wrapper_class))
+
+    def get_images(self) -> Sequence[Any]:
+        """Return what every env renders, if that is pictures."""
+        if self.render_mode != "rgb_array":
+            warnings.warn(
+                f"render_mode is {self.render_mode!r}, and pictures need 'rgb_array'. Make the "
+                "envs with that.",
+                stacklevel=2,
+            )
+            return [None] * self.num_envs
+        return self._base.call("render")
+
+    def close(self) -> None:
+        """Close all envs and end all workers."""
+        self.vec.close()
+
+
+class CurriculumWorkerVecEnv(Tracked, WorkerVecEnv):
+    """The same for a vector env with a curriculum, which learns after every step."""
+
+    def __init__(self, vec: CurriculumVectorEnv):
+        super().__init__(vec)
+        self.curriculum = vec.curriculum
+        self.tracker = vec.tracker
+
+    @property
+    def total_episodes(self) -> int:
+        """Episodes observed over all envs."""
+        return self.counts.finished
+
+
+def workers_of(vec: VectorEnv[Any, Any, Any]) -> WorkerVectorEnv:
+    """Return the vector env that steps, if it is one that SB3 can live with.
+
+    Raises:
+        ConfigError: It is not one of `make_vec`, or its settings do not fit.
+    """
+    base = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
+    if not isinstance(base, WorkerVectorEnv):
+        raise ConfigError(
+            f"as_vec_env needs what make_vec returns; got a {type(vec).__name__}. Put wrappers "
+            "around each env, with make_vec(wrappers=…), or around the result."
+        )
+    if len(base.batches) > 1:
+        raise ConfigError(
+            f"SB3 steps all envs at once, and these are in {len(base.batches)} batches. Make the "
+            "vector env with num_batches=1."
+        )
+    if not base.copy:
+        raise ConfigError(
+            "SB3 keeps observations beyond the next step, which would change them with copy=False. "
+            "Make the vector env with copy=True."
+        )
+    return base
+
+
+def own_copy(info: dict[str, Any]) -> dict[str, Any]:
+    """Return an info that stays as it is: an env in this process may change what it returned."""
+    return {
+        key: value if isinstance(value, IMMUTABLE) else deepcopy(value)
+        for key, value in info.items()
+    }
+
+
+def wrapper_test(
+    wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]],
+) -> Callable[[Any], bool]:
+    """Return a function that tells whether an env is in a wrapper of this class or one derived."""
+    wanted = (wrapper_class.__module__, wrapper_class.__qualname__)
+
+    # By name, and defined here, so that it travels whole: a worker need not import the class, nor
+    # this module, and with either all of SB3.
+    def is_wrapped(env: Any) -> bool:
+        while isinstance(env, gym.Wrapper):
+            for kind in type(env).__mro__:
+                # In a spawned worker the main module goes by another name.
+                module = kind.__module__.replace("__mp_main__", "__main__")
+                if (module, kind.__qualname__) == wanted:
+                    return True
+            env = env.env
+        return False
+
+    return is_wrapped
