@@ -115,7 +115,9 @@ class RandomEnv(gym.Env[Any, Any]):
         kind = int(self._rng.integers(3))
         terminated, truncated = ends and kind != 0, ends and kind != 1
         reward = self._rng.normal() + digest(action)
-        return self._observe(), reward, bool(terminated), np.bool_(truncated), self._info()
+        # Envs return either, and Gymnasium takes either.
+        flag = np.bool_ if self.env_index % 2 else bool
+        return self._observe(), reward, flag(terminated), flag(truncated), self._info()
 
     def _observe(self) -> Any:
         value = self._sampler.sample()

@@ -21,11 +21,13 @@ import numpy as np
 import psutil
 import pytest
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from stepladder import CurriculumVectorEnv, make_vec
 from stepladder.curricula import Uniform
 from stepladder.envs.workers import WorkerVectorEnv
+from stepladder.envs.workers.hand import Hand
 from stepladder.errors import ChannelError, EnvError, EnvTimeoutError, WorkerDiedError
 from stepladder.tasks import Task
 from worker_envs import (
@@ -335,6 +337,11 @@ def test_an_ending_of_the_very_step_in_which_its_worker_dies_is_kept() -> None:
             np.testing.assert_array_equal(truncated, [False] * 5 + [True])
             np.testing.assert_array_equal(endings.ended, 1)
             np.testing.assert_array_equal(endings.lost, [0, 0, 0, 0, 0, 1])
+            for _ in range(2):
+                endings.step()
+            # Between two episodes, or at the beginning of one that is lost too.
+            began = 1 if mode is SAME_STEP else 0
+            np.testing.assert_array_equal(endings.lost, [0, 0, 0, began, began, 1])
 
 
 @MODES
@@ -455,6 +462,29 @@ def test_a_worker_is_restarted_from_a_thread_too() -> None:
         # The thread that started it is gone, and it must not go with it.
         time.sleep(0.1)
         assert not vec.step(no_actions(vec))[3].any()
+
+
+def test_a_worker_killed_in_the_middle_of_a_large_message_is_restarted() -> None:
+    functions = [partial(TalkerEnv, row, 9) for row in range(4)]
+    with worker_env(functions, workers=1) as vec:
+        vec.reset(seed=0)
+        victim = worker_of(vec, 3)
+        vec.send(no_actions(vec))
+        # It waits for somebody to take what does not fit into the pipe.
+        time.sleep(0.2)
+        kill(victim)
+        _, _, _, truncated, infos = vec.recv()
+        np.testing.assert_array_equal(truncated, [False, False, True, True])
+        np.testing.assert_array_equal(infos["worker_died"], truncated)
+        np.testing.assert_array_equal(infos["_blob"], ~truncated)
+
+
+class TalkerEnv(TroubleEnv):
+    """Has more to say than there is room for, and than a pipe takes."""
+
+    def step(self, action: Any):
+        observation, reward, terminated, truncated, _ = super().step(action)
+        return observation, reward, terminated, truncated, {"blob": bytes(4 << 20)}
 
 
 # Again and again.
@@ -810,6 +840,99 @@ def test_without_a_time_limit_nobody_is_in_a_hurry() -> None:
     with worker_env(2, workers=1, timeout_s=None, env={"pause_s": 0.3}) as vec:
         vec.reset()
         vec.step(no_actions(vec))
+
+
+# Ctrl-C within the process.
+
+
+class Interrupter:
+    """Sends Ctrl-C to this process, once for each time it is armed, after a random moment."""
+
+    def __init__(self) -> None:
+        self._rng = random.Random(1)
+        self._armed = threading.Event()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> "Interrupter":
+        self._thread.start()
+        return self
+
+    def _run(self) -> None:
+        while self._armed.wait() and not self._is_over:
+            self._armed.clear()
+            time.sleep(self._rng.uniform(0.0, 0.03))
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def arm(self) -> None:
+        self._armed.set()
+
+    def __exit__(self, *args: Any) -> None:
+        self._is_over = True
+        self._armed.set()
+        self._thread.join()
+
+
+@pytest.mark.parametrize("kind", [TroubleEnv, TalkerEnv])
+@pytest.mark.parametrize("num_batches", [1, 2])
+def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches: int) -> None:
+    functions = [partial(kind, row) for row in range(4)]
+    settings: Any = {"workers": 1, "timeout_s": 5.0, "num_batches": num_batches}
+    with worker_env(functions, **settings) as vec, Interrupter() as interrupter:
+
+        def play() -> None:
+            interrupter.arm()
+            vec.reset(seed=3)
+            while True:
+                vec.call("try_call", 1)
+                step(vec, 2)
+
+        for _ in range(25):
+            with pytest.raises(KeyboardInterrupt):
+                play()
+            with Timed() as timed:
+                observations, _ = vec.reset(seed=3)
+            assert timed.seconds < NOTICED_S
+            np.testing.assert_array_equal(observations[:, 2], 0)
+            assert vec.get_attr("env_index") == (0, 1, 2, 3)
+            np.testing.assert_array_equal(vec.step(no_actions(vec))[0][:, 2], 1)
+
+
+@pytest.mark.parametrize("moment", ["ring", "send_bytes"])
+def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_reset(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with worker_env(4, workers=1, timeout_s=10.0) as vec:
+        vec.reset(seed=0)
+        # Asleep, so that it has to be woken.
+        time.sleep(0.1)
+        with monkeypatch.context() as patch:
+            patch.setattr(Hand, moment, _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                vec.call("pid") if moment == "send_bytes" else vec.step(no_actions(vec))
+        with Timed() as timed:
+            observations, _ = vec.reset(seed=3)
+        assert timed.seconds < NOTICED_S
+        np.testing.assert_array_equal(observations[:, 2], 0)
+        assert vec.get_attr("env_index") == (0, 1, 2, 3)
+
+
+def _interrupted(*args: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_recv_can_be_followed_by_a_reset() -> None:
+    with worker_env(4, workers=1, num_batches=2) as vec:
+        vec.reset(seed=0)
+        vec.set_attr_on([0], "trouble", [{"step": "interrupt"}])
+        for batch_index in (0, 1):
+            vec.send(np.zeros(2, dtype=np.int64), batch_index)
+        with pytest.raises(KeyboardInterrupt):
+            vec.recv(0)
+        with pytest.raises(ResetNeeded):
+            vec.recv(1)
+        vec.reset(seed=1)
+        np.testing.assert_array_equal(vec.step(no_actions(vec))[0][:, 2], 1)
 
 
 # The end.

@@ -1,5 +1,8 @@
 """What a worker vector env promises: Gymnasium's semantics, copies, seeds, reaching single envs."""
 
+import os
+import pickle
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -524,12 +527,22 @@ def test_what_a_call_returns_may_be_anything_that_cloudpickle_takes() -> None:
         assert [value() for value in vec.call("give")] == [0, 1, 2]
 
 
+def test_arguments_that_cannot_travel_are_refused_and_nothing_is_left_of_them() -> None:
+    with worker_env(4, workers=1) as vec:
+        for _ in range(2):
+            with pytest.raises((TypeError, pickle.PicklingError)):
+                vec.set_attr("length", threading.Lock())
+            with pytest.raises((TypeError, pickle.PicklingError)):
+                vec.call("try_call", threading.Lock())
+            assert vec.get_attr("length") == (3, 3, 3, 3)
+        np.testing.assert_array_equal(vec.reset(seed=1)[0][:, 2], 0)
+        assert vec.get_attr("env_index") == (0, 1, 2, 3)
+
+
 # Who does it.
 
 
 def test_parent_and_workers_share_the_envs_evenly() -> None:
-    import os
-
     for num_envs, workers in ((4, 1), (8, 3), (7, 2), (5, 3)):
         with worker_env(num_envs, workers=workers) as vec:
             pids = vec.call("pid")
@@ -540,8 +553,6 @@ def test_parent_and_workers_share_the_envs_evenly() -> None:
 
 
 def test_a_parent_that_must_not_step_leaves_all_envs_to_workers() -> None:
-    import os
-
     with worker_env(4, workers=2, parent_steps=False) as vec:
         assert os.getpid() not in vec.call("pid")
         assert len(worker_pids(vec)) == 2

@@ -5,26 +5,30 @@ in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
 `CurriculumVectorEnv`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, VectorEnv
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.workers.arguments import check_settings
 from stepladder.envs.workers.choosing import choose_workers
 from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
 from stepladder.errors import ConfigError
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]
-Envs = str | EnvSpec | EnvFunction | Sequence[EnvFunction]
-"""A registered id, its spec, a function that makes one env, or one function per env."""
+OneEnv = str | EnvSpec | EnvFunction
+"""A registered id, its spec, or a function that makes an env."""
+
+Envs = OneEnv | Sequence[OneEnv]
+"""The same for all envs, or one for each."""
 
 
 def make_vec(
@@ -50,8 +54,8 @@ def make_vec(
     """Make a vector env that steps its envs in this process and in workers at the same time.
 
     Args:
-        env: A registered id, its spec, a function that makes an env, or one function per env.
-        num_envs: How many; needed unless there is one function per env.
+        env: A registered id, its spec, a function that makes an env; or a list with one per env.
+        num_envs: How many; needed unless there is one per env.
         curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
             into one.
         curriculum_env: Settings of that `CurriculumEnv`, such as ``success_key`` or ``deliver``.
@@ -84,10 +88,10 @@ def make_vec(
         raise ConfigError(f"workers must be a whole number or 'auto'; got {workers!r}.")
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     if curriculum is not None:
-        options = dict(curriculum_env or {})
-        functions = [partial(with_curriculum, function, options) for function in functions]
-    elif curriculum_env is not None:
-        raise ConfigError("curriculum_env was given without a curriculum. Give both or neither.")
+        functions = _taught(functions, curriculum, curriculum_env)
+    elif curriculum_env is not None or check_advancement_freq is not None:
+        name = "check_advancement_freq" if curriculum_env is None else "curriculum_env"
+        raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
     settings: dict[str, Any] = {
         "autoreset_mode": autoreset_mode,
         "num_batches": num_batches,
@@ -98,6 +102,8 @@ def make_vec(
         "copy": copy,
         "observation_mode": observation_mode,
     }
+    # Before any env is made for trial.
+    check_settings(len(functions), workers=0 if workers == "auto" else workers, **settings)
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
     vec = WorkerVectorEnv(functions, workers=workers, **settings)
@@ -126,18 +132,32 @@ def env_functions(
         raise ConfigError(
             f"wrappers must be a list of functions that each take an env; got {wrappers!r}."
         )
-    if isinstance(env, str | EnvSpec):
-        made: EnvFunction = partial(gym.make, env, **(env_kwargs or {}))
-        functions = [made] * _count(num_envs)
-    elif env_kwargs is not None:
-        raise ConfigError(
-            "env_kwargs was given with functions, which take none. Put them into the functions."
-        )
-    elif callable(env):
-        functions = [env] * _count(num_envs)
+    if env_kwargs is not None and not isinstance(env_kwargs, Mapping):
+        raise ConfigError(f"env_kwargs must be a dict of arguments; got {env_kwargs!r}.")
+    if isinstance(env, Iterable) and not isinstance(env, str | EnvSpec):
+        each = list(env)
+        if num_envs is not None and num_envs != len(each):
+            raise ConfigError(
+                f"num_envs is {num_envs} and {len(each)} envs were listed. Leave num_envs out."
+            )
     else:
-        functions = _listed(env, num_envs)
-    return [partial(_wrapped, function, tuple(wrappers)) for function in functions]
+        each = [env] * _count(num_envs)
+    if not each:
+        raise ConfigError("the list of envs is empty. List at least one.")
+    return [partial(_made, _function(one, env_kwargs), tuple(wrappers)) for one in each]
+
+
+def _taught(
+    functions: list[EnvFunction], curriculum: Any, curriculum_env: Mapping[str, Any] | None
+) -> list[EnvFunction]:
+    """Return functions that put each env into a `CurriculumEnv`."""
+    if not isinstance(curriculum, Curriculum):
+        raise ConfigError(
+            f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
+            "Uniform(tasks)."
+        )
+    options = dict(curriculum_env or {})
+    return [partial(with_curriculum, function, options) for function in functions]
 
 
 def _count(num_envs: int | None) -> int:
@@ -147,24 +167,33 @@ def _count(num_envs: int | None) -> int:
     return int(num_envs)
 
 
-def _listed(env: Any, num_envs: int | None) -> list[EnvFunction]:
-    functions = list(env) if isinstance(env, Sequence) else [env]
-    if not functions or not all(callable(function) for function in functions):
+def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
+    """Return a function that makes an env of what the user gave."""
+    if isinstance(env, str | EnvSpec):
+        return partial(gym.make, env, **(env_kwargs or {}))
+    if not callable(env):
         raise ConfigError(
-            f"expected an env id, a function that makes an env, or a list of such functions; got "
-            f"{env!r}. An env itself cannot be copied: pass a function that makes it."
+            f"expected an env id, a function that makes an env, or a list of these; got {env!r}. "
+            "An env itself cannot be copied: pass a function that makes it."
         )
-    if num_envs is not None and num_envs != len(functions):
+    if env_kwargs is not None:
         raise ConfigError(
-            f"num_envs is {num_envs} and {len(functions)} functions were given. Leave num_envs out."
+            "env_kwargs was given with functions, which take none. Put them into the functions."
         )
-    return functions
+    function: Any = env
+    return function
 
 
-def _wrapped(function: EnvFunction, wrappers: tuple[Callable[[Any], Any], ...]) -> Any:
-    env = function()
+def _made(function: EnvFunction, wrappers: tuple[Callable[[Any], Any], ...]) -> Any:
+    """Make an env and put its wrappers around it."""
+    env: Any = function()
     for wrap in wrappers:
         env = wrap(env)
+    if isinstance(env, VectorEnv) or not hasattr(env, "observation_space"):
+        raise ConfigError(
+            f"a function that should make an env returned {env!r}. Return one env, wrappers "
+            "included."
+        )
     return env
 
 

@@ -5,7 +5,7 @@ or reset by then.
 """
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
-from stepladder.curricula.config import require_whole
+from stepladder.curricula.config import require_kind, require_whole
 from stepladder.errors import ConfigError
 
 
@@ -32,14 +32,25 @@ def check_settings(
     num_envs: int,
     *,
     workers: Any,
+    autoreset_mode: Any,
     num_batches: Any,
+    parent_steps: Any,
     start_method: Any,
     on_worker_death: Any,
     timeout_s: Any,
+    copy: Any,
+    observation_mode: Any,
 ) -> None:
     """Raise unless the settings of a vector env are possible."""
+    checked_autoreset_mode(autoreset_mode)
     require_whole("workers", workers, 0)
     require_whole("num_batches", num_batches, 1)
+    for name, value in (("parent_steps", parent_steps), ("copy", copy)):
+        require_kind(name, value, bool, fix="Pass True or False.")
+    if observation_mode not in ("same", "different"):
+        raise ConfigError(
+            f"observation_mode must be 'same' or 'different'; got {observation_mode!r}."
+        )
     if num_batches > num_envs:
         raise ConfigError(
             f"num_batches is {num_batches} and there are only {num_envs} envs. Make more envs, or "
@@ -68,7 +79,7 @@ def check_settings(
 def checked_options(options: Any, num_envs: int) -> tuple[Any, npt.NDArray[np.bool_]]:
     """Return the options of a reset without its mask, and the mask of the envs to reset."""
     everybody = np.ones(num_envs, dtype=np.bool_)
-    if not options:
+    if options is None or options == {}:
         return None, everybody
     if isinstance(options, list | tuple):
         if len(options) != num_envs:
@@ -77,6 +88,8 @@ def checked_options(options: Any, num_envs: int) -> tuple[Any, npt.NDArray[np.bo
                 "env, or a single dict."
             )
         return list(options), everybody
+    if not isinstance(options, Mapping):
+        raise ConfigError(f"options must be a dict, or one per env; got {options!r}.")
     options = dict(options)
     if "reset_mask" not in options:
         return options, everybody
@@ -84,15 +97,21 @@ def checked_options(options: Any, num_envs: int) -> tuple[Any, npt.NDArray[np.bo
     return options or None, mask
 
 
-def checked_seeds(
-    seed: int | Sequence[int | None] | None, num_envs: int
-) -> list[int | None] | None:
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
+
+
+def checked_seeds(seed: Any, num_envs: int) -> list[int | None] | None:
     """Return one seed per env; an int is the first of a row of them."""
     if seed is None:
         return None
-    if isinstance(seed, int | np.integer):
+    if _is_whole(seed):
         return [int(seed) + env_index for env_index in range(num_envs)]
-    seeds = list(seed)
+    if not isinstance(seed, Iterable) or not all(one is None or _is_whole(one) for one in seed):
+        raise ConfigError(
+            f"seed must be a whole number, or one per env (None is none); got {seed!r}."
+        )
+    seeds = [None if one is None else int(one) for one in seed]
     if len(seeds) != num_envs:
         raise ConfigError(
             f"seed has {len(seeds)} entries and there are {num_envs} envs. Give one per env, or a "
@@ -133,11 +152,7 @@ def batched_spaces(
     """
     first = descriptions[0]
     single, action = first["observation_space"], first["action_space"]
-    fits = {"same": _equal, "different": is_space_dtype_shape_equiv}.get(observation_mode)
-    if fits is None:
-        raise ConfigError(
-            f"observation_mode must be 'same' or 'different'; got {observation_mode!r}."
-        )
+    fits = _equal if observation_mode == "same" else is_space_dtype_shape_equiv
     for env_index, described in enumerate(descriptions):
         space = described["observation_space"]
         if not fits(space, single):

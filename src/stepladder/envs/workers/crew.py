@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode
 from stepladder.compiled import direct
 from stepladder.envs.workers import control
 from stepladder.envs.workers.faults import Fault, unpack_fault
-from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError
+from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError, packed
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message, read_messages
 from stepladder.envs.workers.shares import Shares
@@ -169,10 +169,13 @@ class Crew:
         self._number += 1
         order = self._number * control.KINDS + kind
         shares = self.shares
+        parts = [] if objects is None else [packed(order, values) for values in objects]
+        for hand in self.hands[: len(parts)]:
+            hand.is_cut_off = True
         asleep = self._give(self.memory.words, shares.num_workers, shares.num_batches, batch, order)
         if objects is not None:
-            for hand, values in zip(self.hands, objects, strict=True):
-                self._try(hand.send, values)
+            for hand, part in zip(self.hands, parts, strict=True):
+                self._try(hand.send_bytes, part)
         elif asleep:
             for hand in self.hands:
                 if self.memory.words[self.lane(hand.worker_index, 0) + control.WORKER_SLEEPS]:
@@ -273,8 +276,11 @@ class Crew:
         """Give one worker a command; `answer` takes what comes back."""
         self._number += 1
         order = self._number * control.KINDS + control.ASK
+        # First, for it may fail; and an order without its command leaves a worker waiting.
+        command, hand = packed(order, (name, *arguments)), self.hands[worker]
+        hand.is_cut_off = True
         control.give_one(self.memory.words, self.lane(worker, batch), order)
-        self.hands[worker].send((name, *arguments))
+        hand.send_bytes(command)
 
     def answer(self, worker: int, batch: int) -> Any:
         """Return the answer to a command.
@@ -317,6 +323,8 @@ class Crew:
             for hand in self.hands:
                 if hand.is_alive() and not self.is_done(hand.worker_index, batch):
                     try:
+                        # Whoever was interrupted may not have come to wake it.
+                        hand.ring()
                         self._sleep_until_done(hand, batch)
                     except WorkerGoneError:
                         logger.debug("worker %d is gone", hand.worker_index)

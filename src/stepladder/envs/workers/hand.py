@@ -11,7 +11,7 @@ from typing import Any
 
 import cloudpickle
 
-from stepladder.envs.workers.messages import MARK, OVERFLOW, Message, read_overflow
+from stepladder.envs.workers.messages import COMMAND, MARK, OVERFLOW, Message, read_overflow
 
 LOOK_S = 0.2
 """How often one who waits for a worker looks whether it lives, where nothing tells."""
@@ -31,6 +31,8 @@ class Hand:
     def __init__(self, worker_index: int, process: BaseProcess, pipe: Connection):
         self.worker_index = worker_index
         self.process = process
+        self.is_cut_off = False
+        """Whether something is half sent or half received; if it stays so, Ctrl-C has come."""
         self._pipe = pipe
         self._overflows: dict[int, list[Message]] = {}
         self._replies: dict[int, memoryview] = {}
@@ -44,22 +46,26 @@ class Hand:
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
     def is_alive(self) -> bool:
-        """Whether the process runs."""
-        return self.process.is_alive()
+        """Whether the process runs and can be talked to."""
+        return not self.is_cut_off and self.process.is_alive()
 
     def ring(self) -> None:
         """Wake the worker."""
-        self._send(b"")
+        self.send_bytes(b"")
 
     def send(self, value: Any) -> None:
-        """Send a command, or what belongs to an order."""
-        self._send(cloudpickle.dumps(value))
+        """Send something that belongs to no order."""
+        self.send_bytes(cloudpickle.dumps(value))
 
-    def _send(self, data: bytes) -> None:
+    def send_bytes(self, data: bytes) -> None:
+        """Send what is packed already, or a bell."""
+        self.is_cut_off = True
         try:
             self._pipe.send_bytes(data)
         except (BrokenPipeError, ConnectionResetError) as error:
+            self.is_cut_off = False
             raise WorkerGoneError(self.worker_index) from error
+        self.is_cut_off = False
 
     def pump(self, timeout_s: float) -> bool:
         """Wait a while for something to come, and take it in; return whether something came.
@@ -69,11 +75,14 @@ class Hand:
         """
         ready = connection.wait([self._pipe, self.process.sentinel], timeout=timeout_s)
         if self._pipe in ready:
+            self.is_cut_off = True
             try:
                 self._take_in(self._pipe.recv_bytes())
             # The latter also where it was killed in the middle of a message.
             except (EOFError, OSError) as error:
+                self.is_cut_off = False
                 raise WorkerGoneError(self.worker_index) from error
+            self.is_cut_off = False
             return True
         if ready or not self.is_alive():
             raise WorkerGoneError(self.worker_index)
@@ -130,3 +139,8 @@ class Hand:
     def let_go(self) -> None:
         """Close the pipe of a process that has ended."""
         self._pipe.close()
+
+
+def packed(order: int, value: Any) -> bytes:
+    """Make what belongs to an order fit to be sent, lambdas included."""
+    return MARK.pack(COMMAND, order) + cloudpickle.dumps(value)

@@ -23,8 +23,10 @@ INFO, OBJECTS = 0, 1
 BELL = b""
 """What wakes one who sleeps; everything else that goes through a pipe has a mark and a number."""
 
-REPLY, OVERFLOW = 1, 2
-"""Marks: the answer to a command, or what an env has raised; a message that had no room."""
+REPLY, OVERFLOW, COMMAND = 1, 2, 3
+"""Marks: the answer to a command, or what an env has raised; a message that had no room; what
+belongs to an order and lies in no array.
+"""
 
 MARK = struct.Struct("<iq")
 """Mark, and the order it belongs to: what was never taken is not mistaken for something later."""

@@ -131,6 +131,9 @@ class Revival:
         hand = self._crew.hands[worker]
         hand.kill()
         rows = self._shares.all_of_worker(worker)
+        if hand.is_cut_off:
+            logger.warning("[VecEnv] The worker of env %s was interrupted. It is restarted.", rows)
+            return
         now = time.monotonic()
         if now - self._last_death[worker] > LONG_LIFE_S:
             self._deaths[worker] = 0

@@ -78,10 +78,14 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         check_settings(
             num_envs,
             workers=workers,
+            autoreset_mode=autoreset_mode,
             num_batches=num_batches,
+            parent_steps=parent_steps,
             start_method=start_method,
             on_worker_death=on_worker_death,
             timeout_s=timeout_s,
+            copy=copy,
+            observation_mode=observation_mode,
         )
         most = num_envs - 1 if parent_steps else num_envs
         shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
@@ -225,7 +229,9 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             )
         rows.write_actions(actions)
         self._sent.add(batch_index)
+        self._must_reset = "its last step did not come to an end"
         self._ensemble.begin_step(batch_index)
+        self._must_reset = ""
 
     def recv(self, batch_index: int = 0) -> Batch:
         """Wait for a batch that was sent actions; return what its envs gave, as `step` does."""

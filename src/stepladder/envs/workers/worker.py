@@ -24,7 +24,7 @@ from stepladder.envs.workers.elbow_room import ElbowRoom
 from stepladder.envs.workers.faults import pack_fault
 from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
-from stepladder.envs.workers.messages import BELL, INFO, MARK, OBJECTS, REPLY, Writer
+from stepladder.envs.workers.messages import BELL, COMMAND, INFO, MARK, OBJECTS, REPLY, Writer
 from stepladder.envs.workers.spinning import Patience
 from stepladder.envs.workers.watch import end_with_parent
 from stepladder.sync.segment import Segment, Ticket
@@ -205,11 +205,12 @@ class Worker:
         control.say_asleep(words, flag, 0)
         return batch
 
-    def _receive(self) -> bytes:
-        """Return the next thing that is no bell."""
-        while not (data := self._pipe.recv_bytes()):
-            pass
-        return data
+    def _receive(self, order: int) -> Any:
+        """Return what belongs to an order; drop bells, and what belonged to interrupted orders."""
+        while True:
+            data = self._pipe.recv_bytes()
+            if data and MARK.unpack_from(data) == (COMMAND, order):
+                return pickle.loads(memoryview(data)[MARK.size :])
 
     # Working.
 
@@ -224,12 +225,12 @@ class Worker:
         try:
             if kind == control.STEP:
                 if self._objects_come:
-                    self._take_objects(group.rows, pickle.loads(self._receive()))
+                    self._take_objects(group.rows, self._receive(order))
                 group.step()
             elif kind == control.RESET:
                 group.reset()
             else:
-                name, *arguments = pickle.loads(self._receive())
+                name, *arguments = self._receive(order)
                 is_open = name != "close"
                 value = getattr(self, f"_do_{name}")(batch, *arguments)
                 self._pipe.send_bytes(MARK.pack(REPLY, order) + cloudpickle.dumps(value))
