@@ -73,7 +73,10 @@ class EnvError(StepladderError, RuntimeError):
 
 
 class EnvTimeoutError(StepladderError, TimeoutError):
-    """An env has not come back from a step or reset within the time it was given."""
+    """An env has not come back from a step, reset or call within the time it was given."""
+
+    env_index: int = -1
+    """Which env it is."""
 
 
 class WorkerDiedError(ChannelError):

@@ -67,7 +67,14 @@ class Asked:
             settings["on_row"](row)
         name = env if isinstance(env, str) else env.__name__
         is_id = isinstance(env, str)
-        return Tuning(env=name, is_id=is_id, num_cores=2, single_steps_per_s=1000.0, rows=rows)
+        return Tuning(
+            env=name,
+            is_id=is_id,
+            num_cores=2,
+            single_steps_per_s=1000.0,
+            single_spread=0.05,
+            rows=rows,
+        )
 
 
 @pytest.fixture

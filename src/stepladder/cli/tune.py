@@ -13,7 +13,7 @@ import tyro
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
 from stepladder.envs.tuning import MakeEnv, Tuning, TuningRow, tune
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, EnvError, StepladderError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +79,13 @@ def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
             seed=arguments.seed,
             on_row=tell,
         )
+    except Exception as error:  # the env's own; a command says it in one line
+        if isinstance(error, StepladderError) or not hasattr(error, "env_index"):
+            raise
+        raise EnvError(
+            f"{arguments.env} raised {type(error).__name__}: {error} when it was played with "
+            "random actions. Mend the env."
+        ) from error
     finally:
         if status is not None:
             status.stop()

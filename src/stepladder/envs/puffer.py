@@ -156,6 +156,8 @@ class PufferView:
         self._next_call = RECV
 
     def _check(self, call: str) -> None:
+        if self._base.closed:
+            raise ChannelError("this vector env is closed. Make a new one.")
         if call != self._next_call:
             raise ChannelError(f"{call} was called out of turn. Call {self._next_call} first.")
 

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import cycle
 from time import perf_counter
 from typing import Any
@@ -18,6 +19,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from stepladder.curricula.config import require_positive, require_whole
 from stepladder.envs.make import EnvFunction, make_vec
+from stepladder.envs.workers.calls import apply_to
 from stepladder.envs.workers.cores import usable_cores
 from stepladder.errors import ConfigError
 
@@ -26,6 +28,9 @@ MOST_ENVS = 512
 
 RISE = 1.05
 """Twice as many envs are worth it if they are faster by this factor."""
+
+DOUBTFUL_SPREAD = 0.2
+"""One env's rate varies by less on a machine with nothing else to do."""
 
 TURNS = 5
 """Turns in which a setting is measured; one more goes before them and is not counted."""
@@ -72,6 +77,9 @@ class Tuning:
     single_steps_per_s: float
     """Env steps per second of one env in a plain loop."""
 
+    single_spread: float
+    """By how much the rate of one env varied from turn to turn, as a share of it."""
+
     rows: tuple[TuningRow, ...]
     """Every setting that was measured, by envs and workers."""
 
@@ -88,7 +96,7 @@ class Tuning:
 
     def best_by_cores(self) -> list[TuningRow]:
         """Return the best setting for each number of cores in use."""
-        counts = sorted({row.num_cores for row in self.rows})
+        counts = sorted({row.num_cores for row in self.rows if row.num_cores <= self.num_cores})
         return [_best([row for row in self.rows if row.num_cores == count]) for count in counts]
 
     def as_text(self) -> str:
@@ -109,6 +117,11 @@ class Tuning:
             ]
             for row in self.best_by_cores()
         ]
+        doubt = [
+            "",
+            f"One env varied by {self.single_spread:.0%} meanwhile: something else uses the cores. "
+            "Measure again when it is quiet.",
+        ]
         return "\n".join(
             [
                 f"{self.env} on {self.num_cores} cores; one env in a plain loop: "
@@ -118,6 +131,7 @@ class Tuning:
                 *_aligned(grid),
                 "",
                 *_aligned(advice),
+                *(doubt if self.single_spread > DOUBTFUL_SPREAD else []),
             ]
         )
 
@@ -172,33 +186,41 @@ def tune(
         )
     rows: list[TuningRow] = []
     singles: list[float] = []
+    num_in_vain = 0
     for num_envs in counts:
         fitting = [count for count in workers if count < num_envs]
         if not fitting:
             continue
         single, found = _measured(env, num_envs, fitting, seconds, seed)
-        singles.append(single)
+        singles += single
         for row in found:
             if on_row is not None:
                 on_row(row)
         has_risen = not rows or _fastest(found) >= RISE * _fastest(rows)
         rows += found
-        # Without a choice of the user's, more envs are tried only as long as they help.
-        if env_counts is None and not has_risen and num_envs >= 2 * num_cores:
+        num_in_vain = 0 if has_risen else num_in_vain + 1
+        # Without a choice of the user's, more envs are tried only as long as they help; once may
+        # be chance.
+        if env_counts is None and num_in_vain >= 2 and num_envs >= 2 * num_cores:
             break
     return Tuning(
         env=_name(env),
         is_id=not callable(env),
         num_cores=num_cores,
         single_steps_per_s=statistics.median(singles),
+        single_spread=_spread(singles),
         rows=tuple(rows),
     )
 
 
 def _measured(
     env: MakeEnv, num_envs: int, worker_counts: Sequence[int], seconds: float, seed: int
-) -> tuple[float, list[TuningRow]]:
-    """Measure all settings with this number of envs, and one env, in turns."""
+) -> tuple[list[float], list[TuningRow]]:
+    """Measure all settings with this number of envs, and one env, in turns.
+
+    Returns:
+        The rates of one env, turn by turn; and a row for each setting.
+    """
     with ExitStack() as stack:
         turns = [_single_turn(env, seconds / TURNS, seed, stack)]
         for workers in worker_counts:
@@ -206,8 +228,9 @@ def _measured(
             stack.callback(envs.close)
             turns.append(_vector_turn(envs, seconds / TURNS, seed))
         rates = [[turn() for turn in turns] for _ in range(TURNS + 1)][1:]
+    singles = [of_all[0] for of_all in rates]
     single, *vectors = (statistics.median(of_one) for of_one in zip(*rates, strict=True))
-    return single, [
+    return singles, [
         TuningRow(num_envs=num_envs, workers=workers, steps_per_s=rate, speedup=rate / single)
         for workers, rate in zip(worker_counts, vectors, strict=True)
     ]
@@ -216,17 +239,21 @@ def _measured(
 def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> Callable[[], float]:
     single = _made(env)
     stack.callback(single.close)
-    single.reset(seed=seed)
     single.action_space.seed(seed)
     actions = [single.action_space.sample() for _ in range(NUM_ACTIONS)]
 
-    def step_all() -> None:
-        for action in actions:
-            _, _, terminated, truncated, _ = single.step(action)
-            if terminated or truncated:
-                single.reset()
+    def begin(env: gym.Env[Any, Any]) -> None:
+        env.reset(seed=seed)
 
-    return lambda: NUM_ACTIONS * _calls_per_s(step_all, seconds)
+    def step_all(env: gym.Env[Any, Any]) -> None:
+        for action in actions:
+            _, _, terminated, truncated, _ = env.step(action)
+            if terminated or truncated:
+                env.reset()
+
+    apply_to(single, 0, begin, ())
+    turn = partial(apply_to, single, 0, step_all, ())
+    return lambda: NUM_ACTIONS * _calls_per_s(turn, seconds)
 
 
 def _vector_turn(
@@ -246,6 +273,13 @@ def _calls_per_s(call: Callable[[], object], seconds: float) -> float:
         call()
         count += 1
     return count / elapsed
+
+
+def _spread(rates: Sequence[float]) -> float:
+    """Return how far the middle four fifths of some rates lie apart, as a share of their median."""
+    ordered = sorted(rates)
+    cut = len(ordered) // 10
+    return (ordered[-1 - cut] - ordered[cut]) / statistics.median(ordered)
 
 
 def _best(rows: Sequence[TuningRow]) -> TuningRow:

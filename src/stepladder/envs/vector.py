@@ -7,7 +7,7 @@ whoever resets it and when.
 
 from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
@@ -151,6 +151,12 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         """Set an attribute of every env; a list or tuple has one value per env."""
         base: Any = self.env.unwrapped
         self.tracker.guard(lambda: base.set_attr(name, values))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self, **kwargs: Any) -> None:
         """Close the vector env and the channel."""

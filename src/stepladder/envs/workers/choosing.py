@@ -8,6 +8,7 @@ they go.
 
 import logging
 import multiprocessing
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,7 +30,10 @@ ROUNDS = 5
 SLICE_S = 0.015
 """How often, and how long, each way is tried in turn."""
 
-MOST_PLAIN = 8
+BUDGET_S = 1.0
+"""No further round is begun after this time: of slow envs a single step says enough."""
+
+MOST_PLAIN = 4
 """Envs that the plain loop is tried with; it costs the same per env with more."""
 
 CLEARLY = 0.97
@@ -58,7 +62,8 @@ def choose_workers(
     if most < 1:
         return 0
     try:
-        pays_off = _pays_off(functions, curriculum, settings, most)
+        with _global_generators_kept():
+            pays_off = _pays_off(functions, curriculum, settings, most)
     except Exception as error:  # the envs' own; what they do in earnest is not known from it
         logger.warning(
             "Envs could not be tried (%s: %s), so %d workers are used unmeasured; give workers=… "
@@ -110,13 +115,14 @@ def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], Any]) -> t
         vec.reset(seed=0)
     actions = [[vec.action_space.sample() for _ in range(16)] for vec in vecs]
     results: list[list[float]] = [[] for _ in vecs]
-    for number in range(ROUNDS + 1):
+    began = time.perf_counter()
+    for _ in range(ROUNDS + 1):
         for vec, some, result in zip(vecs, actions, results, strict=True):
-            seconds = _time_slice(vec, some, collect)
-            # The first round is for whatever is slow only once.
-            if number:
-                result.append(seconds)
-    return tuple(statistics.median(result) for result in results)
+            result.append(_time_slice(vec, some, collect))
+        if time.perf_counter() - began > BUDGET_S:
+            break
+    # The first round is for whatever is slow only once, if there are others.
+    return tuple(statistics.median(result[1:] or result) for result in results)
 
 
 def _time_slice(vec: WorkerVectorEnv, actions: list[Any], collect: Callable[[], Any]) -> float:
@@ -128,6 +134,17 @@ def _time_slice(vec: WorkerVectorEnv, actions: list[Any], collect: Callable[[], 
         num_steps += 1
         now = time.perf_counter()
     return (now - began) / num_steps
+
+
+@contextmanager
+def _global_generators_kept() -> Iterator[None]:
+    """Put the global generators back: envs that use them must not notice the trial."""
+    plain, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002, not ours but theirs
+    try:
+        yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(arrays)  # noqa: NPY002
 
 
 class _TrialHost(SharedHost):

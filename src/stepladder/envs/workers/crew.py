@@ -8,11 +8,9 @@ import logging
 import multiprocessing
 import os
 import pickle
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from multiprocessing import util
 from multiprocessing.context import BaseContext
 from typing import Any
@@ -27,8 +25,9 @@ from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message, read_messages
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spinning import Patience
+from stepladder.envs.workers.starting import start_worker
 from stepladder.envs.workers.watch import ProgressClock, hung
-from stepladder.envs.workers.worker import Assignment, Attachment, EnvFunctions, main
+from stepladder.envs.workers.worker import Assignment, Attachment, EnvFunctions
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.sync.segment import Ticket
 
@@ -78,25 +77,21 @@ class Crew:
 
     def _start(self, worker: int) -> Hand:
         rows = [self.shares.of_worker(worker, batch) for batch in range(self.shares.num_batches)]
-        ours, theirs = self._context.Pipe()
-        assignment = Assignment(
-            worker_index=worker,
-            env_functions=EnvFunctions([self._env_functions[row] for part in rows for row in part]),
-            first_rows=tuple(part.start for part in rows),
-            sizes=tuple(len(part) for part in rows),
-            mode=self.mode,
-            may_spin=self._may_spin,
-            parent_pid=os.getpid(),
-            made_by_main_thread=threading.current_thread() is threading.main_thread(),
+        return start_worker(
+            self._context,
+            Assignment(
+                worker_index=worker,
+                env_functions=EnvFunctions(
+                    [self._env_functions[row] for part in rows for row in part]
+                ),
+                first_rows=tuple(part.start for part in rows),
+                sizes=tuple(len(part) for part in rows),
+                mode=self.mode,
+                may_spin=self._may_spin,
+                parent_pid=os.getpid(),
+                made_by_main_thread=threading.current_thread() is threading.main_thread(),
+            ),
         )
-        process: Any = self._context.Process(  # type: ignore[attr-defined]
-            target=main, args=(assignment, theirs), name=f"stepladder-worker-{worker}"
-        )
-        with _sigint_held_back():
-            process.start()
-        # Before the next one is forked, which would otherwise keep this end open.
-        theirs.close()
-        return Hand(worker, process, ours)
 
     def descriptions(self, worker: int) -> list[dict[str, Any]]:
         """Return what a worker has found its envs to be; waits until they are built.
@@ -343,16 +338,15 @@ class Crew:
         errors: list[Exception] = []
         told = [hand for hand in self.hands if hand.is_alive() and self._tell_to_close(hand)]
         for hand in told:
-            reply = self._last_reply(hand, deadline)
-            if isinstance(reply, Fault):
-                errors.append(unpack_fault(reply, hand.process.pid))
+            faults = self._last_reply(hand, deadline)
+            errors += [unpack_fault(fault, hand.process.pid) for fault in faults]
         for hand in told:
             hand.process.join(timeout=max(0.1, deadline - time.monotonic()))
         self._end()
         return errors
 
-    def _last_reply(self, hand: Hand, deadline: float) -> Any:
-        """Return what a worker answers to being told to close; None if it does not, or too late."""
+    def _last_reply(self, hand: Hand, deadline: float) -> list[Fault]:
+        """Return what a worker's envs raised while they were closed, if it says so in time."""
         order = int(self.memory.words[self.lane(hand.worker_index, 0) + control.ORDER])
         try:
             while not hand.has_replied(order):
@@ -362,9 +356,9 @@ class Crew:
                         "[VecEnv] Worker %d did not close its envs in time and is killed.",
                         hand.worker_index,
                     )
-                    return None
+                    return []
         except WorkerGoneError:
-            return None
+            return []
         return hand.take_reply(order)
 
     def abandon(self) -> None:
@@ -378,19 +372,6 @@ class Crew:
         except WorkerGoneError:
             return False
         return True
-
-
-@contextmanager
-def _sigint_held_back() -> Iterator[None]:
-    """Let Ctrl-C wait: a process that starts meanwhile begins with it held back, and ignores it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _kill_all(hands: list[Hand]) -> None:

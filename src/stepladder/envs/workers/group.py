@@ -109,7 +109,10 @@ class EnvGroup:
                 self._step_over(index)
                 continue
             observation, reward, has_terminated, is_truncated, info = steps[index](actions[index])
-            rewards[row] = reward
+            try:
+                rewards[row] = reward
+            except TypeError:
+                self._write_reward(row, reward)
             terminated[row], truncated[row] = has_terminated, is_truncated
             if has_terminated or is_truncated:
                 self._end(index, observation, info)
@@ -127,6 +130,15 @@ class EnvGroup:
                 # Begun within this step, whose reward belongs to the episode before.
                 self._returns[index] = 0.0
             self._fresh.clear()
+
+    def _write_reward(self, row: int, reward: Any) -> None:
+        """Write a reward that is no plain number: an array with one, say."""
+        values = np.asarray(reward)
+        if values.size != 1 or values.dtype.kind not in "biuf":
+            raise EnvError(
+                f"env {row} returned the reward {reward!r}; expected a number. Mend the env."
+            )
+        self._rewards[row] = float(values.reshape(-1)[0])
 
     def _take_actions(self) -> list[Any]:
         """Return one action per env, in memory of its own: an env may keep what it is given."""

@@ -105,6 +105,17 @@ class Memory:
         return [column[rows.start : rows.stop] for column in loose] if loose else None
 
 
+@dataclass(frozen=True)
+class Buffers:
+    """The memory of a vector env as it is now, without a copy; changes with every step."""
+
+    observations: Any
+    rewards: Any
+    terminated: Any
+    truncated: Any
+    actions: Any
+
+
 def fast_view(array: npt.NDArray[Any]) -> Any:
     """Return a view that takes single numbers in a third of the time that the array needs."""
     return memoryview(array)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import gymnasium as gym
 
 from stepladder.envs.workers.calls import apply_to
 from stepladder.envs.workers.crew import Crew
+from stepladder.envs.workers.faults import noted
 from stepladder.envs.workers.hand import WorkerGoneError
 
 
@@ -56,7 +57,8 @@ class Reaching:
                     env = self._own_envs[row]
                     results[row] = apply_to(env, row, function, arguments_of[row])
         except Exception as error:  # raised again below
-            errors.append(error)
+            row = getattr(error, "env_index", rows[0])
+            errors.append(noted(error, row, f"raised by env {row}, in this process"))
         for worker, theirs in told.items():
             try:
                 results.update(zip(theirs, self._crew.answer(worker, 0), strict=True))

@@ -22,7 +22,7 @@ from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO, Options
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo
 from stepladder.envs.workers.memory import Memory
-from stepladder.envs.workers.messages import Message
+from stepladder.envs.workers.messages import INFO, Message
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 
 logger = logging.getLogger("stepladder.envs")
@@ -180,11 +180,15 @@ class Revival:
         unfinished: list[tuple[int, int]] = []
         for batch in range(self._shares.num_batches):
             order = in_flight.orders.get(batch)
-            num_done = self._num_rows_done(worker, batch, order)
+            messages = [] if order is None else crew.gather(worker, batch)
+            num_done = self._num_rows_done(worker, batch, order, messages)
             states.append(self._states(worker, batch, num_done))
             if order is None:
                 continue
-            in_flight.salvaged.setdefault(batch, []).extend(crew.gather(worker, batch))
+            first = self._shares.of_worker(worker, batch).start
+            # What is done again is said again.
+            kept = [message for message in messages if message[1] < first + num_done]
+            in_flight.salvaged.setdefault(batch, []).extend(kept)
             with suppress(WorkerGoneError):
                 fault = crew.fault(worker, batch)
                 if fault is not None:
@@ -193,13 +197,22 @@ class Revival:
                 unfinished.append((batch, num_done))
         return states, unfinished
 
-    def _num_rows_done(self, worker: int, batch: int, order: Order | None) -> int:
-        """Return how many rows have carried out a step that has not been gathered yet."""
-        if order is None or order.kind != control.STEP:
+    def _num_rows_done(
+        self, worker: int, batch: int, order: Order | None, messages: Sequence[Message]
+    ) -> int:
+        """Return how many rows have carried out an order that has not been gathered yet."""
+        rows = self._shares.of_worker(worker, batch)
+        if order is None:
             return 0
         if self._crew.is_done(worker, batch):
-            return len(self._shares.of_worker(worker, batch))
-        return int(self._memory.words[self._crew.lane(worker, batch) + control.PROGRESS])
+            return len(rows)
+        if order.kind != control.STEP:
+            # A reset is done again as a whole.
+            return 0
+        progress = int(self._memory.words[self._crew.lane(worker, batch) + control.PROGRESS])
+        # An info is the last thing that is written of a row, after all its numbers.
+        told = [row - rows.start + 1 for kind, row, _ in messages if kind == INFO]
+        return max([progress, *told])
 
     def _states(self, worker: int, batch: int, num_done: int) -> list[int]:
         memory = self._memory

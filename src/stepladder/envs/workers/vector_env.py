@@ -5,13 +5,13 @@ Gives what Gymnasium's `SyncVectorEnv` gives, element for element, whatever the 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import gymnasium as gym
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from stepladder.curricula.config import require_whole
 from stepladder.envs.workers.arguments import (
     check_settings,
     checked_autoreset_mode,
@@ -24,6 +24,7 @@ from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.group import Options
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo, merge_infos
+from stepladder.envs.workers.memory import Buffers
 from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.rows import Rows
 from stepladder.envs.workers.shares import Shares
@@ -38,17 +39,6 @@ Batch = tuple[Any, Any, Any, Any, dict[str, Any]]
 
 NOT_CALLABLE = ("close", "reset", "step")
 """Methods of an env that only the vector env itself may call."""
-
-
-@dataclass(frozen=True)
-class Buffers:
-    """The memory of a vector env as it is now, without a copy; changes with every step."""
-
-    observations: Any
-    rewards: Any
-    terminated: Any
-    truncated: Any
-    actions: Any
 
 
 class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
@@ -250,6 +240,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         return *rows.results(self.copy), self._merged(infos, rows)
 
     def _rows_of(self, batch_index: int) -> Rows:
+        require_whole("batch_index", batch_index, 0)
         if not 0 <= batch_index < len(self.batches):
             raise ConfigError(
                 f"batch {batch_index} does not exist; there are {len(self.batches)}. Ask for more "
@@ -355,9 +346,14 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
                 raise ConfigError(
                     f"env {env_index} does not exist; there are envs 0 to {self.num_envs - 1}."
                 )
-        if not self._ensemble.is_reviving:
-            self._check_idle()
-            self._ensemble.ensure_alive()
+        if self._ensemble.is_reviving:
+            # Called by whoever is told of the restart; a new death is for the revival to handle.
+            return self._ensemble.envs.apply(list(env_indices), function, arguments)
+        if self._must_reset:
+            self._ensemble.settle()
+            self._sent.clear()
+        self._check_idle()
+        self._ensemble.ensure_alive()
         try:
             return self._ensemble.envs.apply(list(env_indices), function, arguments)
         except WorkerGoneError as gone:
@@ -385,6 +381,12 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         return self.get_attr("np_random")
 
     # The end.
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     def close(self, timeout_s: float = CLOSE_S, **kwargs: Any) -> None:
         """Close all envs and end all workers.

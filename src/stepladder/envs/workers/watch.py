@@ -160,7 +160,9 @@ class ProgressClock:
 
 def hung(row: int, timeout_s: float, where: str) -> EnvTimeoutError:
     """Say that an env hangs."""
-    return EnvTimeoutError(
-        f"env {row}, in {where}, has not come back from its step or reset for {timeout_s:g} s. "
+    error = EnvTimeoutError(
+        f"env {row}, in {where}, has not come back from a step, reset or call for {timeout_s:g} s. "
         "Mend the env, or allow it more time with timeout_s=… (None: for ever)."
     )
+    error.env_index = row
+    return error

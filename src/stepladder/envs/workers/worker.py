@@ -8,6 +8,7 @@ parent is gone, whatever its envs do.
 import os
 import pickle
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -21,7 +22,7 @@ from stepladder.compiled import direct
 from stepladder.envs.workers import control
 from stepladder.envs.workers.calls import apply_to
 from stepladder.envs.workers.elbow_room import ElbowRoom
-from stepladder.envs.workers.faults import pack_fault
+from stepladder.envs.workers.faults import Fault, pack_fault
 from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
 from stepladder.envs.workers.messages import BELL, COMMAND, INFO, MARK, OBJECTS, REPLY, Writer
@@ -84,6 +85,7 @@ def main(assignment: Assignment, pipe: Connection) -> None:
     # Ctrl-C goes to the whole group of processes; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    _calm_torch()
     end_with_parent(assignment.parent_pid, assignment.made_by_main_thread)
     worker = Worker(assignment, pipe)
     try:
@@ -92,6 +94,16 @@ def main(assignment: Assignment, pipe: Connection) -> None:
     except (EOFError, BrokenPipeError, ConnectionResetError):
         # The parent is gone, and nobody is left to tell.
         os._exit(1)
+
+
+def _calm_torch() -> None:
+    """Keep PyTorch, where a fork has brought it along, from waiting for threads that are not here.
+
+    Its pool of threads stays behind in the parent; the first operation that wants it would hang.
+    """
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 class Worker:
@@ -284,18 +296,22 @@ class Worker:
         function: Callable[..., Any],
         arguments: list[Sequence[Any]],
     ) -> list[Any]:
-        pairs = zip(rows, arguments, strict=True)
-        return [apply_to(self._env_of(row), row, function, given) for row, given in pairs]
+        results: list[Any] = []
+        for row, given in zip(rows, arguments, strict=True):
+            # So that the parent can say which one hangs.
+            self._words[self._lane(batch) + control.PROGRESS] = row - self._groups[batch].rows.start
+            results.append(apply_to(self._env_of(row), row, function, given))
+        return results
 
-    def _do_close(self, batch: int) -> None:
-        errors: list[Exception] = []
-        for env in self.envs:
+    def _do_close(self, batch: int) -> list[Fault]:
+        """Close all envs; return what they raised, each by itself."""
+        faults: list[Fault] = []
+        for number, env in enumerate(self.envs):
             try:
                 env.close()
-            except Exception as error:  # raised again when all are closed
-                errors.append(error)
-        if errors:
-            raise errors[0]
+            except Exception as error:  # logged by the parent when all are closed
+                faults.append(pack_fault(self._row_of(number), error))
+        return faults
 
     def _env_of(self, row: int) -> gym.Env[Any, Any]:
         for group in self._groups:
