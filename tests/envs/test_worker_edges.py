@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -177,6 +178,83 @@ def test_a_worker_killed_while_it_is_being_reconnected_is_replaced_again() -> No
             lost += int(infos.get("_worker_died", ZEROS).sum())
         assert (kills, lost) == ([], 2)
         assert_conserved(curriculum, envs)
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+def test_what_was_set_can_be_set_again_in_the_envs_of_a_restarted_worker() -> None:
+    with make_vec(Counter, 4, workers=1) as envs:
+        envs.reset(seed=0)
+        rewards = [1.0, 2.0, 3.0, 4.0]
+        envs.set_attr("reward", rewards)
+        base: Any = envs.unwrapped
+        base.on_restart(
+            lambda rows: base.set_attr_on(rows, "reward", [rewards[row] for row in rows])
+        )
+        os.kill(worker_pid(envs), signal.SIGKILL)
+        for _ in range(3):
+            given = envs.step(ZEROS)[1]
+        assert given.tolist() == rewards
+
+
+class Slow(Counter):
+    """Takes for ever to be made, if it is the fourth."""
+
+    def __init__(self, number: int):
+        super().__init__()
+        if number == 3:
+            signal.pause()
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+def test_an_env_that_is_never_made_is_named() -> None:
+    functions = [lambda number=number: Slow(number) for number in range(4)]
+    with pytest.raises(EnvTimeoutError, match="env 3, in worker process") as caught:
+        make_vec(functions, workers=1, timeout_s=0.5)
+    assert caught.value.env_index == 3
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+def test_an_enum_of_the_main_program_arrives_as_itself(tmp_path: Path) -> None:
+    script = tmp_path / "main_program.py"
+    script.write_text(MAIN_PROGRAM)
+    for method in ("fork", "spawn"):
+        done = subprocess.run(
+            [sys.executable, str(script), method],
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (0, "[1, 1, 1, 1] True\n"), done.stderr
+
+
+MAIN_PROGRAM = """
+import enum, sys
+import gymnasium as gym, numpy as np
+from stepladder import make_vec
+
+class Mode(enum.Enum):
+    EASY, HARD = 1, 2
+
+class Switch(gym.Env):
+    observation_space = gym.spaces.Discrete(2)
+    action_space = gym.spaces.Discrete(2)
+    mode = Mode.EASY
+    def reset(self, *, seed=None, options=None):
+        self.mode = options["mode"]
+        return int(self.mode is Mode.HARD), {}
+    def step(self, action):
+        return 0, 0.0, False, False, {}
+
+if __name__ == "__main__":
+    gym.register("Switch-v0", Switch)
+    with make_vec("Switch-v0", 4, workers=1, start_method=sys.argv[1]) as envs:
+        observations, _ = envs.reset(options={"mode": Mode.HARD})
+        print(observations.tolist(), all(mode is Mode.HARD for mode in envs.get_attr("mode")))
+"""
 
 
 def worker_pid(base: Any) -> int:

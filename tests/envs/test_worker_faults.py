@@ -917,6 +917,23 @@ def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_res
         assert vec.get_attr("env_index") == (0, 1, 2, 3)
 
 
+def test_a_command_of_an_interrupted_call_is_not_taken_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with worker_env(4, workers=1, timeout_s=10.0) as vec:
+        vec.reset(seed=0)
+        worker = worker_of(vec, 3)
+        os.kill(worker, signal.SIGSTOP)
+        with monkeypatch.context() as patch:
+            patch.setattr(Hand, "pump", _interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                vec.call("pid")
+        threading.Timer(0.2, os.kill, (worker, signal.SIGCONT)).start()
+        vec.reset(seed=3)
+        assert [seeds[-1] for seeds in vec.get_attr("seeds")] == [3, 4, 5, 6]
+        assert vec.get_attr("env_index") == (0, 1, 2, 3)
+
+
 def _interrupted(*args: Any) -> None:
     raise KeyboardInterrupt
 

@@ -659,7 +659,7 @@ def test_misuse_of_halves_is_refused_in_one_line() -> None:
         vec.reset()
         refused(ChannelError, lambda: vec.recv(0), "send")
         refused(ConfigError, lambda: vec.send(actions, 2), "batch 2")
-        refused(ConfigError, lambda: vec.send(actions, -1), "batch -1")
+        refused(ConfigError, lambda: vec.send(actions, -1), "batch.*-1")
         refused(ConfigError, lambda: vec.send(np.zeros(4, dtype=np.int64), 0), "shape")
         vec.send(actions, 0)
         refused(ChannelError, lambda: vec.send(actions, 0), "recv")

@@ -103,7 +103,7 @@ def make_vec(
         "observation_mode": observation_mode,
     }
     # Before any env is made for trial.
-    check_settings(len(functions), workers=0 if workers == "auto" else workers, **settings)
+    check_settings(len(functions), workers=None if workers == "auto" else workers, **settings)
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
     vec = WorkerVectorEnv(functions, workers=workers, **settings)
@@ -170,7 +170,9 @@ def _count(num_envs: int | None) -> int:
 def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     """Return a function that makes an env of what the user gave."""
     if isinstance(env, str | EnvSpec):
-        return partial(gym.make, env, **(env_kwargs or {}))
+        # A worker that is no fork of this process does not know what was registered here.
+        spec = gym.registry.get(env, env) if isinstance(env, str) else env
+        return partial(gym.make, spec, **(env_kwargs or {}))
     if not callable(env):
         raise ConfigError(
             f"expected an env id, a function that makes an env, or a list of these; got {env!r}. "

@@ -41,12 +41,18 @@ def check_settings(
     copy: Any,
     observation_mode: Any,
 ) -> None:
-    """Raise unless the settings of a vector env are possible."""
+    """Raise unless the settings of a vector env are possible; ``workers=None`` is to be found."""
     checked_autoreset_mode(autoreset_mode)
-    require_whole("workers", workers, 0)
+    if workers is not None:
+        require_whole("workers", workers, 0)
     require_whole("num_batches", num_batches, 1)
     for name, value in (("parent_steps", parent_steps), ("copy", copy)):
         require_kind(name, value, bool, fix="Pass True or False.")
+    if not parent_steps and workers == 0:
+        raise ConfigError(
+            "parent_steps=False leaves the envs to workers, and there are none. Pass workers=1 or "
+            "more, or 'auto'."
+        )
     if observation_mode not in ("same", "different"):
         raise ConfigError(
             f"observation_mode must be 'same' or 'different'; got {observation_mode!r}."
@@ -74,6 +80,15 @@ def check_settings(
             f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "
             "workers=0, or start this process with daemon=False."
         )
+
+
+def check_indices(env_indices: Sequence[int], num_envs: int) -> None:
+    """Raise unless there are envs with these indices."""
+    for env_index in env_indices:
+        if not 0 <= env_index < num_envs:
+            raise ConfigError(
+                f"env {env_index} does not exist; there are envs 0 to {num_envs - 1}."
+            )
 
 
 def checked_options(options: Any, num_envs: int) -> tuple[Any, npt.NDArray[np.bool_]]:

@@ -1,9 +1,9 @@
 """How many workers pay off here: a few envs are tried for a moment, with none and with all cores.
 
 Called by `make_vec` for ``workers="auto"``. The envs that are tried are made for that and closed
-again, so that the real ones begin as if nothing had been. What is measured is what will run: the
-same vector env, the same autoreset, the same curriculum's tasks; only that nobody learns from how
-they go.
+again, so that the real ones begin afresh. What is measured is the
+same vector env with the same curriculum's tasks, in one batch with next-step autoreset; only that
+nobody learns from how they go.
 """
 
 import logging

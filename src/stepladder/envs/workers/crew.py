@@ -1,7 +1,7 @@
 """All workers of a vector env: started, given orders, waited for, replaced, ended.
 
 The parent's side of `control`. Knows processes and lanes, and nothing of what rows mean: that is
-`vector_env`, which also decides what the death of a worker means.
+`ensemble` and, when a worker has died, `revival`.
 """
 
 import logging
@@ -91,6 +91,7 @@ class Crew:
                 parent_pid=os.getpid(),
                 made_by_main_thread=threading.current_thread() is threading.main_thread(),
             ),
+            self.timeout_s,
         )
 
     def descriptions(self, worker: int) -> list[dict[str, Any]]:
@@ -111,9 +112,12 @@ class Crew:
                 "importable: keep what it runs under `if __name__ == '__main__':`."
             ) from error
 
-    @staticmethod
-    def _receive_descriptions(hand: Hand) -> list[dict[str, Any]]:
-        answer = pickle.loads(hand.receive_first())
+    def _receive_descriptions(self, hand: Hand) -> list[dict[str, Any]]:
+        try:
+            answer = pickle.loads(hand.receive_first(self.timeout_s))
+        except TimeoutError as error:
+            row = self.shares.all_of_worker(hand.worker_index)[error.args[0]]
+            raise self._killed(hand, row) from None
         if isinstance(answer, Fault):
             raise unpack_fault(answer, hand.process.pid)
         return answer
@@ -127,7 +131,13 @@ class Crew:
         self._have_spoken = direct(control.have_spoken, words, 0, 0, 0)
         self._await_done = direct(control.await_done, words, 0, 0, 0, 0)
         for hand in self.hands:
-            self._attach_one(hand)
+            try:
+                self._attach_one(hand)
+            except WorkerGoneError as error:
+                raise WorkerDiedError(
+                    f"worker {hand.worker_index} ended before it was asked for anything "
+                    f"({hand.exit_reason}); its error output may say why. Make a new vector env."
+                ) from error
 
     def _attach_one(self, hand: Hand) -> None:
         hand.send(Attachment(self._ticket, self.memory.layout))
@@ -228,9 +238,12 @@ class Crew:
         """Kill a worker whose env hangs; return what to say about it."""
         assert self.timeout_s is not None
         progress = int(self.memory.words[self.lane(hand.worker_index, batch) + control.PROGRESS])
-        row = self.shares.of_worker(hand.worker_index, batch).start + progress
-        where = f"worker process {hand.process.pid} (which has been killed)"
+        return self._killed(hand, self.shares.of_worker(hand.worker_index, batch).start + progress)
+
+    def _killed(self, hand: Hand, row: int) -> EnvTimeoutError:
+        assert self.timeout_s is not None
         hand.kill()
+        where = f"worker process {hand.process.pid} (which has been killed)"
         return hung(row, self.timeout_s, where)
 
     def have_spoken(self, batch: int) -> bool:

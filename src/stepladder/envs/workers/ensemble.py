@@ -339,7 +339,8 @@ class Ensemble:
 
     def _close_own(self) -> list[Exception]:
         errors: list[Exception] = []
-        for row, env in self._own_envs.items():
+        while self._own_envs:
+            row, env = self._own_envs.popitem()
             try:
                 env.close()
             except Exception as error:  # logged when all are closed

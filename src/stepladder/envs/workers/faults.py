@@ -2,7 +2,7 @@
 
 The user gets the env's own exception, with its own type, so that the number of workers changes
 nothing about how it is caught; a note names the env and carries the traceback of the process it was
-raised in. Packed by `worker`, unpacked by `crew`; `vector_env` adds the note for the parent's
+raised in. Packed by `worker`, unpacked by `crew`; `ensemble` adds the note for the parent's
 share.
 """
 

@@ -4,14 +4,20 @@
 """
 
 import pickle
+import time
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-import cloudpickle
-
-from stepladder.envs.workers.messages import COMMAND, MARK, OVERFLOW, Message, read_overflow
+from stepladder.envs.workers.messages import (
+    COMMAND,
+    MARK,
+    OVERFLOW,
+    Message,
+    pickled,
+    read_overflow,
+)
 
 LOOK_S = 0.2
 """How often one who waits for a worker looks whether it lives, where nothing tells."""
@@ -55,13 +61,17 @@ class Hand:
 
     def send(self, value: Any) -> None:
         """Send something that belongs to no order."""
-        self.send_bytes(cloudpickle.dumps(value))
+        self.send_bytes(pickled(value))
 
     def send_bytes(self, data: bytes) -> None:
         """Send what is packed already, or a bell."""
         self.is_cut_off = True
         try:
             self._pipe.send_bytes(data)
+        except BlockingIOError as error:
+            # It has read nothing for as long as an env may take: it hangs.
+            self.kill()
+            raise WorkerGoneError(self.worker_index) from error
         except (BrokenPipeError, ConnectionResetError) as error:
             self.is_cut_off = False
             raise WorkerGoneError(self.worker_index) from error
@@ -98,16 +108,27 @@ class Hand:
         else:
             self._replies[order] = body
 
-    def receive_first(self) -> bytes:
-        """Return the first thing that a worker sends, before there are orders."""
+    def receive_first(self, timeout_s: float | None) -> bytes:
+        """Return the first thing that a worker sends, before there are orders.
+
+        Raises:
+            TimeoutError: An env is not made in time; its argument is how many were made before.
+            WorkerGoneError: The worker has died.
+        """
+        num_made, since = 0, time.monotonic()
         while True:
             if self._pipe in connection.wait([self._pipe, self.process.sentinel], timeout=LOOK_S):
                 try:
-                    return self._pipe.recv_bytes()
+                    if data := self._pipe.recv_bytes():
+                        return data
                 except (EOFError, OSError) as error:
                     raise WorkerGoneError(self.worker_index) from error
-            if not self.is_alive():
+                # A bell: one more env is made.
+                num_made, since = num_made + 1, time.monotonic()
+            elif not self.is_alive():
                 raise WorkerGoneError(self.worker_index)
+            elif timeout_s is not None and time.monotonic() - since > timeout_s:
+                raise TimeoutError(num_made)
 
     def has_replied(self, order: int) -> bool:
         """Whether the answer to an order has come."""
@@ -143,4 +164,4 @@ class Hand:
 
 def packed(order: int, value: Any) -> bytes:
     """Make what belongs to an order fit to be sent, lambdas included."""
-    return MARK.pack(COMMAND, order) + cloudpickle.dumps(value)
+    return MARK.pack(COMMAND, order) + pickled(value)

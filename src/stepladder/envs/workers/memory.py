@@ -2,7 +2,7 @@
 
 Laid out once, when the spaces are known (`Layout`); then each process makes its own arrays over the
 same block (`Memory`). Rows of a batch lie side by side, so a whole batch is one slice. Made by
-`vector_env`, filled by `group`, read by both.
+`ensemble`, filled by `group`, read by `rows`.
 """
 
 from collections.abc import Sequence

@@ -62,7 +62,7 @@ class Writer:
 
     def write(self, kind: int, row: int, value: Any) -> None:
         """Leave one message."""
-        data = _pickled(value)
+        data = pickled(value)
         start = self._used + HEAD.size
         if start + len(data) > len(self._room):
             self._words[self._lane + NUM_OVERFLOWS] += 1
@@ -74,11 +74,16 @@ class Writer:
         self._words[self._lane + MESSAGE_BYTES] = self._used
 
 
-def _pickled(value: Any) -> bytes:
+def pickled(value: Any) -> bytes:
+    """Pickle a value, by name where that is possible.
+
+    Not by value at once, as cloudpickle does for whatever stands in the main program: an enum or a
+    class would arrive as a copy of itself, and be equal to nothing.
+    """
     try:
         return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError):
-        # A lambda or a class made in a function; slower, and rare.
+        # A lambda, or a class made in a function.
         return cloudpickle.dumps(value)
 
 

@@ -26,17 +26,29 @@ class Shares:
 
     def of_parent(self, batch: int) -> range:
         """Return the parent's rows of a batch; it takes fewer where it does not come out even."""
-        rows = self.batches[batch]
-        if not self.num_workers:
-            return range(rows.start, rows.stop)
-        size = (rows.stop - rows.start) // (self.num_workers + 1) if self.parent_steps else 0
-        return range(rows.start, rows.start + size)
+        start = self.batches[batch].start
+        return range(start, start + self._sizes(batch)[-1])
 
     def of_worker(self, worker: int, batch: int) -> range:
         """Return a worker's rows of a batch."""
-        first, last = self.of_parent(batch).stop, self.batches[batch].stop
-        bounds = _bounds(last - first, self.num_workers)
-        return range(first + bounds[worker], first + bounds[worker + 1])
+        sizes = self._sizes(batch)
+        start = self.of_parent(batch).stop + sum(sizes[:worker])
+        return range(start, start + sizes[worker])
+
+    def _sizes(self, batch: int) -> list[int]:
+        """Return how many rows of a batch each worker has and, as the last, the parent.
+
+        What does not come out even in one batch goes on where it stopped in the one before, so
+        that over all batches no process has two rows more than another.
+        """
+        num_processes = self.num_workers + (self.parent_steps or not self.num_workers)
+        rows = [part.stop - part.start for part in self.batches]
+        size, rest = divmod(rows[batch], num_processes)
+        begin = sum(count % num_processes for count in rows[:batch])
+        sizes = [size] * num_processes
+        for extra in range(rest):
+            sizes[(begin + extra) % num_processes] += 1
+        return sizes if num_processes > self.num_workers else [*sizes, 0]
 
     def all_of_worker(self, worker: int) -> list[int]:
         """Return a worker's rows of all batches."""

@@ -3,11 +3,15 @@
 Used by `crew`, at the beginning and for every worker that takes the place of one that has died.
 """
 
+import os
 import signal
+import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import forkserver
+from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from typing import Any
 
@@ -15,9 +19,11 @@ from stepladder.envs.workers.hand import Hand
 from stepladder.envs.workers.worker import Assignment, main
 
 
-def start_worker(context: BaseContext, assignment: Assignment) -> Hand:
+def start_worker(context: BaseContext, assignment: Assignment, timeout_s: float | None) -> Hand:
     """Start a worker; return the parent's side of it."""
     ours, theirs = context.Pipe()
+    if timeout_s is not None:
+        _limit_waiting(ours, timeout_s)
     number = assignment.worker_index
     process: Any = context.Process(  # type: ignore[attr-defined]
         target=main, args=(assignment, theirs), name=f"stepladder-worker-{number}"
@@ -30,6 +36,14 @@ def start_worker(context: BaseContext, assignment: Assignment) -> Hand:
     # Before the next one is forked, which would otherwise keep this end open.
     theirs.close()
     return Hand(number, process, ours)
+
+
+def _limit_waiting(pipe: Connection, timeout_s: float) -> None:
+    """Let no transfer wait longer for a worker that has stopped in the middle of one."""
+    limit = struct.pack("@ll", int(timeout_s), int(timeout_s % 1 * 1e6) or 1)
+    with socket.socket(fileno=os.dup(pipe.fileno())) as end:
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+        end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 
 from stepladder.curricula.config import require_whole
 from stepladder.envs.workers.arguments import (
+    check_indices,
     check_settings,
     checked_autoreset_mode,
     checked_options,
@@ -145,10 +146,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata["autoreset_mode"] = checked
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
-        """Have a function called with the rows of each worker that is restarted.
-
-        Before they are reset; for whoever must make something known to the new envs.
-        """
+        """Have a function called with the indices of envs that are made anew, before a reset."""
         self._ensemble.on_restart(call)
 
     # Stepping.
@@ -341,11 +339,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         arguments: Sequence[Sequence[Any]],
     ) -> list[Any]:
         self._check_open()
-        for env_index in env_indices:
-            if not 0 <= env_index < self.num_envs:
-                raise ConfigError(
-                    f"env {env_index} does not exist; there are envs 0 to {self.num_envs - 1}."
-                )
+        check_indices(env_indices, self.num_envs)
         if self._ensemble.is_reviving:
             # Called by whoever is told of the restart; a new death is for the revival to handle.
             return self._ensemble.envs.apply(list(env_indices), function, arguments)
@@ -397,7 +391,8 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if self.closed:
             return
-        self.closed = True
         # A copy that a fork has made must not end somebody else's workers.
         if current_pid() == self._pid:
             self._ensemble.close(timeout_s)
+        # Not before: what Ctrl-C has broken off can be done again.
+        self.closed = True

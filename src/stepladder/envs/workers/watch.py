@@ -161,7 +161,8 @@ class ProgressClock:
 def hung(row: int, timeout_s: float, where: str) -> EnvTimeoutError:
     """Say that an env hangs."""
     error = EnvTimeoutError(
-        f"env {row}, in {where}, has not come back from a step, reset or call for {timeout_s:g} s. "
+        f"env {row}, in {where}, has not come back from its step, reset or call, "
+        f"or not been made, for {timeout_s:g} s. "
         "Mend the env, or allow it more time with timeout_s=… (None: for ever)."
     )
     error.env_index = row

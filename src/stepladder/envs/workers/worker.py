@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-import cloudpickle
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
@@ -25,7 +24,16 @@ from stepladder.envs.workers.elbow_room import ElbowRoom
 from stepladder.envs.workers.faults import Fault, pack_fault
 from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
-from stepladder.envs.workers.messages import BELL, COMMAND, INFO, MARK, OBJECTS, REPLY, Writer
+from stepladder.envs.workers.messages import (
+    BELL,
+    COMMAND,
+    INFO,
+    MARK,
+    OBJECTS,
+    REPLY,
+    Writer,
+    pickled,
+)
 from stepladder.envs.workers.spinning import Patience
 from stepladder.envs.workers.watch import end_with_parent
 from stepladder.sync.segment import Segment, Ticket
@@ -38,7 +46,7 @@ class EnvFunctions:
         self.functions = list(functions)
 
     def __getstate__(self) -> bytes:
-        return cloudpickle.dumps(self.functions)
+        return pickled(self.functions)
 
     def __setstate__(self, state: bytes) -> None:
         self.functions = pickle.loads(state)
@@ -119,7 +127,9 @@ class Worker:
         try:
             for make in self._assignment.env_functions.functions:
                 self.envs.append(make())
-            answer = cloudpickle.dumps([describe(env) for env in self.envs])
+                # The parent allows each env its time.
+                self._pipe.send_bytes(BELL)
+            answer = pickled([describe(env) for env in self.envs])
         except Exception as error:  # forwarded to the parent, which raises it
             self._pipe.send_bytes(pickle.dumps(pack_fault(self._row_of(len(self.envs)), error)))
             return False
@@ -245,7 +255,7 @@ class Worker:
                 name, *arguments = self._receive(order)
                 is_open = name != "close"
                 value = getattr(self, f"_do_{name}")(batch, *arguments)
-                self._pipe.send_bytes(MARK.pack(REPLY, order) + cloudpickle.dumps(value))
+                self._pipe.send_bytes(MARK.pack(REPLY, order) + pickled(value))
         except Exception as error:  # forwarded to the parent, which raises it
             self._fail(batch, order, error)
         if self._finish(self._memory.words, lane, order):
