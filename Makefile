@@ -58,10 +58,11 @@ $(STAMPS)/warm: $(STAMPS)/kernels
 	  $(BIN)/python examples/staged_over_subprocesses.py --seconds 1 >/dev/null; wait
 	@touch $@
 
-demo: $(STAMPS)/warm  ## Curricula compared on two scenarios; then stages over 8 subprocess envs, live
+demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; the vector env measured
 	$(BIN)/stepladder compare --scenarios chain-10 grid-6x6 --num-seeds 16 \
 	  --curricula frontier frontier-features learning-progress --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
+	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
 
 test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite
 	$(BIN)/python -m pytest

@@ -28,6 +28,7 @@ from stepladder.envs.workers.messages import (
     read_messages,
     read_overflow,
 )
+from stepladder.envs.workers.rows import Recycler
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spaces import build, leaves_of
 from stepladder.envs.workers.spinning import SPIN_S, Patience
@@ -462,3 +463,30 @@ def test_an_exception_that_cannot_even_be_told_is_forwarded() -> None:
 
     there = unpack_fault(pack_fault(3, Mute()), 123)
     assert "Mute" in "".join((str(type(there)), str(there), *there.__notes__))
+
+
+# Copies.
+
+
+def test_a_large_copy_takes_memory_that_nobody_has_any_more() -> None:
+    source = np.arange(20_000.0)
+    copied = Recycler(source)
+    first = copied()
+    address = first.ctypes.data
+    del first
+    again = copied()
+    assert again.ctypes.data == address
+    np.testing.assert_array_equal(again, source)
+
+
+def test_a_large_copy_is_never_one_that_somebody_has_or_has_a_view_of() -> None:
+    source = np.zeros(20_000)
+    copied = Recycler(source)
+    kept = []
+    for number in range(10):
+        source[:] = number
+        copy = copied()
+        # The user keeps the whole of some, and a view of others.
+        kept.append(copy if number % 2 else copy[5:7])
+        del copy
+    assert [array[0] for array in kept] == list(range(10))

@@ -84,7 +84,7 @@ def make_vec(
     Raises:
         ConfigError: An argument is wrong.
     """
-    if isinstance(workers, str) and workers != "auto":
+    if workers is None or (isinstance(workers, str) and workers != "auto"):
         raise ConfigError(f"workers must be a whole number or 'auto'; got {workers!r}.")
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     if curriculum is not None:

@@ -33,8 +33,10 @@ SLICE_S = 0.015
 BUDGET_S = 1.0
 """No further round is begun after this time: of slow envs a single step says enough."""
 
-MOST_PLAIN = 4
-"""Envs that the plain loop is tried with; it costs the same per env with more."""
+FEW, MANY = 4, 32
+"""Envs that are tried: at most so many, where making one takes long, and where it does not."""
+
+QUICKLY_MADE_S = 0.005
 
 CLEARLY = 0.97
 """Workers must need at most this share of the plain loop's time."""
@@ -83,8 +85,7 @@ def _pays_off(
     workers: int,
 ) -> bool:
     """Whether so many workers step all the envs quicker than a plain loop."""
-    num_shared = min(len(functions), 2 * (workers + 1))
-    num_plain = min(num_shared, MOST_PLAIN)
+    num_shared, num_plain = _numbers_to_try(functions, workers)
     trial = {**settings, "autoreset_mode": AutoresetMode.NEXT_STEP, "num_batches": 1}
     with ExitStack() as stack:
         shared = WorkerVectorEnv(functions[:num_shared], workers=workers, **trial)
@@ -99,9 +100,22 @@ def _pays_off(
             plain.set_attr("curriculum_client", clients[num_shared:])
             collect = host.collect
         shared_s, plain_s = _time_each((shared, plain), collect)
-    each_s = plain_s / num_plain
-    rest = (len(functions) - num_shared) * each_s / (workers + 1)
-    return shared_s + rest < CLEARLY * len(functions) * each_s
+    return shared_s / num_shared < CLEARLY * plain_s / num_plain
+
+
+def _numbers_to_try(functions: Sequence[Callable[[], Any]], workers: int) -> tuple[int, int]:
+    """Return how many envs to try with workers and without: as many as wanted, if quickly made."""
+    num_shared = min(len(functions), 2 * (workers + 1))
+    took = 0.0
+    for _ in range(2):
+        # Twice: what is loaded with the first one takes its time only once.
+        began = time.perf_counter()
+        functions[0]().close()
+        took = time.perf_counter() - began
+    if took < QUICKLY_MADE_S:
+        num_shared = min(len(functions), max(MANY, num_shared))
+        return num_shared, min(num_shared, MANY)
+    return num_shared, min(num_shared, FEW)
 
 
 def _nothing() -> None:

@@ -4,6 +4,8 @@ One for each batch and one for all rows, made once by `vector_env`: their views 
 step needs them, which is a good part of what a step costs beside the envs.
 """
 
+import sys
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -14,6 +16,12 @@ from gymnasium import spaces
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.spaces import Leaf, build
 from stepladder.errors import ConfigError
+
+LARGE_BYTES = 1 << 16
+"""Smaller copies come from memory that Python keeps."""
+
+MAX_RECYCLED = 4
+"""Copies that are watched for their return; a user who keeps more of them gets fresh ones."""
 
 
 class Rows:
@@ -29,6 +37,7 @@ class Rows:
         self._truncated = memory.truncated[rows]
         layout = memory.layout
         self._observations = _views(layout.observations, memory.observations, rows)
+        self._copiers = [_copier(view) for view in self._observations]
         self._actions = _views(layout.actions, memory.actions, rows)
         is_plain = len(self._observations) == 1 and not layout.observations[0].path
         self._observation: npt.NDArray[Any] | None = self._observations[0] if is_plain else None
@@ -40,10 +49,12 @@ class Rows:
     def observations(self, copy: bool) -> Any:
         """Return the observations, in the structure of their space."""
         if self._observation is not None:
-            return self._observation.copy() if copy else self._observation
+            return self._copiers[0]() if copy else self._observation
         columns = [
-            self._loose(column, copy) if view is None else (view.copy() if copy else view)
-            for view, column in zip(self._observations, self._memory.observations, strict=True)
+            self._loose(column, copy) if view is None else (copier() if copy else view)
+            for view, column, copier in zip(
+                self._observations, self._memory.observations, self._copiers, strict=True
+            )
         ]
         return build(self._space, columns)
 
@@ -96,6 +107,37 @@ class Rows:
                 f"actions{where} are of type {np.asarray(values).dtype} and action_space wants "
                 f"{view.dtype}. Convert them first."
             ) from error
+
+
+class Recycler:
+    """Copies a large array into memory that the user has let go of.
+
+    Memory that comes fresh from the system is much slower to write to than memory that was used
+    before: the system hands it out page by page.
+    """
+
+    def __init__(self, source: npt.NDArray[Any]):
+        self._source = source
+        self._used: list[npt.NDArray[Any]] = []
+
+    def __call__(self) -> npt.NDArray[Any]:
+        """Return a copy that nobody else has."""
+        for number in range(len(self._used)):
+            # Known to our list and to this call: neither the user nor a view of his has it.
+            if sys.getrefcount(self._used[number]) == 2:
+                copied = self._used[number]
+                np.copyto(copied, self._source)
+                return copied
+        copied = self._source.copy()
+        if len(self._used) < MAX_RECYCLED:
+            self._used.append(copied)
+        return copied
+
+
+def _copier(view: npt.NDArray[Any] | None) -> Callable[[], Any]:
+    if view is None:
+        return lambda: None
+    return view.copy if view.nbytes < LARGE_BYTES else Recycler(view)
 
 
 def _views(
