@@ -44,6 +44,12 @@ ROLLOUT: tuple[Row, ...] = (
         "what envs report as `is_success` in their infos, 1 for true",
         "",
     ),
+    (
+        "env_info/worker_died",
+        "sum",
+        "episodes that were cut off because the worker of their env had died",
+        "",
+    ),
     ("env_info/reward", "mean", "what envs report as `reward` in their infos", ""),
     ("env_episode/r", "mean", "return of an episode, from Gymnasium's episode statistics", ""),
     ("env_episode/l", "mean", "length of an episode in env steps, from the same", ""),
