@@ -155,7 +155,8 @@ def test_every_trajectory_is_that_of_the_plain_loop(
         workers=workers,
         autoreset_mode=mode,
         num_batches=min(num_batches, num_envs),
-        parent_steps=parent_steps,
+        # Without workers there is nobody else to step.
+        parent_steps=parent_steps or not workers,
     ) as ours:
         assert ours.observation_space == theirs.observation_space
         assert ours.action_space == theirs.action_space
