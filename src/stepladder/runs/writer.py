@@ -7,6 +7,7 @@ takes the batch away and commits it. A kill loses what is younger than that.
 import ctypes
 import sqlite3
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,6 +17,12 @@ from stepladder.runs.database import inherit
 
 COMMIT_INTERVAL_S = 0.25
 """How long a row waits at most before the thread takes it."""
+
+STARVED_S = 2 * COMMIT_INTERVAL_S
+"""A batch that has not been taken for so long shows that the thread does not get its turn."""
+
+PATIENCE_S = 0.1
+"""How long whoever logs stands aside then, at most."""
 
 HASTE_AT = 100_000
 """Numbers waiting at which the thread is woken early."""
@@ -38,6 +45,7 @@ class Writer:
         self._inode = path.stat().st_ino
         self._batch = Batch()
         self._num_taken = 0
+        self._taken_at = time.monotonic()
         self._num_committed = 0
         self._is_closing = False
         self._has_ended = False
@@ -63,7 +71,20 @@ class Writer:
             raise RunError(f"{self._path.parent} has been closed. Reopen it with Run.resume.")
         if self._batch.num_values > HASTE_AT:
             self._wake.set()
+        if time.monotonic() - self._taken_at > STARVED_S:
+            self._let_thread_in()
         return self._batch
+
+    def _let_thread_in(self) -> None:
+        """Stand aside for a moment: who logs without a rest can keep the thread from its turn.
+
+        Python's lock goes to whoever asks next, and the thread asks late where both share a core.
+        """
+        if self._batch.is_empty:
+            self._taken_at = time.monotonic()
+        else:
+            self._wake.set()
+            self._changed.wait(PATIENCE_S)
 
     def flush(self) -> None:
         """Wait until everything that was added before is committed.
@@ -132,6 +153,8 @@ class Writer:
             batch, self._batch = self._batch, Batch()
             self._num_taken += 1
             turn, is_last = self._num_taken, self._is_closing
+            self._taken_at = time.monotonic()
+            self._changed.notify_all()
         if not batch.is_empty:
             self._require_same_file()
             write_batch(self._connection, batch)
