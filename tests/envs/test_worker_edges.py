@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from stepladder import Task, Uniform, make_vec
 from stepladder.curricula.base import Curriculum
+from stepladder.envs.workers.crew import Crew
 from stepladder.errors import ConfigError, EnvError, EnvTimeoutError
 from worker_envs import NEXT_STEP, SAME_STEP, trouble_envs, worker_env
 
@@ -325,3 +326,26 @@ def test_a_restarted_worker_can_use_torch_though_its_parent_has_threads() -> Non
         [sys.executable, "-c", TORCH], capture_output=True, text=True, timeout=50, check=False
     )
     assert (done.returncode, done.stdout) == (0, "went on\n"), done.stderr
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("moment", ["_receive_descriptions", "_attach_one", "ask"])
+def test_ctrl_c_while_a_worker_is_replaced_can_be_followed_by_a_reset(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with worker_env(4, workers=1, timeout_s=3.0) as vec:
+        vec.reset(seed=0)
+        os.kill(worker_pid(vec), signal.SIGKILL)
+        with monkeypatch.context() as patch:
+            patch.setattr(Crew, moment, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                vec.step(ZEROS)
+        # Without seeds, which would go through the pipe and be refused there.
+        vec.reset()
+        assert vec.get_attr("env_index") == (0, 1, 2, 3)
+        np.testing.assert_array_equal(vec.step(ZEROS)[0][:, 2], 1)
+
+
+def interrupted(*arguments: Any) -> None:
+    raise KeyboardInterrupt

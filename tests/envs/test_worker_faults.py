@@ -892,7 +892,7 @@ def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches:
                 vec.call("try_call", 1)
                 step(vec, 2)
 
-        for _ in range(10):
+        for _ in range(25):
             with pytest.raises(KeyboardInterrupt):
                 play()
             with Timed() as timed:

@@ -133,6 +133,7 @@ class Crew:
         for hand in self.hands:
             try:
                 self._attach_one(hand)
+                hand.is_ready = True
             except WorkerGoneError as error:
                 raise WorkerDiedError(
                     f"worker {hand.worker_index} ended before it was asked for anything "

@@ -37,6 +37,8 @@ class Hand:
     def __init__(self, worker_index: int, process: BaseProcess, pipe: Connection):
         self.worker_index = worker_index
         self.process = process
+        self.is_ready = False
+        """Whether it has its envs and the memory; if Ctrl-C comes before, it never will."""
         self.is_cut_off = False
         """Whether something is half sent or half received; if it stays so, Ctrl-C has come."""
         self._pipe = pipe

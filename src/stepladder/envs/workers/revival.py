@@ -90,7 +90,7 @@ class Revival:
     def revive_all(self) -> None:
         """Replace workers that have died since the last order."""
         for hand in list(self._crew.hands):
-            if not hand.is_alive():
+            if not (hand.is_ready and hand.is_alive()):
                 self.revive(hand.worker_index)
 
     @property
@@ -158,6 +158,7 @@ class Revival:
         while unfinished:
             self._repeat(worker, *unfinished[0])
             del unfinished[0]
+        self._crew.hands[worker].is_ready = True
 
     def _given_up(self, died: str, rows: list[int]) -> WorkerDiedError:
         again = f", {MAX_DEATHS + 1} times in a row" if self._on_death == "restart" else ""
