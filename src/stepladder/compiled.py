@@ -90,6 +90,29 @@ def _store_release(typing_context: Any, words: Any, index: Any, value: Any) -> A
 
 
 @intrinsic
+def _fetch_add(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+    """Emit `fetch_add`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element(context, builder, signature, args)
+        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+
+    return types.int64(words, index, types.int64), codegen
+
+
+@intrinsic
+def _swap_if(typing_context: Any, words: Any, index: Any, expected: Any, value: Any) -> Any:
+    """Emit `swap_if`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element(context, builder, signature, args)
+        result = builder.cmpxchg(pointer, args[2], args[3], "seq_cst", "seq_cst")
+        return builder.extract_value(result, 1)
+
+    return types.boolean(words, index, types.int64, types.int64), codegen
+
+
+@intrinsic
 def _fence_after_reads(typing_context: Any) -> Any:
     """Emit `fence_after_reads`."""
 
@@ -161,6 +184,12 @@ load_acquire = cast("Callable[[Any, int], int]", _load_acquire)
 
 store_release = cast("Callable[[Any, int, int], None]", _store_release)
 """Write ``words[index] = value``; what precedes in the program is visible before it."""
+
+fetch_add = cast("Callable[[Any, int, int], int]", _fetch_add)
+"""Add to ``words[index]`` in one step that no other thread can come between; return the old value."""
+
+swap_if = cast("Callable[[Any, int, int, int], bool]", _swap_if)
+"""Set ``words[index]`` if it still has the expected value, in one step; return whether it had."""
 
 fence_after_reads = cast("Callable[[], None]", _fence_after_reads)
 """No read before this line happens after a read or write behind it."""

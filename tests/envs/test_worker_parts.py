@@ -13,9 +13,10 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
-from stepladder.envs.workers import cores, ensemble
+from stepladder import cores
+from stepladder.cores import cpu_quota, usable_cores
+from stepladder.envs.workers import ensemble
 from stepladder.envs.workers.control import LANE_WORDS, MESSAGE_BYTES, NUM_OVERFLOWS
-from stepladder.envs.workers.cores import cpu_quota, usable_cores
 from stepladder.envs.workers.faults import pack_fault, unpack_fault
 from stepladder.envs.workers.infos import merge_infos
 from stepladder.envs.workers.memory import Layout, Memory

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Literal
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from stepladder.curricula.base import Curriculum
@@ -22,6 +22,7 @@ from stepladder.envs.workers.choosing import choose_workers
 from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
 from stepladder.errors import ConfigError
+from stepladder.registration import NAMESPACE, register_games
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]
 OneEnv = str | EnvSpec | EnvFunction
@@ -50,8 +51,11 @@ def make_vec(
     wrappers: Sequence[Callable[[Any], Any]] = (),
     check_advancement_freq: int | None = None,
     max_failed_share: float = 0.5,
-) -> WorkerVectorEnv | CurriculumVectorEnv:
+) -> Any:
     """Make a vector env that steps its envs in this process and in workers at the same time.
+
+    The built-in games are one batch instead, stepped by threads of this process, unless workers or
+    wrappers around single envs are asked for.
 
     Args:
         env: A registered id, its spec, a function that makes an env; or a list with one per env.
@@ -86,12 +90,20 @@ def make_vec(
     """
     if workers is None or (isinstance(workers, str) and workers != "auto"):
         raise ConfigError(f"workers must be a whole number or 'auto'; got {workers!r}.")
+    if curriculum is None and (curriculum_env, check_advancement_freq) != (None, None):
+        name = "check_advancement_freq" if curriculum_env is None else "curriculum_env"
+        raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
+    batched = batched_entry(env)
+    by_itself = workers in (0, "auto") and num_batches == 1 and not wrappers
+    if batched is not None and by_itself and curriculum_env is None:
+        # One object that steps all envs at once; nothing that is said about workers concerns it.
+        vec: Any = batched(
+            _count(num_envs), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
+        )
+        return _with(vec, curriculum, check_advancement_freq, max_failed_share)
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     if curriculum is not None:
         functions = _taught(functions, curriculum, curriculum_env)
-    elif curriculum_env is not None or check_advancement_freq is not None:
-        name = "check_advancement_freq" if curriculum_env is None else "curriculum_env"
-        raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
     settings: dict[str, Any] = {
         "autoreset_mode": autoreset_mode,
         "num_batches": num_batches,
@@ -107,6 +119,16 @@ def make_vec(
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
     vec = WorkerVectorEnv(functions, workers=workers, **settings)
+    return _with(vec, curriculum, check_advancement_freq, max_failed_share)
+
+
+def _with(
+    vec: VectorEnv[Any, Any, Any],
+    curriculum: Curriculum | None,
+    check_advancement_freq: int | None,
+    max_failed_share: float,
+) -> Any:
+    """Return a vector env in the wrapper of its curriculum, if it has one."""
     if curriculum is None:
         return vec
     try:
@@ -119,6 +141,18 @@ def make_vec(
     except BaseException:
         vec.close()
         raise
+
+
+def batched_entry(env: Envs) -> Callable[..., Any] | None:
+    """Return what makes a batch of an env that is stepped as one; None for all other envs."""
+    if isinstance(env, str) and env.startswith(NAMESPACE):
+        register_games()
+    spec = gym.registry.get(env) if isinstance(env, str) else env
+    if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None:
+        return None
+    entry: Any = spec.vector_entry_point
+    maker = load_env_creator(entry) if isinstance(entry, str) else entry
+    return partial(maker, **spec.kwargs) if getattr(maker, "is_batched", False) else None
 
 
 def env_functions(

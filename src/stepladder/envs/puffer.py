@@ -15,7 +15,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from stepladder.envs.agent_rows import AgentRows
-from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.vector import CurriculumVectorEnv, is_batched
 from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.envs.workers.infos import NumberedInfo
 from stepladder.envs.workers.spaces import build, leaves_of
@@ -195,11 +195,11 @@ class PufferView:
         self.vec.close()
 
 
-def _workers_of(vec: VectorEnv[Any, Any, Any]) -> WorkerVectorEnv:
+def _workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
     """Return the vector env that steps, inside of what `make_vec` has returned."""
     inner = vec.env if isinstance(vec, AgentRows) else vec
     base = inner.env if isinstance(inner, CurriculumVectorEnv) else inner
-    if not isinstance(base, WorkerVectorEnv):
+    if not (isinstance(base, WorkerVectorEnv) or is_batched(base)):
         raise ConfigError(
             f"PufferView needs what make_vec returns, or AgentRows around it; got a "
             f"{type(vec).__name__}. Put wrappers around each env, with make_vec(wrappers=…)."
@@ -207,7 +207,7 @@ def _workers_of(vec: VectorEnv[Any, Any, Any]) -> WorkerVectorEnv:
     return base
 
 
-def _check(vec: VectorEnv[Any, Any, Any], base: WorkerVectorEnv) -> None:
+def _check(vec: VectorEnv[Any, Any, Any], base: Any) -> None:
     """Raise unless the view can show this vector env."""
     sizes = [rows.stop - rows.start for rows in base.batches]
     if len(set(sizes)) > 1:

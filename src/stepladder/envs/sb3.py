@@ -6,7 +6,6 @@ module.
 """
 
 import select
-from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from multiprocessing.process import BaseProcess
@@ -30,7 +29,7 @@ from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.errors import ConfigError
-from stepladder.sync.client import Client
+from stepladder.sync import Host
 
 __all__ = ["CurriculumVecEnvWrapper", "as_vec_env"]
 
@@ -77,12 +76,12 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
             check_advancement_freq=check_advancement_freq,
         )
 
-    def connect_clients(self, clients: Sequence[Client]) -> None:
-        """Give each env its client."""
+    def connect(self, host: Host) -> None:
+        """Give each env its client of the host."""
         wrapped = self.venv.env_is_wrapped(CurriculumEnv)
         if not all(wrapped):
             raise AttributeError(f"env {wrapped.index(False)} is not wrapped in CurriculumEnv")
-        for env_index, client in enumerate(clients):
+        for env_index, client in enumerate(host.clients()):
             self.venv.env_method("connect_curriculum", client, indices=[env_index])
 
     def call_all(self, method: str, *args: Any) -> list[Any]:

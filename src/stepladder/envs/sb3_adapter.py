@@ -21,7 +21,7 @@ from stable_baselines3.common.vec_env.base_vec_env import (
 )
 
 from stepladder.envs.tracked import Tracked
-from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.vector import CurriculumVectorEnv, is_batched
 from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.errors import ConfigError
 
@@ -50,7 +50,7 @@ def as_vec_env(vec: VectorEnv[Any, Any, Any]) -> "WorkerVecEnv":
 
 
 class WorkerVecEnv(VecEnv):
-    """A `WorkerVectorEnv` with Stable-Baselines3's interface."""
+    """A `WorkerVectorEnv`, or a game's batch, with Stable-Baselines3's interface."""
 
     def __init__(self, vec: VectorEnv[Any, Any, Any]):
         self._base = base = workers_of(vec)
@@ -169,14 +169,14 @@ class CurriculumWorkerVecEnv(Tracked, WorkerVecEnv):
         return self.counts.finished
 
 
-def workers_of(vec: VectorEnv[Any, Any, Any]) -> WorkerVectorEnv:
+def workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
     """Return the vector env that steps, if it is one that SB3 can live with.
 
     Raises:
         ConfigError: It is not one of `make_vec`, or its settings do not fit.
     """
     base = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
-    if not isinstance(base, WorkerVectorEnv):
+    if not (isinstance(base, WorkerVectorEnv) or is_batched(base)):
         raise ConfigError(
             f"as_vec_env needs what make_vec returns; got a {type(vec).__name__}. Put wrappers "
             "around each env, with make_vec(wrappers=…), or around the result."

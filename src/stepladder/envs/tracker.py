@@ -6,7 +6,7 @@ env. Owns the host. What the curriculum did goes to the log (`curriculum_log`).
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol, TypeAlias
@@ -46,8 +46,8 @@ REAP_S = 1.0
 class Reach(Protocol):
     """How a vector wrapper reaches its envs."""
 
-    def connect_clients(self, clients: Sequence[Client]) -> None:
-        """Give each env its client."""
+    def connect(self, host: Host) -> None:
+        """Give each env its client of the host."""
         ...
 
     def call_all(self, method: str, *args: Any) -> list[Any]:
@@ -110,7 +110,7 @@ class Tracker:
 
     def _connect(self) -> None:
         try:
-            self._reach.connect_clients(self.host.clients())
+            self._reach.connect(self.host)
         except AttributeError as error:
             raise DeliveryError(
                 f"an env of the vector env cannot be connected ({error}). Wrap each env in "

@@ -17,10 +17,10 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from stepladder.cores import usable_cores
 from stepladder.curricula.config import require_positive, require_whole
 from stepladder.envs.make import EnvFunction, make_vec
 from stepladder.envs.workers.calls import apply_to
-from stepladder.envs.workers.cores import usable_cores
 from stepladder.errors import ConfigError
 
 MOST_ENVS = 512

@@ -16,8 +16,8 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
-from stepladder.errors import AgreementError, NotConnectedError
-from stepladder.sync.client import Client
+from stepladder.errors import AgreementError, ConfigError, NotConnectedError
+from stepladder.sync import Host
 
 TRUE = np.True_.tobytes()
 
@@ -43,6 +43,11 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         check_advancement_freq: int | None = None,
     ):
         super().__init__(env)
+        if backend == "pushed" and is_batched(env.unwrapped):
+            raise ConfigError(
+                "backend='pushed' sends plans to single envs, and these are stepped as one batch "
+                "in this process. Use 'auto'."
+            )
         self.curriculum = curriculum
         self._had_ended = False
         self.tracker = Tracker(
@@ -50,7 +55,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             curriculum,
             env.num_envs,
             backend=backend,
-            in_process=_runs_here(env.unwrapped),
+            in_process=runs_here(env.unwrapped),
             reports_deaths=isinstance(env.unwrapped, WorkerVectorEnv),
             max_failed_share=max_failed_share,
             check_advancement_freq=check_advancement_freq,
@@ -64,10 +69,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         clients = self.tracker.readmit(env_indices)
         base.set_attr_on(env_indices, "curriculum_client", clients)
 
-    def connect_clients(self, clients: Sequence[Client]) -> None:
-        """Give each env its client."""
+    def connect(self, host: Host) -> None:
+        """Give each env its client, or all of them at once the host itself."""
         base: Any = self.env.unwrapped
-        base.set_attr("curriculum_client", list(clients))
+        if is_batched(base):
+            base.connect_host(host)
+            return
+        base.set_attr("curriculum_client", list(host.clients()))
         try:
             versions = self.call_all("get_plan_version")
         except NotConnectedError as error:
@@ -163,8 +171,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         self.tracker.close(lambda: self.env.close(**kwargs))
 
 
-def _runs_here(env: VectorEnv[Any, Any, Any]) -> bool:
+def is_batched(env: VectorEnv[Any, Any, Any]) -> bool:
+    """Whether one object steps all envs by itself, and takes a host instead of clients."""
+    return getattr(env, "is_batched", False)
+
+
+def runs_here(env: VectorEnv[Any, Any, Any]) -> bool:
     """Whether all envs are in this process."""
-    return isinstance(env, SyncVectorEnv) or (
-        isinstance(env, WorkerVectorEnv) and not env.num_workers
-    )
+    if isinstance(env, WorkerVectorEnv):
+        return not env.num_workers
+    return isinstance(env, SyncVectorEnv) or is_batched(env)

@@ -230,6 +230,11 @@ class Client(ABC):
 
     # What the env may want to know.
 
+    @property
+    def last_dials(self) -> Floats:
+        """What the plan's dials said at the last draw."""
+        return self._dials
+
     def plan_version(self) -> int:
         """Return the version of the plan as it is now."""
         block, _ = self._open()

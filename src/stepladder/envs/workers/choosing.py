@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from stepladder.cores import usable_cores
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
-from stepladder.envs.workers.cores import usable_cores
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.sync import SharedHost, mailbox
 

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from stepladder.cores import usable_cores
 from stepladder.envs.workers import control
 from stepladder.envs.workers.arguments import batched_spaces
-from stepladder.envs.workers.cores import usable_cores
 from stepladder.envs.workers.crew import Crew
 from stepladder.envs.workers.faults import noted
 from stepladder.envs.workers.group import EnvGroup, Options

@@ -1,0 +1,207 @@
+"""What ``watch`` is asked to show: an env, a level of Ledge, or the env of a run.
+
+Between the command line and `playing`: whatever was named becomes one env that can draw itself, and
+the tasks that it is to play.
+"""
+
+import json
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+
+from stepladder.cli.finding import find_function, look_here
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config_registry import config_from_json
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.errors import ConfigError, RunError, SnapshotError, StepladderError
+from stepladder.registration import register_games
+from stepladder.runs import RunReader
+from stepladder.tasks import FolderSource, ListSource, Pool, Source, Task
+from stepladder.tasks.plain import whole_number
+from stepladder.tasks.task import MAX_SEED
+
+LEDGE = "stepladder/Ledge-v0"
+MODE = "rgb_array"
+
+MOST_PASSED_OVER = 4096
+"""Draws that a seed may pass over; two seeds this far apart give the same tasks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Playable:
+    """Something to watch."""
+
+    name: str
+    """What it is called."""
+
+    env: gym.Env[Any, Any]
+    """Gives a picture at every ``render()``."""
+
+    next_task: Callable[[], Task] | None = None
+    """What is to be played next; None where the env itself decides."""
+
+
+def find_playable(text: str, settings: Sequence[str], seed: int) -> Playable:
+    """Return what is meant by the name of a run's folder, a level's file, an env or a function.
+
+    Args:
+        text: What the user named.
+        settings: Arguments of the env, each as KEY=VALUE.
+        seed: Decides which tasks of a run are drawn.
+
+    Raises:
+        StepladderError: It cannot be watched; the message says why.
+    """
+    path, kwargs = Path(text), read_settings(settings)
+    if path.is_dir():
+        return _of_run(RunReader(path), kwargs, seed)
+    if path.is_file():
+        task = Task(path.stem, "level", {"level": _text_of(path)})
+        return Playable(name=path.stem, env=make_env(LEDGE, kwargs), next_task=lambda: task)
+    return Playable(name=text, env=make_env(text, kwargs))
+
+
+def read_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return arguments of an env; a value is read as JSON where it is that, else as text.
+
+    Example:
+        >>> read_settings(["mode=NORMAL", "keep_mode=false", "speed=1.5"])
+        {'mode': 'NORMAL', 'keep_mode': False, 'speed': 1.5}
+    """
+    kwargs: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.isidentifier():
+            raise ConfigError(f"--env must be KEY=VALUE; got {setting!r}. Give it as mode=NORMAL.")
+        try:
+            kwargs[key] = json.loads(value)
+        except ValueError:
+            kwargs[key] = value
+    return kwargs
+
+
+def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
+    """Make an env that draws itself, from its id or from a function that makes it."""
+    register_games()
+    make: Callable[..., Any] = partial(gym.make, text, disable_env_checker=True)
+    # Gymnasium writes the id of an env in a module in the same way, with a version behind it.
+    _, colon, name = text.partition(":")
+    if colon:
+        look_here()
+        make = find_function(text, "makes an env") if name.isidentifier() else make
+    try:
+        with warnings.catch_warnings():
+            # Gymnasium's own words about an env that cannot draw itself; ours come below.
+            warnings.simplefilter("ignore", UserWarning)
+            env = make(render_mode=MODE, **kwargs)
+    except StepladderError:
+        raise
+    except gym.error.UnregisteredEnv as error:
+        raise ConfigError(
+            f"{text!r} is no run's folder, no level's file and no env: {error} Correct the name."
+        ) from error
+    except Exception as error:  # the env's own; a command says it in one line
+        raise ConfigError(
+            f"the env {text!r} cannot be made: {type(error).__name__}: {error} Correct --env, or "
+            "install what it needs."
+        ) from error
+    if not isinstance(env, gym.Env):
+        raise ConfigError(
+            f"{text} must make a gymnasium.Env; it made something of type {type(env).__name__}. "
+            "Let it return an env."
+        )
+    if env.render_mode != MODE or MODE not in env.metadata.get("render_modes", ()):
+        env.close()
+        raise ConfigError(
+            f"{text} cannot draw itself: it has no render_mode {MODE!r}. Add one, or watch "
+            "another env."
+        )
+    return env
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is no text, so it holds no level ({error.reason}). Name a level's file, an "
+            "env or the folder of a run."
+        ) from error
+
+
+def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable:
+    config = reader.config
+    if "simulator" in config:
+        raise RunError(
+            f"{reader.folder} is a run of the simulator, which has no env to watch. See it with: "
+            f"stepladder report {reader.folder}"
+        )
+    env_id, run_kwargs = config.get("env"), config.get("env_kwargs") or {}
+    if not isinstance(env_id, str) or not isinstance(run_kwargs, Mapping):
+        raise RunError(
+            f"the run {reader.folder} does not say which env it plays: its config must have 'env', "
+            f"an id, and may have 'env_kwargs'; got {env_id!r} and {run_kwargs!r}. See it with: "
+            f"stepladder report {reader.folder}"
+        )
+    next_task = None
+    if "curriculum" in config or reader.checkpoints():
+        curriculum = curriculum_of(reader)
+        curriculum.draw_batch(seed % MOST_PASSED_OVER)
+        next_task = partial(_drawn, curriculum)
+    return Playable(
+        name=reader.name, env=make_env(env_id, {**run_kwargs, **kwargs}), next_task=next_task
+    )
+
+
+def _drawn(curriculum: Curriculum) -> Task:
+    return curriculum.task(curriculum.draw_one())
+
+
+def curriculum_of(reader: RunReader) -> Curriculum:
+    """Return the curriculum of a run as its last checkpoint left it; nobody else will see it learn.
+
+    Raises:
+        RunError: The run has no checkpoint, or does not say what its tasks are.
+        SnapshotError: The checkpoint is damaged, or was made with other tasks.
+    """
+    if not reader.checkpoints():
+        raise RunError(
+            f"the run {reader.folder} has no checkpoint yet, so there is no curriculum to draw "
+            "from. Wait for its first one, or watch its env by itself."
+        )
+    snapshot = reader.checkpoint()
+    if "channel" in snapshot.state:
+        # Saved with its envs.
+        snapshot = snapshot.part("curriculum")
+    config = config_from_json(snapshot.state.get("config"), "the curriculum of the checkpoint")
+    seed = _number(snapshot, "seed")
+    capacity = _number(snapshot.part("pool"), "num_slots")
+    curriculum = config.make(Pool(_source_of(reader), capacity, seed), seed=seed)
+    curriculum.restore(snapshot)
+    return curriculum
+
+
+def _number(snapshot: Snapshot, name: str) -> int:
+    value = snapshot.state.get(name)
+    return whole_number(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
+
+
+def _source_of(reader: RunReader) -> Source:
+    """Return the tasks of a run: listed, in a folder, or made by a function."""
+    tasks = reader.config.get("tasks")
+    if isinstance(tasks, list):
+        return ListSource([Task.from_json(task) for task in tasks])
+    if isinstance(tasks, str) and ":" in tasks:
+        made = find_function(tasks, "makes the tasks of a run")()
+        return made if isinstance(made, Source) else ListSource(made)
+    if isinstance(tasks, str):
+        return FolderSource(tasks)
+    raise RunError(
+        f"the run {reader.folder} does not say what its tasks are: its config must have 'tasks', a "
+        f"list of tasks, a folder or module:function; got {tasks!r}. Watch its env by itself."
+    )

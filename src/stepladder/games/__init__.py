@@ -1,0 +1,39 @@
+"""Built-in worlds, written for batches: hockey and a platform game.
+
+Importing this makes ``stepladder/Hockey-v0`` and ``stepladder/Ledge-v0`` known to Gymnasium; the
+games themselves are loaded when first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from stepladder.registration import register_games
+
+if TYPE_CHECKING:
+    from stepladder.games.hockey.env import HockeyEnv
+    from stepladder.games.hockey.vector_env import HockeyVectorEnv
+    from stepladder.games.ledge.env import LedgeEnv
+    from stepladder.games.ledge.level import Level
+    from stepladder.games.ledge.vector_env import LedgeVectorEnv
+
+_HOMES = {
+    "HockeyEnv": "stepladder.games.hockey.env",
+    "HockeyVectorEnv": "stepladder.games.hockey.vector_env",
+    "LedgeEnv": "stepladder.games.ledge.env",
+    "LedgeVectorEnv": "stepladder.games.ledge.vector_env",
+    "Level": "stepladder.games.ledge.level",
+}
+
+__all__ = ["HockeyEnv", "HockeyVectorEnv", "LedgeEnv", "LedgeVectorEnv", "Level"]
+
+register_games()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'stepladder.games' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,375 @@
+"""The vector env that both games are: all envs stepped in one compiled call.
+
+Above the kernels of a game and below the user, Gymnasium and `envs`. Holds the arrays, hands
+actions in and observations out, and seeds. What is drawn and reported happens inside the kernels
+(`episodes`), what they cannot do themselves in `lessons`, and the infos in `outcomes`.
+"""
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Space
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space, create_empty_array
+
+from stepladder.cores import usable_cores
+from stepladder.errors import ConfigError, EnvError
+from stepladder.games import episodes, outcomes
+from stepladder.games.arguments import as_autoreset_mode, require_positive, rows_of_mask, tasks_for
+from stepladder.games.episodes import NUM_EVENTS, PLAYING, UNBORN, Batch
+from stepladder.games.lessons import Lessons
+from stepladder.games.memory import Buffers, copy_row, given, keep_actions
+from stepladder.games.rows import RowAccess
+from stepladder.games.seeding import fresh_seeds, seeds_for
+from stepladder.games.threads import Team
+from stepladder.sync import Host
+from stepladder.tasks import Task
+
+MODES = {
+    AutoresetMode.NEXT_STEP: episodes.NEXT_STEP,
+    AutoresetMode.SAME_STEP: episodes.SAME_STEP,
+    AutoresetMode.DISABLED: episodes.DISABLED,
+}
+
+
+class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
+    """Steps many games at once.
+
+    Args:
+        num_envs: How many.
+        autoreset_mode: When a game that has ended is reset.
+        num_threads: Threads that step at once; ``"auto"`` is one per core, and one for few envs.
+        render_mode: ``"rgb_array"`` (one picture per env), ``"human"`` (a window with the first
+            env) or None.
+        copy: Whether what `reset` and `step` return is the user's to keep; without, the next step
+            changes it.
+        task: What every env plays unless it is told otherwise.
+    """
+
+    is_batched: ClassVar[bool] = True
+    """Tells `make_vec` that one of these steps all envs by itself."""
+
+    rows_per_chunk: ClassVar[int]
+    """Rows that a thread takes at once: about ten microseconds of work."""
+
+    task_dtype: ClassVar[np.dtype[Any]]
+    """What a kernel needs to know of a task."""
+
+    info_names: ClassVar[tuple[str, ...]]
+    """Infos of every step; one row of `extras` each."""
+
+    info_kinds: ClassVar[tuple[type, ...]]
+    """Their types."""
+
+    work: ClassVar[Callable[..., None]]
+    """The kernel that `Team` calls for a step."""
+
+    begin: ClassVar[Callable[..., None]]
+    """The kernel that begins episodes: ``begin(rows, batch, game)``."""
+
+    start: ClassVar[Callable[..., None]]
+    """The same for rows that have drawn and whose tasks are in their place."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        *,
+        single_observation_space: Space[Any],
+        single_action_space: Space[Any],
+        autoreset_mode: AutoresetMode | str,
+        num_threads: int | Literal["auto"],
+        render_mode: str | None,
+        copy: bool,
+        task: Task,
+    ):
+        self.num_envs = num_envs = require_positive("num_envs", num_envs)
+        self.single_observation_space = single_observation_space
+        self.single_action_space = single_action_space
+        self.observation_space = batch_space(single_observation_space, num_envs)
+        self.action_space = batch_space(single_action_space, num_envs)
+        self.copy = copy
+        self.merges_infos = True
+        """Whether infos are put together into one dict; adapters read `last_infos` instead."""
+        self.last_infos: list[tuple[int, dict[str, Any]]] = []
+        """With ``merges_infos`` off: what each env said last, if it said anything."""
+        self._check_render_mode(render_mode)
+        self.render_mode = render_mode
+        self._window: Any = None
+        self.batch = self._make_batch()
+        if num_threads == "auto":
+            num_threads = usable_cores()
+        self._team = Team(
+            require_positive("num_threads", num_threads), num_envs, self.rows_per_chunk
+        )
+        self._sent: Any = None
+        self.buffers = Buffers(
+            self.seen,
+            self.batch.rewards,
+            self.batch.terminated,
+            self.batch.truncated,
+            create_empty_array(single_action_space, num_envs),
+        )
+        """The memory as it is now, without a copy; changes with every step."""
+        self.use_autoreset_mode(as_autoreset_mode(autoreset_mode))
+        self.shelf = self._make_shelf(num_envs)
+        self.table = self._make_shelf(1)
+        self._has_begun_once = False
+        self.tasks: list[Task] = [task] * num_envs
+        """What each env was given to play; a curriculum's tasks come from the plan instead."""
+        self.lessons: Lessons | None = None
+        self._set_rows(range(num_envs), self.tasks)
+        self._connect_arrays()
+
+    # What a game provides.
+
+    @abstractmethod
+    def _make_shelf(self, num_rows: int) -> Any:
+        """Return room for the tasks of so many envs or slots, as kernels read them."""
+
+    @abstractmethod
+    def put(self, task: Task, shelf: Any, row: int) -> None:
+        """Write a task into a row of a shelf.
+
+        Raises:
+            TaskError: The task makes no sense for this game.
+        """
+
+    @abstractmethod
+    def _game(self) -> Any:
+        """Return the arrays that this game's kernels need beside the batch."""
+
+    @abstractmethod
+    def _take(self, actions: Any) -> None:
+        """Check actions and put them where the kernels read them; refuse all or take all."""
+
+    @abstractmethod
+    def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
+        """Draw one env."""
+
+    seen: Any
+    """The memory of the observations, as kernels write it; set by the game."""
+
+    seen_last: Any
+    """The memory of last observations, for same-step autoreset; set by the game."""
+
+    extras: npt.NDArray[np.float64]
+    """The infos of every step, of shape ``(len(info_names), num_envs)``; set by the game."""
+
+    # Set-up.
+
+    def _make_batch(self) -> Batch:
+        num_envs = self.num_envs
+        seeds = fresh_seeds(num_envs)
+        return Batch(
+            autoreset=np.zeros(1, dtype=np.int64),
+            episodes=np.zeros(num_envs, dtype=episodes.EPISODE_DTYPE),
+            events=np.zeros(NUM_EVENTS, dtype=np.int64),
+            dice=seeds.copy(),
+            seeds=seeds,
+            rewards=np.zeros(num_envs),
+            terminated=np.zeros(num_envs, dtype=np.bool_),
+            truncated=np.zeros(num_envs, dtype=np.bool_),
+            has_ended=np.zeros(num_envs, dtype=np.bool_),
+            has_begun=np.zeros(num_envs, dtype=np.bool_),
+            block=np.zeros(1, dtype=np.int64),
+            mails=np.zeros((0, 1), dtype=np.int64),
+            dials=np.zeros((num_envs, 0)),
+            known=np.zeros(1, dtype=np.int64),
+            pid=np.array([os.getpid()]),
+        )
+
+    def _connect_arrays(self) -> None:
+        """Have the kernels work with the arrays as they are now."""
+        self._team.prepare(type(self).work, (self._team.rows_per_chunk, self.batch, self._game()))
+
+    def _check_render_mode(self, render_mode: str | None) -> None:
+        known = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in known:
+            raise ConfigError(f"render_mode must be None or one of {known}; got {render_mode!r}.")
+
+    def use_autoreset_mode(self, mode: AutoresetMode) -> None:
+        """Reset games that have ended in another way from now on."""
+        self.autoreset_mode = mode
+        self.metadata = {**type(self).metadata, "autoreset_mode": mode}
+        self.batch.autoreset[0] = MODES[mode]
+
+    # A curriculum: called by `envs.CurriculumVectorEnv`.
+
+    def connect_host(self, host: Host) -> None:
+        """Draw tasks from a curriculum from now on, and report to it; reset afterwards."""
+        self.lessons = Lessons(self, host)
+        self.table = self._make_shelf(host.curriculum.pool.num_slots)
+        self.batch = self.batch._replace(**self.lessons.arrays())
+        self._connect_arrays()
+
+    # Playing.
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin a new episode in all envs, or in some.
+
+        Args:
+            seed: To which each env's index is added; or one per env.
+            options: ``reset_mask`` says which envs; ``task`` gives all of them a task, ``tasks``
+                one each, for this and later episodes. Or such a dict per env.
+        """
+        rows = rows_of_mask(options, self.num_envs)
+        seeds = seeds_for(seed, self.num_envs)
+        tasks = tasks_for(options, rows, self.num_envs)
+        if tasks is not None:
+            self.set_tasks([task for _, task in tasks], [row for row, _ in tasks])
+        if seeds is not None:
+            chosen = rows[seeds.is_given[rows]]
+            self.batch.seeds[chosen] = seeds.words[chosen]
+            self.batch.dice[chosen] = seeds.words[chosen]
+            self._forget(chosen)
+        self.batch.events.fill(0)
+        for flags in (self.batch.has_begun, self.batch.has_ended):
+            flags.fill(False)
+        for flags in (self.batch.terminated, self.batch.truncated):
+            flags[rows] = False
+        type(self).begin(rows, self.batch, self._game())
+        self._attend()
+        return given(self.seen, self.copy), self._say(is_step=False)
+
+    def _forget(self, rows: npt.NDArray[np.int64]) -> None:
+        """Let envs that are seeded anew forget what they remember from episode to episode."""
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step all envs."""
+        self._check_can_step()
+        self._take(actions)
+        batch = self.batch
+        batch.events.fill(0)
+        self._team.play_round()
+        self._attend()
+        if self.render_mode == "human":
+            self.render()
+        return (
+            given(self.seen, self.copy),
+            given(batch.rewards, self.copy),
+            given(batch.terminated, self.copy),
+            given(batch.truncated, self.copy),
+            self._say(is_step=True),
+        )
+
+    def _check_can_step(self) -> None:
+        if self.closed:
+            raise EnvError("this vector env is closed. Make a new one.")
+        states = self.batch.episodes["state"]
+        if not self._has_begun_once:
+            if (states == UNBORN).any():
+                raise EnvError("step was called before reset. Call reset first.")
+            self._has_begun_once = True
+        if self.autoreset_mode is AutoresetMode.DISABLED and (states != PLAYING).any():
+            ended = np.flatnonzero(states != PLAYING).tolist()
+            raise EnvError(
+                f"the episodes of envs {ended[:8]} have ended, and autoreset is disabled. Reset "
+                'them with reset(options={"reset_mask": mask}).'
+            )
+
+    def _attend(self) -> None:
+        """Deal with what the kernels could not do by themselves."""
+        if self.batch.events[episodes.QUESTIONS]:
+            assert self.lessons is not None
+            rows = self.lessons.answer(self.batch)
+            type(self).start(rows, self.batch, self._game())
+
+    def _say(self, *, is_step: bool) -> dict[str, Any]:
+        if self.merges_infos:
+            return outcomes.merged(self, is_step=is_step)
+        self.last_infos = outcomes.by_row(self, is_step=is_step)
+        return {}
+
+    def send(self, actions: Any, batch_index: int = 0) -> None:
+        """Keep actions until `recv`; there is one batch, and nothing begins before."""
+        self._check_batch(batch_index)
+        self._sent = actions
+        keep_actions(self.buffers.actions, actions)
+
+    def recv(self, batch_index: int = 0) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Step with the actions that were sent."""
+        self._check_batch(batch_index)
+        if self._sent is None:
+            raise EnvError("recv was called without send. Send actions first.")
+        actions, self._sent = self._sent, None
+        return self.step(actions)
+
+    def _check_batch(self, batch_index: int) -> None:
+        if batch_index != 0:
+            raise ConfigError(f"there is one batch, with index 0; got {batch_index}.")
+
+    # Tasks.
+
+    def set_tasks(self, tasks: Sequence[Task], env_indices: Sequence[int] | None = None) -> None:
+        """Give some envs, by default all, a task each; they play it from their next reset on.
+
+        Raises:
+            TaskError: A task makes no sense here. Then no env has got one.
+        """
+        rows = range(self.num_envs) if env_indices is None else list(env_indices)
+        if len(rows) != len(tasks):
+            raise ConfigError(f"expected {len(rows)} tasks, one per env; got {len(tasks)}.")
+        if self.lessons is not None:
+            raise ConfigError(
+                "a curriculum chooses the tasks of these envs. Make envs without one."
+            )
+        self._set_rows(rows, tasks)
+
+    def _set_rows(self, rows: Sequence[int], tasks: Sequence[Task]) -> None:
+        # Each task once, and all before any env gets one.
+        numbers = {task: number for number, task in enumerate(dict.fromkeys(tasks))}
+        trial = self._make_shelf(len(numbers))
+        for task, number in numbers.items():
+            self.put(task, trial, number)
+        for row, task in zip(rows, tasks, strict=True):
+            copy_row(trial, numbers[task], self.shelf, row)
+            self.tasks[row] = task
+
+    def take_from_table(self, slot: int, env_index: int) -> None:
+        """Have an env play what is in a slot, from its next beginning on."""
+        copy_row(self.table, slot, self.shelf, env_index)
+
+    # Pictures.
+
+    def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:
+        """Return a picture of every env, or show the first one in a window."""
+        if self.render_mode is None:
+            raise ConfigError(
+                "render was called, but there is no render_mode. Make the env with "
+                "render_mode='rgb_array' or 'human'."
+            )
+        if self.render_mode == "human":
+            self._show(self.paint(0))
+            return None
+        return tuple(self.paint(env_index) for env_index in range(self.num_envs))
+
+    def _show(self, picture: npt.NDArray[np.uint8]) -> None:
+        if self._window is None:
+            # Loaded here: only who looks at a game needs the library that draws.
+            from stepladder.games.drawing.window import Window
+
+            self._window = Window(type(self).__name__, fps=self.metadata["render_fps"])
+        self._window.show(picture)
+
+    # The end.
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the threads and close the window."""
+        self._team.close()
+        if self._window is not None:
+            self._window.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

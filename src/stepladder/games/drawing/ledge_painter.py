@@ -1,0 +1,259 @@
+"""Pictures of Ledge, seen from the side.
+
+Takes a level's tiles and where its runner is, and gives a picture; the env shows it in a window or
+hands it out, and `film` strings pictures together. All pictures of a painter have the same size,
+whatever the size of the level, so that one film can show many levels.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula.config import require_whole
+from stepladder.games.drawing import Picture
+from stepladder.games.drawing.canvas import Canvas, Point
+from stepladder.games.drawing.palette import (
+    DANGER,
+    GOAL,
+    GROUND,
+    MARKING,
+    NIGHT,
+    OPEN,
+    OWN,
+    QUIET,
+    SOLID,
+    SOLID_DARK,
+    SOLID_LIGHT,
+    WHITE,
+    Colour,
+    mixed,
+)
+from stepladder.games.ledge.physics import HALF_HEIGHT, HALF_WIDTH
+from stepladder.games.ledge.tiles import DOOR, MINE, PLATFORM, SWITCH, WALL
+
+LEAST_WIDTH = 64
+SHAPE = 0.625
+"""Height of a picture per width: that of the largest level, and a line below it."""
+
+CAPTION_SHARE = 0.04
+"""Height of that line per width of the picture."""
+
+MOST_ZOOM = 0.1
+"""A tile is never wider than this share of the picture."""
+
+BEVEL = 0.1
+NUM_SPIKES = 8
+STRETCH = 0.35
+"""Share by which a runner is taller and thinner at a speed of one tile per step."""
+
+HURRY = 0.2
+"""Share of the time limit below which the bar is red."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LedgeScene:
+    """All that a picture shows. One unit is one tile, y grows downwards from the upper edge."""
+
+    tiles: npt.NDArray[np.uint8]
+    """Codes of the level's tiles, shape ``(height, width)``."""
+
+    x: float
+    """Of the runner's middle."""
+
+    y: float
+    """Of the runner's middle."""
+
+    vx: float = 0.0
+    """In tiles per step."""
+
+    vy: float = 0.0
+    """In tiles per step."""
+
+    facing: int = 1
+    """-1 if the runner looks to the left, 1 if to the right."""
+
+    on_ground: bool = True
+    """Whether the runner stands."""
+
+    wall: int = 0
+    """-1 or 1 if the runner pushes against a wall on its left or right, else 0."""
+
+    switch_touched: bool = False
+    """Whether the door is open."""
+
+    is_dead: bool = False
+    """Whether a mine has been touched."""
+
+    has_won: bool = False
+    """Whether the open door has been reached."""
+
+    steps: int = 0
+    """Steps so far."""
+
+    time_limit: int = 0
+    """Steps in all; 0 shows no time."""
+
+    name: str = ""
+    """Name of the level, for the caption."""
+
+
+class LedgePainter:
+    """Paints scenes of any level in one size.
+
+    Args:
+        width: Of the pictures, in pixels.
+    """
+
+    def __init__(self, width: int = 640):
+        require_whole("width", width, LEAST_WIDTH)
+        # Even numbers, which most video formats want.
+        self._size = (2 * round(width / 2), 2 * round(width * SHAPE / 2))
+        self._canvas: Canvas | None = None
+        self._level = b""
+        self._corner = (0.0, 0.0)
+        self._tile_px = 1.0
+
+    def paint(self, scene: LedgeScene) -> Picture:
+        """Return a picture of shape ``(height, width, 3)``; equal scenes give equal pictures."""
+        level = bytes(str(scene.tiles.shape), "ascii") + scene.tiles.tobytes()
+        if self._canvas is None or level != self._level:
+            self._canvas = self._backdrop(scene.tiles)
+            self._level = level
+        canvas = self._canvas
+        for row, column in np.argwhere((scene.tiles == SWITCH) | (scene.tiles == DOOR)).tolist():
+            paint = _paint_switch if scene.tiles[row, column] == SWITCH else _paint_door
+            paint(canvas, (column + 0.5, row + 0.5), scene.switch_touched)
+        _paint_runner(canvas, scene)
+        self._write_caption(canvas, scene)
+        return canvas.picture()
+
+    def _backdrop(self, tiles: npt.NDArray[np.uint8]) -> Canvas:
+        """Return a canvas on which a level fits, with all that never changes."""
+        height, width = tiles.shape
+        width_px, height_px = self._size
+        map_px = height_px - CAPTION_SHARE * width_px
+        self._tile_px = min(width_px / width, map_px / height, MOST_ZOOM * width_px)
+        left = (width - width_px / self._tile_px) / 2
+        top = (height - map_px / self._tile_px) / 2
+        self._corner = (left, top)
+        canvas = Canvas(self._size, self._tile_px, self._corner, is_y_up=False)
+        # What lies outside the map is wall as well.
+        right, bottom = width - left, height - top
+        canvas.box(self._corner, (right, bottom), mixed(NIGHT, SOLID_DARK, 0.4))
+        canvas.box((0, 0), (width, height), GROUND)
+        walls = np.pad(tiles == WALL, 1, constant_values=True)
+        for row in range(height):
+            for column in range(width):
+                code = tiles[row, column]
+                if code == WALL:
+                    _paint_wall(canvas, row, column, walls[row : row + 3, column : column + 3])
+                elif code == PLATFORM:
+                    _paint_platform(canvas, row, column)
+                elif code == MINE:
+                    _paint_mine(canvas, (column + 0.5, row + 0.5))
+        canvas.keep_backdrop()
+        return canvas
+
+    def _write_caption(self, canvas: Canvas, scene: LedgeScene) -> None:
+        width_px, height_px = self._size
+        line = CAPTION_SHARE * width_px / self._tile_px
+        left, right = self._corner[0], self._corner[0] + width_px / self._tile_px
+        bottom = self._corner[1] + height_px / self._tile_px
+        canvas.box((left, bottom - line), (right, bottom), NIGHT)
+        middle = bottom - 0.45 * line
+        if scene.name:
+            canvas.text(scene.name, (left + 0.4 * line, middle), 0.65 * line, QUIET)
+        if scene.time_limit <= 0:
+            return
+        share = min(1.0, max(0.0, 1.0 - scene.steps / scene.time_limit))
+        end, half = right - 0.4 * line, 0.14 * line
+        start = end - (right - left) / 4
+        canvas.box((start, middle - half), (end, middle + half), MARKING, half)
+        if share > 0.0:
+            colour = DANGER if share < HURRY else OPEN
+            reach = start + max(2 * half, share * (end - start))
+            canvas.box((start, middle - half), (reach, middle + half), colour, half)
+
+
+def _paint_wall(canvas: Canvas, row: int, column: int, around: npt.NDArray[np.bool_]) -> None:
+    """Fill a tile of wall; where air begins, its edge catches light or lies in the shade."""
+    left, top, right, bottom = column, row, column + 1, row + 1
+    canvas.box((left, top), (right, bottom), mixed(SOLID, SOLID_DARK, 0.16 * ((row + column) % 2)))
+    if not around[2, 1]:
+        canvas.box((left, bottom - BEVEL), (right, bottom), SOLID_DARK)
+    if not around[1, 0]:
+        canvas.box((left, top), (left + BEVEL, bottom), mixed(SOLID, SOLID_LIGHT, 0.5))
+    if not around[1, 2]:
+        canvas.box((right - BEVEL, top), (right, bottom), SOLID_DARK)
+    if not around[0, 1]:
+        canvas.box((left, top), (right, top + BEVEL), SOLID_LIGHT)
+
+
+def _paint_platform(canvas: Canvas, row: int, column: int) -> None:
+    canvas.box((column, row), (column + 1, row + 0.2), SOLID)
+    canvas.box((column, row), (column + 1, row + 0.08), SOLID_LIGHT)
+
+
+def _paint_mine(canvas: Canvas, centre: Point) -> None:
+    x, y = centre
+    turns = [math.tau * number / (2 * NUM_SPIKES) for number in range(2 * NUM_SPIKES)]
+    star = [
+        (x + reach * math.sin(turn), y + reach * math.cos(turn))
+        for turn, reach in zip(turns, (0.34, 0.2) * NUM_SPIKES, strict=True)
+    ]
+    canvas.polygon(star, mixed(DANGER, NIGHT, 0.25))
+    canvas.circle(centre, 0.22, DANGER)
+    canvas.circle((x - 0.06, y - 0.06), 0.07, mixed(DANGER, WHITE, 0.6))
+
+
+def _paint_switch(canvas: Canvas, centre: Point, is_touched: bool) -> None:
+    x, y = centre
+    colour = OPEN if is_touched else GOAL
+    canvas.box((x - 0.3, y + 0.36), (x + 0.3, y + 0.5), SOLID_LIGHT, 0.04)
+    # A switch that was touched is pressed down.
+    top = 0.22 if is_touched else -0.02
+    canvas.box((x - 0.21, y + top), (x + 0.21, y + 0.38), colour, 0.08)
+    canvas.box((x - 0.21, y + top), (x + 0.21, y + top + 0.1), mixed(colour, WHITE, 0.5), 0.05)
+
+
+def _paint_door(canvas: Canvas, centre: Point, is_open: bool) -> None:
+    x, y = centre
+    canvas.box((x - 0.42, y - 0.48), (x + 0.42, y + 0.5), SOLID_LIGHT, 0.12)
+    inside = mixed(NIGHT, OPEN, 0.75) if is_open else NIGHT
+    canvas.box((x - 0.3, y - 0.36), (x + 0.3, y + 0.5), inside, 0.06)
+    if is_open:
+        canvas.box((x - 0.15, y - 0.2), (x + 0.15, y + 0.5), mixed(OPEN, WHITE, 0.6), 0.06)
+        return
+    for share in (-0.15, 0.0, 0.15):
+        canvas.line((x + share, y - 0.36), (x + share, y + 0.5), SOLID, 0.05)
+    canvas.circle((x, y + 0.05), 0.1, GOAL)
+
+
+def _paint_runner(canvas: Canvas, scene: LedgeScene) -> None:
+    colour = _runner_colour(scene)
+    stretch = 0.0 if scene.on_ground else min(0.2, STRETCH * abs(scene.vy))
+    half_width, half_height = HALF_WIDTH * (1 - stretch), HALF_HEIGHT * (1 + stretch)
+    x, y = scene.x, scene.y
+    if scene.is_dead:
+        canvas.circle((x, y), 0.62, mixed(DANGER, GROUND, 0.35), 0.08)
+    if scene.has_won:
+        canvas.circle((x, y), 0.62, OPEN, 0.08)
+    if scene.wall:
+        # Pressed against the wall, hands on it.
+        hand = x + scene.wall * HALF_WIDTH
+        canvas.box((hand - 0.06, y - 0.1), (hand + 0.06, y + 0.16), mixed(colour, NIGHT, 0.3), 0.04)
+    low, high = (x - half_width, y - half_height), (x + half_width, y + half_height)
+    canvas.box(low, high, mixed(colour, NIGHT, 0.35), 0.16)
+    edge = 0.05
+    canvas.box((low[0] + edge, low[1] + edge), (high[0] - edge, high[1] - edge), colour, 0.12)
+    eye = x + scene.facing * 0.4 * half_width
+    canvas.circle((eye, y - 0.1), 0.1, WHITE)
+    canvas.circle((eye + scene.facing * 0.04, y - 0.1), 0.05, NIGHT)
+
+
+def _runner_colour(scene: LedgeScene) -> Colour:
+    if scene.is_dead:
+        return DANGER
+    return OPEN if scene.has_won else OWN

@@ -1,0 +1,39 @@
+"""Optional packages of the extra ``watch``, imported when something is to be drawn or filmed.
+
+Below all modules of this folder. Games import the folder only when they are asked to render, so
+that training needs none of these packages.
+"""
+
+import os
+from importlib import import_module
+from types import ModuleType
+
+from stepladder.errors import ConfigError
+
+HIDE_GREETING = "PYGAME_HIDE_SUPPORT_PROMPT"
+
+
+def required(module: str, package: str, user: str) -> ModuleType:
+    """Import a module of an optional package, without a word and without a trace.
+
+    Args:
+        module: The module's full name.
+        package: What pip calls the package.
+        user: Who needs it, for the message.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
+    before = set(os.environ)
+    # pygame greets on standard output, where a command's results go, and leaves variables behind.
+    os.environ.setdefault(HIDE_GREETING, "1")
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(
+            f"{user} needs the package {package}, which cannot be imported ({error}). "
+            "Install it with: pip install 'stepladder[watch]'"
+        ) from error
+    finally:
+        for name in set(os.environ) - before:
+            del os.environ[name]

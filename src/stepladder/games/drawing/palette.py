@@ -1,0 +1,54 @@
+"""The colours that both games share, so that their pictures belong together.
+
+Used by the painters. Dark grounds, one bright colour per role.
+"""
+
+Colour = tuple[int, int, int]
+"""Red, green and blue, each from 0 to 255."""
+
+NIGHT: Colour = (13, 18, 31)
+"""Behind everything."""
+
+GROUND: Colour = (24, 33, 54)
+"""Where the game is played."""
+
+MARKING: Colour = (52, 68, 100)
+"""Lines on the ground that nobody collides with."""
+
+SOLID: Colour = (72, 88, 122)
+"""Walls and tiles."""
+
+SOLID_LIGHT: Colour = (112, 130, 168)
+"""Edges of walls and tiles that face the light."""
+
+SOLID_DARK: Colour = (48, 60, 88)
+"""Edges of walls and tiles that lie in the shade."""
+
+WHITE: Colour = (240, 244, 250)
+"""The puck, eyes, and what must be seen first."""
+
+QUIET: Colour = (142, 156, 184)
+"""Captions."""
+
+OWN: Colour = (64, 196, 214)
+"""Who learns: player one, the runner."""
+
+OTHER: Colour = (250, 126, 96)
+"""The opponent."""
+
+DANGER: Colour = (236, 78, 92)
+"""What kills."""
+
+GOAL: Colour = (250, 204, 92)
+"""What is wanted: the switch, a puck that is held."""
+
+OPEN: Colour = (98, 214, 138)
+"""The way is free; it was done."""
+
+
+def mixed(first: Colour, second: Colour, share: float) -> Colour:
+    """Return a colour between two; a share of 0 is the first, of 1 the second."""
+    red, green, blue = (
+        round(one + (two - one) * share) for one, two in zip(first, second, strict=True)
+    )
+    return red, green, blue

@@ -1,0 +1,138 @@
+"""A window that shows pictures at a steady pace, until somebody closes it.
+
+Used by envs with ``render_mode="human"`` and by ``stepladder watch``. The screen is taken when a
+window is opened and given back when the last one is closed.
+"""
+
+import os
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+from stepladder.curricula.config import require_positive
+from stepladder.errors import ConfigError
+from stepladder.games.drawing import Picture
+from stepladder.games.drawing.packages import required
+
+if TYPE_CHECKING:
+    import pygame
+else:
+    pygame = required("pygame", "pygame-ce", "a window")
+
+INVISIBLE = ("dummy", "offscreen")
+"""What SDL falls back to where there is no screen."""
+
+CHOICE = "SDL_VIDEODRIVER"
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", CHOICE)
+
+
+class Window:
+    """Shows pictures. It opens with the first one, in the size of that.
+
+    Closing it by hand, or with Escape, is no error: `is_open` says so, and further pictures are
+    shown to nobody.
+
+    Args:
+        title: What stands above it.
+        fps: Pictures per second; `show` waits until it is time for the next one.
+    """
+
+    _opened: ClassVar[list["Window"]] = []
+    _took_screen: ClassVar[bool] = False
+
+    def __init__(self, title: str, fps: float):
+        require_positive("fps", fps)
+        self.fps = fps
+        """Pictures per second."""
+        self._title = title
+        self._handle: pygame.Window | None = None
+        self._is_over = False
+        self._clock = pygame.time.Clock()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether pictures are shown, or will be once there is one."""
+        return not self._is_over
+
+    def show(self, picture: Picture) -> None:
+        """Show a picture of shape ``(height, width, 3)``, and wait until the next one is due.
+
+        Raises:
+            ConfigError: There is no screen.
+        """
+        if self._is_over:
+            return
+        height, width, _ = picture.shape
+        if self._handle is None:
+            self._open((width, height))
+        handle = self._handle
+        assert handle is not None
+        if handle.size != (width, height):
+            handle.size = (width, height)
+        image = pygame.image.frombuffer(picture.tobytes(), (width, height), "RGB")
+        handle.get_surface().blit(image, (0, 0))
+        handle.flip()
+        _heed_wishes(self._opened)
+        self._clock.tick(self.fps)
+
+    def close(self) -> None:
+        """Close the window and give the screen back. Nothing happens the second time."""
+        self._is_over = True
+        if self._handle is None:
+            return
+        # Envs of other libraries give the screen back for everybody.
+        if pygame.display.get_init():
+            self._handle.destroy()
+        self._handle = None
+        self._opened.remove(self)
+        if not self._opened and Window._took_screen:
+            pygame.display.quit()
+            Window._took_screen = False
+
+    def _open(self, size: tuple[int, int]) -> None:
+        had_screen = pygame.display.get_init()
+        require_screen()
+        Window._took_screen |= not had_screen
+        self._handle = pygame.Window(self._title, size)
+        self._opened.append(self)
+
+    def is_meant_by(self, event: "pygame.event.Event") -> bool:
+        """Whether an event asks this window to close."""
+        if event.type == pygame.QUIT:
+            return True
+        is_escape = event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE
+        is_wish = is_escape or event.type == pygame.WINDOWCLOSE
+        return is_wish and getattr(event, "window", None) is self._handle
+
+
+def require_screen() -> None:
+    """Begin to use the screen, unless somebody has begun already.
+
+    Raises:
+        ConfigError: There is none that anybody could see.
+    """
+    if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
+        raise _no_screen("none of DISPLAY and WAYLAND_DISPLAY is set")
+    try:
+        pygame.display.init()
+    except pygame.error as error:
+        raise _no_screen(str(error)) from error
+    driver = pygame.display.get_driver()
+    # Unless it was asked for, as tests do, nobody would see what is shown.
+    if driver in INVISIBLE and os.environ.get(CHOICE) != driver:
+        pygame.display.quit()
+        raise _no_screen(f"SDL found only its {driver} driver")
+
+
+def _no_screen(reason: str) -> ConfigError:
+    return ConfigError(
+        f"there is no screen for a window: {reason}. Write a film instead (--out film.mp4), or use "
+        "render_mode='rgb_array'."
+    )
+
+
+def _heed_wishes(windows: list[Window]) -> None:
+    """Close the windows that somebody wants closed; events are read by one window for all."""
+    for event in pygame.event.get():
+        for window in list(windows):
+            if window.is_meant_by(event):
+                window.close()

@@ -1,0 +1,150 @@
+"""The beginning and the end of an episode, inside compiled code.
+
+Between the kernels of the games and a curriculum: an env that begins draws its task from the plan,
+an env that ends leaves a record in its mailbox, in the very step in which it happens and in
+whichever thread it is stepped. Without a curriculum there is no mailbox, and an env plays the task
+it was given.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.compiled import compiled, fetch_add, inlined
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.record import TERMINATED, TRUNCATED
+from stepladder.games.dice import GOLDEN, Dice, mixed
+from stepladder.sync import mailbox
+
+EPISODE_DTYPE = np.dtype(
+    [
+        ("state", "i8"),
+        ("episode_return", "f8"),
+        ("length", "i8"),
+        ("slot", "i8"),
+        ("generation", "i8"),
+        ("plan_version", "i8"),
+        ("last_slot", "i8"),
+        ("last_generation", "i8"),
+        ("last_plan_version", "i8"),
+        ("success", "f8"),
+    ]
+)
+"""How one env stands: what it plays, return and length so far, and what it played last."""
+
+UNBORN, PLAYING, ENDED, UNPREPARED, REFUSED = 0, 1, 2, 3, 4
+"""States of an env: it was never reset; it plays; it has ended and waits for its reset; it drew a
+task that is not in the table; it could not draw or report. The last two are dealt with outside,
+before the step returns.
+"""
+
+NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
+"""When an env that has ended is reset."""
+
+BEGINNINGS, ENDINGS, QUESTIONS = 0, 1, 2
+"""Places of `Batch.events`: episodes that began and ended, and envs to be dealt with outside."""
+
+NUM_EVENTS = 3
+
+
+class Batch(NamedTuple):
+    """What the envs of every game have in common; one entry per env, unless it says otherwise."""
+
+    autoreset: Words
+    """One number: when an env that has ended is reset."""
+    episodes: npt.NDArray[Any]
+    """Of dtype `EPISODE_DTYPE`."""
+    events: Words
+    """Three numbers: what happened in this step, counted."""
+    dice: Dice
+    seeds: Dice
+    """What each env was seeded with."""
+    rewards: Floats
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    has_ended: npt.NDArray[np.bool_]
+    """Whether an episode ended in this step."""
+    has_begun: npt.NDArray[np.bool_]
+    """Whether an episode began in this step."""
+    block: Words
+    """The plan; empty without a curriculum."""
+    mails: Words
+    """The mailboxes, of shape ``(num_envs, words)``; empty without a curriculum."""
+    dials: Floats
+    """What the plan's dials said at each env's draw; shape ``(num_envs, num_dials)``."""
+    known: Words
+    """Per slot: the generation whose task is in the game's table, or -1."""
+    pid: Words
+    """One number: this process."""
+
+
+@inlined
+def count_step(batch: Batch, env_index: int, reward: float) -> None:
+    """Add one step to an env's episode."""
+    batch.rewards[env_index] = reward
+    batch.episodes[env_index].episode_return += reward
+    batch.episodes[env_index].length += 1
+
+
+@compiled
+def end_episode(batch: Batch, env_index: int, success: float, is_terminated: bool) -> None:
+    """End an env's episode; with a curriculum, leave a record."""
+    episode = batch.episodes[env_index]
+    episode.state = ENDED
+    episode.success = success
+    episode.last_slot, episode.last_generation = episode.slot, episode.generation
+    episode.last_plan_version = episode.plan_version
+    batch.has_ended[env_index] = True
+    fetch_add(batch.events, ENDINGS, 1)
+    batch.terminated[env_index] = is_terminated
+    batch.truncated[env_index] = not is_terminated
+    if len(batch.mails) > 0:
+        status = mailbox.post(
+            batch.mails[env_index],
+            mailbox.M_DIALS + batch.dials.shape[1],
+            episode.episode_return,
+            episode.length,
+            success,
+            TERMINATED if is_terminated else TRUNCATED,
+        )
+        if status != mailbox.POSTED:
+            episode.state = REFUSED
+            fetch_add(batch.events, QUESTIONS, 1)
+
+
+@compiled
+def seed_episode(batch: Batch, env_index: int, seed: int) -> None:
+    """Seed an episode by itself, so that one that is replayed after a restore is the same again."""
+    batch.dice[env_index] = mixed(batch.seeds[env_index] + np.uint64(seed) * GOLDEN)
+
+
+@compiled
+def draw_task(batch: Batch, env_index: int) -> int:
+    """Draw what an env plays next; return its slot, or -1 if there is no curriculum to draw from.
+
+    The env can begin if its state is `PLAYING` afterwards. Without a curriculum it always can, and
+    plays the task it has.
+    """
+    episode = batch.episodes[env_index]
+    episode.episode_return = 0.0
+    episode.length = 0
+    episode.state = PLAYING
+    batch.has_begun[env_index] = True
+    fetch_add(batch.events, BEGINNINGS, 1)
+    if len(batch.mails) == 0:
+        return -1
+    slot, generation, _, version, seed, _, _, _ = mailbox.start(
+        batch.block, batch.mails[env_index], env_index, batch.pid[0], batch.dials[env_index]
+    )
+    episode.slot, episode.generation, episode.plan_version = slot, generation, version
+    if slot < 0:
+        episode.state = REFUSED
+        fetch_add(batch.events, QUESTIONS, 1)
+        return -1
+    seed_episode(batch, env_index, seed)
+    if batch.known[slot] != generation:
+        episode.state = UNPREPARED
+        fetch_add(batch.events, QUESTIONS, 1)
+        return -1
+    return slot

@@ -1,0 +1,1 @@
+"""Laser hockey for two, thousands of games at once."""

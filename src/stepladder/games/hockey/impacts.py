@@ -1,0 +1,260 @@
+"""What happens between two steps: walls stop the puck and the rackets in flight.
+
+Last part of a step (`physics`): nothing that moves passes through a wall, however fast. A body whose
+straight way through the step comes too near to a wall is stopped where it does, bounces there, and
+goes on for the rest of the time. Rackets and puck do not stop each other like that; they meet only
+at the beginning of a step.
+"""
+
+import math
+
+import numpy as np
+
+from stepladder.compiled import compiled, inlined
+from stepladder.games.hockey.contacts import meet_rink, nearby, nearest_feature
+from stepladder.games.hockey.polygons import relative_frame, widest_gap
+from stepladder.games.hockey.rink import (
+    CORNER_X,
+    CORNER_Y,
+    NORMAL_X,
+    NORMAL_Y,
+    NUM_CORNERS,
+    POLYGON_GAP,
+    PUCK,
+    PUCK_GAP,
+    RACKET,
+    SIDES,
+    STATICS,
+    STEP_S,
+)
+from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
+from stepladder.games.hockey.world import Body, World
+
+TOLERANCE = 0.25 * SLOP
+PUCK_STOP = PUCK_GAP - 3.0 * SLOP
+"""Distance of the puck's centre from a wall at which it is stopped."""
+
+RACKET_STOP = POLYGON_GAP - 3.0 * SLOP
+RATE = 0.75
+ENOUGH = 1.5 * SLOP
+MAX_ROUNDS = 20
+MAX_IMPACTS = 16
+MAX_TRAVEL, MAX_TURN = 2.0, 0.5 * math.pi
+NEVER = 2.0
+ALMOST_ONE = 1.0 - 1e-6
+"""Impacts later than this wait for the next step."""
+
+
+@compiled
+def puck_impact(world: World, shape: int) -> float:
+    """Return the share of its way after which the puck meets a polygon, or `NEVER`."""
+    puck = world.bodies[PUCK]
+    way_x, way_y = puck.centre_x - puck.from_x, puck.centre_y - puck.from_y
+    share = 0.0
+    for _ in range(MAX_ROUNDS):
+        x, y = puck.from_x + share * way_x, puck.from_y + share * way_y
+        distance, normal_x, normal_y, _, _ = nearest_feature(shape, x, y, np.inf)
+        if distance <= 0.0:
+            return NEVER
+        if distance < PUCK_STOP + TOLERANCE:
+            return share
+        end = distance + (1.0 - share) * (way_x * normal_x + way_y * normal_y)
+        if end > PUCK_STOP + TOLERANCE:
+            return NEVER
+        if end > PUCK_STOP - TOLERANCE:
+            share = 1.0
+        elif abs(0.5 * (distance + end) - PUCK_STOP) < TOLERANCE:
+            share = 0.5 * (share + 1.0)
+        else:
+            share += (distance - PUCK_STOP) / (distance - end) * (1.0 - share)
+    return share
+
+
+@compiled
+def _pose(body: Body, side: float, share: float, end: tuple[float, float, float]) -> None:
+    """Put a racket where it is after a share of its way."""
+    body.centre_x = body.from_x + share * (end[0] - body.from_x)
+    body.centre_y = body.from_y + share * (end[1] - body.from_y)
+    angle = body.from_angle + share * (end[2] - body.from_angle)
+    if angle != body.angle:
+        body.angle = angle
+        body.facing_x, body.facing_y = side * np.cos(angle), side * np.sin(angle)
+
+
+@compiled
+def _height(world: World, owner: int, shape: int, face: int, other_owner: int, corner: int) -> float:
+    """Return how far a corner of one polygon is above a face of another."""
+    other = RACKET if owner == STATICS else shape
+    mine = shape if owner == STATICS else RACKET
+    cos, sin, x, y = relative_frame(world, owner, other_owner)
+    x += cos * CORNER_X[other, corner] - sin * CORNER_Y[other, corner] - CORNER_X[mine, face]
+    y += sin * CORNER_X[other, corner] + cos * CORNER_Y[other, corner] - CORNER_Y[mine, face]
+    return NORMAL_X[mine, face] * x + NORMAL_Y[mine, face] * y
+
+
+@compiled
+def _lowest(
+    world: World, owner: int, shape: int, face: int, other_owner: int
+) -> tuple[float, int]:
+    """Return the corner of one polygon that is least above a face of another, and its height."""
+    lowest, nearest = np.inf, 0
+    for corner in range(NUM_CORNERS[RACKET if owner == STATICS else shape]):
+        height = _height(world, owner, shape, face, other_owner, corner)
+        if height < lowest:
+            lowest, nearest = height, corner
+    return lowest, nearest
+
+
+@compiled
+def _meeting(
+    world: World,
+    index: int,
+    shape: int,
+    share: float,
+    end: tuple[float, float, float],
+    feature: tuple[int, int, int],
+) -> float:
+    """Return when the racket comes as near to a face as it is stopped at, or `NEVER`.
+
+    Args:
+        world: Its racket's pose is changed.
+        index: The racket.
+        shape: The rink's polygon.
+        share: When it was still far enough.
+        end: Where it would be at the end of its way.
+        feature: Owner of the face, the face, owner of the corners.
+    """
+    owner, face, other_owner = feature
+    side = SIDES[index]
+    body = world.bodies[index]
+    late = 1.0
+    for _ in range(8):
+        _pose(body, side, late, end)
+        low, corner = _lowest(world, owner, shape, face, other_owner)
+        if low > RACKET_STOP + TOLERANCE:
+            return NEVER
+        if low > RACKET_STOP - TOLERANCE:
+            return late
+        _pose(body, side, share, end)
+        high = _height(world, owner, shape, face, other_owner, corner)
+        if high <= RACKET_STOP + TOLERANCE:
+            return share if high >= RACKET_STOP - TOLERANCE else NEVER
+        early = share
+        for attempt in range(50):
+            if attempt % 2 == 1:
+                middle = early + (RACKET_STOP - high) * (late - early) / (low - high)
+            else:
+                middle = 0.5 * (early + late)
+            _pose(body, side, middle, end)
+            height = _height(world, owner, shape, face, other_owner, corner)
+            if abs(height - RACKET_STOP) < TOLERANCE:
+                late = middle
+                break
+            if height > RACKET_STOP:
+                early, high = middle, height
+            else:
+                late, low = middle, height
+    return late
+
+
+@compiled
+def racket_impact(world: World, index: int, shape: int) -> float:
+    """Return the share of its way after which a racket meets a polygon, or `NEVER`."""
+    body = world.bodies[index]
+    side = SIDES[index]
+    end = (body.centre_x, body.centre_y, body.angle)
+    share = 0.0
+    for _ in range(MAX_ROUNDS):
+        _pose(body, side, share, end)
+        face, gap, _ = widest_gap(world, STATICS, shape, index, RACKET)
+        own_face, own_gap, _ = widest_gap(world, index, RACKET, STATICS, shape)
+        feature = (STATICS, face, index) if gap >= own_gap else (index, own_face, STATICS)
+        gap = max(gap, own_gap)
+        if gap <= 0.0:
+            share = NEVER
+        if gap < RACKET_STOP + TOLERANCE:
+            break
+        share = _meeting(world, index, shape, share, end, feature)
+        if share > ALMOST_ONE:
+            break
+    _pose(body, side, 1.0, end)
+    return share
+
+
+@compiled
+def advance(body: Body, side: float, time_s: float) -> None:
+    """Move a body on for some time; travel and rotation have an upper limit per step.
+
+    Args:
+        body: Moved in place.
+        side: 1 for player one, -1 for player two, 0 for the puck, whose angle means nothing.
+        time_s: How long.
+    """
+    travel_squared = (body.vx * body.vx + body.vy * body.vy) * time_s * time_s
+    if travel_squared > MAX_TRAVEL * MAX_TRAVEL:
+        slower = MAX_TRAVEL / np.sqrt(travel_squared)
+        body.vx *= slower
+        body.vy *= slower
+    if abs(body.spin) * time_s > MAX_TURN:
+        body.spin = np.copysign(MAX_TURN / time_s, body.spin)
+    body.centre_x += time_s * body.vx
+    body.centre_y += time_s * body.vy
+    if side != 0.0 and body.spin != 0.0:
+        body.angle += time_s * body.spin
+        body.facing_x, body.facing_y = side * np.cos(body.angle), side * np.sin(body.angle)
+
+
+@inlined
+def _first_impact(world: World, index: int, polygons: int) -> float:
+    """Return the share of its way after which a body first meets the rink, or `NEVER`."""
+    first, shape = NEVER, 0
+    while polygons:
+        if polygons & 1:
+            if index == PUCK:
+                first = min(first, puck_impact(world, shape))
+            else:
+                first = min(first, racket_impact(world, index, shape))
+        polygons >>= 1
+        shape += 1
+    return first
+
+
+@compiled
+def stop_at_walls(world: World, index: int, reach: float) -> None:
+    """Let a body that has moved through the step be stopped and turned back by walls.
+
+    Args:
+        world: The body's way goes from its ``from`` fields to its centre and angle.
+        index: The puck or a racket.
+        reach: Distance from its centre of mass within which it can meet something.
+    """
+    body = world.bodies[index]
+    side = SIDES[index]
+    left_s = STEP_S
+    for _ in range(MAX_IMPACTS):
+        polygons = nearby(
+            min(body.from_x, body.centre_x) - reach,
+            max(body.from_x, body.centre_x) + reach,
+            min(body.from_y, body.centre_y) - reach,
+            max(body.from_y, body.centre_y) + reach,
+            index != PUCK,
+        )
+        if polygons == 0:
+            return
+        share = _first_impact(world, index, polygons)
+        if share > ALMOST_ONE:
+            return
+        end = (body.centre_x, body.centre_y, body.angle)
+        _pose(body, side, share, end)
+        count = meet_rink(world, 0, index, polygons)
+        if count == 0:
+            _pose(body, side, 1.0, end)
+            return
+        left_s *= 1.0 - share
+        for place in range(count):
+            world.contacts[place].island = index
+        solve_positions(world, count, index, RATE, ENOUGH, MAX_ROUNDS)
+        body.from_x, body.from_y, body.from_angle = body.centre_x, body.centre_y, body.angle
+        solve_velocities(world, count, index)
+        advance(body, side, left_s)
+    body.centre_x, body.centre_y = body.from_x, body.from_y

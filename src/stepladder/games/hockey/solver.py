@@ -1,0 +1,221 @@
+"""Impulses that keep bodies from moving into each other, and shifts that part those which overlap.
+
+Fourth part of a step (`physics`) and core of every sub-step (`impacts`): works on the contacts that
+`contacts` found, island by island. An island is what hangs together by contacts; one contact alone
+is solved in closed form, several by going round until nothing changes.
+"""
+
+import numpy as np
+
+from stepladder.compiled import compiled, inlined
+from stepladder.games.hockey.rink import BOUNCE_THRESHOLD, INVERSE_INERTIA, INVERSE_MASS
+from stepladder.games.hockey.world import Body, Contact, World
+
+SLOP = 0.005
+"""Overlap that is left alone: a contact that were parted fully would flicker."""
+
+MAX_SHIFT = 0.2
+MAX_VELOCITY_ROUNDS = 180
+SETTLED = 1e-9
+"""Change of an impulse, in m/s of the puck, below which going round ends."""
+
+
+@inlined
+def cross(x: float, y: float, other_x: float, other_y: float) -> float:
+    """Return the cross product of two vectors."""
+    return x * other_y - y * other_x
+
+
+@compiled
+def prepare(world: World, contact: Contact) -> None:
+    """Work out a contact's normal, arms, masses and the speed it is to be left with."""
+    face, point = world.bodies[contact.face], world.bodies[contact.point]
+    cos, sin = face.facing_x, face.facing_y
+    normal_x = cos * contact.local_normal_x - sin * contact.local_normal_y
+    normal_y = sin * contact.local_normal_x + cos * contact.local_normal_y
+    plane_x = face.centre_x + cos * contact.plane_x - sin * contact.plane_y
+    plane_y = face.centre_y + sin * contact.plane_x + cos * contact.plane_y
+    cos, sin = point.facing_x, point.facing_y
+    x = point.centre_x + cos * contact.point_x - sin * contact.point_y
+    y = point.centre_y + sin * contact.point_x + cos * contact.point_y
+    # Half-way between both surfaces.
+    height = (x - plane_x) * normal_x + (y - plane_y) * normal_y
+    shift = 0.5 * (contact.gap - height) - contact.point_gap
+    x, y = x + shift * normal_x, y + shift * normal_y
+    contact.normal_x, contact.normal_y = normal_x, normal_y
+    contact.face_arm_x, contact.face_arm_y = x - face.centre_x, y - face.centre_y
+    contact.point_arm_x, contact.point_arm_y = x - point.centre_x, y - point.centre_y
+    contact.normal_impulse = contact.tangent_impulse = 0.0
+    inverse = INVERSE_MASS[contact.face] + INVERSE_MASS[contact.point]
+    face_inverse, point_inverse = INVERSE_INERTIA[contact.face], INVERSE_INERTIA[contact.point]
+    face_lever = cross(contact.face_arm_x, contact.face_arm_y, normal_x, normal_y)
+    point_lever = cross(contact.point_arm_x, contact.point_arm_y, normal_x, normal_y)
+    contact.normal_mass = 1.0 / (
+        inverse + face_inverse * face_lever**2 + point_inverse * point_lever**2
+    )
+    face_lever = cross(contact.face_arm_x, contact.face_arm_y, normal_y, -normal_x)
+    point_lever = cross(contact.point_arm_x, contact.point_arm_y, normal_y, -normal_x)
+    contact.tangent_mass = 1.0 / (
+        inverse + face_inverse * face_lever**2 + point_inverse * point_lever**2
+    )
+    speed_x, speed_y = relative_velocity(contact, face, point)
+    speed = speed_x * normal_x + speed_y * normal_y
+    contact.target = -contact.bounce * speed if speed < -BOUNCE_THRESHOLD else 0.0
+
+
+@inlined
+def relative_velocity(contact: Contact, face: Body, point: Body) -> tuple[float, float]:
+    """Return the velocity of the point against the face where they touch."""
+    x = point.vx - point.spin * contact.point_arm_y - face.vx + face.spin * contact.face_arm_y
+    y = point.vy + point.spin * contact.point_arm_x - face.vy - face.spin * contact.face_arm_x
+    return x, y
+
+
+@inlined
+def give(
+    contact: Contact, face: Body, point: Body, normal_impulse: float, tangent_impulse: float
+) -> None:
+    """Apply an impulse to the point's body and its opposite to the face's."""
+    x = normal_impulse * contact.normal_x + tangent_impulse * contact.normal_y
+    y = normal_impulse * contact.normal_y - tangent_impulse * contact.normal_x
+    inverse, inverse_inertia = INVERSE_MASS[contact.face], INVERSE_INERTIA[contact.face]
+    face.vx -= inverse * x
+    face.vy -= inverse * y
+    face.spin -= inverse_inertia * cross(contact.face_arm_x, contact.face_arm_y, x, y)
+    inverse, inverse_inertia = INVERSE_MASS[contact.point], INVERSE_INERTIA[contact.point]
+    point.vx += inverse * x
+    point.vy += inverse * y
+    point.spin += inverse_inertia * cross(contact.point_arm_x, contact.point_arm_y, x, y)
+
+
+@compiled
+def _solve_alone(world: World, contact: Contact) -> None:
+    """Solve one contact in closed form: it sticks, or slides with full friction."""
+    face, point = world.bodies[contact.face], world.bodies[contact.point]
+    normal_x, normal_y = contact.normal_x, contact.normal_y
+    speed_x, speed_y = relative_velocity(contact, face, point)
+    wanted = contact.target - speed_x * normal_x - speed_y * normal_y
+    if wanted <= 0.0:
+        return
+    slip = speed_x * normal_y - speed_y * normal_x
+    coupling = (
+        INVERSE_INERTIA[contact.face]
+        * cross(contact.face_arm_x, contact.face_arm_y, normal_x, normal_y)
+        * cross(contact.face_arm_x, contact.face_arm_y, normal_y, -normal_x)
+        + INVERSE_INERTIA[contact.point]
+        * cross(contact.point_arm_x, contact.point_arm_y, normal_x, normal_y)
+        * cross(contact.point_arm_x, contact.point_arm_y, normal_y, -normal_x)
+    )
+    per_normal, per_tangent = 1.0 / contact.normal_mass, 1.0 / contact.tangent_mass
+    determinant = per_normal * per_tangent - coupling * coupling
+    normal = (wanted * per_tangent + slip * coupling) / determinant
+    tangent = -(slip * per_normal + wanted * coupling) / determinant
+    if abs(tangent) > contact.friction * normal:
+        friction = contact.friction if tangent > 0.0 else -contact.friction
+        normal = wanted / (per_normal + friction * coupling)
+        tangent = friction * normal
+    give(contact, face, point, normal, tangent)
+
+
+@compiled
+def _solve_round(world: World, contact: Contact) -> float:
+    """Bring one contact of several nearer to its solution; return how much had to change."""
+    face, point = world.bodies[contact.face], world.bodies[contact.point]
+    speed_x, speed_y = relative_velocity(contact, face, point)
+    slip = speed_x * contact.normal_y - speed_y * contact.normal_x
+    limit = contact.friction * contact.normal_impulse
+    tangent = min(max(contact.tangent_impulse - contact.tangent_mass * slip, -limit), limit)
+    tangent_change = tangent - contact.tangent_impulse
+    contact.tangent_impulse = tangent
+    give(contact, face, point, 0.0, tangent_change)
+    speed_x, speed_y = relative_velocity(contact, face, point)
+    speed = speed_x * contact.normal_x + speed_y * contact.normal_y
+    normal = max(contact.normal_impulse + contact.normal_mass * (contact.target - speed), 0.0)
+    normal_change = normal - contact.normal_impulse
+    contact.normal_impulse = normal
+    give(contact, face, point, normal_change, 0.0)
+    return abs(normal_change) + abs(tangent_change)
+
+
+@compiled
+def solve_velocities(world: World, count: int, island: int) -> None:
+    """Change velocities so that an island's contacts are left as they must be."""
+    members, last = 0, 0
+    for index in range(count):
+        if world.contacts[index].island == island:
+            prepare(world, world.contacts[index])
+            members += 1
+            last = index
+    if members == 1:
+        _solve_alone(world, world.contacts[last])
+        return
+    for _ in range(MAX_VELOCITY_ROUNDS):
+        change = 0.0
+        for index in range(count):
+            if world.contacts[index].island == island:
+                change += _solve_round(world, world.contacts[index])
+        if change < SETTLED:
+            return
+
+
+@compiled
+def _part(world: World, contact: Contact, rate: float) -> float:
+    """Part two bodies a little where they overlap; return how far apart they were."""
+    face, point = world.bodies[contact.face], world.bodies[contact.point]
+    cos, sin = face.facing_x, face.facing_y
+    normal_x = cos * contact.local_normal_x - sin * contact.local_normal_y
+    normal_y = sin * contact.local_normal_x + cos * contact.local_normal_y
+    plane_x = face.centre_x + cos * contact.plane_x - sin * contact.plane_y
+    plane_y = face.centre_y + sin * contact.plane_x + cos * contact.plane_y
+    cos, sin = point.facing_x, point.facing_y
+    point_arm_x = cos * contact.point_x - sin * contact.point_y
+    point_arm_y = sin * contact.point_x + cos * contact.point_y
+    x, y = point.centre_x + point_arm_x, point.centre_y + point_arm_y
+    apart = (x - plane_x) * normal_x + (y - plane_y) * normal_y - contact.gap
+    shift = min(rate * (-SLOP - apart), MAX_SHIFT)
+    if shift <= 0.0:
+        return apart
+    face_inverse, point_inverse = INVERSE_MASS[contact.face], INVERSE_MASS[contact.point]
+    face_turn = INVERSE_INERTIA[contact.face] * cross(
+        x - face.centre_x, y - face.centre_y, normal_x, normal_y
+    )
+    point_turn = INVERSE_INERTIA[contact.point] * cross(
+        point_arm_x, point_arm_y, normal_x, normal_y
+    )
+    face_lever = cross(x - face.centre_x, y - face.centre_y, normal_x, normal_y)
+    point_lever = cross(point_arm_x, point_arm_y, normal_x, normal_y)
+    impulse = shift / (
+        face_inverse + point_inverse + face_turn * face_lever + point_turn * point_lever
+    )
+    face.centre_x -= face_inverse * impulse * normal_x
+    face.centre_y -= face_inverse * impulse * normal_y
+    point.centre_x += point_inverse * impulse * normal_x
+    point.centre_y += point_inverse * impulse * normal_y
+    if face_turn != 0.0:
+        turn(face, -face_turn * impulse)
+    if point_turn != 0.0:
+        turn(point, point_turn * impulse)
+    return apart
+
+
+@compiled
+def turn(body: Body, angle: float) -> None:
+    """Turn a body about its centre of mass by a small angle."""
+    body.angle += angle
+    cos, sin = np.cos(angle), np.sin(angle)
+    x, y = body.facing_x, body.facing_y
+    body.facing_x, body.facing_y = cos * x - sin * y, sin * x + cos * y
+
+
+@compiled
+def solve_positions(
+    world: World, count: int, island: int, rate: float, enough: float, max_rounds: int
+) -> None:
+    """Part an island's overlapping bodies until none overlaps by more than `enough`."""
+    for _ in range(max_rounds):
+        nearest = 0.0
+        for index in range(count):
+            if world.contacts[index].island == island:
+                nearest = min(nearest, _part(world, world.contacts[index], rate))
+        if nearest >= -enough:
+            return

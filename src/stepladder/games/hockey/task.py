@@ -1,0 +1,146 @@
+"""What a hockey task says: who plays, how the game starts, what counts as success.
+
+Between tasks and kernels: params are checked here and become one record per env or slot.
+"""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.errors import TaskError
+from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
+
+MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
+
+NOBODY, SCRIPTED, CALLER = 0, 1, 2
+"""Who plays the second player: nobody, the batch itself, or whoever calls `step`."""
+
+WEAK_GAIN, STRONG_GAIN = 0.5, 10.0
+OPPONENTS = {
+    "none": (NOBODY, 0.0),
+    "weak": (SCRIPTED, WEAK_GAIN),
+    "strong": (SCRIPTED, STRONG_GAIN),
+    "basic_weak": (SCRIPTED, WEAK_GAIN),
+    "basic_strong": (SCRIPTED, STRONG_GAIN),
+    "caller": (CALLER, 0.0),
+}
+"""Kind and gain by name."""
+
+STARTS = {"one": -1, "balanced": 0, "two": 1}
+SUCCESSES = {"win": 0, "no_loss": 1}
+
+DEFENSE_SPEED = 60.0
+MAX_SPEED = 60.0
+"""Launches are no faster than the original's; a puck much faster could cross a racket unseen."""
+
+DEFAULTS: dict[str, Any] = {
+    "mode": "NORMAL",
+    "opponent": "weak",
+    "opponent_gain": None,
+    "keep_mode": True,
+    "puck_speed": None,
+    "starts": "balanced",
+    "success": None,
+    "closeness_weight": 0.0,
+    "touch_weight": 0.0,
+    "direction_weight": 0.0,
+}
+"""Everything a task may say, and what holds if it does not."""
+
+TASK_DTYPE = np.dtype(
+    [
+        ("mode", "i8"),
+        ("opponent", "i8"),
+        ("gain", "f8"),
+        ("keep_mode", "i8"),
+        ("puck_speed", "f8"),
+        ("starts", "i8"),
+        ("no_loss_suffices", "i8"),
+        ("closeness_weight", "f8"),
+        ("touch_weight", "f8"),
+        ("direction_weight", "f8"),
+        ("has_seed", "i8"),
+        ("seed", "u8"),
+    ]
+)
+
+
+class TaskShelf(NamedTuple):
+    """Tasks as kernels read them; one row per env, or per slot of a curriculum."""
+
+    records: npt.NDArray[Any]
+    """Of dtype `TASK_DTYPE`."""
+
+
+def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: str) -> None:
+    """Fill one record.
+
+    Args:
+        record: One element of `TASK_DTYPE`.
+        params: By the keys of `DEFAULTS`. Others are ignored, unless they look like misspellings.
+        seed: Seeds every episode of the task alike; None leaves that to the env.
+        name: What to call the task in messages.
+
+    Raises:
+        TaskError: A value makes no sense.
+    """
+    for key in params:
+        if key not in DEFAULTS and (close := get_close_matches(key, DEFAULTS, 1, 0.8)):
+            raise TaskError(f"task {name!r} has no parameter {key!r}; did you mean {close[0]!r}?")
+    said = {**DEFAULTS, **params}
+    record["mode"] = mode = _mode(said["mode"], name)
+    record["opponent"], record["gain"] = _choice(OPPONENTS, "opponent", said, name)
+    if said["opponent_gain"] is not None:
+        record["gain"] = _number("opponent_gain", said, 0.0, 100.0, name)
+        if record["opponent"] != SCRIPTED:
+            raise TaskError(
+                f"task {name!r} has an opponent_gain, but its opponent {said['opponent']!r} is not "
+                "scripted. Leave one of them out."
+            )
+    record["keep_mode"] = _truth("keep_mode", said, name)
+    if said["puck_speed"] is None:
+        record["puck_speed"] = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 0.0
+    else:
+        record["puck_speed"] = _number("puck_speed", said, 0.0, MAX_SPEED, name)
+    record["starts"] = _choice(STARTS, "starts", said, name)
+    if said["success"] is None:
+        said["success"] = "no_loss" if mode == TRAIN_DEFENSE else "win"
+    record["no_loss_suffices"] = _choice(SUCCESSES, "success", said, name)
+    for key in ("closeness_weight", "touch_weight", "direction_weight"):
+        record[key] = _number(key, said, -1e6, 1e6, name)
+    record["has_seed"], record["seed"] = seed is not None, seed or 0
+
+
+def _mode(value: Any, name: str) -> int:
+    if isinstance(value, str) and value.upper() in MODES:
+        return MODES[value.upper()]
+    if value in (0, 1, 2) and not isinstance(value, bool):
+        return int(value)
+    raise TaskError(f"mode of task {name!r} must be one of {list(MODES)}; got {value!r}.")
+
+
+def _choice(choices: dict[str, Any], key: str, said: dict[str, Any], name: str) -> Any:
+    value = said[key]
+    if not isinstance(value, str) or value not in choices:
+        raise TaskError(f"{key} of task {name!r} must be one of {list(choices)}; got {value!r}.")
+    return choices[value]
+
+
+def _number(key: str, said: dict[str, Any], lowest: float, highest: float, name: str) -> float:
+    value = said[key]
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not lowest <= value <= highest:
+        raise TaskError(
+            f"{key} of task {name!r} must be a number from {lowest:g} to {highest:g}; got "
+            f"{value!r}."
+        )
+    return float(value)
+
+
+def _truth(key: str, said: dict[str, Any], name: str) -> bool:
+    if not isinstance(said[key], bool):
+        raise TaskError(f"{key} of task {name!r} must be true or false; got {said[key]!r}.")
+    return said[key]

@@ -1,0 +1,276 @@
+"""Laser hockey as a vector env: many games, opponents included, stepped in one compiled call.
+
+Above the kernels of `stepping`; `env` is the face with a single game.
+"""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
+from gymnasium.vector import AutoresetMode
+
+from stepladder.errors import ConfigError, EnvError, TaskError
+from stepladder.games.arguments import require_positive, whole_actions
+from stepladder.games.batch import GameVectorEnv
+from stepladder.games.hockey import stepping
+from stepladder.games.hockey.actions import num_actions
+from stepladder.games.hockey.stepping import NUM_CONTROLS, NUM_EXTRAS, HockeyGame
+from stepladder.games.hockey.task import CALLER, MODES, TASK_DTYPE, TaskShelf, write_task
+from stepladder.games.hockey.world import WORLD_DTYPE
+from stepladder.tasks import Task
+
+NUM_VIEW = 18
+STEPS_PER_SECOND = 50
+
+Players = Literal["one", "joint", "both"]
+Actions = Literal["continuous", "discrete"]
+
+
+class HockeyVectorEnv(GameVectorEnv):
+    """Many games of hockey at once.
+
+    Args:
+        num_envs: How many.
+        mode: ``"NORMAL"``, ``"TRAIN_SHOOTING"`` or ``"TRAIN_DEFENSE"``.
+        opponent: ``"weak"``, ``"strong"`` or ``"none"``, played inside the batch; or ``"caller"``,
+            whose actions come with `step`. By default ``"weak"`` where the caller plays one player
+            and ``"caller"`` where both.
+        players: ``"one"``: actions and observations of player one. ``"joint"``: the action joins
+            both players' numbers, as in the original; `views_two` is what player two sees.
+            ``"both"``: observations and actions are dicts of ``player_one`` and ``player_two``.
+        actions: ``"continuous"`` (four numbers per player) or ``"discrete"``.
+        fineness: Of discrete actions: 1 is the table of eight; 3 and more have that many levels of
+            force, nothing included.
+        autoreset_mode: When a game that has ended is reset.
+        num_threads: Threads that step at once.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        copy: Whether what is returned is the user's to keep.
+        task_defaults: Anything else a task may say, such as ``puck_speed`` or ``keep_mode``; a task
+            that says so itself, given by a curriculum or with `set_tasks`, has the last word.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["rgb_array", "human"],
+        "render_fps": STEPS_PER_SECOND,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+    rows_per_chunk = 16
+    info_names = (
+        "winner",
+        "reward_closeness_to_puck",
+        "reward_touch_puck",
+        "reward_puck_direction",
+        "reward_two",
+    )
+    info_kinds = (int, float, float, float, float)
+    work = staticmethod(stepping.work)
+    begin = staticmethod(stepping.begin_rows)
+    start = staticmethod(stepping.start_rows)
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        mode: str | int = "NORMAL",
+        opponent: str | None = None,
+        players: Players = "one",
+        actions: Actions = "continuous",
+        fineness: int = 1,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        num_threads: int | Literal["auto"] = "auto",
+        render_mode: str | None = None,
+        copy: bool = True,
+        **task_defaults: Any,
+    ):
+        require_positive("num_envs", num_envs)
+        _check_choices(players, actions, fineness)
+        self.players, self.fineness = players, fineness if actions == "discrete" else 0
+        opponent = opponent or ("weak" if players == "one" else "caller")
+        self.defaults = {"mode": mode, "opponent": opponent, **task_defaults}
+        self._lay_out(num_envs)
+        super().__init__(
+            num_envs,
+            single_observation_space=observation_space(players),
+            single_action_space=action_space(players, self.fineness),
+            autoreset_mode=autoreset_mode,
+            num_threads=num_threads,
+            render_mode=render_mode,
+            copy=copy,
+            task=Task("hockey"),
+        )
+
+    def _lay_out(self, num_envs: int) -> None:
+        self.worlds = np.zeros(num_envs, dtype=WORLD_DTYPE)
+        self.controls = np.zeros((num_envs, 2 * NUM_CONTROLS))
+        self.sides = np.zeros(num_envs, dtype=np.int64)
+        views = np.zeros((4, num_envs, NUM_VIEW), dtype=np.float32)
+        self.views_one, self.views_two, self._last_one, self._last_two = views
+        is_both = self.players == "both"
+        self.seen: Any = pair(self.views_one, self.views_two) if is_both else self.views_one
+        self.seen_last: Any = pair(self._last_one, self._last_two) if is_both else self._last_one
+        self.extras = np.zeros((NUM_EXTRAS, num_envs))
+        self._two_views = np.array([int(self.players != "one")])
+        self._painter: Any = None
+
+    def _make_shelf(self, num_rows: int) -> TaskShelf:
+        return TaskShelf(np.zeros(num_rows, dtype=TASK_DTYPE))
+
+    def put(self, task: Task, shelf: TaskShelf, row: int) -> None:
+        """Write a task into a row of a shelf."""
+        record = np.zeros(1, dtype=TASK_DTYPE)
+        write_task(record[0], {**self.defaults, **task.params}, task.seed, task.name)
+        if record["opponent"][0] == CALLER and self.players == "one":
+            raise TaskError(
+                f"opponent of task {task.name!r} is 'caller', but players is 'one', so nobody "
+                "gives its actions. Make the envs with players='both' or 'joint'."
+            )
+        shelf.records[row] = record[0]
+
+    def _game(self) -> HockeyGame:
+        return HockeyGame(
+            self.worlds,
+            self.controls,
+            self.shelf,
+            self.table,
+            self.sides,
+            self.views_one,
+            self.views_two,
+            self._last_one,
+            self._last_two,
+            self.extras,
+            self._two_views,
+        )
+
+    def _forget(self, rows: npt.NDArray[np.int64]) -> None:
+        """Let chance decide anew who starts."""
+        self.sides[rows] = 0
+
+    # Actions.
+
+    def _take(self, actions: Any) -> None:
+        if self.players != "both":
+            width = NUM_CONTROLS if self.players == "one" else 2 * NUM_CONTROLS
+            taken = [(self._checked(actions, width, "actions"), 0)]
+        elif isinstance(actions, Mapping) and set(actions) == {"player_one", "player_two"}:
+            taken = [
+                (self._checked(actions[name], NUM_CONTROLS, f"actions of {name}"), offset)
+                for name, offset in (("player_one", 0), ("player_two", NUM_CONTROLS))
+            ]
+        else:
+            raise EnvError(
+                "actions must be a dict of 'player_one' and 'player_two'; got "
+                f"{type(actions).__name__}."
+            )
+        for given, offset in taken:
+            if self.fineness == 0:
+                stepping.take_forces(given, self.controls, offset)
+            elif given.ndim == 1:
+                stepping.take_choices(given, self.controls, offset, self.fineness)
+            else:
+                for player in range(2):
+                    chosen = np.ascontiguousarray(given[:, player])
+                    stepping.take_choices(
+                        chosen, self.controls, player * NUM_CONTROLS, self.fineness
+                    )
+
+    def _checked(self, actions: Any, width: int, what: str) -> npt.NDArray[Any]:
+        """Return one player's actions, or both players' if joint, if all are possible."""
+        if self.fineness:
+            return self._checked_choices(actions, width, what)
+        given = np.asarray(actions)
+        if given.shape != (self.num_envs, width):
+            raise EnvError(
+                f"{what} must have shape ({self.num_envs}, {width}); got shape {given.shape}."
+            )
+        if given.dtype not in (np.float32, np.float64):
+            if given.dtype.kind not in "fiu":
+                raise EnvError(f"{what} must be numbers; got {given.dtype}.")
+            given = given.astype(np.float64)
+        given = np.ascontiguousarray(given)
+        bad = stepping.first_bad_row(given)
+        if bad >= 0:
+            raise EnvError(
+                f"{what} of env {bad} are {given[bad].tolist()}; expected numbers from -1 to 1. "
+                "Clip them first. No env was stepped."
+            )
+        return given
+
+    def _checked_choices(self, actions: Any, width: int, what: str) -> npt.NDArray[np.int64]:
+        num_envs, num_players = self.num_envs, width // NUM_CONTROLS
+        given = np.asarray(actions)
+        if num_players == 2:
+            if given.shape != (num_envs, 2):
+                raise EnvError(f"{what} must have shape ({num_envs}, 2); got shape {given.shape}.")
+            flat = whole_actions(given.reshape(-1), 2 * num_envs)
+        else:
+            flat = whole_actions(given, num_envs)
+        count = num_actions(self.fineness)
+        if flat.min() < 0 or flat.max() >= count:
+            bad = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
+            raise EnvError(
+                f"{what}: {flat[bad]} of env {bad // num_players} is unknown; expected 0 to "
+                f"{count - 1}. No env was stepped."
+            )
+        return flat.reshape(given.shape)
+
+    def obs_agent_two(self) -> npt.NDArray[np.float32]:
+        """Return what player two sees in every env; needs ``players="joint"`` or ``"both"``."""
+        if self.players == "one":
+            raise ConfigError("player two is not shown. Make the envs with players='joint'.")
+        return self.views_two.copy()
+
+    def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
+        """Draw one env."""
+        # Loaded here: only who looks at a game needs the library that draws.
+        from stepladder.games.drawing.hockey_painter import HockeyPainter, HockeyScene
+
+        if self._painter is None:
+            self._painter = HockeyPainter()
+        task = self.lessons.task_of(env_index) if self.lessons else self.tasks[env_index]
+        said = {**self.defaults, **task.params}
+        mode = int(self.shelf.records["mode"][env_index])
+        return self._painter.paint(
+            HockeyScene(
+                view=self.views_one[env_index].astype(np.float64),
+                mode=list(MODES)[mode],
+                opponent=str(said["opponent"]),
+                winner=int(self.worlds["winner"][env_index]),
+            )
+        )
+
+
+def pair(one: Any, two: Any) -> dict[str, Any]:
+    """Return something of both players."""
+    return {"player_one": one, "player_two": two}
+
+
+def observation_space(players: Players) -> Space[Any]:
+    """Return what is seen in one game."""
+    view = Box(-np.inf, np.inf, (NUM_VIEW,), np.float32)
+    return Dict(pair(view, view)) if players == "both" else view
+
+
+def action_space(players: Players, fineness: int) -> Space[Any]:
+    """Return what can be done in one game."""
+    if fineness:
+        count = num_actions(fineness)
+        if players == "joint":
+            return MultiDiscrete([count, count])
+        one: Space[Any] = Discrete(count)
+    else:
+        width = 2 * NUM_CONTROLS if players == "joint" else NUM_CONTROLS
+        one = Box(-1.0, 1.0, (width,), np.float32)
+    return Dict(pair(one, one)) if players == "both" else one
+
+
+def _check_choices(players: Any, actions: Any, fineness: Any) -> None:
+    if players not in ("one", "joint", "both"):
+        raise ConfigError(f"players must be 'one', 'joint' or 'both'; got {players!r}.")
+    if actions not in ("continuous", "discrete"):
+        raise ConfigError(f"actions must be 'continuous' or 'discrete'; got {actions!r}.")
+    if actions == "discrete":
+        num_actions(fineness)
+    elif fineness != 1:
+        raise ConfigError(f"fineness is {fineness!r}, but actions are continuous. Leave it out.")

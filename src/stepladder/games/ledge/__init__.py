@@ -1,0 +1,1 @@
+"""Ledge, a platform game: touch the switch, reach the door."""

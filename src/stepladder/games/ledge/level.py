@@ -1,0 +1,227 @@
+"""One level of the game, and the text it is written in.
+
+A level comes from a file, a generator or a task's parameters; `world.pack` turns it into the arrays
+that the kernels read.
+
+The text has one character per tile and one line per row: ``#`` wall, ``.`` or space air, ``-``
+platform, ``*`` mine, ``@`` start, ``S`` switch, ``D`` door; the last three exactly once. Lines
+before the first row that start with ``;`` say something about the level (``; time_limit: 400``) or
+are comments. Short rows are filled up with air, and what lies outside the map is wall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.errors import TaskError
+from stepladder.games.ledge.tiles import (
+    AIR,
+    CHARACTERS,
+    CODES,
+    DOOR,
+    START_CHARACTER,
+    SWITCH,
+)
+
+MAX_HEIGHT = 24
+MAX_WIDTH = 40
+MAX_TIME_LIMIT = 1_000_000
+
+NOTE_MARK = ";"
+TIME_LIMIT_NOTE = "time_limit"
+
+Place = tuple[int, int]
+"""Row and column of a tile, counted from the upper left."""
+
+
+def default_time_limit(height: int, width: int) -> int:
+    """Return how many steps a level of this size gives: several times what a plan needs."""
+    return 200 + 2 * height * width
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A level; immutable. Levels with equal names and texts are equal."""
+
+    name: str
+    """What it is called in messages and captions."""
+
+    tiles: npt.NDArray[np.uint8]
+    """Codes of `tiles`, shape ``(height, width)``, read-only."""
+
+    start: Place
+    switch: Place
+    door: Place
+
+    time_limit: int
+    """Steps until the episode is truncated."""
+
+    notes: tuple[tuple[str, str], ...] = ()
+    """What else the header says, as pairs of key and value in order."""
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self.tiles.shape[0]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.tiles.shape[1]
+
+    @property
+    def rows(self) -> list[str]:
+        """The map as text, one string per row."""
+        lines = [[CHARACTERS[int(code)] for code in row] for row in self.tiles]
+        lines[self.start[0]][self.start[1]] = START_CHARACTER
+        return ["".join(line) for line in lines]
+
+    @property
+    def text(self) -> str:
+        """Header and map; `parse` makes an equal level of it."""
+        notes = ((TIME_LIMIT_NOTE, str(self.time_limit)), *self.notes)
+        header = [f"{NOTE_MARK} {key}: {value}" for key, value in notes]
+        return "\n".join([*header, *self.rows]) + "\n"
+
+    def note(self, key: str) -> str | None:
+        """Return what the header says under a key, or None."""
+        return dict(self.notes).get(key)
+
+    def with_time_limit(self, time_limit: int) -> Level:
+        """Return the same level with another time limit, in steps."""
+        return replace(self, time_limit=time_limit)
+
+    @staticmethod
+    def parse(text: str, name: str = "level") -> Level:
+        """Read a level.
+
+        Args:
+            text: Header and map as described above; empty lines before and behind the map count
+                for nothing.
+            name: What to call it, also in error messages.
+
+        Raises:
+            TaskError: If a character is unknown, start, switch or door are not there exactly
+                once, the map is empty or too large, or the time limit is no number.
+        """
+        if not isinstance(text, str):
+            raise TaskError(
+                f"Level {name!r} must be text, one character per tile; got "
+                f"{type(text).__name__}. Pass the content of a level file."
+            )
+        lines = text.splitlines()
+        first = _first_row(lines)
+        notes = _read_notes(lines[:first], name)
+        rows = _trimmed(lines[first:])
+        tiles, places = _read_rows(rows, name, first)
+        time_limit = notes.pop(TIME_LIMIT_NOTE, None)
+        return Level(
+            name=name,
+            tiles=tiles,
+            start=places[START_CHARACTER],
+            switch=places[CHARACTERS[SWITCH]],
+            door=places[CHARACTERS[DOOR]],
+            time_limit=_read_time_limit(time_limit, name, tiles.shape),
+            notes=tuple(notes.items()),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by name and text."""
+        return isinstance(other, Level) and (self.name, self.text) == (other.name, other.text)
+
+    def __hash__(self) -> int:
+        """Hash by name and text."""
+        return hash((self.name, self.text))
+
+
+def _first_row(lines: list[str]) -> int:
+    """Return the index of the line that the map starts with."""
+    for i, line in enumerate(lines):
+        if line.strip() and not line.startswith(NOTE_MARK):
+            return i
+    return len(lines)
+
+
+def _read_notes(lines: list[str], name: str) -> dict[str, str]:
+    notes: dict[str, str] = {}
+    for i, line in enumerate(lines):
+        key, colon, value = line.removeprefix(NOTE_MARK).partition(":")
+        key = key.strip()
+        # A line of prose may hold a colon too; a key is one word.
+        if not colon or not key.isidentifier():
+            continue
+        if key in notes:
+            raise TaskError(
+                f"Level {name!r}, line {i + 1}: the header says {key!r} twice; once is expected. "
+                "Remove one."
+            )
+        notes[key] = value.strip()
+    return notes
+
+
+def _trimmed(rows: list[str]) -> list[str]:
+    """Return the rows without empty ones at the end."""
+    end = len(rows)
+    while end and not rows[end - 1].strip():
+        end -= 1
+    return rows[:end]
+
+
+def _read_rows(
+    rows: list[str], name: str, first: int
+) -> tuple[npt.NDArray[np.uint8], dict[str, Place]]:
+    """Return the codes and the places of start, switch and door."""
+    _check_size(rows, name)
+    tiles = np.full((len(rows), max(len(row) for row in rows)), AIR, dtype=np.uint8)
+    places: dict[str, Place] = {}
+    unique = (START_CHARACTER, CHARACTERS[SWITCH], CHARACTERS[DOOR])
+    for i, row in enumerate(rows):
+        for j, character in enumerate(row):
+            where = f"Level {name!r}, line {first + i + 1}, column {j + 1}"
+            if character not in CODES:
+                raise TaskError(
+                    f"{where}: {character!r} is no tile; expected one of "
+                    f"{' '.join(sorted(CODES)).strip()} or a space. Replace it."
+                )
+            if character in unique and character in places:
+                raise TaskError(
+                    f"{where}: a second {character!r}; exactly one is expected. Remove one."
+                )
+            if character in unique:
+                places[character] = (i, j)
+            tiles[i, j] = CODES[character]
+    for character in unique:
+        if character not in places:
+            raise TaskError(
+                f"Level {name!r} has no {character!r}; exactly one each of {' '.join(unique)} is "
+                "expected. Add it."
+            )
+    tiles.flags.writeable = False
+    return tiles, places
+
+
+def _check_size(rows: list[str], name: str) -> None:
+    if not rows:
+        raise TaskError(f"Level {name!r} has no rows; at least one is expected. Add a map.")
+    width = max(len(row) for row in rows)
+    if len(rows) > MAX_HEIGHT or width > MAX_WIDTH:
+        raise TaskError(
+            f"Level {name!r} has {len(rows)} rows and {width} columns; at most {MAX_HEIGHT} and "
+            f"{MAX_WIDTH} fit. Make it smaller."
+        )
+
+
+def _read_time_limit(value: str | None, name: str, shape: tuple[Any, ...]) -> int:
+    if value is None:
+        return default_time_limit(*shape)
+    # isdecimal is also true for digits of other scripts, which int reads as well.
+    if not value.isdecimal() or not 1 <= int(value) <= MAX_TIME_LIMIT:
+        raise TaskError(
+            f"Level {name!r} has the time_limit {value!r}; a whole number of steps from 1 to "
+            f"{MAX_TIME_LIMIT} is expected. Mend its header."
+        )
+    return int(value)

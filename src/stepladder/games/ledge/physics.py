@@ -1,0 +1,245 @@
+"""How the runner moves: one step of running, jumping, falling and touching.
+
+Called by the vector env and by the planner, one runner at a time. The runner is a box smaller than
+a tile and no speed reaches a tile per step, so that a step has to look only at the tiles its
+leading edge enters: nothing is passed through, and sub-steps are never needed.
+
+All sizes are sums of powers of two: a runner that stands on a floor touches it exactly, without
+rounding.
+"""
+# pyright: reportArgumentType=false
+# Reason: a record's fields are of no type that NumPy's stubs know.
+
+from stepladder.compiled import compiled, inlined
+from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
+from stepladder.games.ledge.world import MARGIN, LevelRecord, Runner, Tiles
+
+NUM_ACTIONS = 6
+IDLE, LEFT, RIGHT, JUMP, JUMP_LEFT, JUMP_RIGHT = range(NUM_ACTIONS)
+ACTION_NAMES = ("idle", "left", "right", "jump", "jump-left", "jump-right")
+
+# What a step led to.
+NOTHING, DIED, SUCCEEDED = 0, 1, 2
+
+STEPS_PER_SECOND = 30
+"""At this pace the game looks right; nothing but pictures depends on it."""
+
+HALF_WIDTH = 0.3125
+HALF_HEIGHT = 0.375
+
+RUN_SPEED = 0.25
+"""Most tiles per step to the side; also the push away from a wall."""
+
+GROUND_GRIP = 0.25
+"""Share of the way to the wanted speed made in one step on the ground: start and friction."""
+
+AIR_GRIP = 0.1
+"""The same in the air while steering."""
+
+AIR_DRAG = 0.02
+"""The same in the air with no direction held."""
+
+GRAVITY = 0.09
+HELD_GRAVITY = 0.0375
+"""Gravity on the way up while jump is held: a tap rises 1.5 tiles, a long jump 3.3."""
+
+FALL_SPEED = 0.5
+"""Most tiles per step downwards."""
+
+SLIDE_SPEED = 0.125
+"""The same while pushing against a wall."""
+
+JUMP_SPEED = 0.52
+WALL_JUMP_SPEED = 0.45
+
+JUMP_BUFFER = 4
+"""Steps for which a press of jump waits for something to jump off."""
+
+GROUND_GRACE = 3
+"""A jump counts as one from the ground within so many steps of last standing on it."""
+
+WALL_GRACE = 4
+"""The same for a wall that was pushed against."""
+
+MINE_REACH_X = HALF_WIDTH + 0.21875
+MINE_REACH_Y = HALF_HEIGHT + 0.21875
+"""A mine's core is a box of 0.4375; the runner dies when the boxes overlap."""
+
+TOUCH_X = HALF_WIDTH + 0.375
+TOUCH_Y = HALF_HEIGHT + 0.375
+"""Switch and door are boxes of 0.75."""
+
+# Edges across the direction of movement are drawn in by this much: a runner on the floor does not
+# bump into it while running.
+_SKIN = 2.0**-20
+
+
+@compiled
+def begin(runner: Runner, level: LevelRecord) -> None:
+    """Put a runner at the start of a level, standing on the lower edge of its tile."""
+    runner.x = level.start_x
+    runner.y = level.start_y + 0.5 - HALF_HEIGHT
+    runner.vx = 0.0
+    runner.vy = 0.0
+    runner.on_ground = 0
+    runner.wall = 0
+    runner.facing = 1
+    runner.rising = 0
+    runner.jump_held = 0
+    runner.jump_buffer = 0
+    runner.ground_grace = 0
+    runner.wall_grace = 0
+    runner.grace_wall = 0
+    runner.switch_touched = 0
+    runner.steps = 0
+
+
+@inlined
+def _steer(runner: Runner, direction: int) -> None:
+    """Bring the speed to the side nearer to the wanted one."""
+    grip = GROUND_GRIP
+    if runner.on_ground == 0:
+        grip = AIR_DRAG if direction == 0 else AIR_GRIP
+    runner.vx += (direction * RUN_SPEED - runner.vx) * grip
+    if direction != 0:
+        runner.facing = direction
+
+
+@inlined
+def _jump(runner: Runner, jump: int) -> None:
+    """Count what is remembered, and leave the ground or a wall if asked to."""
+    buffer = max(runner.jump_buffer - 1, 0)
+    if jump > runner.jump_held:
+        buffer = JUMP_BUFFER
+    runner.jump_held = jump
+    runner.rising &= jump
+    if buffer > 0:
+        if runner.ground_grace > 0:
+            runner.vy = -JUMP_SPEED
+            runner.rising = jump
+            buffer = 0
+            runner.ground_grace = 0
+        elif runner.wall_grace > 0:
+            runner.vy = -WALL_JUMP_SPEED
+            runner.vx = -runner.grace_wall * RUN_SPEED
+            runner.rising = jump
+            buffer = 0
+            runner.wall_grace = 0
+    runner.jump_buffer = buffer
+
+
+@inlined
+def _move_sideways(runner: Runner, tiles: Tiles) -> None:
+    """Move along x until a wall, and note the wall that is pushed against."""
+    x = runner.x + runner.vx
+    wall = 0
+    if runner.vx != 0.0:
+        side = 1 if runner.vx > 0.0 else -1
+        column = int(x + side * HALF_WIDTH + MARGIN)
+        top = int(runner.y - HALF_HEIGHT + _SKIN + MARGIN)
+        bottom = int(runner.y + HALF_HEIGHT - _SKIN + MARGIN)
+        if tiles[top, column] == WALL or tiles[bottom, column] == WALL:
+            # The near side of that column: its left edge going right, its right edge going left.
+            x = column - MARGIN + (1 - side) // 2 - side * HALF_WIDTH
+            runner.vx = 0.0
+            wall = side
+    runner.x = x
+    runner.wall = wall
+    if wall != 0:
+        runner.wall_grace = WALL_GRACE
+        runner.grace_wall = wall
+    elif runner.wall_grace > 0:
+        runner.wall_grace -= 1
+
+
+@inlined
+def _fall_faster(runner: Runner) -> None:
+    """Add one step of gravity."""
+    if runner.vy >= 0.0:
+        runner.rising = 0
+    runner.vy += HELD_GRAVITY if runner.rising != 0 else GRAVITY
+    runner.vy = min(runner.vy, SLIDE_SPEED if runner.wall != 0 else FALL_SPEED)
+
+
+@inlined
+def _move_up_or_down(runner: Runner, tiles: Tiles) -> None:
+    """Move along y until a floor, a platform under the feet, or a ceiling."""
+    y = runner.y + runner.vy
+    left = int(runner.x - HALF_WIDTH + _SKIN + MARGIN)
+    right = int(runner.x + HALF_WIDTH - _SKIN + MARGIN)
+    on_ground = 0
+    if runner.vy > 0.0:
+        row = int(y + HALF_HEIGHT + MARGIN)
+        was_above = runner.y + HALF_HEIGHT <= row - MARGIN
+        one, other = tiles[row, left], tiles[row, right]
+        if one == WALL or other == WALL or (was_above and (one == PLATFORM or other == PLATFORM)):
+            y = row - MARGIN - HALF_HEIGHT
+            runner.vy = 0.0
+            on_ground = 1
+    else:
+        row = int(y - HALF_HEIGHT + MARGIN)
+        if tiles[row, left] == WALL or tiles[row, right] == WALL:
+            y = row - MARGIN + 1 + HALF_HEIGHT
+            runner.vy = 0.0
+            runner.rising = 0
+    runner.y = y
+    runner.on_ground = on_ground
+    if on_ground != 0:
+        runner.ground_grace = GROUND_GRACE
+    elif runner.ground_grace > 0:
+        runner.ground_grace -= 1
+
+
+@inlined
+def _meets_mine(runner: Runner, tiles: Tiles) -> bool:
+    """Return whether the runner overlaps the core of a mine."""
+    left = int(runner.x - HALF_WIDTH + MARGIN)
+    right = int(runner.x + HALF_WIDTH + MARGIN)
+    top = int(runner.y - HALF_HEIGHT + MARGIN)
+    bottom = int(runner.y + HALF_HEIGHT + MARGIN)
+    # The runner is smaller than a tile: these four corners see every tile it overlaps.
+    for row in (top, bottom):
+        for column in (left, right):
+            if tiles[row, column] == MINE:
+                away_x = abs(runner.x - (column - MARGIN + 0.5))
+                away_y = abs(runner.y - (row - MARGIN + 0.5))
+                if away_x < MINE_REACH_X and away_y < MINE_REACH_Y:
+                    return True
+    return False
+
+
+@inlined
+def _touches(runner: Runner, x: float, y: float) -> bool:
+    return abs(runner.x - x) < TOUCH_X and abs(runner.y - y) < TOUCH_Y
+
+
+@compiled
+def advance(runner: Runner, tiles: Tiles, level: LevelRecord, action: int) -> int:
+    """Play one step.
+
+    Args:
+        runner: One element of `RUNNER_DTYPE`, changed in place.
+        tiles: The tiles of a packed level.
+        level: Its record.
+        action: From 0 to 5, as in `ACTION_NAMES`; nothing else may be passed.
+
+    Returns:
+        `NOTHING`, `DIED` or `SUCCEEDED`. Running out of time is the caller's to see:
+        ``runner.steps >= level.time_limit``.
+    """
+    runner.steps += 1
+    jump = 1 if action >= JUMP else 0
+    way = action - JUMP * jump
+    _steer(runner, 1 if way == RIGHT else (-1 if way == LEFT else 0))
+    _jump(runner, jump)
+    _move_sideways(runner, tiles)
+    _fall_faster(runner)
+    _move_up_or_down(runner, tiles)
+    if _meets_mine(runner, tiles):
+        return DIED
+    if runner.switch_touched == 0:
+        if _touches(runner, level.switch_x, level.switch_y):
+            runner.switch_touched = 1
+        else:
+            return NOTHING
+    return SUCCEEDED if _touches(runner, level.door_x, level.door_y) else NOTHING

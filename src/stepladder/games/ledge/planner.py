@@ -1,0 +1,259 @@
+"""Find actions that solve a level, by searching through the game's own physics.
+
+Used to prove that generated levels can be solved, as the expert that shows them being played, and
+as a measure of difficulty. A plan is played back before it is returned: what `solve` gives,
+succeeds.
+
+The search is A*, with a heuristic that overrates what is left, because a plan is wanted soon rather
+than a shortest one. Its moves are actions held for a few steps. Two runners count as the same if
+they are in the same quarter of a tile at about the same speed.
+"""
+# pyright: reportArgumentType=false
+# Reason: a record's fields are of no type that NumPy's stubs know.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.compiled import compiled, inlined
+from stepladder.games.ledge.level import Level
+from stepladder.games.ledge.physics import (
+    DIED,
+    FALL_SPEED,
+    JUMP_SPEED,
+    NOTHING,
+    NUM_ACTIONS,
+    RUN_SPEED,
+    SUCCEEDED,
+    advance,
+    begin,
+)
+from stepladder.games.ledge.world import (
+    MARGIN,
+    RUNNER_DTYPE,
+    UNREACHABLE,
+    Distances,
+    LevelRecord,
+    Runner,
+    Tiles,
+    pack,
+)
+
+Actions = npt.NDArray[np.uint8]
+
+MAX_STATES = 100_000
+"""States that one search looks at before it gives up."""
+
+_REPEATS = (4, 3, 2)
+"""Steps for which an action is held: coarse first, finer where that finds nothing."""
+
+_WEIGHT = 1.5
+_CELLS = 4  # per tile and axis
+_SPEEDS_X = 5
+_SPEEDS_Y = 6
+_FLAGS = 16
+_NOT_FOUND = -1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Actions that solve a level from its start."""
+
+    actions: Actions
+    """One action per step, shape ``(num_steps,)``; the last one reaches the open door."""
+
+    num_states: int
+    """How many states were looked at to find it."""
+
+    @property
+    def num_steps(self) -> int:
+        """Length of the plan; needs no waiting, so it tells how long the way is."""
+        return len(self.actions)
+
+
+def solve(level: Level, max_states: int = MAX_STATES) -> Plan | None:
+    """Look for a plan that succeeds within the level's time limit.
+
+    Args:
+        level: The level to solve.
+        max_states: Most states looked at per search; a coarse search is followed by two finer
+            ones where it finds nothing.
+
+    Returns:
+        A plan, or None if none was found; that proves nothing about the level.
+    """
+    packed = pack(level)
+    if packed.to_switch[_place(level.start)] == UNREACHABLE:
+        return None
+    if packed.to_door[_place(level.switch)] == UNREACHABLE:
+        return None
+    num_states = 0
+    for repeat in _REPEATS:
+        actions, looked_at = _search(*packed, repeat, max_states)
+        num_states += looked_at
+        if len(actions):
+            event, num_steps = replay(level, actions)
+            assert event == SUCCEEDED, "the search and the game disagree"
+            return Plan(actions[:num_steps], num_states)
+    return None
+
+
+def replay(level: Level, actions: Actions) -> tuple[int, int]:
+    """Play actions from the start of a level until they end, the level ends or time is up.
+
+    Returns:
+        The last step's event as in `physics`, and the number of steps played.
+    """
+    packed = pack(level)
+    runner = np.zeros(1, dtype=RUNNER_DTYPE)
+    event = _play(runner[0], packed.tiles, packed.record, np.asarray(actions, dtype=np.uint8))
+    return int(event), int(runner[0]["steps"])
+
+
+def _place(place: tuple[int, int]) -> tuple[int, int]:
+    return MARGIN + place[0], MARGIN + place[1]
+
+
+@compiled
+def _play(runner: Runner, tiles: Tiles, level: LevelRecord, actions: Actions) -> int:
+    begin(runner, level)
+    event = NOTHING
+    for action in actions:
+        if event != NOTHING or runner.steps >= level.time_limit:
+            break
+        event = advance(runner, tiles, level, action)
+    return event
+
+
+@inlined
+def _push(keys: Any, ids: Any, size: int, key: float, state: int) -> None:
+    """Add a state to a binary heap of `size` entries."""
+    i = size
+    while i > 0 and keys[(i - 1) // 2] > key:
+        keys[i], ids[i] = keys[(i - 1) // 2], ids[(i - 1) // 2]
+        i = (i - 1) // 2
+    keys[i], ids[i] = key, state
+
+
+@compiled
+def _pop(keys: Any, ids: Any, size: int) -> int:
+    """Remove the state with the smallest key from a heap of `size` entries, and return it."""
+    state = ids[0]
+    key, last = keys[size - 1], ids[size - 1]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size - 1:
+            break
+        if child + 1 < size - 1 and keys[child + 1] < keys[child]:
+            child += 1
+        if keys[child] >= key:
+            break
+        keys[i], ids[i] = keys[child], ids[child]
+        i = child
+    keys[i], ids[i] = key, last
+    return state
+
+
+@inlined
+def _bucket(runner: Runner, level: LevelRecord) -> int:
+    """Return the number that all runners counted as the same share."""
+    speed_x = int((runner.vx + RUN_SPEED) / (2.0 * RUN_SPEED) * (_SPEEDS_X - 0.001))
+    share_y = (runner.vy + JUMP_SPEED) / (JUMP_SPEED + FALL_SPEED)
+    speed_y = int(share_y * (_SPEEDS_Y - 0.001))
+    flags = (
+        runner.switch_touched
+        + 2 * runner.jump_held
+        + 4 * (1 if runner.ground_grace > 0 else 0)
+        + 8 * (1 if runner.wall_grace > 0 else 0)
+    )
+    cell = int(runner.y * _CELLS) * level.width * _CELLS + int(runner.x * _CELLS)
+    return ((cell * _SPEEDS_X + speed_x) * _SPEEDS_Y + speed_y) * _FLAGS + flags
+
+
+@inlined
+def _urgency(runner: Runner, level: LevelRecord, to_switch: Distances, to_door: Distances) -> float:
+    """Return steps so far plus what the rest is thought to take."""
+    row, column = int(runner.y) + MARGIN, int(runner.x) + MARGIN
+    if runner.switch_touched != 0:
+        tiles_left = float(to_door[row, column])
+    else:
+        tiles_left = to_switch[row, column] + level.switch_to_door
+    return runner.steps + _WEIGHT / RUN_SPEED * tiles_left
+
+
+@compiled
+def _hold(runner: Runner, tiles: Tiles, level: LevelRecord, action: int, repeat: int) -> int:
+    """Play an action several times, or until something happens; out of time counts as death."""
+    event = NOTHING
+    for _ in range(repeat):
+        if runner.steps >= level.time_limit:
+            return DIED
+        event = advance(runner, tiles, level, action)
+        if event != NOTHING:
+            break
+    return event
+
+
+@compiled
+def _search(
+    tiles: Tiles,
+    level: LevelRecord,
+    to_switch: Distances,
+    to_door: Distances,
+    repeat: int,
+    max_states: int,
+) -> tuple[Actions, int]:
+    """Return actions that succeed (none if not found), and the number of states looked at."""
+    runners = np.empty(max_states + 1, dtype=RUNNER_DTYPE)
+    parents = np.empty(max_states, dtype=np.int32)
+    choices = np.empty(max_states, dtype=np.uint8)
+    keys = np.empty(max_states, dtype=np.float64)
+    ids = np.empty(max_states, dtype=np.int32)
+    cells = level.height * level.width * _CELLS * _CELLS
+    seen = np.zeros(cells * _SPEEDS_X * _SPEEDS_Y * _FLAGS, dtype=np.uint8)
+    begin(runners[0], level)
+    parents[0] = _NOT_FOUND
+    _push(keys, ids, 0, _urgency(runners[0], level, to_switch, to_door), 0)
+    num_states, num_open = 1, 1
+    while num_open > 0:
+        state = _pop(keys, ids, num_open)
+        num_open -= 1
+        for action in range(NUM_ACTIONS):
+            if num_states == max_states:
+                return np.empty(0, dtype=np.uint8), num_states
+            # Played in the place of the next state, which it becomes if it is worth keeping.
+            runners[num_states] = runners[state]
+            event = _hold(runners[num_states], tiles, level, action, repeat)
+            parents[num_states], choices[num_states] = state, action
+            if event == SUCCEEDED:
+                return _retrace(parents, choices, num_states, repeat), num_states
+            bucket = _bucket(runners[num_states], level)
+            if event == DIED or seen[bucket]:
+                continue
+            seen[bucket] = 1
+            key = _urgency(runners[num_states], level, to_switch, to_door)
+            _push(keys, ids, num_open, key, num_states)
+            num_states += 1
+            num_open += 1
+    return np.empty(0, dtype=np.uint8), num_states
+
+
+@compiled
+def _retrace(parents: Any, choices: Actions, state: int, repeat: int) -> Actions:
+    """Return the actions that led to a state; the last one may be held too long."""
+    num_moves = 0
+    at = state
+    while parents[at] != _NOT_FOUND:
+        num_moves += 1
+        at = parents[at]
+    actions = np.empty(num_moves * repeat, dtype=np.uint8)
+    while parents[state] != _NOT_FOUND:
+        num_moves -= 1
+        actions[num_moves * repeat : (num_moves + 1) * repeat] = choices[state]
+        state = parents[state]
+    return actions

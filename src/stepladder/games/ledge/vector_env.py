@@ -1,0 +1,221 @@
+"""Ledge as a vector env: many runners, each in its own level, stepped in one compiled call.
+
+Above the kernels of `stepping`; `env` is the face with a single runner.
+"""
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.vector import AutoresetMode
+
+from stepladder.errors import ConfigError, EnvError
+from stepladder.games.arguments import whole_actions
+from stepladder.games.batch import GameVectorEnv
+from stepladder.games.ledge import stepping
+from stepladder.games.ledge.level import Level
+from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND
+from stepladder.games.ledge.source import level_of
+from stepladder.games.ledge.stepping import LedgeGame, LevelShelf
+from stepladder.games.ledge.tiles import NUM_CODES
+from stepladder.games.ledge.views import NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
+from stepladder.games.ledge.world import (
+    LEVEL_DTYPE,
+    MARGIN,
+    PACKED_HEIGHT,
+    PACKED_WIDTH,
+    RUNNER_DTYPE,
+    pack,
+)
+from stepladder.tasks import Task
+
+DEFAULT_STAGE = "simplest"
+
+MAX_SEEN = 4.0
+"""No number of an observation is larger."""
+
+
+class LedgeVectorEnv(GameVectorEnv):
+    """Many games of Ledge at once.
+
+    Args:
+        num_envs: How many.
+        level: The text of a level, or a `Level`, that every env plays.
+        stage: Instead of a level: the stage whose first generated level every env plays. Tasks,
+            given by a curriculum or with `set_tasks`, take their place.
+        shaping: Whether the reward also says how much of the way a step has brought, as a
+            potential, which does not change what is best.
+        gamma: The discount that shaping reckons with: that of the agent.
+        max_episode_steps: Steps after which an episode is truncated; by default the level says.
+        autoreset_mode: When a game that has ended is reset.
+        num_threads: Threads that step at once.
+        render_mode: ``"rgb_array"``, ``"human"`` or None.
+        copy: Whether what is returned is the user's to keep.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "render_modes": ["rgb_array", "human"],
+        "render_fps": STEPS_PER_SECOND,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+    rows_per_chunk = 32
+    info_names = ("switch_touched", "has_died")
+    info_kinds = (bool, bool)
+    work = staticmethod(stepping.work)
+    begin = staticmethod(stepping.begin_rows)
+    start = staticmethod(stepping.start_rows)
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        level: str | Level | None = None,
+        stage: str | None = None,
+        shaping: bool = False,
+        gamma: float = 0.99,
+        max_episode_steps: int | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        num_threads: int | Literal["auto"] = "auto",
+        render_mode: str | None = None,
+        copy: bool = True,
+    ):
+        if not 0.0 <= gamma <= 1.0:
+            raise ConfigError(f"gamma must lie in [0, 1]; got {gamma!r}.")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise ConfigError(f"max_episode_steps must be at least 1; got {max_episode_steps!r}.")
+        self.has_shaping = bool(shaping)
+        self.max_episode_steps = max_episode_steps
+        self._lay_out(num_envs, gamma)
+        super().__init__(
+            num_envs,
+            single_observation_space=observation_space(),
+            single_action_space=Discrete(NUM_ACTIONS),
+            autoreset_mode=autoreset_mode,
+            num_threads=num_threads,
+            render_mode=render_mode,
+            copy=copy,
+            task=task_of(level, stage),
+        )
+
+    def _lay_out(self, num_envs: int, gamma: float) -> None:
+        self.runners = np.zeros(num_envs, dtype=RUNNER_DTYPE)
+        self.actions = np.zeros(num_envs, dtype=np.int64)
+        self.seen = empty_views(num_envs)
+        self.seen_last = empty_views(num_envs)
+        self.extras = np.zeros((len(self.info_names), num_envs))
+        self._potentials = np.zeros(num_envs)
+        self._shaping = np.array([float(self.has_shaping), gamma])
+        self._painter: Any = None
+
+    def _make_shelf(self, num_rows: int) -> LevelShelf:
+        shape = (num_rows, PACKED_HEIGHT, PACKED_WIDTH)
+        field = shape if self.has_shaping else (num_rows, 1, 1)
+        return LevelShelf(
+            np.zeros(num_rows, dtype=LEVEL_DTYPE),
+            np.zeros(shape, dtype=np.uint8),
+            np.zeros(field, dtype=np.uint16),
+            np.zeros(field, dtype=np.uint16),
+        )
+
+    def put(self, task: Task, shelf: LevelShelf, row: int) -> None:
+        """Write a task's level into a row of a shelf."""
+        packed = pack(level_of(task))
+        shelf.records[row] = packed.record
+        shelf.tiles[row] = packed.tiles
+        if self.max_episode_steps is not None:
+            shelf.records["time_limit"][row] = self.max_episode_steps
+        if self.has_shaping:
+            shelf.to_switch[row], shelf.to_door[row] = packed.to_switch, packed.to_door
+
+    def _game(self) -> LedgeGame:
+        return LedgeGame(
+            self.runners,
+            self.actions,
+            self.shelf,
+            self.table,
+            self.seen["vector"],
+            self.seen["tiles"],
+            self.seen_last["vector"],
+            self.seen_last["tiles"],
+            self.extras,
+            self._potentials,
+            self._shaping,
+        )
+
+    def _take(self, actions: Any) -> None:
+        given = whole_actions(actions, self.num_envs)
+        bad = stepping.take_actions(given, self.actions, NUM_ACTIONS)
+        if bad >= 0:
+            raise EnvError(
+                f"action {given[bad]} of env {bad} is unknown; expected 0 to {NUM_ACTIONS - 1} "
+                f"({', '.join(ACTION_NAMES)}). No env was stepped."
+            )
+
+    def level(self, env_index: int) -> Level:
+        """Return the level that an env plays."""
+        task = self.lessons.task_of(env_index) if self.lessons else self.tasks[env_index]
+        return level_of(task)
+
+    def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
+        """Draw one env."""
+        # Loaded here: only who looks at a game needs the library that draws.
+        from stepladder.games.drawing.ledge_painter import LedgePainter, LedgeScene
+
+        if self._painter is None:
+            self._painter = LedgePainter()
+        runner, record = self.runners[env_index], self.shelf.records[env_index]
+        rows = slice(MARGIN, MARGIN + int(record["height"]))
+        columns = slice(MARGIN, MARGIN + int(record["width"]))
+        has_died = bool(self.extras[1, env_index])
+        return self._painter.paint(
+            LedgeScene(
+                tiles=self.shelf.tiles[env_index, rows, columns],
+                x=float(runner["x"]),
+                y=float(runner["y"]),
+                vx=float(runner["vx"]),
+                vy=float(runner["vy"]),
+                facing=int(runner["facing"]),
+                on_ground=bool(runner["on_ground"]),
+                wall=int(runner["wall"]),
+                switch_touched=bool(runner["switch_touched"]),
+                is_dead=has_died,
+                has_won=bool(self.batch.terminated[env_index]) and not has_died,
+                steps=int(runner["steps"]),
+                time_limit=int(record["time_limit"]),
+                name=self.level(env_index).name,
+            )
+        )
+
+
+def observation_space() -> Dict:
+    """Return what one runner sees."""
+    return Dict(
+        {
+            "tiles": Box(0, NUM_CODES - 1, (PATCH_HEIGHT, PATCH_WIDTH), np.uint8),
+            "vector": Box(-MAX_SEEN, MAX_SEEN, (NUM_VECTOR,), np.float32),
+        }
+    )
+
+
+def empty_views(num_envs: int) -> dict[str, npt.NDArray[Any]]:
+    """Return room for what so many runners see."""
+    return {
+        "tiles": np.zeros((num_envs, PATCH_HEIGHT, PATCH_WIDTH), dtype=np.uint8),
+        "vector": np.zeros((num_envs, NUM_VECTOR), dtype=np.float32),
+    }
+
+
+def task_of(level: str | Level | None, stage: str | None) -> Task:
+    """Return the task of what a user has named.
+
+    Raises:
+        ConfigError: Both were named.
+    """
+    if level is not None and stage is not None:
+        raise ConfigError("both level and stage were given. Give one of them.")
+    if level is not None:
+        text = level.text if isinstance(level, Level) else level
+        return Task("level", params={"level": text})
+    stage = DEFAULT_STAGE if stage is None else stage
+    return Task(stage, stage, {"stage": stage}, seed=0)

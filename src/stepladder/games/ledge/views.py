@@ -1,0 +1,113 @@
+"""What the agent sees: a vector of numbers and the tiles around the runner.
+
+Called after each step by the vector env, one runner at a time, straight into the rows of its
+observation arrays. The patch is copied row by row; the margin of a packed level makes that possible
+without a look at the edge of the map.
+"""
+# pyright: reportArgumentType=false
+# Reason: a record's fields are of no type that NumPy's stubs know.
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.compiled import compiled, inlined
+from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE
+from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
+from stepladder.games.ledge.world import MARGIN, LevelRecord, Runner, Tiles
+
+VECTOR_NAMES = (
+    "x",  # -1 at the left edge of the map, 1 at the right one
+    "y",  # -1 at the upper edge, 1 at the lower one
+    "x in tile",  # -1 at the left edge of the tile, 1 at the right one
+    "y in tile",
+    "speed x",  # 1 is the running speed
+    "speed y",  # 1 is the fastest fall; a fresh jump is a little beyond -1
+    "on ground",
+    "left wall",
+    "right wall",
+    "ground grace",  # 1 on the ground, falling to 0: a jump off the ground is possible above 0
+    "wall grace",  # sign: side of the wall that can be jumped off; size as above
+    "rising",  # 1 while holding jump still carries up
+    "jump held",  # 1 if jump has to be let go before it can be pressed again
+    "switch x",  # offsets, squashed: distance / (distance + 5)
+    "switch y",
+    "door x",
+    "door y",
+    "switch touched",
+    "time left",  # from 1 down to 0
+)
+NUM_VECTOR = len(VECTOR_NAMES)
+
+OFFSET_SCALE = 5.0
+"""Offsets of this many tiles are seen as one half."""
+
+PATCH_HEIGHT = 9
+PATCH_WIDTH = 11
+_ABOVE = PATCH_HEIGHT // 2
+_BESIDE = PATCH_WIDTH // 2
+
+
+@inlined
+def _squashed(offset: float) -> float:
+    """Return a number in (-1, 1) that tells near offsets well apart and far ones still."""
+    return offset / (abs(offset) + OFFSET_SCALE)
+
+
+@compiled
+def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32]) -> None:
+    """Write the numbers of `VECTOR_NAMES`, in that order.
+
+    Args:
+        runner: One element of `RUNNER_DTYPE`.
+        level: The record of its level.
+        row: Filled in place, shape ``(NUM_VECTOR,)``.
+    """
+    x, y = runner.x, runner.y
+    row[0] = 2.0 * x / level.width - 1.0
+    row[1] = 2.0 * y / level.height - 1.0
+    row[2] = 2.0 * (x - int(x)) - 1.0
+    row[3] = 2.0 * (y - int(y)) - 1.0
+    row[4] = runner.vx * (1.0 / RUN_SPEED)
+    row[5] = runner.vy * (1.0 / FALL_SPEED)
+    row[6] = runner.on_ground
+    row[7] = 1.0 if runner.wall < 0 else 0.0
+    row[8] = 1.0 if runner.wall > 0 else 0.0
+    row[9] = runner.ground_grace * (1.0 / GROUND_GRACE)
+    row[10] = runner.grace_wall * runner.wall_grace * (1.0 / WALL_GRACE)
+    row[11] = runner.rising
+    row[12] = runner.jump_held
+    row[13] = _squashed(level.switch_x - x)
+    row[14] = _squashed(level.switch_y - y)
+    row[15] = _squashed(level.door_x - x)
+    row[16] = _squashed(level.door_y - y)
+    row[17] = runner.switch_touched
+    row[18] = 1.0 - runner.steps / level.time_limit
+
+
+@inlined
+def _put(patch: Tiles, row: int, column: int, code: int) -> None:
+    if 0 <= row < PATCH_HEIGHT and 0 <= column < PATCH_WIDTH:
+        patch[row, column] = code
+
+
+@compiled
+def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) -> None:
+    """Write the codes of the tiles around the one that holds the runner's centre.
+
+    Args:
+        runner: One element of `RUNNER_DTYPE`.
+        tiles: The tiles of its packed level.
+        level: The level's record.
+        patch: Filled in place, shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; the runner is in the middle.
+            What lies outside the map is wall.
+    """
+    top = int(runner.y) + MARGIN - _ABOVE
+    left = int(runner.x) + MARGIN - _BESIDE
+    for i in range(PATCH_HEIGHT):
+        for j in range(PATCH_WIDTH):
+            patch[i, j] = tiles[top + i, left + j]
+    if runner.switch_touched != 0:
+        switch_row, switch_column = int(level.switch_y) + MARGIN, int(level.switch_x) + MARGIN
+        door_row, door_column = int(level.door_y) + MARGIN, int(level.door_x) + MARGIN
+        _put(patch, switch_row - top, switch_column - left, SWITCH_TOUCHED)
+        _put(patch, door_row - top, door_column - left, DOOR_OPEN)

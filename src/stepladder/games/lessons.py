@@ -1,0 +1,168 @@
+"""What a batch of envs does with a curriculum, beyond what its kernels can do by themselves.
+
+Between `batch` and the host of `sync`. A task is looked up in a table when it is drawn; here it
+gets into that table, once, when it is drawn for the first time. Tasks that cannot be built are reported
+and others are drawn, as `envs.CurriculumEnv` does it.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.curricula import kernels
+from stepladder.curricula.base import nothing_active
+from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.record import Draw
+from stepladder.errors import BuildError, ChannelError, StepladderError
+from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
+from stepladder.sync import Client, Host, mailbox
+from stepladder.tasks import Task
+
+if TYPE_CHECKING:
+    from stepladder.games.batch import GameVectorEnv
+
+MAX_FAILURES = 20
+"""Tasks that one reset of one env may fail to build."""
+
+MAX_REDRAWS = 1000
+"""Draws of tasks already known to be unbuildable that one reset puts up with."""
+
+
+class Lessons:
+    """Connects a batch to the host of a curriculum."""
+
+    def __init__(self, vec: "GameVectorEnv", host: Host):
+        self.vec = vec
+        self.host = host
+        curriculum = host.curriculum
+        self._legend = curriculum.legend()
+        self._source = curriculum.pool.source
+        num_slots = curriculum.pool.num_slots
+        self.known: Words = np.full(num_slots, -1, dtype=np.int64)
+        self.names: npt.NDArray[Any] = np.full(num_slots, "", dtype=object)
+        self.labels: npt.NDArray[Any] = np.full(num_slots, "", dtype=object)
+        self._dials: Floats = np.zeros((host.num_envs, curriculum.plan.num_dials))
+        self._clients: dict[int, Client] = {}
+        self._settings: dict[int, Task] = {}
+        # Per env, because a slot may hold another task before an episode of the old one ends.
+        self.task_names, self.task_labels, self.task_stages = (
+            np.full(host.num_envs, None, dtype=object) for _ in range(3)
+        )
+        self._unbuildable: set[tuple[int, int]] = set()
+        host.mails[:, mailbox.M_PID] = os.getpid()
+
+    def arrays(self) -> dict[str, Any]:
+        """Return what the kernels need of the channel."""
+        return {
+            "block": self.host.curriculum.plan.block,
+            "mails": self.host.mails,
+            "dials": self._dials,
+            "known": self.known,
+        }
+
+    def client(self, env_index: int) -> Client:
+        """Return the client of one env, made when first needed."""
+        if env_index not in self._clients:
+            self._clients[env_index] = self.host.client(env_index)
+        return self._clients[env_index]
+
+    def answer(self, batch: Batch) -> npt.NDArray[np.int64]:
+        """Give every env that drew an unknown task what it needs to begin; return those envs.
+
+        Raises:
+            BuildError: Too many tasks in a row could not be built, or there are none.
+            ChannelError: An env could not report.
+        """
+        rows = np.flatnonzero(batch.episodes["state"] > PLAYING + 1)
+        for env_index in rows.tolist():
+            if batch.episodes["state"][env_index] != UNPREPARED:
+                raise self._refusal(env_index, batch)
+            self._prepare(env_index, batch)
+        return rows
+
+    def _refusal(self, env_index: int, batch: Batch) -> StepladderError:
+        if batch.episodes["slot"][env_index] == kernels.NOTHING_ACTIVE:
+            return BuildError(nothing_active())
+        return ChannelError(
+            f"env {env_index} could not draw or report: its channel is closed, nobody collects its "
+            "records, or it was forked. Use a CurriculumVectorEnv in the process that made it."
+        )
+
+    def _prepare(self, env_index: int, batch: Batch) -> None:
+        """Write the task that an env has drawn to where it is read; redraw what cannot be built."""
+        failures, redraws = 0, 0
+        draw = self._draw_of(env_index)
+        while True:
+            place = (draw.slot, draw.generation)
+            if place in self._unbuildable:
+                self.client(env_index).skip()
+                redraws += 1
+                if redraws > MAX_REDRAWS:
+                    raise BuildError(
+                        f"{MAX_REDRAWS} draws in a row gave tasks that cannot be built "
+                        f"({len(self._unbuildable)} different ones). Mend the tasks."
+                    )
+            else:
+                try:
+                    self._place(draw, env_index)
+                    break
+                except StepladderError as error:
+                    failures += 1
+                    self._unbuildable.add(place)
+                    self.client(env_index).fail(f"{type(error).__name__}: {error}")
+                    if failures >= MAX_FAILURES:
+                        raise BuildError(
+                            f"{failures} tasks in a row could not be built; the last one raised "
+                            f"{type(error).__name__}: {error}. Mend the tasks."
+                        ) from error
+            draw = self.client(env_index).draw()
+            self._dials[env_index] = self.client(env_index).last_dials
+        episode = batch.episodes[env_index]
+        episode["slot"], episode["generation"] = draw.slot, draw.generation
+        episode["plan_version"] = draw.plan_version
+        episode["state"] = PLAYING
+        seed_episode(batch, env_index, draw.seed)
+
+    def _draw_of(self, env_index: int) -> Draw:
+        words = self.host.mails[env_index, mailbox.M_DRAW : mailbox.M_DRAW + 8]
+        return Draw(*words.tolist())
+
+    def _place(self, draw: Draw, env_index: int) -> None:
+        """Put a task into the table, and into the env's own place."""
+        task = self._source.get(draw.task_id)
+        vec, slot = self.vec, draw.slot
+        self.names[slot], self.labels[slot] = task.name, task.label
+        if self._legend.has_settings:
+            # Settings belong to an episode, so what this env plays is in no table.
+            task = self._with_settings(task, draw)
+            self._settings[env_index] = task
+            vec.put(task, vec.shelf, env_index)
+            return
+        if self.known[slot] != draw.generation:
+            self.known[slot] = -1
+            vec.put(task, vec.table, slot)
+            self.known[slot] = draw.generation
+        vec.take_from_table(slot, env_index)
+
+    def _with_settings(self, task: Task, draw: Draw) -> Task:
+        seed = int(self.host.curriculum.plan.block[kernels.H_SEED])
+        dials = self._dials[draw.env_index]
+        return task.with_params(
+            self._legend.settings(dials, seed, draw.env_index, draw.episode_index)
+        )
+
+    # What infos say.
+
+    def task_of(self, env_index: int) -> Task:
+        """Return the task that an env plays, settings included."""
+        task = self._source.get(self._draw_of(env_index).task_id)
+        return self._settings.get(env_index, task)
+
+    def note(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> None:
+        """Remember what envs have begun to play."""
+        labels = self.labels[slots]
+        self.task_names[rows], self.task_labels[rows] = self.names[slots], labels
+        for row, label in zip(rows.tolist(), labels, strict=True):
+            self.task_stages[row] = self._legend.stage_of(label, self._dials[row])

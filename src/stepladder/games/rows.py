@@ -1,0 +1,130 @@
+"""One env of a batch, for code that wants to reach single envs.
+
+Mixed into `batch.GameVectorEnv`: what `SyncVectorEnv` and the worker vector env offer (``call``,
+``get_attr``, ``set_attr`` and the same for some envs), answered by rows instead of env objects.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stepladder.errors import ConfigError, NotConnectedError
+from stepladder.tasks import Task
+
+if TYPE_CHECKING:
+    from stepladder.games.batch import GameVectorEnv
+    from stepladder.games.lessons import Lessons
+
+
+class Row:
+    """One env of a batch."""
+
+    def __init__(self, vec: "GameVectorEnv", env_index: int):
+        self.vec = vec
+        self.env_index = env_index
+        self.observation_space = vec.single_observation_space
+        self.action_space = vec.single_action_space
+        self.render_mode = vec.render_mode
+
+    @property
+    def unwrapped(self) -> "Row":
+        """Itself: there are no wrappers around single envs."""
+        return self
+
+    @property
+    def task(self) -> Task:
+        """What this env plays."""
+        return self.get_curriculum_task() if self.vec.lessons else self.vec.tasks[self.env_index]
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Return whether this env has an attribute."""
+        return hasattr(self, name)
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Return an attribute."""
+        return getattr(self, name)
+
+    def set_task(self, task: Task) -> None:
+        """Give this env a task, which it plays from its next reset on."""
+        self.vec.set_tasks([task], [self.env_index])
+
+    def render(self) -> Any:
+        """Return a picture."""
+        return self.vec.paint(self.env_index)
+
+    def _lessons(self) -> "Lessons":
+        if self.vec.lessons is None:
+            raise NotConnectedError(
+                "these envs have no curriculum. Make them with make_vec(..., curriculum=...)."
+            )
+        return self.vec.lessons
+
+    def get_plan_version(self) -> int:
+        """Return the version of the plan this env draws from now."""
+        return self._lessons().client(self.env_index).plan_version()
+
+    def get_curriculum_stage(self) -> str | None:
+        """Return the stage this env draws from now."""
+        return self._lessons().client(self.env_index).current_stage()
+
+    def get_curriculum_phase(self) -> str | None:
+        """Return the phase this env draws from now."""
+        return self._lessons().client(self.env_index).current_phase()
+
+    def get_mixing_ratio(self, stage: str | None = None) -> float:
+        """Return the mixing ratio this env draws with now; by default of the current stage."""
+        return self._lessons().client(self.env_index).mixing_ratio(stage)
+
+    def get_curriculum_task(self) -> Task:
+        """Return the task being played."""
+        return self._lessons().task_of(self.env_index)
+
+
+class RowAccess:
+    """Reaches single envs."""
+
+    num_workers = 0
+    """No other process steps these envs."""
+
+    @property
+    def batches(self) -> tuple[slice, ...]:
+        """Rows of the one batch, for `send` and `recv`."""
+        vec: Any = self
+        return (slice(0, vec.num_envs),)
+
+    def _row(self, env_index: int) -> Row:
+        vec: Any = self
+        return Row(vec, env_index)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every env, or read an attribute."""
+        vec: Any = self
+        return tuple(self.call_on(range(vec.num_envs), name, *args, **kwargs))
+
+    def call_on(
+        self, env_indices: Sequence[int], name: str, *args: Any, **kwargs: Any
+    ) -> list[Any]:
+        """Do the same for some envs."""
+        answers: list[Any] = []
+        for env_index in env_indices:
+            found = getattr(self._row(env_index), name)
+            answers.append(found(*args, **kwargs) if callable(found) else found)
+        return answers
+
+    def apply_on(self, env_indices: Sequence[int], function: Callable[[Any], Any]) -> list[Any]:
+        """Call a function with some envs."""
+        return [function(self._row(env_index)) for env_index in env_indices]
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every env."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Refuse: a row of arrays has no attributes of its own."""
+        self.set_attr_on([], name, values)
+
+    def set_attr_on(self, env_indices: Sequence[int], name: str, values: Any) -> None:
+        """Refuse: a row of arrays has no attributes of its own."""
+        raise ConfigError(
+            f"attribute {name!r} cannot be set: the envs of a game are rows of arrays. Give them "
+            "another task instead, with set_tasks."
+        )
