@@ -36,6 +36,17 @@ def compiled(function: Function) -> Function:
     return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
 
 
+def bare(function: Function) -> Function:
+    """Compile a kernel that makes no arrays and keeps none, without counting who refers to them.
+
+    For steps of many envs by several threads. Every view of an array is counted twice, in a place
+    that all threads share; with short steps that takes longer than the steps. Such a kernel copies
+    arrays element by element: assigning one to another may need memory of its own.
+    """
+    settings = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+    return cast("Function", numba.njit(**settings)(function))
+
+
 def inlined(function: Function) -> Function:
     """Compile a small function into whatever calls it.
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import av
 import numpy as np
+import pygame
 import pytest
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 from PIL import Image
 
 from cli.command_line import CommandLine
@@ -16,7 +18,7 @@ from stepladder.cli import playing, watch
 from stepladder.cli.playable import Playable, make_env
 from stepladder.cli.playing import Shutter, Tally, make_policy, play
 from stepladder.curricula import StagedConfig
-from stepladder.errors import EnvError
+from stepladder.errors import ConfigError, EnvError
 from stepladder.games.drawing.film import write_film
 from stepladder.runs import Run
 from stepladder.simulator import simulate
@@ -211,7 +213,9 @@ def test_the_shutter_opens_as_often_as_it_should() -> None:
 
 
 @pytest.mark.usefixtures("_screen")
-def test_without_a_film_a_window_is_opened(command: CommandLine) -> None:
+def test_without_a_film_a_window_is_opened_and_closed(command: CommandLine, module: str) -> None:
+    assert "window: 15 pictures" in command("watch", f"{module}:Patch").out
+    assert not pygame.display.get_init()
     code, out, err = command("watch", "CartPole-v1", "--max-steps", 3)
     assert (code, out, err) == (0, "window: 29 pictures, 0.6 s, 1 episode\n", "")
 
@@ -227,7 +231,7 @@ def test_closing_the_window_ends_it(
 
     monkeypatch.setattr(watch, "Window", Impatient)
     code, out, err = command("watch", f"{module}:Patch", "--episodes", 100)
-    assert (code, out, err) == (0, "window: 1 pictures, 0.1 s, 0 episodes\n", "")
+    assert (code, out, err) == (0, "window: 1 picture, 0.1 s, 0 episodes\n", "")
 
 
 def test_without_a_screen_a_film_is_suggested(
@@ -330,7 +334,7 @@ def test_a_simulated_run_has_no_env_to_watch(command: CommandLine) -> None:
         (["MODULE:Patch", "--episodes", "0"], "episodes must be a whole number of at least 1"),
         (["MODULE:Patch", "--scale", "0"], "scale must be finite and above 0; got 0.0"),
         (["MODULE:Patch", "--fps", "-1"], "fps must be finite and above 0; got -1.0"),
-        (["MODULE:Patch", "--fps", "60"], "a GIF shows at most 50 pictures a second"),
+        (["MODULE:Patch", "--fps", "0.01"], "a .gif can show 0.1 to 50 pictures a second"),
         (["MODULE:Patch", "--max-steps", "0"], "max_steps must be a whole number of at least 1"),
         (["MODULE:Patch", "--seed", "-1"], "seed must be a whole number of at least 0"),
         (["MODULE.py"], "Level 'MODULE'"),
@@ -372,6 +376,15 @@ def test_an_idle_player_is_as_near_to_nothing_as_the_space_allows(module: str) -
     assert action.dtype == np.float32
     assert action.tolist() == [0.0]
     env.close()
+    spaces = Dict({"a": Discrete(3, start=2), "b": MultiDiscrete([2, 2]), "c": Box(1, 2, (2,))})
+    idle = playing._idle_action(spaces)
+    assert {name: np.asarray(part).tolist() for name, part in idle.items()} == {
+        "a": 2,
+        "b": [0, 0],
+        "c": [1.0, 1.0],
+    }
+    with pytest.raises(ConfigError, match="nobody knows how to be idle in Text"):
+        playing._idle_action(Text(4))
 
 
 def test_what_a_policy_raises_names_the_policy(module: str) -> None:
@@ -398,7 +411,7 @@ def test_what_a_policy_raises_names_the_policy(module: str) -> None:
 def test_an_expert_plays_unless_somebody_else_is_named() -> None:
     class Expert:
         unwrapped: Any
-        action_space = playing.Discrete(4)
+        action_space = Discrete(4)
 
         def __init__(self) -> None:
             self.unwrapped = self
@@ -410,3 +423,21 @@ def test_an_expert_plays_unless_somebody_else_is_named() -> None:
     for name in (None, "scripted", "planner"):
         assert make_policy(name, playable)(None) == 17
     assert make_policy("random", playable)(None) < 4
+
+
+def test_a_level_file_is_solved_by_the_planner(command: CommandLine) -> None:
+    Path("steps.txt").write_text("########\n#......#\n#@.S.#D#\n########\n")
+    code, out, err = command("watch", "steps.txt", "--out", "steps.gif", "--policy", "planner")
+    assert (code, err) == (0, "")
+    assert out.startswith("steps.gif: ")
+    assert out.endswith(" s, 1 episode, 1 of 1 succeeded\n")
+    assert frames_of("steps.gif")[0].shape == (400, 640, 3)
+
+
+def test_hockey_is_played_with_its_arguments(command: CommandLine) -> None:
+    flags = ("--env", "mode=TRAIN_SHOOTING", "--max-steps", 4, "--fps", 50, "--out", "game.gif")
+    assert command("watch", "stepladder/Hockey-v0", *flags).code == 0
+    # The caption names the mode, and things move.
+    frames = frames_of("game.gif")
+    assert frames[0].shape == (480, 600, 3)
+    assert not np.array_equal(frames[0], frames[-1])

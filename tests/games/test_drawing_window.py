@@ -60,6 +60,16 @@ def test_a_window_that_somebody_closes_is_closed(wish: str) -> None:
     assert not window.is_open
 
 
+def test_asking_for_a_screen_does_not_take_it() -> None:
+    require_screen()
+    assert not pygame.display.get_init()
+    window = Window("test", fps=1000)
+    window.show(PICTURE)
+    require_screen()
+    assert pygame.display.get_init()
+    window.close()
+
+
 def test_two_windows_share_the_screen_and_close_one_by_one() -> None:
     one, two = Window("one", fps=1000), Window("two", fps=1000)
     one.show(PICTURE)

@@ -10,7 +10,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
 from stepladder.cli.finding import find_function
 from stepladder.cli.playable import Playable
@@ -150,10 +150,12 @@ def make_policy(name: str | None, playable: Playable) -> Policy:
 
 def _idle_action(space: gym.Space[Any]) -> Any:
     """Return the action that does nothing, as far as a space tells: 0, or what is nearest to it."""
-    if isinstance(space, Discrete):
+    if isinstance(space, Discrete | MultiDiscrete):
         return space.start
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape), space.low, space.high).astype(space.dtype)
+    if isinstance(space, Dict):
+        return {name: _idle_action(part) for name, part in space.items()}
     raise ConfigError(f"nobody knows how to be idle in {space}. Use another --policy.")
 
 

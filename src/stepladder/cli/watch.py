@@ -20,8 +20,8 @@ from stepladder.games.drawing.window import Window, require_screen
 USUAL_RATE = 30.0
 """Steps per second of an env that does not say."""
 
-USUAL_GIF_FPS = 30.0
-"""A GIF has no more pictures per second unless it is asked to: it would only be larger."""
+MOST_FPS, MOST_GIF_FPS = 60.0, 30.0
+"""There are no more pictures per second unless somebody asks for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,8 @@ class WatchArguments:
     times."""
 
     fps: float | None = None
-    """Pictures per second. The speed of play stays: with fewer, steps are left out. By default and
-    at most one per step; in a GIF no more than 30 by default."""
+    """Pictures per second, at most one per step; with fewer, steps are left out and the speed of
+    play stays. By default no more than 60, in a GIF 30."""
 
     scale: float = 1.0
     """What pictures are enlarged by."""
@@ -79,7 +79,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.out is None:
         require_screen()
     else:
-        check_film(arguments.out, fps=arguments.fps or 1.0)
+        check_film(arguments.out, fps=1.0)
         console.refuse_foreign(arguments.out, MARK, "--out")
     playable = find_playable(arguments.env_or_run, arguments.env, arguments.seed)
     try:
@@ -112,9 +112,9 @@ def _fps(arguments: WatchArguments, rate: float) -> float:
     """Return how many pictures a second there are."""
     if arguments.fps is not None:
         return min(arguments.fps, rate)
-    if arguments.out is not None and arguments.out.suffix.lower() == ".gif":
-        return rate / math.ceil(rate / USUAL_GIF_FPS)
-    return rate
+    is_gif = arguments.out is not None and arguments.out.suffix.lower() == ".gif"
+    # A whole number of steps between two pictures, so that movements stay even.
+    return rate / math.ceil(rate / (MOST_GIF_FPS if is_gif else MOST_FPS))
 
 
 def _write(out: Path, pictures: Iterable[Picture], fps: float, tally: Tally) -> None:
@@ -148,10 +148,14 @@ def _show(pictures: Iterable[Picture], window: Window) -> None:
 
 def _summary(out: Path | None, tally: Tally, fps: float) -> str:
     parts = [
-        f"{tally.num_pictures} pictures",
+        _counted(tally.num_pictures, "picture"),
         f"{tally.num_pictures / fps:.1f} s",
-        f"{tally.num_episodes} episode{'' if tally.num_episodes == 1 else 's'}",
+        _counted(tally.num_episodes, "episode"),
     ]
     if tally.num_judged:
         parts.append(f"{tally.num_successes} of {tally.num_judged} succeeded")
     return f"{'window' if out is None else out}: {', '.join(parts)}"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -93,17 +93,6 @@ def make_vec(
     if curriculum is None and (curriculum_env, check_advancement_freq) != (None, None):
         name = "check_advancement_freq" if curriculum_env is None else "curriculum_env"
         raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
-    batched = batched_entry(env)
-    by_itself = workers in (0, "auto") and num_batches == 1 and not wrappers
-    if batched is not None and by_itself and curriculum_env is None:
-        # One object that steps all envs at once; nothing that is said about workers concerns it.
-        vec: Any = batched(
-            _count(num_envs), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
-        )
-        return _with(vec, curriculum, check_advancement_freq, max_failed_share)
-    functions = env_functions(env, num_envs, env_kwargs, wrappers)
-    if curriculum is not None:
-        functions = _taught(functions, curriculum, curriculum_env)
     settings: dict[str, Any] = {
         "autoreset_mode": autoreset_mode,
         "num_batches": num_batches,
@@ -114,8 +103,19 @@ def make_vec(
         "copy": copy,
         "observation_mode": observation_mode,
     }
+    functions = env_functions(env, num_envs, env_kwargs, wrappers)
     # Before any env is made for trial.
     check_settings(len(functions), workers=None if workers == "auto" else workers, **settings)
+    batched = batched_entry(env)
+    by_itself = workers in (0, "auto") and num_batches == 1 and not wrappers
+    if batched is not None and by_itself and curriculum_env is None:
+        # One object that steps all envs at once; nothing that is said about workers concerns it.
+        vec: Any = batched(
+            len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
+        )
+        return _with(vec, curriculum, check_advancement_freq, max_failed_share)
+    if curriculum is not None:
+        functions = _taught(functions, curriculum, curriculum_env)
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
     vec = WorkerVectorEnv(functions, workers=workers, **settings)
@@ -145,8 +145,6 @@ def _with(
 
 def batched_entry(env: Envs) -> Callable[..., Any] | None:
     """Return what makes a batch of an env that is stepped as one; None for all other envs."""
-    if isinstance(env, str) and env.startswith(NAMESPACE):
-        register_games()
     spec = gym.registry.get(env) if isinstance(env, str) else env
     if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None:
         return None
@@ -204,6 +202,8 @@ def _count(num_envs: int | None) -> int:
 def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     """Return a function that makes an env of what the user gave."""
     if isinstance(env, str | EnvSpec):
+        if isinstance(env, str) and env.startswith(NAMESPACE):
+            register_games()
         # A worker that is no fork of this process does not know what was registered here.
         spec = gym.registry.get(env, env) if isinstance(env, str) else env
         return partial(gym.make, spec, **(env_kwargs or {}))

@@ -175,7 +175,7 @@ def workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
     Raises:
         ConfigError: It is not one of `make_vec`, or its settings do not fit.
     """
-    base = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
+    base: Any = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
     if not (isinstance(base, WorkerVectorEnv) or is_batched(base)):
         raise ConfigError(
             f"as_vec_env needs what make_vec returns; got a {type(vec).__name__}. Put wrappers "

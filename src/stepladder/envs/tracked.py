@@ -4,6 +4,8 @@ Mixed into the wrappers of `vector` (Gymnasium) and `sb3` (Stable-Baselines3); e
 answered by their tracker.
 """
 
+from typing import Any
+
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracker import Tracker
 from stepladder.sync import EpisodeCounts, Staleness
@@ -27,6 +29,13 @@ class Tracked:
     def check_agreement(self) -> int:
         """Return the version of the plan that every env has, or raise."""
         return self.tracker.check_agreement()
+
+    def env_arrays(self) -> dict[str, Any]:
+        """Return what the envs themselves need to go on exactly; most have nothing to give."""
+        return {}
+
+    def restore_env_arrays(self, arrays: dict[str, Any]) -> None:
+        """Give envs back what `env_arrays` returned."""
 
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here."""

@@ -54,6 +54,14 @@ class Reach(Protocol):
         """Call a method on every env."""
         ...
 
+    def env_arrays(self) -> dict[str, Any]:
+        """Return what the envs themselves need to go on exactly."""
+        ...
+
+    def restore_env_arrays(self, arrays: dict[str, Any]) -> None:
+        """Give envs back what `env_arrays` returned."""
+        ...
+
     def worker_processes(self) -> list[BaseProcess]:
         """Return the process of each env, or nothing if that is not known."""
         ...
@@ -323,11 +331,18 @@ class Tracker:
 
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here."""
-        return self.host.snapshot()
+        snapshot = self.host.snapshot()
+        arrays = self._reach.env_arrays()
+        if not arrays:
+            return snapshot
+        own = {f"envs/{name}": array for name, array in arrays.items()}
+        return Snapshot({**snapshot.state, "envs": {}}, {**snapshot.arrays, **own})
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where a snapshot was made; reset the vector env afterwards."""
         self.host.restore(snapshot)
+        if "envs" in snapshot.state:
+            self._reach.restore_env_arrays(snapshot.part("envs").arrays)
         self._must_reset = True
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()

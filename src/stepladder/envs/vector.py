@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.snapshot import matching
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
@@ -88,6 +89,17 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         """Call a method on every env."""
         base: Any = self.env.unwrapped
         return list(base.call(method, *args))
+
+    def env_arrays(self) -> dict[str, Any]:
+        """Return the seeds of envs that are stepped as a batch."""
+        base: Any = self.env.unwrapped
+        return {"seeds": base.batch.seeds.copy()} if is_batched(base) else {}
+
+    def restore_env_arrays(self, arrays: dict[str, Any]) -> None:
+        """Seed envs that are stepped as a batch as they were."""
+        base: Any = self.env.unwrapped
+        if is_batched(base):
+            base.batch.seeds[:] = matching(arrays, "seeds", base.batch.seeds)
 
     def worker_processes(self) -> list[BaseProcess]:
         """Return the process of each env, or nothing if that is not known."""

@@ -15,6 +15,8 @@ from stepladder.tasks import Task
 
 OPTIONS = ("reset_mask", "task", "tasks")
 
+MAX_WHOLE = 2**63 - 1
+
 
 def require_positive(name: str, value: Any) -> int:
     """Return a count of at least one.
@@ -66,7 +68,9 @@ def _check_list(options: Any, num_envs: int) -> npt.NDArray[np.int64]:
     for each in options:
         if each is not None and not isinstance(each, Mapping):
             raise ConfigError(f"options of one env must be a dict or None; got {each!r}.")
-        _check_names(each or {})
+        for name in each or {}:
+            if name != "task":
+                raise ConfigError(f"options of one env may say 'task'; got {name!r}.")
     return np.arange(num_envs)
 
 
@@ -95,9 +99,21 @@ def tasks_for(
     tasks = options.get("tasks")
     if tasks is None:
         return None
-    if isinstance(tasks, Task) or len(tasks) != num_envs:
-        raise ConfigError(f"options['tasks'] must be a list of {num_envs} tasks; got {tasks!r}.")
-    return [(row, _as_task(tasks[row])) for row in rows.tolist()]
+    each = check_tasks(tasks, num_envs)
+    return [(row, each[row]) for row in rows.tolist()]
+
+
+def check_tasks(tasks: Any, num_tasks: int) -> Sequence[Task]:
+    """Return tasks if there are so many, and nothing else among them.
+
+    Raises:
+        ConfigError: There are more, fewer or other things.
+    """
+    if not isinstance(tasks, Sequence) or len(tasks) != num_tasks:
+        raise ConfigError(f"expected a list of {num_tasks} tasks, one per env; got {tasks!r}.")
+    for task in tasks:
+        _as_task(task)
+    return tasks
 
 
 def _as_task(task: object) -> Task:
@@ -106,17 +122,46 @@ def _as_task(task: object) -> Task:
     return task
 
 
+def check_rows(env_indices: Any, num_envs: int) -> Sequence[int]:
+    """Return indices of envs, by default of all, if there are such envs.
+
+    Raises:
+        ConfigError: There is no such env.
+    """
+    if env_indices is None:
+        return range(num_envs)
+    for index in env_indices:
+        is_whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
+        if not is_whole or not 0 <= index < num_envs:
+            raise ConfigError(f"there is no env {index!r}; expected 0 to {num_envs - 1}.")
+    return [int(index) for index in env_indices]
+
+
 def whole_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
     """Return discrete actions as an array of one whole number per env.
 
     Raises:
         EnvError: They are something else.
     """
-    given = np.asarray(actions)
+    given = as_array(actions, "actions")
     if given.shape != (num_envs,):
         raise EnvError(
             f"actions must have shape ({num_envs},), one per env; got shape {given.shape}."
         )
     if given.dtype.kind not in "iu":
         raise EnvError(f"actions must be whole numbers; got {given.dtype}. Round them first.")
+    if given.dtype == np.uint64 and given.max() > MAX_WHOLE:
+        raise EnvError(f"action {given.max()} is unknown. No env was stepped.")
     return np.ascontiguousarray(given, dtype=np.int64)
+
+
+def as_array(actions: Any, what: str) -> npt.NDArray[Any]:
+    """Return actions as an array.
+
+    Raises:
+        EnvError: They are of different lengths, or no numbers at all.
+    """
+    try:
+        return np.asarray(actions)
+    except (ValueError, TypeError) as error:
+        raise EnvError(f"{what} must be an array with one row per env ({error}).") from None

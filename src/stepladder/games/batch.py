@@ -8,6 +8,7 @@ actions in and observations out, and seeds. What is drawn and reported happens i
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -19,7 +20,14 @@ from gymnasium.vector.utils import batch_space, create_empty_array
 from stepladder.cores import usable_cores
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games import episodes, outcomes
-from stepladder.games.arguments import as_autoreset_mode, require_positive, rows_of_mask, tasks_for
+from stepladder.games.arguments import (
+    as_autoreset_mode,
+    check_rows,
+    check_tasks,
+    require_positive,
+    rows_of_mask,
+    tasks_for,
+)
 from stepladder.games.episodes import NUM_EVENTS, PLAYING, UNBORN, Batch
 from stepladder.games.lessons import Lessons
 from stepladder.games.memory import Buffers, copy_row, given, keep_actions
@@ -105,7 +113,7 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         self._team = Team(
             require_positive("num_threads", num_threads), num_envs, self.rows_per_chunk
         )
-        self._sent: Any = None
+        self._sent = False
         self.buffers = Buffers(
             self.seen,
             self.batch.rewards,
@@ -116,10 +124,13 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         """The memory as it is now, without a copy; changes with every step."""
         self.use_autoreset_mode(as_autoreset_mode(autoreset_mode))
         self.shelf = self._make_shelf(num_envs)
-        self.table = self._make_shelf(1)
+        """What each env plays, as kernels read it."""
+        self.table = self._make_shelf(num_envs)
+        """What each env plays next if it was given a new task; with a curriculum, its slots."""
         self._has_begun_once = False
         self.tasks: list[Task] = [task] * num_envs
-        """What each env was given to play; a curriculum's tasks come from the plan instead."""
+        """What each env plays; with a curriculum that is in the plan instead."""
+        self._waiting: dict[int, Task] = {}
         self.lessons: Lessons | None = None
         self._set_rows(range(num_envs), self.tasks)
         self._connect_arrays()
@@ -178,7 +189,7 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
             block=np.zeros(1, dtype=np.int64),
             mails=np.zeros((0, 1), dtype=np.int64),
             dials=np.zeros((num_envs, 0)),
-            known=np.zeros(1, dtype=np.int64),
+            known=np.zeros(num_envs, dtype=np.int64),
             pid=np.array([os.getpid()]),
         )
 
@@ -221,6 +232,7 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
             options: ``reset_mask`` says which envs; ``task`` gives all of them a task, ``tasks``
                 one each, for this and later episodes. Or such a dict per env.
         """
+        self._check_open()
         rows = rows_of_mask(options, self.num_envs)
         seeds = seeds_for(seed, self.num_envs)
         tasks = tasks_for(options, rows, self.num_envs)
@@ -238,6 +250,7 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
             flags[rows] = False
         type(self).begin(rows, self.batch, self._game())
         self._attend()
+        self._sent = False
         return given(self.seen, self.copy), self._say(is_step=False)
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
@@ -247,6 +260,9 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         """Step all envs."""
         self._check_can_step()
         self._take(actions)
+        return self._play()
+
+    def _play(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         batch = self.batch
         batch.events.fill(0)
         self._team.play_round()
@@ -261,9 +277,12 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
             self._say(is_step=True),
         )
 
-    def _check_can_step(self) -> None:
+    def _check_open(self) -> None:
         if self.closed:
             raise EnvError("this vector env is closed. Make a new one.")
+
+    def _check_can_step(self) -> None:
+        self._check_open()
         states = self.batch.episodes["state"]
         if not self._has_begun_once:
             if (states == UNBORN).any():
@@ -282,6 +301,9 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
             assert self.lessons is not None
             rows = self.lessons.answer(self.batch)
             type(self).start(rows, self.batch, self._game())
+        if self._waiting and self.batch.events[episodes.BEGINNINGS]:
+            for row in np.flatnonzero(self.batch.has_begun).tolist():
+                self.tasks[row] = self._waiting.pop(row, self.tasks[row])
 
     def _say(self, *, is_step: bool) -> dict[str, Any]:
         if self.merges_infos:
@@ -290,18 +312,20 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         return {}
 
     def send(self, actions: Any, batch_index: int = 0) -> None:
-        """Keep actions until `recv`; there is one batch, and nothing begins before."""
+        """Take actions; there is one batch, and nothing begins before `recv`."""
         self._check_batch(batch_index)
-        self._sent = actions
+        self._check_can_step()
+        self._take(actions)
         keep_actions(self.buffers.actions, actions)
+        self._sent = True
 
     def recv(self, batch_index: int = 0) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step with the actions that were sent."""
         self._check_batch(batch_index)
-        if self._sent is None:
+        if not self._sent:
             raise EnvError("recv was called without send. Send actions first.")
-        actions, self._sent = self._sent, None
-        return self.step(actions)
+        self._sent = False
+        return self._play()
 
     def _check_batch(self, batch_index: int) -> None:
         if batch_index != 0:
@@ -315,14 +339,12 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         Raises:
             TaskError: A task makes no sense here. Then no env has got one.
         """
-        rows = range(self.num_envs) if env_indices is None else list(env_indices)
-        if len(rows) != len(tasks):
-            raise ConfigError(f"expected {len(rows)} tasks, one per env; got {len(tasks)}.")
         if self.lessons is not None:
             raise ConfigError(
-                "a curriculum chooses the tasks of these envs. Make envs without one."
+                "a curriculum chooses the tasks of these envs. Make others without one."
             )
-        self._set_rows(rows, tasks)
+        rows = check_rows(env_indices, self.num_envs)
+        self._set_rows(rows, check_tasks(tasks, len(rows)))
 
     def _set_rows(self, rows: Sequence[int], tasks: Sequence[Task]) -> None:
         # Each task once, and all before any env gets one.
@@ -331,8 +353,9 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         for task, number in numbers.items():
             self.put(task, trial, number)
         for row, task in zip(rows, tasks, strict=True):
-            copy_row(trial, numbers[task], self.shelf, row)
-            self.tasks[row] = task
+            copy_row(trial, numbers[task], self.table, row)
+            self.batch.known[row] = 1
+            self._waiting[row] = task
 
     def take_from_table(self, slot: int, env_index: int) -> None:
         """Have an env play what is in a slot, from its next beginning on."""
@@ -360,7 +383,22 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
             self._window = Window(type(self).__name__, fps=self.metadata["render_fps"])
         self._window.show(picture)
 
-    # The end.
+    # Copies and the end.
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        if self.lessons is not None or self._window is not None:
+            raise TypeError("a vector env with a curriculum or a window cannot be copied.")
+        twin = object.__new__(type(self))
+        memo[id(self)] = twin
+        for name, value in self.__dict__.items():
+            setattr(twin, name, deepcopy(value, memo))
+        return twin
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            f"a {type(self).__name__} cannot be pickled; send what makes it instead, such as "
+            "functools.partial."
+        )
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads and close the window."""

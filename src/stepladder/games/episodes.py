@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, fetch_add, inlined
+from stepladder.compiled import bare, fetch_add, inlined
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.record import TERMINATED, TRUNCATED
 from stepladder.games.dice import GOLDEN, Dice, mixed
@@ -74,7 +74,9 @@ class Batch(NamedTuple):
     dials: Floats
     """What the plan's dials said at each env's draw; shape ``(num_envs, num_dials)``."""
     known: Words
-    """Per slot: the generation whose task is in the game's table, or -1."""
+    """Per slot: the generation whose task is in the game's table, or -1. Without a curriculum the
+    table has a row per env, and this says whether a new task waits there.
+    """
     pid: Words
     """One number: this process."""
 
@@ -87,7 +89,7 @@ def count_step(batch: Batch, env_index: int, reward: float) -> None:
     batch.episodes[env_index].length += 1
 
 
-@compiled
+@bare
 def end_episode(batch: Batch, env_index: int, success: float, is_terminated: bool) -> None:
     """End an env's episode; with a curriculum, leave a record."""
     episode = batch.episodes[env_index]
@@ -113,18 +115,18 @@ def end_episode(batch: Batch, env_index: int, success: float, is_terminated: boo
             fetch_add(batch.events, QUESTIONS, 1)
 
 
-@compiled
+@bare
 def seed_episode(batch: Batch, env_index: int, seed: int) -> None:
     """Seed an episode by itself, so that one that is replayed after a restore is the same again."""
     batch.dice[env_index] = mixed(batch.seeds[env_index] + np.uint64(seed) * GOLDEN)
 
 
-@compiled
+@bare
 def draw_task(batch: Batch, env_index: int) -> int:
-    """Draw what an env plays next; return its slot, or -1 if there is no curriculum to draw from.
+    """Draw what an env plays next; return the row of the table that holds it, or -1 for the same.
 
     The env can begin if its state is `PLAYING` afterwards. Without a curriculum it always can, and
-    plays the task it has.
+    plays the task that it was given.
     """
     episode = batch.episodes[env_index]
     episode.episode_return = 0.0
@@ -133,7 +135,10 @@ def draw_task(batch: Batch, env_index: int) -> int:
     batch.has_begun[env_index] = True
     fetch_add(batch.events, BEGINNINGS, 1)
     if len(batch.mails) == 0:
-        return -1
+        if batch.known[env_index] == 0:
+            return -1
+        batch.known[env_index] = 0
+        return env_index
     slot, generation, _, version, seed, _, _, _ = mailbox.start(
         batch.block, batch.mails[env_index], env_index, batch.pid[0], batch.dials[env_index]
     )

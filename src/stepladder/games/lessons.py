@@ -1,8 +1,8 @@
 """What a batch of envs does with a curriculum, beyond what its kernels can do by themselves.
 
 Between `batch` and the host of `sync`. A task is looked up in a table when it is drawn; here it
-gets into that table, once, when it is drawn for the first time. Tasks that cannot be built are reported
-and others are drawn, as `envs.CurriculumEnv` does it.
+gets into that table, once, when it is drawn for the first time. Tasks that cannot be built are
+reported and others are drawn, as `envs.CurriculumEnv` does it.
 """
 
 import os

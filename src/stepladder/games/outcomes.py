@@ -14,12 +14,15 @@ from stepladder.games.episodes import BEGINNINGS, ENDINGS
 
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
+    from stepladder.games.lessons import Lessons
 
-Column = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
-"""What envs say under one key, and which of them do."""
+Rows = npt.NDArray[np.int64]
+Infos = dict[str, Any]
+
+NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
-def merged(vec: "GameVectorEnv", *, is_step: bool) -> dict[str, Any]:
+def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
     """Return one dict for all envs: an array per key and a mask ``_key`` of who has it.
 
     Args:
@@ -27,92 +30,97 @@ def merged(vec: "GameVectorEnv", *, is_step: bool) -> dict[str, Any]:
         is_step: Whether this was a step rather than a reset.
     """
     batch = vec.batch
-    infos: dict[str, Any] = {}
-    num_ended, num_begun = int(batch.events[ENDINGS]), int(batch.events[BEGINNINGS])
-    ended = batch.has_ended.copy() if num_ended else None
-    is_same_step = vec.autoreset_mode is AutoresetMode.SAME_STEP
-    if ended is not None and is_same_step:
-        final: dict[str, Any] = {}
-        _add(final, step_columns(vec, ended))
-        _add(final, ending_columns(vec, ended))
-        infos["final_obs"], infos["_final_obs"] = _last_seen(vec, ended), ended
-        infos["final_info"], infos["_final_info"] = final, ended
-    if is_step and num_begun < vec.num_envs:
-        stepped = ~batch.has_begun if num_begun else np.ones(vec.num_envs, dtype=np.bool_)
-        _add(infos, step_columns(vec, stepped))
-    if ended is not None and not is_same_step:
-        _add(infos, ending_columns(vec, ended))
-    if num_begun and vec.lessons is not None:
-        begun = batch.has_begun.copy()
-        rows = np.flatnonzero(begun)
-        vec.lessons.note(rows, batch.episodes["slot"][rows])
-        _add(infos, lesson_columns(vec, begun))
+    infos: Infos = {}
+    begun = np.flatnonzero(batch.has_begun) if batch.events[BEGINNINGS] else NO_ROWS
+    ended = np.flatnonzero(batch.has_ended) if batch.events[ENDINGS] else NO_ROWS
+    if len(ended) and vec.autoreset_mode is AutoresetMode.SAME_STEP:
+        # The next episodes have begun already; what the last ones said stands apart.
+        mask = mask_of(ended, vec.num_envs)
+        infos["final_obs"], infos["_final_obs"] = last_seen(vec, ended), mask
+        infos["final_info"], infos["_final_info"] = final_infos(vec, ended), mask
+        ended = NO_ROWS
+    if is_step and len(begun) < vec.num_envs:
+        add_step(infos, vec, begun)
+    if len(ended):
+        add_endings(infos, vec, ended)
+    if vec.lessons is not None:
+        vec.lessons.note(begun, batch.episodes["slot"][begun])
+        talking = np.concatenate([ended, begun]) if len(ended) else begun
+        if len(talking):
+            add_lessons(infos, vec.lessons, batch.episodes, talking)
     return infos
 
 
-def _add(infos: dict[str, Any], columns: dict[str, Column]) -> None:
-    """Add columns; a key that is there already belongs to other envs, and both are kept."""
-    for key, (values, mask) in columns.items():
-        if key in infos:
-            infos[key] = np.where(mask, values, infos[key])
-            infos["_" + key] = infos["_" + key] | mask
-        else:
-            infos[key], infos["_" + key] = values, mask
+def mask_of(rows: Rows, num_envs: int) -> npt.NDArray[np.bool_]:
+    """Return truth for some envs."""
+    mask = np.zeros(num_envs, dtype=np.bool_)
+    mask[rows] = True
+    return mask
 
 
-def step_columns(vec: "GameVectorEnv", mask: npt.NDArray[np.bool_]) -> dict[str, Column]:
-    """Return what envs say in every step."""
-    is_all = bool(mask.all())
-    columns: dict[str, Column] = {}
+def add_step(infos: Infos, vec: "GameVectorEnv", begun: Rows) -> None:
+    """Add what envs say in every step, but those that have just begun an episode."""
+    mask = np.ones(vec.num_envs, dtype=np.bool_)
+    mask[begun] = False
     for name, kind, values in zip(vec.info_names, vec.info_kinds, vec.extras, strict=True):
-        own = values.astype(kind) if is_all else np.where(mask, values, 0.0).astype(kind)
-        columns[name] = (own, mask)
-    return columns
+        column = values.astype(kind)
+        column[begun] = 0
+        infos[name], infos["_" + name] = column, mask
 
 
-def ending_columns(vec: "GameVectorEnv", ended: npt.NDArray[np.bool_]) -> dict[str, Column]:
-    """Return what envs say at the end of an episode."""
-    success = np.where(ended, vec.batch.episodes["success"], 0.0)
-    columns: dict[str, Column] = {"is_success": (success > 0.5, ended)}
+def final_infos(vec: "GameVectorEnv", ended: Rows) -> Infos:
+    """Return what envs said in the last step of an episode, for same-step autoreset."""
+    infos: Infos = {}
+    mask = mask_of(ended, vec.num_envs)
+    for name, kind, values in zip(vec.info_names, vec.info_kinds, vec.extras, strict=True):
+        column = np.zeros(vec.num_envs, dtype=kind)
+        column[ended] = values[ended]
+        infos[name], infos["_" + name] = column, mask
+    add_endings(infos, vec, ended)
     if vec.lessons is not None:
-        # With same-step autoreset the next episode has begun; the record of the last is kept.
-        columns |= lesson_columns(vec, ended, of_last=True)
-        version = np.where(ended, vec.lessons.host.curriculum.plan.version, 0)
-        columns["curriculum_plan_version_end"] = (version, ended)
-        columns["curriculum_success"] = (success, ended)
-    return columns
+        add_lessons(infos, vec.lessons, vec.batch.episodes, ended, prefix="last_")
+    return infos
 
 
-def lesson_columns(
-    vec: "GameVectorEnv", mask: npt.NDArray[np.bool_], *, of_last: bool = False
-) -> dict[str, Column]:
-    """Return what envs say about the task they play, or have just played."""
-    assert vec.lessons is not None
-    episodes, lessons = vec.batch.episodes, vec.lessons
-    rows = np.flatnonzero(mask)
-    prefix = "last_" if of_last else ""
-    texts = {
-        "curriculum_stage": lessons.task_stages[rows],
-        "curriculum_label": lessons.task_labels[rows],
-        "curriculum_task": lessons.task_names[rows],
-    }
-    columns: dict[str, Column] = {}
-    for key, values in texts.items():
-        column = np.full(vec.num_envs, None, dtype=object)
-        column[rows] = values
-        columns[key] = (column, mask)
-    for key in ("slot", "generation", "plan_version"):
-        column = np.zeros(vec.num_envs, dtype=np.int64)
-        column[rows] = episodes[prefix + key][rows]
-        columns[f"curriculum_{key}"] = (column, mask)
-    return columns
+def add_endings(infos: Infos, vec: "GameVectorEnv", ended: Rows) -> None:
+    """Add what envs say only at the end of an episode."""
+    mask = mask_of(ended, vec.num_envs)
+    success = np.zeros(vec.num_envs)
+    success[ended] = vec.batch.episodes["success"][ended]
+    infos["is_success"], infos["_is_success"] = success > 0.5, mask
+    if vec.lessons is not None:
+        version = np.zeros(vec.num_envs, dtype=np.int64)
+        version[ended] = vec.lessons.host.curriculum.plan.version
+        infos["curriculum_plan_version_end"] = version
+        infos["curriculum_success"] = success
+        infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
 
 
-def _last_seen(vec: "GameVectorEnv", ended: npt.NDArray[np.bool_]) -> npt.NDArray[Any]:
+def add_lessons(
+    infos: Infos, lessons: "Lessons", episodes: npt.NDArray[Any], rows: Rows, prefix: str = ""
+) -> None:
+    """Add what envs say about the task they play, or with ``last_`` have just played."""
+    num_envs = len(episodes)
+    mask = mask_of(rows, num_envs)
+    for key, texts in (
+        ("curriculum_stage", lessons.task_stages),
+        ("curriculum_label", lessons.task_labels),
+        ("curriculum_task", lessons.task_names),
+    ):
+        column = np.empty(num_envs, dtype=object)
+        column[rows] = texts[rows]
+        infos[key], infos["_" + key] = column, mask
+    for name in ("slot", "generation", "plan_version"):
+        column = np.zeros(num_envs, dtype=np.int64)
+        column[rows] = episodes[prefix + name][rows]
+        infos[f"curriculum_{name}"], infos[f"_curriculum_{name}"] = column, mask
+
+
+def last_seen(vec: "GameVectorEnv", ended: Rows) -> npt.NDArray[Any]:
     """Return the last observation of every env that ended."""
-    seen = np.full(vec.num_envs, None, dtype=object)
+    seen = np.empty(vec.num_envs, dtype=object)
     memory = vec.seen_last
-    for row in np.flatnonzero(ended).tolist():
+    for row in ended.tolist():
         if isinstance(memory, dict):
             seen[row] = {key: part[row].copy() for key, part in memory.items()}
         else:
@@ -120,14 +128,14 @@ def _last_seen(vec: "GameVectorEnv", ended: npt.NDArray[np.bool_]) -> npt.NDArra
     return seen
 
 
-def by_row(vec: "GameVectorEnv", *, is_step: bool) -> list[tuple[int, dict[str, Any]]]:
+def by_row(vec: "GameVectorEnv", *, is_step: bool) -> list[tuple[int, Infos]]:
     """Return what each env says, for those that say anything."""
     infos = _split(merged(vec, is_step=is_step), vec.num_envs)
     return [(row, info) for row, info in enumerate(infos) if info]
 
 
-def _split(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+def _split(infos: Infos, num_envs: int) -> list[Infos]:
+    rows: list[Infos] = [{} for _ in range(num_envs)]
     for key, values in infos.items():
         if key.startswith("_"):
             continue

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stepladder.errors import ConfigError, NotConnectedError
+from stepladder.games.arguments import check_rows
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class RowAccess:
 
     def _row(self, env_index: int) -> Row:
         vec: Any = self
+        check_rows([env_index], vec.num_envs)
         return Row(vec, env_index)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ that was forked, and end it if they are.
 import os
 import threading
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,14 @@ class Team:
             del work, arguments
             self.control[ASLEEP + LANE * number] = 1
             bell.acquire()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Team":
+        twin = object.__new__(Team)
+        twin.__dict__.update(self.__dict__)
+        twin.control = self.control.copy()
+        twin._arguments = deepcopy(self._arguments, memo)
+        twin._helpers = []
+        return twin
 
     def close(self) -> None:
         """End the helpers."""

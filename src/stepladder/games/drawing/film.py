@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.config import require_positive
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.packages import required
@@ -20,8 +19,9 @@ from stepladder.games.drawing.packages import required
 MARK = "made by stepladder"
 """What tells our films from anybody else's; every film holds it as a comment."""
 
-FASTEST_GIF = 50
-"""Pictures per second: browsers slow down a GIF that wants more."""
+SLOWEST = 0.1
+FASTEST = {".gif": 50, ".mp4": 240}
+"""Pictures per second by suffix: browsers slow down a GIF that wants more."""
 
 MP4_QUALITY = {"crf": "20", "preset": "veryfast"}
 """Constant quality, without visible loss; a film of plain colours gets small anyhow."""
@@ -33,21 +33,20 @@ def check_film(path: str | os.PathLike[str], fps: float) -> None:
     Raises:
         ConfigError: It cannot.
     """
-    require_positive("fps", fps)
     suffix = Path(path).suffix.lower()
-    if suffix == ".gif":
-        if fps > FASTEST_GIF:
-            raise ConfigError(
-                f"a GIF shows at most {FASTEST_GIF} pictures a second; got fps {fps:g}. Give a "
-                "lower fps, or write an .mp4."
-            )
-        required("PIL.Image", "pillow", "a GIF")
-    elif suffix == ".mp4":
-        required("av", "av", "an MP4")
-    else:
+    if suffix not in FASTEST:
         raise ConfigError(
             f"a film must be called .gif or .mp4; got {os.fspath(path)!r}. Change its suffix."
         )
+    if not SLOWEST <= fps <= FASTEST[suffix]:
+        raise ConfigError(
+            f"a {suffix} can show {SLOWEST} to {FASTEST[suffix]} pictures a second; got fps "
+            f"{fps:g}. Give an fps in that range."
+        )
+    if suffix == ".gif":
+        required("PIL.Image", "pillow", "a GIF")
+    else:
+        required("av", "av", "an MP4")
 
 
 def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: float) -> int:

@@ -90,7 +90,7 @@ class Window:
 
     def _open(self, size: tuple[int, int]) -> None:
         had_screen = pygame.display.get_init()
-        require_screen()
+        _take_screen()
         Window._took_screen |= not had_screen
         self._handle = pygame.Window(self._title, size)
         self._opened.append(self)
@@ -105,11 +105,19 @@ class Window:
 
 
 def require_screen() -> None:
-    """Begin to use the screen, unless somebody has begun already.
+    """Raise unless a window can be opened; for whoever wants to know before the first picture.
 
     Raises:
-        ConfigError: There is none that anybody could see.
+        ConfigError: There is no screen that anybody could see.
     """
+    had_screen = pygame.display.get_init()
+    _take_screen()
+    if not had_screen:
+        pygame.display.quit()
+
+
+def _take_screen() -> None:
+    """Begin to use the screen, unless somebody has begun already."""
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         raise _no_screen("none of DISPLAY and WAYLAND_DISPLAY is set")
     try:

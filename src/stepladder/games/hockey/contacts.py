@@ -9,10 +9,11 @@ do not stop the puck in flight, they find it inside and push it out by the neare
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.games.hockey.polygons import local_centre, meet_polygon
+from stepladder.games.hockey.polygons import meet_polygon
 from stepladder.games.hockey.rink import (
     BOTTOM,
     BOUNCE,
+    CENTRES,
     CORNER_X,
     CORNER_Y,
     GOAL_X,
@@ -23,21 +24,22 @@ from stepladder.games.hockey.rink import (
     NORMAL_X,
     NORMAL_Y,
     NUM_CORNERS,
+    NUM_RINK_POLYGONS,
+    PUCK,
     PUCK_GAP,
     PUCK_RADIUS,
     PUCK_WALL_FRICTION,
     RACKET,
     RACKET_FRICTION,
-    RACKET_RACKET_FRICTION,
-    RACKET_REACH,
     RIGHT_GOAL,
     RIGHT_LOWER,
     RIGHT_UPPER,
+    STATICS,
     TOP,
     WALL_X,
     WALL_Y,
 )
-from stepladder.games.hockey.world import MAX_CONTACTS, ONE, PUCK, STATICS, TWO, World
+from stepladder.games.hockey.world import MAX_CONTACTS, World
 
 INSIDE = 1e-7
 """A centre no farther than this from the outermost face counts as inside a polygon."""
@@ -79,38 +81,35 @@ def nearest_feature(
 
 
 @compiled
-def meet_puck(world: World, count: int, owner: int, shape: int) -> int:
-    """Add the contact of the puck with a polygon, if they touch; return how many there are now.
+def meet_puck(world: World, owner: int, shape: int) -> bool:
+    """Add the contact of the puck with a polygon, if they touch; return whether they do.
 
     Args:
         world: Its bodies' centres of mass and facings are read.
-        count: Contacts there are already.
         owner: Body that the polygon belongs to.
         shape: The polygon.
     """
     puck, body = world.bodies[PUCK], world.bodies[owner]
     dx, dy = puck.centre_x - body.centre_x, puck.centre_y - body.centre_y
-    shift = local_centre(owner)
-    x = dx * body.facing_x + dy * body.facing_y + shift
+    x = dx * body.facing_x + dy * body.facing_y + CENTRES[owner]
     y = dy * body.facing_x - dx * body.facing_y
     distance, normal_x, normal_y, plane_x, plane_y = nearest_feature(shape, x, y, PUCK_GAP)
-    if distance > PUCK_GAP or count == MAX_CONTACTS:
-        return count
-    contact = world.contacts[count]
+    if distance > PUCK_GAP or world.num_contacts == MAX_CONTACTS:
+        return False
+    contact = world.contacts[world.num_contacts]
+    world.num_contacts += 1
     contact.face, contact.point = owner, PUCK
     contact.local_normal_x, contact.local_normal_y = normal_x, normal_y
-    contact.plane_x, contact.plane_y = plane_x - shift, plane_y
+    contact.plane_x, contact.plane_y = plane_x - CENTRES[owner], plane_y
     contact.point_x = contact.point_y = 0.0
     contact.gap, contact.point_gap = PUCK_GAP, PUCK_RADIUS
     contact.friction = PUCK_WALL_FRICTION if owner == STATICS else RACKET_FRICTION
     contact.bounce = BOUNCE
-    return count + 1
+    return True
 
 
 @compiled
-def nearby(
-    min_x: float, max_x: float, min_y: float, max_y: float, with_goals: bool
-) -> int:
+def nearby(min_x: float, max_x: float, min_y: float, max_y: float, with_goals: bool) -> int:
     """Return which of the rink's polygons a box may touch, as bits."""
     found = 0
     if max_y > WALL_Y:
@@ -131,17 +130,11 @@ def nearby(
 
 
 @compiled
-def meet_rink(world: World, count: int, index: int, polygons: int) -> int:
+def meet_rink(world: World, index: int, polygons: int) -> None:
     """Add the contacts of a body with those of the rink's polygons whose bits are set."""
-    shape = 0
-    while polygons:
-        if polygons & 1:
+    for shape in range(NUM_RINK_POLYGONS):
+        if polygons >> shape & 1:
             if index == PUCK:
-                count = meet_puck(world, count, STATICS, shape)
+                meet_puck(world, STATICS, shape)
             else:
-                count = meet_polygon(
-                    world, count, STATICS, shape, index, RACKET, RACKET_FRICTION
-                )
-        polygons >>= 1
-        shape += 1
-    return count
+                meet_polygon(world, STATICS, shape, index, RACKET)

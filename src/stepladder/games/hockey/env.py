@@ -13,7 +13,7 @@ from stepladder.games.hockey.actions import num_actions, write_controls
 from stepladder.games.hockey.opponents import act
 from stepladder.games.hockey.rink import ONE, TWO
 from stepladder.games.hockey.stepping import NUM_CONTROLS
-from stepladder.games.hockey.task import STRONG_GAIN
+from stepladder.games.hockey.task import CALLER, STRONG_GAIN
 from stepladder.games.hockey.vector_env import HockeyVectorEnv, pair
 from stepladder.games.single import GameEnv
 
@@ -44,7 +44,12 @@ class HockeyEnv(GameEnv):
 
     def _scripted(self, player: int) -> Any:
         controls = np.zeros(2 * NUM_CONTROLS)
-        act(self.vec.worlds[0], player, STRONG_GAIN, self._expert_dice, 0, controls)
+        # On a copy: where the game plays this player itself, its swing must not be disturbed.
+        world = self.vec.worlds.copy()
+        act(world[0], player, STRONG_GAIN, self._expert_dice, 0, controls)
+        if player == ONE or self.vec.shelf.records["opponent"][0] == CALLER:
+            swing = "phase_one" if player == ONE else "phase_two"
+            self.vec.worlds[swing] = world[swing]
         own = controls[NUM_CONTROLS * (player - 1) :][:NUM_CONTROLS]
         if self.vec.fineness == 0:
             return own.astype(np.float32)

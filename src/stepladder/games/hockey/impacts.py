@@ -19,16 +19,16 @@ from stepladder.games.hockey.rink import (
     NORMAL_X,
     NORMAL_Y,
     NUM_CORNERS,
+    NUM_RINK_POLYGONS,
     POLYGON_GAP,
     PUCK,
     PUCK_GAP,
     RACKET,
-    SIDES,
     STATICS,
     STEP_S,
 )
 from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
-from stepladder.games.hockey.world import Body, World
+from stepladder.games.hockey.world import Body, World, turn
 
 TOLERANCE = 0.25 * SLOP
 PUCK_STOP = PUCK_GAP - 3.0 * SLOP
@@ -36,7 +36,8 @@ PUCK_STOP = PUCK_GAP - 3.0 * SLOP
 
 RACKET_STOP = POLYGON_GAP - 3.0 * SLOP
 RATE = 0.75
-ENOUGH = 1.5 * SLOP
+ENOUGH = 1.5 * SLOP + 1e-9
+"""A puck stopped at exactly `PUCK_STOP` comes to 1.5 slops in one round: rounding must not decide."""
 MAX_ROUNDS = 20
 MAX_IMPACTS = 16
 MAX_TRAVEL, MAX_TURN = 2.0, 0.5 * math.pi
@@ -71,18 +72,20 @@ def puck_impact(world: World, shape: int) -> float:
 
 
 @compiled
-def _pose(body: Body, side: float, share: float, end: tuple[float, float, float]) -> None:
-    """Put a racket where it is after a share of its way."""
+def _pose(body: Body, share: float, end: tuple[float, float, float]) -> None:
+    """Put a body where it is after a share of its way."""
     body.centre_x = body.from_x + share * (end[0] - body.from_x)
     body.centre_y = body.from_y + share * (end[1] - body.from_y)
-    angle = body.from_angle + share * (end[2] - body.from_angle)
-    if angle != body.angle:
-        body.angle = angle
-        body.facing_x, body.facing_y = side * np.cos(angle), side * np.sin(angle)
+    body.angle = body.from_angle
+    body.facing_x, body.facing_y = body.from_facing_x, body.from_facing_y
+    if end[2] != body.from_angle:
+        turn(body, share * (end[2] - body.from_angle))
 
 
 @compiled
-def _height(world: World, owner: int, shape: int, face: int, other_owner: int, corner: int) -> float:
+def _height(
+    world: World, owner: int, shape: int, face: int, other_owner: int, corner: int
+) -> float:
     """Return how far a corner of one polygon is above a face of another."""
     other = RACKET if owner == STATICS else shape
     mine = shape if owner == STATICS else RACKET
@@ -93,9 +96,7 @@ def _height(world: World, owner: int, shape: int, face: int, other_owner: int, c
 
 
 @compiled
-def _lowest(
-    world: World, owner: int, shape: int, face: int, other_owner: int
-) -> tuple[float, int]:
+def _lowest(world: World, owner: int, shape: int, face: int, other_owner: int) -> tuple[float, int]:
     """Return the corner of one polygon that is least above a face of another, and its height."""
     lowest, nearest = np.inf, 0
     for corner in range(NUM_CORNERS[RACKET if owner == STATICS else shape]):
@@ -125,17 +126,16 @@ def _meeting(
         feature: Owner of the face, the face, owner of the corners.
     """
     owner, face, other_owner = feature
-    side = SIDES[index]
     body = world.bodies[index]
     late = 1.0
     for _ in range(8):
-        _pose(body, side, late, end)
+        _pose(body, late, end)
         low, corner = _lowest(world, owner, shape, face, other_owner)
         if low > RACKET_STOP + TOLERANCE:
             return NEVER
         if low > RACKET_STOP - TOLERANCE:
             return late
-        _pose(body, side, share, end)
+        _pose(body, share, end)
         high = _height(world, owner, shape, face, other_owner, corner)
         if high <= RACKET_STOP + TOLERANCE:
             return share if high >= RACKET_STOP - TOLERANCE else NEVER
@@ -145,7 +145,7 @@ def _meeting(
                 middle = early + (RACKET_STOP - high) * (late - early) / (low - high)
             else:
                 middle = 0.5 * (early + late)
-            _pose(body, side, middle, end)
+            _pose(body, middle, end)
             height = _height(world, owner, shape, face, other_owner, corner)
             if abs(height - RACKET_STOP) < TOLERANCE:
                 late = middle
@@ -161,11 +161,10 @@ def _meeting(
 def racket_impact(world: World, index: int, shape: int) -> float:
     """Return the share of its way after which a racket meets a polygon, or `NEVER`."""
     body = world.bodies[index]
-    side = SIDES[index]
     end = (body.centre_x, body.centre_y, body.angle)
     share = 0.0
     for _ in range(MAX_ROUNDS):
-        _pose(body, side, share, end)
+        _pose(body, share, end)
         face, gap, _ = widest_gap(world, STATICS, shape, index, RACKET)
         own_face, own_gap, _ = widest_gap(world, index, RACKET, STATICS, shape)
         feature = (STATICS, face, index) if gap >= own_gap else (index, own_face, STATICS)
@@ -177,19 +176,21 @@ def racket_impact(world: World, index: int, shape: int) -> float:
         share = _meeting(world, index, shape, share, end, feature)
         if share > ALMOST_ONE:
             break
-    _pose(body, side, 1.0, end)
+    _pose(body, 1.0, end)
     return share
 
 
-@compiled
-def advance(body: Body, side: float, time_s: float) -> None:
-    """Move a body on for some time; travel and rotation have an upper limit per step.
+@inlined
+def set_off(body: Body) -> None:
+    """Note where a body's way begins."""
+    body.from_x, body.from_y, body.from_angle = body.centre_x, body.centre_y, body.angle
+    body.from_facing_x, body.from_facing_y = body.facing_x, body.facing_y
 
-    Args:
-        body: Moved in place.
-        side: 1 for player one, -1 for player two, 0 for the puck, whose angle means nothing.
-        time_s: How long.
-    """
+
+@compiled
+def advance(world: World, index: int, time_s: float) -> None:
+    """Move a body on for some time; travel and rotation have an upper limit per step."""
+    body = world.bodies[index]
     travel_squared = (body.vx * body.vx + body.vy * body.vy) * time_s * time_s
     if travel_squared > MAX_TRAVEL * MAX_TRAVEL:
         slower = MAX_TRAVEL / np.sqrt(travel_squared)
@@ -199,23 +200,20 @@ def advance(body: Body, side: float, time_s: float) -> None:
         body.spin = np.copysign(MAX_TURN / time_s, body.spin)
     body.centre_x += time_s * body.vx
     body.centre_y += time_s * body.vy
-    if side != 0.0 and body.spin != 0.0:
-        body.angle += time_s * body.spin
-        body.facing_x, body.facing_y = side * np.cos(body.angle), side * np.sin(body.angle)
+    if index != PUCK and body.spin != 0.0:
+        turn(body, time_s * body.spin)
 
 
-@inlined
+@compiled
 def _first_impact(world: World, index: int, polygons: int) -> float:
     """Return the share of its way after which a body first meets the rink, or `NEVER`."""
-    first, shape = NEVER, 0
-    while polygons:
-        if polygons & 1:
+    first = NEVER
+    for shape in range(NUM_RINK_POLYGONS):
+        if polygons >> shape & 1:
             if index == PUCK:
                 first = min(first, puck_impact(world, shape))
             else:
                 first = min(first, racket_impact(world, index, shape))
-        polygons >>= 1
-        shape += 1
     return first
 
 
@@ -229,7 +227,6 @@ def stop_at_walls(world: World, index: int, reach: float) -> None:
         reach: Distance from its centre of mass within which it can meet something.
     """
     body = world.bodies[index]
-    side = SIDES[index]
     left_s = STEP_S
     for _ in range(MAX_IMPACTS):
         polygons = nearby(
@@ -245,16 +242,17 @@ def stop_at_walls(world: World, index: int, reach: float) -> None:
         if share > ALMOST_ONE:
             return
         end = (body.centre_x, body.centre_y, body.angle)
-        _pose(body, side, share, end)
-        count = meet_rink(world, 0, index, polygons)
-        if count == 0:
-            _pose(body, side, 1.0, end)
+        _pose(body, share, end)
+        world.num_contacts = 0
+        meet_rink(world, index, polygons)
+        if world.num_contacts == 0:
+            _pose(body, 1.0, end)
             return
         left_s *= 1.0 - share
-        for place in range(count):
+        for place in range(world.num_contacts):
             world.contacts[place].island = index
-        solve_positions(world, count, index, RATE, ENOUGH, MAX_ROUNDS)
-        body.from_x, body.from_y, body.from_angle = body.centre_x, body.centre_y, body.angle
-        solve_velocities(world, count, index)
-        advance(body, side, left_s)
+        solve_positions(world, index, RATE, ENOUGH, MAX_ROUNDS)
+        set_off(body)
+        solve_velocities(world, index)
+        advance(world, index, left_s)
     body.centre_x, body.centre_y = body.from_x, body.from_y

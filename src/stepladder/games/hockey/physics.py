@@ -13,17 +13,17 @@ import numpy.typing as npt
 from stepladder.compiled import compiled, inlined
 from stepladder.games.hockey.contacts import meet_puck, meet_rink, nearby
 from stepladder.games.hockey.holding import CAUGHT, carry
-from stepladder.games.hockey.impacts import advance, stop_at_walls
+from stepladder.games.hockey.impacts import advance, set_off, stop_at_walls
 from stepladder.games.hockey.polygons import meet_polygon
 from stepladder.games.hockey.rackets import steer, twist
 from stepladder.games.hockey.rink import (
+    GOAL_DEPTH,
     GOAL_X,
     GOAL_Y,
     POLYGON_GAP,
     PUCK_GAP,
     RACKET,
     RACKET_CENTRE,
-    RACKET_RACKET_FRICTION,
     RACKET_REACH,
     SIDES,
     STEP_S,
@@ -41,6 +41,8 @@ MEETING_REACH_SQUARED = (RACKET_REACH + PUCK_GAP) ** 2
 CENTRE_REACH = math.hypot(0.1 - RACKET_CENTRE, 0.4)
 """Distance of a racket's farthest corner from its centre of mass."""
 
+REACHES = (PUCK_GAP, CENTRE_REACH + POLYGON_GAP, CENTRE_REACH + POLYGON_GAP)
+RACKETS_REACH_SQUARED = (2.0 * RACKET_REACH + POLYGON_GAP) ** 2
 RATE, ENOUGH, MAX_ROUNDS = 0.2, 3.0 * SLOP, 60
 
 
@@ -52,37 +54,35 @@ def _find_goal(world: World) -> None:
     if into <= -PUCK_GAP:
         return
     beside = max(abs(puck.y) - GOAL_Y, 0.0)
-    into = min(into, 0.0)
-    if into * into + beside * beside < PUCK_GAP * PUCK_GAP:
+    short = min(into, 0.0)
+    # A shot may pass the goal's box within a step; only through its mouth does one get behind it.
+    if into > GOAL_DEPTH or short * short + beside * beside < PUCK_GAP * PUCK_GAP:
         world.winner = 1 if puck.x > 0.0 else -1
 
 
 @compiled
-def _meet_racket(world: World, count: int, index: int, side: float) -> int:
+def _meet_racket(world: World, index: int) -> None:
     """Find a racket's contact with the puck; the racket may catch it."""
     puck, racket = world.bodies[PUCK], world.bodies[index]
     dx, dy = puck.x - racket.x, puck.y - racket.y
     if dx * dx + dy * dy > MEETING_REACH_SQUARED:
         racket.touching = 0
-        return count
-    new_count = meet_puck(world, count, index, RACKET)
-    touching = new_count > count
-    if touching and not racket.touching and world.keep_mode and racket.hold == 0:
-        if side * puck.vx < CATCH_SPEED:
-            racket.hold = CAUGHT
+        return
+    touching = meet_puck(world, index, RACKET)
+    may_catch = world.keep_mode and racket.hold == 0 and SIDES[index] * puck.vx < CATCH_SPEED
+    if touching and not racket.touching and may_catch:
+        racket.hold = CAUGHT
     racket.touching = touching
-    return new_count
 
 
 @compiled
-def _find_contacts(world: World) -> int:
-    """Find all contacts at the beginning of a step; return how many there are."""
-    puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
-    count = _meet_racket(world, 0, ONE, 1.0)
-    count = _meet_racket(world, count, TWO, -1.0)
+def _find_contacts(world: World) -> None:
+    """Find all contacts at the beginning of a step."""
+    world.num_contacts = 0
+    for index in range(1, 3):
+        _meet_racket(world, index)
     for index in range(3):
-        body = world.bodies[index]
-        reach = PUCK_GAP if index == PUCK else CENTRE_REACH + POLYGON_GAP
+        body, reach = world.bodies[index], REACHES[index]
         polygons = nearby(
             body.centre_x - reach,
             body.centre_x + reach,
@@ -91,19 +91,19 @@ def _find_contacts(world: World) -> int:
             index != PUCK,
         )
         if polygons:
-            count = meet_rink(world, count, index, polygons)
+            meet_rink(world, index, polygons)
+    one, two = world.bodies[ONE], world.bodies[TWO]
     dx, dy = one.x - two.x, one.y - two.y
-    if dx * dx + dy * dy < (2.0 * RACKET_REACH + POLYGON_GAP) ** 2:
-        count = meet_polygon(world, count, ONE, RACKET, TWO, RACKET, RACKET_RACKET_FRICTION)
-    return count
+    if dx * dx + dy * dy < RACKETS_REACH_SQUARED:
+        meet_polygon(world, ONE, RACKET, TWO, RACKET)
 
 
 @compiled
-def _name_islands(world: World, count: int) -> None:
+def _name_islands(world: World) -> None:
     """Tell each contact which island it belongs to: the smallest of its bodies' numbers."""
     one, two = ONE, TWO
     for _ in range(2):
-        for index in range(count):
+        for index in range(world.num_contacts):
             contact = world.contacts[index]
             low, high = min(contact.face, contact.point), max(contact.face, contact.point)
             if low == PUCK and high == ONE:
@@ -112,7 +112,7 @@ def _name_islands(world: World, count: int) -> None:
                 two = PUCK
             elif low == ONE and high == TWO:
                 one = two = min(one, two)
-    for index in range(count):
+    for index in range(world.num_contacts):
         contact = world.contacts[index]
         low = min(contact.face, contact.point)
         contact.island = one if low == ONE else two if low == TWO else PUCK
@@ -132,9 +132,8 @@ def _apply_forces(world: World) -> None:
 def _advance(world: World) -> None:
     """Move all bodies by one step's time."""
     for index in range(3):
-        body = world.bodies[index]
-        body.from_x, body.from_y, body.from_angle = body.centre_x, body.centre_y, body.angle
-        advance(body, SIDES[index], STEP_S)
+        set_off(world.bodies[index])
+        advance(world, index, STEP_S)
 
 
 @inlined
@@ -186,18 +185,18 @@ def step_world(world: World, controls: npt.NDArray[np.float64]) -> None:
     _obey(world, controls)
     _find_centres(world)
     _find_goal(world)
-    count = _find_contacts(world)
+    _find_contacts(world)
     _apply_forces(world)
-    if count > 0:
-        _name_islands(world, count)
+    touching = world.num_contacts > 0
+    if touching:
+        _name_islands(world)
         for island in range(3):
-            solve_velocities(world, count, island)
+            solve_velocities(world, island)
     _advance(world)
-    if count > 0:
+    if touching:
         for island in range(3):
-            solve_positions(world, count, island, RATE, ENOUGH, MAX_ROUNDS)
-    stop_at_walls(world, PUCK, PUCK_GAP)
-    stop_at_walls(world, ONE, CENTRE_REACH + POLYGON_GAP)
-    stop_at_walls(world, TWO, CENTRE_REACH + POLYGON_GAP)
+            solve_positions(world, island, RATE, ENOUGH, MAX_ROUNDS)
+    for index in range(3):
+        stop_at_walls(world, index, REACHES[index])
     _report_positions(world)
     world.steps += 1

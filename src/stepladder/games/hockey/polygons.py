@@ -8,16 +8,17 @@ import numpy as np
 
 from stepladder.compiled import compiled, inlined
 from stepladder.games.hockey.rink import (
+    CENTRES,
     CORNER_X,
     CORNER_Y,
     NORMAL_X,
     NORMAL_Y,
     NUM_CORNERS,
-    ONE,
     POLYGON_GAP,
-    RACKET_CENTRE,
+    RACKET_FRICTION,
+    RACKET_RACKET_FRICTION,
     SKIN,
-    TWO,
+    STATICS,
 )
 from stepladder.games.hockey.world import MAX_CONTACTS, World
 
@@ -26,21 +27,15 @@ PREFER_FIRST_BY, PREFER_FIRST_FACTOR = 0.001, 0.98
 
 
 @inlined
-def local_centre(index: int) -> float:
-    """Return where a body's centre of mass lies on its own x axis."""
-    return RACKET_CENTRE if index == ONE or index == TWO else 0.0
-
-
-@inlined
 def relative_frame(world: World, here: int, there: int) -> tuple[float, float, float, float]:
     """Return a body's shape in another's frame: cosine and sine of its turn, its origin."""
     body, other = world.bodies[here], world.bodies[there]
     cos = body.facing_x * other.facing_x + body.facing_y * other.facing_y
     sin = body.facing_x * other.facing_y - body.facing_y * other.facing_x
-    shift = local_centre(there)
+    shift = CENTRES[there]
     dx = other.centre_x - shift * other.facing_x - body.centre_x
     dy = other.centre_y - shift * other.facing_y - body.centre_y
-    x = dx * body.facing_x + dy * body.facing_y + local_centre(here)
+    x = dx * body.facing_x + dy * body.facing_y + CENTRES[here]
     y = dy * body.facing_x - dx * body.facing_y
     return cos, sin, x, y
 
@@ -71,9 +66,7 @@ def widest_gap(
 
 
 @compiled
-def _touch(
-    world: World, count: int, owner: int, shape: int, face: int, other_owner: int, other: int
-) -> int:
+def _touch(world: World, owner: int, shape: int, face: int, other_owner: int, other: int) -> None:
     """Add the one or two points where another polygon touches a face."""
     cos, sin, x, y = relative_frame(world, owner, other_owner)
     normal_x, normal_y = NORMAL_X[shape, face], NORMAL_Y[shape, face]
@@ -100,36 +93,33 @@ def _touch(
         first = max(0.0, (length + POLYGON_GAP - along) / edge_along)
         last = min(1.0, (-POLYGON_GAP - along) / edge_along)
     if first > 1.0 or last < 0.0:
-        return count
+        return
     for share in (first, last):
-        if height + share * edge_height <= POLYGON_GAP and count < MAX_CONTACTS:
-            contact = world.contacts[count]
+        if height + share * edge_height <= POLYGON_GAP and world.num_contacts < MAX_CONTACTS:
+            contact = world.contacts[world.num_contacts]
+            world.num_contacts += 1
             contact.face, contact.point = owner, other_owner
             contact.local_normal_x, contact.local_normal_y = normal_x, normal_y
-            contact.plane_x, contact.plane_y = corner_x - local_centre(owner), corner_y
-            contact.point_x = start_x + share * edge_x - local_centre(other_owner)
+            contact.plane_x, contact.plane_y = corner_x - CENTRES[owner], corner_y
+            contact.point_x = start_x + share * edge_x - CENTRES[other_owner]
             contact.point_y = start_y + share * edge_y
             contact.gap, contact.point_gap = POLYGON_GAP, SKIN
-            count += 1
-    return count
+            contact.friction = RACKET_RACKET_FRICTION
+            if owner == STATICS or other_owner == STATICS:
+                contact.friction = RACKET_FRICTION
+            contact.bounce = 0.0
 
 
 @compiled
-def meet_polygon(
-    world: World, count: int, owner: int, shape: int, other_owner: int, other: int, friction: float
-) -> int:
-    """Add the contact points of two polygons; return how many contacts there are now."""
+def meet_polygon(world: World, owner: int, shape: int, other_owner: int, other: int) -> None:
+    """Add the contact points of two polygons, if they touch."""
     face, gap, _ = widest_gap(world, owner, shape, other_owner, other)
     if gap > POLYGON_GAP:
-        return count
+        return
     other_face, other_gap, _ = widest_gap(world, other_owner, other, owner, shape)
     if other_gap > POLYGON_GAP:
-        return count
+        return
     if other_gap > PREFER_FIRST_FACTOR * gap + PREFER_FIRST_BY:
-        new_count = _touch(world, count, other_owner, other, other_face, owner, shape)
+        _touch(world, other_owner, other, other_face, owner, shape)
     else:
-        new_count = _touch(world, count, owner, shape, face, other_owner, other)
-    for index in range(count, new_count):
-        world.contacts[index].friction = friction
-        world.contacts[index].bounce = 0.0
-    return new_count
+        _touch(world, owner, shape, face, other_owner, other)

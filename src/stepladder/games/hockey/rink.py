@@ -14,8 +14,9 @@ import numpy as np
 
 STEP_S = 0.02
 
-# Bodies, by their place in a world.
-PUCK, ONE, TWO, STATICS = 0, 1, 2, 3
+# Bodies, by their place in a world. NumPy's integers, here and below: for each plain one that is
+# handed to a kernel, numba would compile that kernel anew.
+PUCK, ONE, TWO, STATICS = np.arange(4)
 
 SIDES = (0.0, 1.0, -1.0, 0.0)
 """Which way each body looks along x, as a factor; the puck and the rink look nowhere."""
@@ -30,6 +31,9 @@ RACKET_INERTIA = 3.709496
 
 RACKET_CENTRE = -0.12237547892720306
 """Where a racket's centre of mass lies, along its facing, from the position that is reported."""
+
+CENTRES = (0.0, RACKET_CENTRE, RACKET_CENTRE, 0.0)
+"""The same of every body."""
 
 RACKET_REACH = math.hypot(0.2, 0.4)
 """Distance of a racket's farthest corner from its reported position."""
@@ -61,13 +65,14 @@ WALL_Y = 10 / 3
 WALL_X = 47 / 12
 GOAL_X = 49 / 12
 GOAL_Y = 1.25
+GOAL_DEPTH = 1 / 3
 POST_Y = 41 / 30
 """Half the width of the goal's mouth at the walls' inner face; it narrows to `GOAL_Y`."""
 
 # Polygons, counter-clockwise. Those of the rink come in pairs that the point mirror swaps.
-TOP, BOTTOM, LEFT_UPPER, RIGHT_LOWER, LEFT_LOWER, RIGHT_UPPER, LEFT_GOAL, RIGHT_GOAL = range(8)
-RACKET = 8
-NUM_RINK_WALLS = 6
+TOP, BOTTOM, LEFT_UPPER, RIGHT_LOWER, LEFT_LOWER, RIGHT_UPPER, LEFT_GOAL, RIGHT_GOAL, RACKET = (
+    np.arange(9)
+)
 
 _OUTER_X, _OUTER_Y, _SIDE_Y = 4.25, 11 / 3, 43 / 12
 _PLANK = [(25 / 6, WALL_Y), (25 / 6, _OUTER_Y), (-25 / 6, _OUTER_Y), (-25 / 6, WALL_Y)]
@@ -75,8 +80,8 @@ _LEFT_UPPER = [(-WALL_X, POST_Y), (-WALL_X, _SIDE_Y), (-_OUTER_X, _SIDE_Y), (-_O
 _LEFT_GOAL = [
     (-GOAL_X, -GOAL_Y),
     (-GOAL_X, GOAL_Y),
-    (-GOAL_X - 1 / 3, GOAL_Y),
-    (-GOAL_X - 1 / 3, -GOAL_Y),
+    (-GOAL_X - GOAL_DEPTH, GOAL_Y),
+    (-GOAL_X - GOAL_DEPTH, -GOAL_Y),
 ]
 _RACKET = [(0.1, -0.4), (0.1, 0.4), (-0.2, 0.4), (-0.36, 0.2), (-0.42, 0.0), (-0.36, -0.2)]
 _RACKET += [(-0.2, -0.4)]
@@ -101,6 +106,7 @@ _POLYGONS = [
     _RACKET,
 ]
 
+NUM_RINK_POLYGONS = 8
 NUM_CORNERS = np.array([len(corners) for corners in _POLYGONS])
 CORNER_X = np.zeros((9, 8))
 CORNER_Y = np.zeros((9, 8))

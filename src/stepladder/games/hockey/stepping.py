@@ -1,8 +1,8 @@
 """One step of many games: the kernels behind `HockeyVectorEnv`.
 
 Puts together the game's own kernels (`physics`, `opponents`, `rules`, `views`) and what an
-episode's beginning and end mean to a curriculum (`games.episodes`). Called by several threads at once, each
-with other rows.
+episode's beginning and end mean to a curriculum (`games.episodes`). Called by several threads at
+once, each with other rows.
 """
 # pyright: reportArgumentType=false
 # Reason: a record's fields are of no type that NumPy's stubs know.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, inlined, pause
+from stepladder.compiled import bare, inlined, pause
 from stepladder.games.dice import mixed, uniform
 from stepladder.games.episodes import (
     ENDED,
@@ -80,7 +80,7 @@ def look(game: HockeyGame, env_index: int, views_one: Floats32, views_two: Float
         write_view_two(game.worlds[env_index], views_two[env_index])
 
 
-@compiled
+@bare
 def choose_side(batch: Batch, game: HockeyGame, env_index: int) -> int:
     """Return who starts: whom the task names, or each in turn, first by chance."""
     starts = game.tasks.records[env_index].starts
@@ -94,7 +94,7 @@ def choose_side(batch: Batch, game: HockeyGame, env_index: int) -> int:
     return side
 
 
-@compiled
+@bare
 def start_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     """Begin to play the task that is in an env's place."""
     task = game.tasks.records[env_index]
@@ -102,6 +102,7 @@ def start_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
         batch.dice[env_index] = mixed(task.seed)
         game.sides[env_index] = 0
     side = choose_side(batch, game, env_index)
+    game.extras[:, env_index] = 0.0
     reset_world(
         game.worlds[env_index],
         task.mode,
@@ -114,7 +115,7 @@ def start_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     look(game, env_index, game.views_one, game.views_two)
 
 
-@compiled
+@bare
 def begin_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     """Draw a task and begin to play it, unless it has to be prepared outside."""
     slot = draw_task(batch, env_index)
@@ -168,21 +169,21 @@ def step_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     look(game, env_index, game.views_one, game.views_two)
 
 
-@compiled
+@bare
 def begin_rows(rows: Words, batch: Batch, game: HockeyGame) -> None:
     """Begin an episode in some envs."""
     for env_index in rows:
         begin_row(batch, game, env_index)
 
 
-@compiled
+@bare
 def start_rows(rows: Words, batch: Batch, game: HockeyGame) -> None:
     """Begin to play what is in the places of some envs."""
     for env_index in rows:
         start_row(batch, game, env_index)
 
 
-@compiled
+@bare
 def work(
     control: Words, epoch: int, num_spins: int, rows_per_chunk: int, batch: Batch, game: HockeyGame
 ) -> None:
@@ -207,7 +208,7 @@ def work(
         await_round(control)
 
 
-@compiled
+@bare
 def first_bad_row(given: Any) -> int:
     """Return the first row with a number outside [-1, 1] or none at all; -1 if all are fine."""
     for row in range(given.shape[0]):
@@ -218,7 +219,7 @@ def first_bad_row(given: Any) -> int:
     return -1
 
 
-@compiled
+@bare
 def take_forces(given: Any, controls: Floats, offset: int) -> None:
     """Copy a player's numbers, or both players', to where they are read."""
     for row in range(given.shape[0]):
@@ -226,7 +227,7 @@ def take_forces(given: Any, controls: Floats, offset: int) -> None:
             controls[row, offset + column] = given[row, column]
 
 
-@compiled
+@bare
 def take_choices(given: Words, controls: Floats, offset: int, fineness: int) -> None:
     """Write the numbers that a player's discrete actions stand for."""
     for row in range(len(given)):

@@ -117,8 +117,8 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
 def _mode(value: Any, name: str) -> int:
     if isinstance(value, str) and value.upper() in MODES:
         return MODES[value.upper()]
-    if value in (0, 1, 2) and not isinstance(value, bool):
-        return int(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value in MODES.values():
+        return value
     raise TaskError(f"mode of task {name!r} must be one of {list(MODES)}; got {value!r}.")
 
 

@@ -12,12 +12,19 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 from gymnasium.vector import AutoresetMode
 
 from stepladder.errors import ConfigError, EnvError, TaskError
-from stepladder.games.arguments import require_positive, whole_actions
+from stepladder.games.arguments import as_array, require_positive, whole_actions
 from stepladder.games.batch import GameVectorEnv
 from stepladder.games.hockey import stepping
 from stepladder.games.hockey.actions import num_actions
 from stepladder.games.hockey.stepping import NUM_CONTROLS, NUM_EXTRAS, HockeyGame
-from stepladder.games.hockey.task import CALLER, MODES, TASK_DTYPE, TaskShelf, write_task
+from stepladder.games.hockey.task import (
+    CALLER,
+    DEFAULTS,
+    MODES,
+    TASK_DTYPE,
+    TaskShelf,
+    write_task,
+)
 from stepladder.games.hockey.world import WORLD_DTYPE
 from stepladder.tasks import Task
 
@@ -87,7 +94,14 @@ class HockeyVectorEnv(GameVectorEnv):
         require_positive("num_envs", num_envs)
         _check_choices(players, actions, fineness)
         self.players, self.fineness = players, fineness if actions == "discrete" else 0
-        opponent = opponent or ("weak" if players == "one" else "caller")
+        for name in task_defaults:
+            if name not in DEFAULTS:
+                raise ConfigError(
+                    f"unknown argument {name!r}; beside the documented ones there are "
+                    f"{', '.join(DEFAULTS)}."
+                )
+        if opponent is None:
+            opponent = "weak" if players == "one" else "caller"
         self.defaults = {"mode": mode, "opponent": opponent, **task_defaults}
         self._lay_out(num_envs)
         super().__init__(
@@ -159,10 +173,8 @@ class HockeyVectorEnv(GameVectorEnv):
                 for name, offset in (("player_one", 0), ("player_two", NUM_CONTROLS))
             ]
         else:
-            raise EnvError(
-                "actions must be a dict of 'player_one' and 'player_two'; got "
-                f"{type(actions).__name__}."
-            )
+            got = list(actions) if isinstance(actions, Mapping) else type(actions).__name__
+            raise EnvError(f"actions must be a dict of 'player_one' and 'player_two'; got {got}.")
         for given, offset in taken:
             if self.fineness == 0:
                 stepping.take_forces(given, self.controls, offset)
@@ -179,7 +191,7 @@ class HockeyVectorEnv(GameVectorEnv):
         """Return one player's actions, or both players' if joint, if all are possible."""
         if self.fineness:
             return self._checked_choices(actions, width, what)
-        given = np.asarray(actions)
+        given = as_array(actions, what)
         if given.shape != (self.num_envs, width):
             raise EnvError(
                 f"{what} must have shape ({self.num_envs}, {width}); got shape {given.shape}."
@@ -199,7 +211,7 @@ class HockeyVectorEnv(GameVectorEnv):
 
     def _checked_choices(self, actions: Any, width: int, what: str) -> npt.NDArray[np.int64]:
         num_envs, num_players = self.num_envs, width // NUM_CONTROLS
-        given = np.asarray(actions)
+        given = as_array(actions, what)
         if num_players == 2:
             if given.shape != (num_envs, 2):
                 raise EnvError(f"{what} must have shape ({num_envs}, 2); got shape {given.shape}.")
@@ -270,6 +282,7 @@ def _check_choices(players: Any, actions: Any, fineness: Any) -> None:
         raise ConfigError(f"players must be 'one', 'joint' or 'both'; got {players!r}.")
     if actions not in ("continuous", "discrete"):
         raise ConfigError(f"actions must be 'continuous' or 'discrete'; got {actions!r}.")
+    require_positive("fineness", fineness)
     if actions == "discrete":
         num_actions(fineness)
     elif fineness != 1:

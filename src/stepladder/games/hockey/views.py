@@ -1,6 +1,6 @@
 """What each player sees: 18 numbers, from its own side of the rink.
 
-Called by the vector env after a step or reset. Player two sees the point mirror of the world:
+Called by the vector env after a step or reset; `recall_view` goes the other way. Player two sees the point mirror of the world:
 positions and linear velocities change sign, angles and spins stay, the players change places.
 
 Own x, y, angle, vx, vy, spin; the same of the other; the puck's x, y, vx, vy; own hold, the other's.
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import compiled, inlined
-from stepladder.games.hockey.world import ONE, PUCK, TWO, Body, World
+from stepladder.games.hockey.world import ONE, PUCK, TWO, Body, World, clear_world, turn_to
 
 VIEW_SIZE = 18
 
@@ -52,3 +52,27 @@ def write_view_one(world: World, row: npt.NDArray[np.float32]) -> None:
 def write_view_two(world: World, row: npt.NDArray[np.float32]) -> None:
     """Write player two's view into a row of 18 numbers."""
     _write_view(world, TWO, ONE, -1.0, row)
+
+
+@compiled
+def _recall_racket(racket: Body, side: float, row: npt.NDArray[np.float64], offset: int) -> None:
+    """Put one racket where six numbers say it was."""
+    racket.x, racket.y = row[offset], row[offset + 1]
+    turn_to(racket, side, row[offset + 2])
+    racket.vx, racket.vy = row[offset + 3], row[offset + 4]
+    racket.spin = row[offset + 5]
+
+
+@compiled
+def recall_view(world: World, row: npt.NDArray[np.float64]) -> None:
+    """Begin a world anew in a state that player one saw.
+
+    What it did not see is as after a reset: no spin of the puck, nothing touches, no launch is
+    pending, mode `NORMAL`, step 0.
+    """
+    clear_world(world)
+    puck = world.bodies[PUCK]
+    _recall_racket(world.bodies[ONE], 1.0, row, 0)
+    _recall_racket(world.bodies[TWO], -1.0, row, 6)
+    puck.x, puck.y, puck.vx, puck.vy = row[12], row[13], row[14], row[15]
+    world.bodies[ONE].hold, world.bodies[TWO].hold = int(row[16]), int(row[17])

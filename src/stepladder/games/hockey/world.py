@@ -27,6 +27,8 @@ WorldArray: TypeAlias = npt.NDArray[np.void]
 MAX_CONTACTS = 20
 """Puck: both rackets and three walls. Rackets: two points on each of three walls, and on each other."""
 
+SMALL_ANGLE = 0.05
+
 BODY_DTYPE = np.dtype(
     [
         ("x", np.float64),  # reported position: the puck's centre, the origin of a racket's shape
@@ -50,6 +52,8 @@ BODY_DTYPE = np.dtype(
         ("from_x", np.float64),  # where it and the angle were when the step, or sub-step, began
         ("from_y", np.float64),
         ("from_angle", np.float64),
+        ("from_facing_x", np.float64),
+        ("from_facing_y", np.float64),
     ]
 )
 
@@ -97,7 +101,9 @@ WORLD_DTYPE = np.dtype(
         ("keep_mode", np.int64),
         ("steps", np.int64),  # steps played
         ("winner", np.int64),  # 1 player one, -1 player two, 0 nobody yet
-        ("contacts", CONTACT_DTYPE, (MAX_CONTACTS,)),  # only used within a step
+        # What follows is only used within a step.
+        ("num_contacts", np.int64),
+        ("contacts", CONTACT_DTYPE, (MAX_CONTACTS,)),
     ]
 )
 
@@ -108,6 +114,21 @@ def turn_to(racket: Body, side: float, angle: float) -> None:
     racket.angle = angle
     racket.facing_x = side * np.cos(angle)
     racket.facing_y = side * np.sin(angle)
+
+
+@compiled
+def turn(body: Body, angle: float) -> None:
+    """Turn a body about its centre of mass."""
+    body.angle += angle
+    if abs(angle) < SMALL_ANGLE:
+        # Exact to the last bit or two at this size, and a fraction of the cost of cos and sin.
+        square = angle * angle
+        sin = angle * (1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0)))
+        cos = 1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0))
+    else:
+        sin, cos = np.sin(angle), np.cos(angle)
+    x, y = body.facing_x, body.facing_y
+    body.facing_x, body.facing_y = cos * x - sin * y, sin * x + cos * y
 
 
 @compiled
@@ -123,6 +144,7 @@ def clear_world(world: World) -> None:
         body.hold = body.touching = 0
         body.facing_x, body.facing_y = 1.0, 0.0
     turn_to(world.bodies[TWO], -1.0, 0.0)
+    world.num_contacts = 0
     world.launch_x = world.launch_y = 0.0
     world.phase_one = world.phase_two = 0.0
     world.mode = world.steps = world.winner = 0
@@ -143,5 +165,6 @@ __all__ = [
     "World",
     "WorldArray",
     "clear_world",
+    "turn",
     "turn_to",
 ]

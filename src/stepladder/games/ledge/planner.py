@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import compiled, inlined
+from stepladder.errors import ConfigError
 from stepladder.games.ledge.level import Level
 from stepladder.games.ledge.physics import (
     DIED,
@@ -42,13 +43,17 @@ from stepladder.games.ledge.world import (
     Tiles,
     pack,
 )
+from stepladder.tasks.plain import whole_number
 
 Actions = npt.NDArray[np.uint8]
 
-MAX_STATES = 100_000
+MAX_STATES = 50_000
 """States that one search looks at before it gives up."""
 
-_REPEATS = (4, 3, 2)
+_MOST_STATES = 10_000_000
+"""A search of this size takes more than a gigabyte."""
+
+_REPEATS = (3, 2)
 """Steps for which an action is held: coarse first, finer where that finds nothing."""
 
 _WEIGHT = 1.5
@@ -80,12 +85,16 @@ def solve(level: Level, max_states: int = MAX_STATES) -> Plan | None:
 
     Args:
         level: The level to solve.
-        max_states: Most states looked at per search; a coarse search is followed by two finer
-            ones where it finds nothing.
+        max_states: Most states looked at per search; a coarse search is followed by a finer one
+            where it finds nothing.
 
     Returns:
         A plan, or None if none was found; that proves nothing about the level.
+
+    Raises:
+        ConfigError: If `max_states` is not a whole number from 1 to 10,000,000.
     """
+    max_states = whole_number(max_states, "max_states", 1, _MOST_STATES, ConfigError)
     packed = pack(level)
     if packed.to_switch[_place(level.start)] == UNREACHABLE:
         return None

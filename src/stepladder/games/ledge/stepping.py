@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, inlined, pause
+from stepladder.compiled import bare, inlined, pause
 from stepladder.games.episodes import (
     ENDED,
     PLAYING,
@@ -26,7 +26,7 @@ from stepladder.games.ledge.physics import DIED, NOTHING, SUCCEEDED, advance
 from stepladder.games.ledge.physics import begin as begin_run
 from stepladder.games.ledge.rewards import SUCCESS_REWARD, potential
 from stepladder.games.ledge.views import write_patch, write_vector
-from stepladder.games.ledge.world import Distances, Tiles
+from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, Distances, Tiles
 from stepladder.games.threads import (
     OUT_OF_DATE,
     Words,
@@ -72,15 +72,19 @@ class LedgeGame(NamedTuple):
     """Two numbers: whether there is shaping, and gamma."""
 
 
-@compiled
+@bare
 def copy_level(game: LedgeGame, slot: int, env_index: int) -> None:
     """Give an env its own copy of a slot's level: the slot may hold another before it is done."""
     levels, table = game.levels, game.table
     levels.records[env_index] = table.records[slot]
-    levels.tiles[env_index] = table.tiles[slot]
+    for row in range(PACKED_HEIGHT):
+        for column in range(PACKED_WIDTH):
+            levels.tiles[env_index, row, column] = table.tiles[slot, row, column]
     if game.shaping[0] > 0.0:
-        levels.to_switch[env_index] = table.to_switch[slot]
-        levels.to_door[env_index] = table.to_door[slot]
+        for row in range(PACKED_HEIGHT):
+            for column in range(PACKED_WIDTH):
+                levels.to_switch[env_index, row, column] = table.to_switch[slot, row, column]
+                levels.to_door[env_index, row, column] = table.to_door[slot, row, column]
 
 
 @inlined
@@ -103,16 +107,17 @@ def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Tiles) -> 
     write_patch(runner, game.levels.tiles[env_index], level, patches[env_index])
 
 
-@compiled
+@bare
 def start_row(batch: Batch, game: LedgeGame, env_index: int) -> None:
     """Begin to play the level that is in an env's place."""
     begin_run(game.runners[env_index], game.levels.records[env_index])
+    game.extras[:, env_index] = 0.0
     if game.shaping[0] > 0.0:
         game.potentials[env_index] = potential_of(game, env_index)
     look(game, env_index, game.vectors, game.patches)
 
 
-@compiled
+@bare
 def begin_row(batch: Batch, game: LedgeGame, env_index: int) -> None:
     """Draw a level and begin to play it, unless it has to be prepared outside."""
     slot = draw_task(batch, env_index)
@@ -152,21 +157,21 @@ def step_row(batch: Batch, game: LedgeGame, env_index: int) -> None:
     look(game, env_index, game.vectors, game.patches)
 
 
-@compiled
+@bare
 def begin_rows(rows: Words, batch: Batch, game: LedgeGame) -> None:
     """Begin an episode in some envs."""
     for env_index in rows:
         begin_row(batch, game, env_index)
 
 
-@compiled
+@bare
 def start_rows(rows: Words, batch: Batch, game: LedgeGame) -> None:
     """Begin to play what is in the places of some envs."""
     for env_index in rows:
         start_row(batch, game, env_index)
 
 
-@compiled
+@bare
 def work(
     control: Words, epoch: int, num_spins: int, rows_per_chunk: int, batch: Batch, game: LedgeGame
 ) -> None:
@@ -191,11 +196,12 @@ def work(
         await_round(control)
 
 
-@compiled
+@bare
 def take_actions(given: Words, actions: Words, num_actions: int) -> int:
     """Copy actions if all are possible; return the first env whose action is not, or -1."""
     for env_index in range(len(given)):
         if given[env_index] < 0 or given[env_index] >= num_actions:
             return env_index
-    actions[:] = given
+    for env_index in range(len(given)):
+        actions[env_index] = given[env_index]
     return -1

@@ -11,7 +11,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode
 
 from stepladder.errors import ConfigError, EnvError
-from stepladder.games.arguments import whole_actions
+from stepladder.games.arguments import require_positive, whole_actions
 from stepladder.games.batch import GameVectorEnv
 from stepladder.games.ledge import stepping
 from stepladder.games.ledge.level import Level
@@ -42,8 +42,9 @@ class LedgeVectorEnv(GameVectorEnv):
     Args:
         num_envs: How many.
         level: The text of a level, or a `Level`, that every env plays.
-        stage: Instead of a level: the stage whose first generated level every env plays. Tasks,
-            given by a curriculum or with `set_tasks`, take their place.
+        stage: Instead of a level: the stage of which every env plays one generated level. Tasks,
+            given by a curriculum or with `set_tasks`, take its place.
+        level_seed: Which level of that stage.
         shaping: Whether the reward also says how much of the way a step has brought, as a
             potential, which does not change what is best.
         gamma: The discount that shaping reckons with: that of the agent.
@@ -72,6 +73,7 @@ class LedgeVectorEnv(GameVectorEnv):
         *,
         level: str | Level | None = None,
         stage: str | None = None,
+        level_seed: int = 0,
         shaping: bool = False,
         gamma: float = 0.99,
         max_episode_steps: int | None = None,
@@ -80,10 +82,11 @@ class LedgeVectorEnv(GameVectorEnv):
         render_mode: str | None = None,
         copy: bool = True,
     ):
-        if not 0.0 <= gamma <= 1.0:
-            raise ConfigError(f"gamma must lie in [0, 1]; got {gamma!r}.")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise ConfigError(f"max_episode_steps must be at least 1; got {max_episode_steps!r}.")
+        num_envs = require_positive("num_envs", num_envs)
+        if not isinstance(gamma, int | float) or not 0.0 <= gamma <= 1.0:
+            raise ConfigError(f"gamma must be a number in [0, 1]; got {gamma!r}.")
+        if max_episode_steps is not None:
+            require_positive("max_episode_steps", max_episode_steps)
         self.has_shaping = bool(shaping)
         self.max_episode_steps = max_episode_steps
         self._lay_out(num_envs, gamma)
@@ -95,7 +98,7 @@ class LedgeVectorEnv(GameVectorEnv):
             num_threads=num_threads,
             render_mode=render_mode,
             copy=copy,
-            task=task_of(level, stage),
+            task=task_of(level, stage, level_seed),
         )
 
     def _lay_out(self, num_envs: int, gamma: float) -> None:
@@ -180,7 +183,10 @@ class LedgeVectorEnv(GameVectorEnv):
                 wall=int(runner["wall"]),
                 switch_touched=bool(runner["switch_touched"]),
                 is_dead=has_died,
-                has_won=bool(self.batch.terminated[env_index]) and not has_died,
+                has_won=bool(
+                    self.batch.terminated[env_index] and not self.batch.has_begun[env_index]
+                )
+                and not has_died,
                 steps=int(runner["steps"]),
                 time_limit=int(record["time_limit"]),
                 name=self.level(env_index).name,
@@ -206,7 +212,7 @@ def empty_views(num_envs: int) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def task_of(level: str | Level | None, stage: str | None) -> Task:
+def task_of(level: str | Level | None, stage: str | None, level_seed: int) -> Task:
     """Return the task of what a user has named.
 
     Raises:
@@ -218,4 +224,4 @@ def task_of(level: str | Level | None, stage: str | None) -> Task:
         text = level.text if isinstance(level, Level) else level
         return Task("level", params={"level": text})
     stage = DEFAULT_STAGE if stage is None else stage
-    return Task(stage, stage, {"stage": stage}, seed=0)
+    return Task(f"{stage}/{level_seed}", stage, {"stage": stage}, seed=level_seed)

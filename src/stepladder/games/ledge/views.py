@@ -21,7 +21,7 @@ VECTOR_NAMES = (
     "x in tile",  # -1 at the left edge of the tile, 1 at the right one
     "y in tile",
     "speed x",  # 1 is the running speed
-    "speed y",  # 1 is the fastest fall; a fresh jump is a little beyond -1
+    "speed y",  # 1 is the fastest fall; a fresh jump is almost -1
     "on ground",
     "left wall",
     "right wall",
@@ -101,8 +101,9 @@ def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) 
         patch: Filled in place, shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; the runner is in the middle.
             What lies outside the map is wall.
     """
-    top = int(runner.y) + MARGIN - _ABOVE
-    left = int(runner.x) + MARGIN - _BESIDE
+    # Never below zero anyway; once the compiler knows, it leaves out a test for each tile.
+    top = max(int(runner.y) + MARGIN - _ABOVE, 0)
+    left = max(int(runner.x) + MARGIN - _BESIDE, 0)
     for i in range(PATCH_HEIGHT):
         for j in range(PATCH_WIDTH):
             patch[i, j] = tiles[top + i, left + j]

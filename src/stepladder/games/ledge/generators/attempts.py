@@ -20,9 +20,6 @@ from stepladder.games.ledge.stages import STAGES, check_stage
 MAX_ATTEMPTS = 100
 """Attempts after which a generator counts as broken; one or two are usual."""
 
-MAX_STATES = 50_000
-"""What the planner may spend on one attempt: drawing again is cheaper than searching on."""
-
 _CHOICE_STREAM = 0
 _LEVEL_STREAM = 1
 
@@ -66,7 +63,7 @@ def first_solvable(
             level = canvas.level(name, notes, mirrored=chance.happens(50))
         except Unfit:
             continue
-        plan = solve(level, MAX_STATES)
+        plan = solve(level)
         if plan is None or plan.num_steps < MIN_STEPS[stage]:
             continue
         if "\n".join(level.rows) not in taken:

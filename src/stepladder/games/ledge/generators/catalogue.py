@@ -20,69 +20,58 @@ from stepladder.games.ledge.generators.shafts import Shafts, draw_shafts
 Drawing = Callable[[Chance], Canvas]
 
 
-def _course(course: Course) -> Drawing:
-    return partial(draw_course, course=course)
-
-
-def _ledges(settings: Ledges) -> Drawing:
-    return partial(draw_ledges, settings=settings)
-
-
-def _islands(settings: Islands) -> Drawing:
-    return partial(draw_islands, settings=settings)
-
-
-def _shafts(settings: Shafts) -> Drawing:
-    return partial(draw_shafts, settings=settings)
-
-
-def _rooms(settings: Rooms) -> Drawing:
-    return partial(draw_rooms, settings=settings)
-
-
-def _cave(settings: Caves) -> Drawing:
-    return partial(draw_cave, settings=settings)
-
-
 _SIMPLEST = {
-    "flat": _course(Course(("plain",), (2, 2), (2, 3))),
-    "turn": _course(Course(("plain",), (2, 2), (2, 3), order=TURN)),
-    "drop": _course(Course(("down",), (2, 2), (2, 3))),
+    "flat": partial(draw_course, settings=Course(("plain",), (2, 2), (2, 3))),
+    "turn": partial(draw_course, settings=Course(("plain",), (2, 2), (2, 3), order=TURN)),
+    "drop": partial(draw_course, settings=Course(("down",), (2, 2), (2, 3))),
 }
 
 _SIMPLER = {
-    "steps": _course(Course(("up", "down"), (2, 3), (3, 4), step=(1, 1))),
-    "pits": _course(Course(("pit",), (2, 3), (3, 4), pit_width=(1, 2), pit_depth=(1, 1))),
-    "blocks": _course(Course(("block", "plain"), (2, 3), (3, 4), order=TURN, step=(1, 1))),
+    "steps": partial(draw_course, settings=Course(("up", "down"), (2, 3), (3, 4), step=(1, 1))),
+    "pits": partial(
+        draw_course, settings=Course(("pit",), (2, 3), (3, 4), pit_width=(1, 2), pit_depth=(1, 1))
+    ),
+    "blocks": partial(
+        draw_course, settings=Course(("block", "plain"), (2, 3), (3, 4), order=TURN, step=(1, 1))
+    ),
 }
 
 _SIMPLE = {
-    "gaps": _course(
-        Course(("pit", "block"), (3, 4), (3, 5), step=(1, 2), pit_width=(2, 3), pit_depth=(2, 3))
+    "gaps": partial(
+        draw_course,
+        settings=Course(
+            ("pit", "block"), (3, 4), (3, 5), step=(1, 2), pit_width=(2, 3), pit_depth=(2, 3)
+        ),
     ),
-    "mines": _course(Course(("mine", "up", "down", "mine"), (3, 4), (3, 5), step=(1, 2))),
-    "ledges": _ledges(Ledges((2, 3), (11, 14), rise=(2, 2))),
+    "mines": partial(
+        draw_course, settings=Course(("mine", "up", "down", "mine"), (3, 4), (3, 5), step=(1, 2))
+    ),
+    "ledges": partial(draw_ledges, settings=Ledges((2, 3), (11, 14), rise=(2, 2))),
 }
 
 _MEDIUM = {
-    "hills": _course(
-        Course(
+    "hills": partial(
+        draw_course,
+        settings=Course(
             ("up", "down", "mined_pit", "pit", "mine"),
             (5, 6),
             (2, 4),
             step=(2, 3),
             pit_width=(2, 3),
             pit_depth=(2, 3),
-        )
+        ),
     ),
-    "islands": _islands(Islands((4, 6), (2, 4), (2, 3), climb=1)),
-    "shaft": _shafts(Shafts((1, 1), (9, 13), (3, 4))),
-    "chambers": _rooms(Rooms((2, 2), (2, 3), (4, 5), (5, 6), furniture_percent=50)),
+    "islands": partial(draw_islands, settings=Islands((4, 6), (2, 4), (2, 3), climb=1)),
+    "shaft": partial(draw_shafts, settings=Shafts((1, 1), (9, 13), (3, 4))),
+    "chambers": partial(
+        draw_rooms, settings=Rooms((2, 2), (2, 3), (4, 5), (5, 6), furniture_percent=50)
+    ),
 }
 
 _COMPLEX = {
-    "gauntlet": _course(
-        Course(
+    "gauntlet": partial(
+        draw_course,
+        settings=Course(
             ("up", "down", "mined_pit", "block", "mine", "hanging_mine"),
             (6, 7),
             (2, 3),
@@ -90,38 +79,57 @@ _COMPLEX = {
             step=(2, 4),
             pit_width=(2, 4),
             pit_depth=(2, 3),
-        )
+        ),
     ),
-    "shafts": _shafts(Shafts((2, 4), (10, 14), (3, 4), mine_every=(4, 6))),
-    "maze": _rooms(Rooms((4, 5), (6, 8), (2, 2), (2, 3), num_loops=(1, 3), num_mines=(0, 2))),
-    "chambers": _rooms(
-        Rooms((3, 3), (3, 4), (4, 5), (5, 6), furniture_percent=60, num_mines=(3, 6))
+    "shafts": partial(draw_shafts, settings=Shafts((2, 4), (10, 14), (3, 4), mine_every=(4, 6))),
+    "maze": partial(
+        draw_rooms,
+        settings=Rooms((4, 5), (6, 8), (2, 2), (2, 3), num_loops=(1, 3), num_mines=(0, 2)),
+    ),
+    "chambers": partial(
+        draw_rooms,
+        settings=Rooms((3, 3), (3, 4), (4, 5), (5, 6), furniture_percent=60, num_mines=(3, 6)),
     ),
 }
 
 _EXPLORATION = {
-    "caves": _cave(Caves((22, 24), (36, 40), num_mines=(0, 3))),
-    "maze": _rooms(Rooms((7, 7), (9, 13), (2, 2), (2, 3), num_loops=(4, 8), num_mines=(0, 2))),
-    "chambers": _rooms(
-        Rooms((3, 4), (5, 6), (4, 4), (5, 5), (2, 4), furniture_percent=60, num_mines=(0, 4))
+    "caves": partial(draw_cave, settings=Caves((22, 24), (36, 40), num_mines=(0, 3))),
+    "maze": partial(
+        draw_rooms,
+        settings=Rooms((7, 7), (9, 13), (2, 2), (2, 3), num_loops=(4, 8), num_mines=(0, 2)),
+    ),
+    "chambers": partial(
+        draw_rooms,
+        settings=Rooms(
+            (3, 4), (5, 6), (4, 4), (5, 5), (2, 4), furniture_percent=60, num_mines=(0, 4)
+        ),
     ),
 }
 
 _MINE_HEAVY = {
-    "minefield": _course(
-        Course(
+    "minefield": partial(
+        draw_course,
+        settings=Course(
             ("mine", "mined_pit", "hanging_mine", "mine", "up", "down"),
             (8, 9),
             (2, 3),
             step=(1, 2),
             pit_width=(2, 3),
             pit_depth=(2, 2),
-        )
+        ),
     ),
-    "islands": _islands(Islands((6, 7), (2, 3), (2, 4), climb=2, is_return=True, num_mines=(4, 8))),
-    "shafts": _shafts(Shafts((3, 4), (12, 16), (3, 4), mine_every=(3, 4), num_rests=(0, 0))),
-    "chambers": _rooms(
-        Rooms((3, 3), (4, 5), (4, 5), (5, 6), (1, 2), furniture_percent=50, num_mines=(18, 28))
+    "islands": partial(
+        draw_islands,
+        settings=Islands((6, 7), (2, 3), (2, 4), climb=2, is_return=True, num_mines=(4, 8)),
+    ),
+    "shafts": partial(
+        draw_shafts, settings=Shafts((3, 4), (12, 16), (3, 4), mine_every=(3, 4), num_rests=(0, 0))
+    ),
+    "chambers": partial(
+        draw_rooms,
+        settings=Rooms(
+            (3, 3), (4, 5), (4, 5), (5, 6), (1, 2), furniture_percent=50, num_mines=(18, 28)
+        ),
     ),
 }
 

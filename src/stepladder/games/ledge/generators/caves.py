@@ -11,16 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.games.ledge.generators.canvas import Canvas, Unfit
-from stepladder.games.ledge.generators.chance import Chance
+from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 from stepladder.games.ledge.world import UNREACHABLE
-
-Bounds = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Caves:
-    """What a cave is like; bounds include both ends."""
+    """What a cave is like."""
 
     height: Bounds
     width: Bounds
@@ -77,6 +75,5 @@ def _add_platforms(chance: Chance, canvas: Canvas, num_platforms: int) -> None:
     ]
     chance.shuffle(places)
     for row, column in places[:num_platforms]:
-        for j in range(column, column + chance.whole(2, 3)):
-            if canvas.tiles[row + 1, j] == AIR:
-                canvas.tiles[row + 1, j] = PLATFORM
+        strip = canvas.tiles[row + 1, column : column + chance.whole(2, 3)]
+        strip[strip == AIR] = PLATFORM

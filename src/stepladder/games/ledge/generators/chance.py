@@ -13,6 +13,9 @@ from stepladder.tasks.scramble import mix64, stream_key
 
 Item = TypeVar("Item")
 
+Bounds = tuple[int, int]
+"""Smallest and largest whole number, both included."""
+
 _MASK64 = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -40,7 +43,7 @@ class Chance:
         # The high half of the product: as even as 64 bits allow, and free of division.
         return low + ((self._bits() * (high - low + 1)) >> 64)
 
-    def within(self, bounds: tuple[int, int]) -> int:
+    def within(self, bounds: Bounds) -> int:
         """Return a whole number within bounds, both included."""
         return self.whole(*bounds)
 

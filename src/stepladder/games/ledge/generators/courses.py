@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from stepladder.games.ledge.generators.canvas import Canvas, Unfit
-from stepladder.games.ledge.generators.chance import Chance
+from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.level import MAX_WIDTH
 from stepladder.games.ledge.tiles import AIR, MINE
 
-Bounds = tuple[int, int]
 
 ALONG = "along"
 """Switch on the way, door at the end."""
@@ -27,7 +26,7 @@ RETURN = "return"
 
 @dataclass(frozen=True)
 class Course:
-    """What a course is made of; bounds include both ends."""
+    """What a course is made of."""
 
     features: tuple[str, ...]
     """Kinds to choose from: plain, up, down, pit, block, mine, mined_pit, hanging_mine."""
@@ -60,55 +59,55 @@ class _Profile:
         return list(range(first, first + width))
 
 
-def draw_course(chance: Chance, course: Course) -> Canvas:
+def draw_course(chance: Chance, settings: Course) -> Canvas:
     """Draw a course."""
-    profile = _draw_profile(chance, course)
+    profile = _draw_profile(chance, settings)
     highest = max(profile.elevations)
     width = len(profile.elevations) + 2
-    canvas = Canvas(highest + chance.within(course.headroom) + 2, width)
+    canvas = Canvas(highest + chance.within(settings.headroom) + 2, width)
     grounds = [canvas.height - 1 - elevation for elevation in profile.elevations]
     for i, ground in enumerate(grounds):
         canvas.paint(AIR, 1, i + 1, ground - 1)
     for column, above in profile.mines:
         canvas.paint(MINE, grounds[column] - 1 - above, column + 1)
-    columns = _choose_columns(chance, profile.flats, course.order)
+    columns = _choose_columns(chance, profile.flats, settings.order)
     start, switch, door = ((grounds[column] - 1, column + 1) for column in columns)
     canvas.place(start, switch, door)
     return canvas
 
 
-def _draw_profile(chance: Chance, course: Course) -> _Profile:
+def _draw_profile(chance: Chance, settings: Course) -> _Profile:
     profile = _Profile()
-    num_features = chance.within(course.num_features)
-    elevation = 1 + course.pit_depth[1] + chance.whole(0, course.step[1])
-    if course.features == ("down",):
-        elevation += num_features * course.step[1]
-    profile.flats.append(profile.add(elevation, chance.within(course.stretch)))
+    num_features = chance.within(settings.num_features)
+    elevation = 1 + settings.pit_depth[1] + chance.whole(0, settings.step[1])
+    if settings.features == ("down",):
+        elevation += num_features * settings.step[1]
+    profile.flats.append(profile.add(elevation, chance.within(settings.stretch)))
     for _ in range(num_features):
-        elevation = _add_feature(chance, course, profile, elevation)
-        profile.flats.append(profile.add(elevation, chance.within(course.stretch)))
+        elevation = _add_feature(chance, settings, profile, elevation)
+        profile.flats.append(profile.add(elevation, chance.within(settings.stretch)))
         if len(profile.elevations) + 2 > MAX_WIDTH:
             raise Unfit
     return profile
 
 
-def _add_feature(chance: Chance, course: Course, profile: _Profile, elevation: int) -> int:
+def _add_feature(chance: Chance, settings: Course, profile: _Profile, elevation: int) -> int:
     """Add one feature; return the elevation behind it."""
-    kind = chance.pick(course.features)
-    lowest = 1 + course.pit_depth[1]
+    kind = chance.pick(settings.features)
+    lowest = 1 + settings.pit_depth[1]
     if kind in ("up", "down"):
-        step = chance.within(course.step)
+        step = chance.within(settings.step)
         # At the bottom the only way is up.
         return (
             elevation - step if kind == "down" and elevation - step >= lowest else elevation + step
         )
     if kind in ("pit", "mined_pit"):
-        depth = min(chance.within(course.pit_depth), elevation - 1)
-        columns = profile.add(elevation - depth, chance.within(course.pit_width))
+        depth = min(chance.within(settings.pit_depth), elevation - 1)
+        columns = profile.add(elevation - depth, chance.within(settings.pit_width))
         if kind == "mined_pit":
             profile.mines += [(column, 0) for column in columns]
     elif kind == "block":
-        profile.add(elevation + chance.within(course.step), chance.whole(1, 2))
+        profile.add(elevation + chance.within(settings.step), chance.whole(1, 2))
     elif kind == "mine":
         profile.mines += [(column, 0) for column in profile.add(elevation, 1)]
     elif kind == "hanging_mine":

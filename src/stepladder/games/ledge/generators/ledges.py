@@ -9,16 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepladder.games.ledge.generators.canvas import Canvas, Unfit
-from stepladder.games.ledge.generators.chance import Chance
+from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.level import MAX_WIDTH, Place
 from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM, WALL
-
-Bounds = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Ledges:
-    """A room to climb up in; bounds include both ends."""
+    """A room to climb up in."""
 
     num_ledges: Bounds
     width: Bounds
@@ -30,7 +28,7 @@ class Ledges:
 
 @dataclass(frozen=True)
 class Islands:
-    """Islands over mined ground; bounds include both ends."""
+    """Islands over mined ground."""
 
     num_islands: Bounds
     length: Bounds

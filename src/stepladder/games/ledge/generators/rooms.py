@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepladder.games.ledge.generators.canvas import Canvas
-from stepladder.games.ledge.generators.chance import Chance
+from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 
-Bounds = tuple[int, int]
 Cell = tuple[int, int]
 Passage = tuple[Cell, Cell]
 
 
 @dataclass(frozen=True)
 class Rooms:
-    """A grid of rooms; bounds include both ends."""
+    """A grid of rooms."""
 
     num_rows: Bounds
     num_columns: Bounds
@@ -46,7 +45,7 @@ def draw_rooms(chance: Chance, settings: Rooms) -> Canvas:
         canvas.paint(AIR, 1 + i * (height + 1), 1 + j * (width + 1), height, width)
         if chance.happens(settings.furniture_percent):
             _furnish(chance, canvas, (i, j), height, width)
-    for passage in draw_passages(chance, cells, chance.within(settings.num_loops)):
+    for passage in _draw_passages(chance, cells, chance.within(settings.num_loops)):
         _open(chance, canvas, passage, height, width)
     floors = [
         (row, column)
@@ -58,7 +57,7 @@ def draw_rooms(chance: Chance, settings: Rooms) -> Canvas:
     return canvas
 
 
-def draw_passages(chance: Chance, cells: list[Cell], num_loops: int) -> list[Passage]:
+def _draw_passages(chance: Chance, cells: list[Cell], num_loops: int) -> list[Passage]:
     """Return pairs of neighbouring cells: a random tree over all cells, and some loops."""
     tree: list[Passage] = []
     joined = {chance.pick(cells)}

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stepladder.games.ledge.generators.canvas import Canvas
-from stepladder.games.ledge.generators.chance import Chance
+from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.level import Place
 from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM
 
-Bounds = tuple[int, int]
 
 _HALL = 3
 """Tiles that the halls joining two shafts are high."""
@@ -21,7 +20,7 @@ _HALL = 3
 
 @dataclass(frozen=True)
 class Shafts:
-    """What shafts are like; bounds include both ends."""
+    """What shafts are like."""
 
     num_shafts: Bounds
     height: Bounds

@@ -1,0 +1,183 @@
+"""Scripted matches: what the original's players achieve against each other, there and here.
+
+`hockey_fidelity` compares them. The original's figures are those of two disjoint sets of seeds, as
+recorded together with the file of trajectories (hockey_reference.md, measure D): package hockey 2.6
+on Box2D 2.3.10, 1,000 matches a set for weak against strong, 500 for the others.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.compiled import compiled
+from stepladder.games.dice import Dice, uniform
+from stepladder.games.hockey.holding import CAUGHT
+from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
+from stepladder.games.hockey.physics import step_world
+from stepladder.games.hockey.resets import LAUNCH_SPEED, reset_world
+from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING, judge, reward
+from stepladder.games.hockey.world import ONE, TWO, WORLD_DTYPE, World, WorldArray
+
+MEASURES = (
+    "win",
+    "draw",
+    "loss",
+    "length",
+    "goals per 1,000 steps",
+    "share of steps one holds",
+    "share of steps two holds",
+    "catches of one per 1,000 steps",
+    "catches of two per 1,000 steps",
+    "return of one",
+)
+RETURN_DEVIATION = 8.0
+"""Standard deviation of an episode's return; 7 to 9 in the original."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """Two scripted players, and what became of their matches in the original."""
+
+    name: str
+    mode: int
+    gain_one: float
+    gain_two: float
+    matches_per_set: int
+    first: tuple[float, ...]
+    """By `MEASURES`, of the first set of seeds."""
+
+    second: tuple[float, ...]
+
+    @property
+    def pooled(self) -> npt.NDArray[np.float64]:
+        """Both sets together."""
+        return (np.array(self.first) + np.array(self.second)) / 2
+
+
+def _pairing(
+    name: str, mode: int, players: str, matches: int, *sets: tuple[float, ...]
+) -> Pairing:
+    gains = [{"weak": WEAK_GAIN, "strong": STRONG_GAIN}[player] for player in players.split("-")]
+    return Pairing(f"{name} {players}", mode, gains[0], gains[1], matches, sets[0], sets[1])
+
+
+PAIRINGS = (
+    _pairing(
+        *("NORMAL", NORMAL, "weak-strong", 1000),
+        (0.153, 0.452, 0.395, 172.7, 3.17, 0.086, 0.157, 8.7, 15.9, -8.07),
+        (0.133, 0.438, 0.429, 171.3, 3.28, 0.088, 0.156, 8.9, 15.8, -8.59),
+    ),
+    _pairing(
+        *("NORMAL", NORMAL, "strong-weak", 1000),
+        (0.396, 0.431, 0.173, 168.6, 3.37, 0.158, 0.089, 15.9, 9.0, -1.75),
+        (0.413, 0.440, 0.147, 170.5, 3.29, 0.160, 0.087, 16.1, 8.8, -1.50),
+    ),
+    _pairing(
+        *("NORMAL", NORMAL, "weak-weak", 500),
+        (0.210, 0.568, 0.222, 189.6, 2.28, 0.130, 0.129, 13.1, 12.9, -4.88),
+        (0.170, 0.604, 0.226, 192.0, 2.06, 0.131, 0.133, 13.2, 13.4, -5.33),
+    ),
+    _pairing(
+        *("NORMAL", NORMAL, "strong-strong", 500),
+        (0.312, 0.336, 0.352, 147.3, 4.51, 0.100, 0.107, 10.0, 10.8, -4.56),
+        (0.316, 0.378, 0.306, 153.3, 4.06, 0.100, 0.104, 10.1, 10.5, -4.12),
+    ),
+    _pairing(
+        *("SHOOTING", TRAIN_SHOOTING, "weak-weak", 500),
+        (0.346, 0.598, 0.056, 67.3, 5.97, 0.212, 0.107, 21.6, 11.6, -4.91),
+        (0.348, 0.592, 0.060, 67.1, 6.08, 0.205, 0.101, 20.9, 10.9, -5.14),
+    ),
+    _pairing(
+        *("SHOOTING", TRAIN_SHOOTING, "strong-weak", 500),
+        (0.212, 0.748, 0.040, 72.6, 3.47, 0.200, 0.051, 20.6, 5.4, -4.70),
+        (0.240, 0.720, 0.040, 71.8, 3.90, 0.209, 0.053, 21.5, 5.7, -4.11),
+    ),
+    _pairing(
+        *("DEFENSE", TRAIN_DEFENSE, "weak-weak", 500),
+        (0.272, 0.486, 0.242, 53.0, 9.70, 0.184, 0.092, 19.1, 9.4, -4.57),
+        (0.296, 0.456, 0.248, 52.8, 10.30, 0.184, 0.093, 19.2, 9.6, -4.42),
+    ),
+    _pairing(
+        *("DEFENSE", TRAIN_DEFENSE, "strong-strong", 500),
+        (0.204, 0.684, 0.112, 70.9, 4.45, 0.187, 0.068, 18.9, 7.0, -5.19),
+        (0.208, 0.696, 0.096, 70.6, 4.31, 0.183, 0.069, 18.6, 7.1, -4.77),
+    ),
+)
+
+
+@compiled
+def _scatter(world: World, dice: Dice, index: int) -> None:
+    """Put player two where the original would: also in and behind its own walls."""
+    two = world.bodies[TWO]
+    two.x = -1 / 3 + 5.0 * uniform(dice, index)
+    two.y = -2.0 + 4.0 * uniform(dice, index)
+
+
+@compiled
+def _play_match(
+    world: World,
+    mode: int,
+    gains: tuple[float, float],
+    scatter: bool,
+    dice: Dice,
+    index: int,
+    controls: npt.NDArray[np.float64],
+    sums: npt.NDArray[np.float64],
+) -> None:
+    """Play one match and add what happened to `sums`."""
+    speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 0.0
+    reset_world(world, mode, 1, -1.0 if index % 2 else 1.0, speed, dice, index)
+    if scatter and mode != NORMAL:
+        _scatter(world, dice, index)
+    over = False
+    while not over:
+        act(world, ONE, gains[0], dice, index, controls)
+        act(world, TWO, gains[1], dice, index, controls)
+        step_world(world, controls)
+        terminated, truncated = judge(world)
+        over = terminated or truncated
+        for player in (1, 2):
+            hold = world.bodies[player].hold
+            sums[4 + player] += hold > 0
+            sums[6 + player] += hold == CAUGHT
+        sums[9] += reward(world, ONE)
+    sums[1 - world.winner] += 1
+    sums[3] += world.steps
+
+
+@compiled
+def _play(
+    worlds: WorldArray,
+    mode: int,
+    gains: tuple[float, float],
+    scatter: bool,
+    dice: Dice,
+    sums: npt.NDArray[np.float64],
+) -> None:
+    controls = np.zeros(8)
+    for index in range(len(dice)):
+        _play_match(worlds[0], mode, gains, scatter, dice, index, controls, sums)
+
+
+def play(
+    pairing: Pairing, num_matches: int, *, as_original: bool, seed: int = 0
+) -> npt.NDArray[np.float64]:
+    """Play a pairing's matches; return what `MEASURES` names.
+
+    Args:
+        pairing: Who plays, in which mode.
+        num_matches: How many.
+        as_original: Whether player two of the training modes starts wherever the original puts it.
+        seed: Of all matches together.
+    """
+    dice = np.random.default_rng(seed).integers(2**63, size=num_matches).astype(np.uint64)
+    sums = np.zeros(len(MEASURES))
+    gains = (pairing.gain_one, pairing.gain_two)
+    _play(np.zeros(1, WORLD_DTYPE), pairing.mode, gains, as_original, dice, sums)
+    num_steps = sums[3]
+    measured = sums / num_matches
+    measured[4] = 1000 * (sums[0] + sums[2]) / num_steps
+    measured[5:7] = sums[5:7] / num_steps
+    measured[7:9] = 1000 * sums[7:9] / num_steps
+    return measured

@@ -1,0 +1,151 @@
+"""What the agent sees, and what shaping is made of."""
+
+import numpy as np
+import pytest
+
+from games.ledge_play import Play
+from stepladder.games.ledge.generators import GENERATORS, generate
+from stepladder.games.ledge.physics import IDLE, JUMP, LEFT, RIGHT
+from stepladder.games.ledge.rewards import potential
+from stepladder.games.ledge.tiles import (
+    AIR,
+    CODE_NAMES,
+    DOOR,
+    DOOR_OPEN,
+    MINE,
+    NUM_CODES,
+    SWITCH,
+    SWITCH_TOUCHED,
+    WALL,
+)
+from stepladder.games.ledge.views import (
+    NUM_VECTOR,
+    PATCH_HEIGHT,
+    PATCH_WIDTH,
+    VECTOR_NAMES,
+    write_patch,
+    write_vector,
+)
+
+TEXT = """
+; time_limit: 100
+##########
+#........#
+#D@S..*..#
+##########
+"""
+
+
+def vector_of(play):
+    row = np.full(NUM_VECTOR, np.nan, dtype=np.float32)
+    write_vector(play.runner, play.packed.record, row)
+    return dict(zip(VECTOR_NAMES, row.tolist(), strict=True))
+
+
+def patch_of(play):
+    patch = np.full((PATCH_HEIGHT, PATCH_WIDTH), 255, dtype=np.uint8)
+    write_patch(play.runner, play.packed.tiles, play.packed.record, patch)
+    return patch
+
+
+def potential_of(play):
+    packed = play.packed
+    return potential(play.runner, packed.record, packed.to_switch, packed.to_door)
+
+
+def test_each_code_has_a_name():
+    assert len(CODE_NAMES) == NUM_CODES
+
+
+def test_the_vector_at_the_start_is_what_one_works_out():
+    # The runner's centre is at (2.5, 2.625) on a map of 10 by 4.
+    seen = vector_of(Play(TEXT))
+    assert seen["x"] == pytest.approx(2 * 2.5 / 10 - 1)
+    assert seen["y"] == pytest.approx(2 * 2.625 / 4 - 1)
+    assert seen["x in tile"] == 0.0
+    assert seen["y in tile"] == pytest.approx(0.25)
+    assert seen["switch x"] == pytest.approx(1 / 6)
+    assert seen["switch y"] == pytest.approx(-0.125 / 5.125)
+    assert seen["door x"] == pytest.approx(-1 / 6)
+    assert seen["time left"] == 1.0
+    for name in ("speed x", "speed y", "on ground", "switch touched", "jump held", "rising"):
+        assert seen[name] == 0.0
+
+
+def test_the_vector_follows_contacts_speed_and_time():
+    play = Play(TEXT).settle()
+    play.step(*[LEFT] * 20)
+    seen = vector_of(play)
+    assert (seen["on ground"], seen["left wall"], seen["right wall"]) == (1.0, 1.0, 0.0)
+    assert (seen["ground grace"], seen["wall grace"]) == (1.0, -1.0)
+    assert seen["time left"] == pytest.approx(1 - play.steps / 100)
+    play.step(RIGHT, JUMP)
+    seen = vector_of(play)
+    assert (seen["rising"], seen["jump held"], seen["ground grace"]) == (1.0, 1.0, 0.0)
+    assert seen["speed y"] == pytest.approx(-0.4825 / 0.5)
+    assert seen["speed x"] == pytest.approx(play.vx / 0.25)
+    assert seen["wall grace"] == pytest.approx(-0.5)
+
+
+def test_the_patch_shows_the_tiles_around_and_wall_outside():
+    patch = patch_of(Play(TEXT))
+    # The runner is at row 2, column 2, which is the middle of the patch: row 4, column 5.
+    assert patch[4].tolist() == [WALL] * 4 + [DOOR, AIR, SWITCH, AIR, AIR, MINE, AIR]
+    assert patch[3].tolist() == [WALL] * 4 + [AIR] * 7
+    for row in (0, 1, 2, 5, 6, 7, 8):
+        assert patch[row].tolist() == [WALL] * PATCH_WIDTH
+
+
+def test_the_patch_shows_the_switch_touched_and_the_door_open():
+    play = Play(TEXT).settle()
+    while not play.switch_touched:
+        play.step(RIGHT)
+    patch = patch_of(play)
+    assert np.count_nonzero(patch == SWITCH_TOUCHED) == 1
+    assert np.count_nonzero(patch == DOOR_OPEN) == 1
+    assert not np.isin(patch, (SWITCH, DOOR)).any()
+    assert play.packed.tiles.max() == DOOR
+
+
+def test_what_is_out_of_sight_is_not_painted_into_the_patch():
+    play = Play("@.......S..................D")
+    play.runner["switch_touched"] = 1
+    assert patch_of(play).max() == WALL
+
+
+@pytest.mark.parametrize("stage", list(GENERATORS))
+def test_all_that_is_seen_stays_in_its_range(stage):
+    play = Play(generate(stage, 11))
+    rng = np.random.default_rng(2)
+    for _ in range(400):
+        play.step(int(rng.integers(6)))
+        values = np.array(list(vector_of(play).values()))
+        assert np.abs(values[:-1]).max() <= 1.05
+        assert patch_of(play).max() < NUM_CODES
+
+
+def test_the_potential_rises_from_zero_to_one_over_switch_and_door():
+    # One tile to the switch, two from there to the door: a way of three.
+    play = Play(TEXT).settle()
+    assert potential_of(play) == 0.0
+    while not play.switch_touched:
+        play.step(RIGHT)
+    assert potential_of(play) >= 1 / 3 - 1e-9
+    play.runner["x"] = 1.6
+    assert potential_of(play) == 1.0
+
+
+def test_going_astray_makes_the_potential_negative_and_no_less_than_minus_one():
+    play = Play(TEXT).settle()
+    play.runner["x"] = 5.5
+    assert potential_of(play) == pytest.approx(1 - (2 + 2) / 3)
+    play = Play("@SD" + "." * 30).settle()
+    play.runner["x"] = 30.5
+    assert potential_of(play) == -1.0
+
+
+def test_the_potential_does_not_depend_on_how_a_place_was_reached():
+    play = Play(TEXT).settle()
+    before = potential_of(play)
+    play.step(*[IDLE] * 10)
+    assert potential_of(play) == before
