@@ -26,7 +26,6 @@ class GameEnv(gym.Env[Any, Any]):
         self.observation_space = vec.single_observation_space
         self.action_space = vec.single_action_space
         self.render_mode = vec.render_mode
-        self.metadata = type(vec).metadata
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -67,6 +66,11 @@ class GameEnv(gym.Env[Any, Any]):
     def close(self) -> None:
         """Close the window, if there is one."""
         self.vec.close()
+
+
+def single_metadata(vec_class: type[GameVectorEnv]) -> dict[str, Any]:
+    """Return what a game says of itself where there is one env, which nobody resets by itself."""
+    return {name: value for name, value in vec_class.metadata.items() if name != "autoreset_mode"}
 
 
 def _first(observations: Any) -> Any:

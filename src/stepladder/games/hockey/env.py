@@ -3,7 +3,7 @@
 The face of `vector_env.HockeyVectorEnv` for a single game.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,14 @@ from stepladder.games.hockey.rink import ONE, TWO
 from stepladder.games.hockey.stepping import NUM_CONTROLS
 from stepladder.games.hockey.task import CALLER, STRONG_GAIN
 from stepladder.games.hockey.vector_env import HockeyVectorEnv, pair
-from stepladder.games.single import GameEnv
+from stepladder.games.single import GameEnv, single_metadata
 
 
 class HockeyEnv(GameEnv):
     """One game of hockey; takes the arguments of `HockeyVectorEnv` but those about many envs."""
 
     vec: HockeyVectorEnv
+    metadata: ClassVar[dict[str, Any]] = single_metadata(HockeyVectorEnv)
 
     def __init__(self, **settings: Any):
         super().__init__(

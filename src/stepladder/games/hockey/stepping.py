@@ -102,7 +102,6 @@ def start_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
         batch.dice[env_index] = mixed(task.seed)
         game.sides[env_index] = 0
     side = choose_side(batch, game, env_index)
-    game.extras[:, env_index] = 0.0
     reset_world(
         game.worlds[env_index],
         task.mode,

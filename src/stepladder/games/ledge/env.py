@@ -3,7 +3,7 @@
 The face of `vector_env.LedgeVectorEnv` for a single env.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gymnasium.vector import AutoresetMode
 
@@ -11,13 +11,14 @@ from stepladder.errors import EnvError
 from stepladder.games.ledge.level import Level
 from stepladder.games.ledge.planner import solve
 from stepladder.games.ledge.vector_env import LedgeVectorEnv
-from stepladder.games.single import GameEnv
+from stepladder.games.single import GameEnv, single_metadata
 
 
 class LedgeEnv(GameEnv):
     """One game of Ledge; takes the arguments of `LedgeVectorEnv` but those about many envs."""
 
     vec: LedgeVectorEnv
+    metadata: ClassVar[dict[str, Any]] = single_metadata(LedgeVectorEnv)
 
     def __init__(self, **settings: Any):
         super().__init__(

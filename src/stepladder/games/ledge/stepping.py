@@ -111,7 +111,6 @@ def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Tiles) -> 
 def start_row(batch: Batch, game: LedgeGame, env_index: int) -> None:
     """Begin to play the level that is in an env's place."""
     begin_run(game.runners[env_index], game.levels.records[env_index])
-    game.extras[:, env_index] = 0.0
     if game.shaping[0] > 0.0:
         game.potentials[env_index] = potential_of(game, env_index)
     look(game, env_index, game.vectors, game.patches)

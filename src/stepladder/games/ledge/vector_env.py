@@ -170,7 +170,8 @@ class LedgeVectorEnv(GameVectorEnv):
         runner, record = self.runners[env_index], self.shelf.records[env_index]
         rows = slice(MARGIN, MARGIN + int(record["height"]))
         columns = slice(MARGIN, MARGIN + int(record["width"]))
-        has_died = bool(self.extras[1, env_index])
+        is_new = bool(self.batch.has_begun[env_index])
+        has_died = bool(self.extras[1, env_index]) and not is_new
         return self._painter.paint(
             LedgeScene(
                 tiles=self.shelf.tiles[env_index, rows, columns],
@@ -183,10 +184,7 @@ class LedgeVectorEnv(GameVectorEnv):
                 wall=int(runner["wall"]),
                 switch_touched=bool(runner["switch_touched"]),
                 is_dead=has_died,
-                has_won=bool(
-                    self.batch.terminated[env_index] and not self.batch.has_begun[env_index]
-                )
-                and not has_died,
+                has_won=bool(self.batch.terminated[env_index]) and not (is_new or has_died),
                 steps=int(runner["steps"]),
                 time_limit=int(record["time_limit"]),
                 name=self.level(env_index).name,

@@ -21,18 +21,42 @@ Drawing = Callable[[Chance], Canvas]
 
 
 _SIMPLEST = {
-    "flat": partial(draw_course, settings=Course(("plain",), (2, 2), (2, 3))),
-    "turn": partial(draw_course, settings=Course(("plain",), (2, 2), (2, 3), order=TURN)),
-    "drop": partial(draw_course, settings=Course(("down",), (2, 2), (2, 3))),
+    "flat": partial(
+        draw_course, settings=Course(features=("plain",), num_features=(2, 2), stretch=(2, 3))
+    ),
+    "turn": partial(
+        draw_course,
+        settings=Course(features=("plain",), num_features=(2, 2), stretch=(2, 3), order=TURN),
+    ),
+    "drop": partial(
+        draw_course, settings=Course(features=("down",), num_features=(2, 2), stretch=(2, 3))
+    ),
 }
 
 _SIMPLER = {
-    "steps": partial(draw_course, settings=Course(("up", "down"), (2, 3), (3, 4), step=(1, 1))),
+    "steps": partial(
+        draw_course,
+        settings=Course(features=("up", "down"), num_features=(2, 3), stretch=(3, 4), step=(1, 1)),
+    ),
     "pits": partial(
-        draw_course, settings=Course(("pit",), (2, 3), (3, 4), pit_width=(1, 2), pit_depth=(1, 1))
+        draw_course,
+        settings=Course(
+            features=("pit",),
+            num_features=(2, 3),
+            stretch=(3, 4),
+            pit_width=(1, 2),
+            pit_depth=(1, 1),
+        ),
     ),
     "blocks": partial(
-        draw_course, settings=Course(("block", "plain"), (2, 3), (3, 4), order=TURN, step=(1, 1))
+        draw_course,
+        settings=Course(
+            features=("block", "plain"),
+            num_features=(2, 3),
+            stretch=(3, 4),
+            order=TURN,
+            step=(1, 1),
+        ),
     ),
 }
 
@@ -40,31 +64,47 @@ _SIMPLE = {
     "gaps": partial(
         draw_course,
         settings=Course(
-            ("pit", "block"), (3, 4), (3, 5), step=(1, 2), pit_width=(2, 3), pit_depth=(2, 3)
+            features=("pit", "block"),
+            num_features=(3, 4),
+            stretch=(3, 5),
+            step=(1, 2),
+            pit_width=(2, 3),
+            pit_depth=(2, 3),
         ),
     ),
     "mines": partial(
-        draw_course, settings=Course(("mine", "up", "down", "mine"), (3, 4), (3, 5), step=(1, 2))
+        draw_course,
+        settings=Course(
+            features=("mine", "up", "down", "mine"),
+            num_features=(3, 4),
+            stretch=(3, 5),
+            step=(1, 2),
+        ),
     ),
-    "ledges": partial(draw_ledges, settings=Ledges((2, 3), (11, 14), rise=(2, 2))),
+    "ledges": partial(draw_ledges, settings=Ledges(num_ledges=(2, 3), width=(11, 14), rise=(2, 2))),
 }
 
 _MEDIUM = {
     "hills": partial(
         draw_course,
         settings=Course(
-            ("up", "down", "mined_pit", "pit", "mine"),
-            (5, 6),
-            (2, 4),
+            features=("up", "down", "mined_pit", "pit", "mine"),
+            num_features=(5, 6),
+            stretch=(2, 4),
             step=(2, 3),
             pit_width=(2, 3),
             pit_depth=(2, 3),
         ),
     ),
-    "islands": partial(draw_islands, settings=Islands((4, 6), (2, 4), (2, 3), climb=1)),
-    "shaft": partial(draw_shafts, settings=Shafts((1, 1), (9, 13), (3, 4))),
+    "islands": partial(
+        draw_islands, settings=Islands(num_islands=(4, 6), length=(2, 4), gap=(2, 3), climb=1)
+    ),
+    "shaft": partial(draw_shafts, settings=Shafts(num_shafts=(1, 1), height=(9, 13), width=(3, 4))),
     "chambers": partial(
-        draw_rooms, settings=Rooms((2, 2), (2, 3), (4, 5), (5, 6), furniture_percent=50)
+        draw_rooms,
+        settings=Rooms(
+            num_rows=(2, 2), num_columns=(2, 3), height=(4, 5), width=(5, 6), furniture_percent=50
+        ),
     ),
 }
 
@@ -72,36 +112,66 @@ _COMPLEX = {
     "gauntlet": partial(
         draw_course,
         settings=Course(
-            ("up", "down", "mined_pit", "block", "mine", "hanging_mine"),
-            (6, 7),
-            (2, 3),
+            features=("up", "down", "mined_pit", "block", "mine", "hanging_mine"),
+            num_features=(6, 7),
+            stretch=(2, 3),
             order=RETURN,
             step=(2, 4),
             pit_width=(2, 4),
             pit_depth=(2, 3),
         ),
     ),
-    "shafts": partial(draw_shafts, settings=Shafts((2, 4), (10, 14), (3, 4), mine_every=(4, 6))),
+    "shafts": partial(
+        draw_shafts,
+        settings=Shafts(num_shafts=(2, 4), height=(10, 14), width=(3, 4), mine_every=(4, 6)),
+    ),
     "maze": partial(
         draw_rooms,
-        settings=Rooms((4, 5), (6, 8), (2, 2), (2, 3), num_loops=(1, 3), num_mines=(0, 2)),
-    ),
-    "chambers": partial(
-        draw_rooms,
-        settings=Rooms((3, 3), (3, 4), (4, 5), (5, 6), furniture_percent=60, num_mines=(3, 6)),
-    ),
-}
-
-_EXPLORATION = {
-    "caves": partial(draw_cave, settings=Caves((22, 24), (36, 40), num_mines=(0, 3))),
-    "maze": partial(
-        draw_rooms,
-        settings=Rooms((7, 7), (9, 13), (2, 2), (2, 3), num_loops=(4, 8), num_mines=(0, 2)),
+        settings=Rooms(
+            num_rows=(4, 5),
+            num_columns=(6, 8),
+            height=(2, 2),
+            width=(2, 3),
+            num_loops=(1, 3),
+            num_mines=(0, 2),
+        ),
     ),
     "chambers": partial(
         draw_rooms,
         settings=Rooms(
-            (3, 4), (5, 6), (4, 4), (5, 5), (2, 4), furniture_percent=60, num_mines=(0, 4)
+            num_rows=(3, 3),
+            num_columns=(3, 4),
+            height=(4, 5),
+            width=(5, 6),
+            furniture_percent=60,
+            num_mines=(3, 6),
+        ),
+    ),
+}
+
+_EXPLORATION = {
+    "caves": partial(draw_cave, settings=Caves(height=(22, 24), width=(36, 40), num_mines=(0, 3))),
+    "maze": partial(
+        draw_rooms,
+        settings=Rooms(
+            num_rows=(7, 7),
+            num_columns=(9, 13),
+            height=(2, 2),
+            width=(2, 3),
+            num_loops=(4, 8),
+            num_mines=(0, 2),
+        ),
+    ),
+    "chambers": partial(
+        draw_rooms,
+        settings=Rooms(
+            num_rows=(3, 4),
+            num_columns=(5, 6),
+            height=(4, 4),
+            width=(5, 5),
+            num_loops=(2, 4),
+            furniture_percent=60,
+            num_mines=(0, 4),
         ),
     ),
 }
@@ -110,9 +180,9 @@ _MINE_HEAVY = {
     "minefield": partial(
         draw_course,
         settings=Course(
-            ("mine", "mined_pit", "hanging_mine", "mine", "up", "down"),
-            (8, 9),
-            (2, 3),
+            features=("mine", "mined_pit", "hanging_mine", "mine", "up", "down"),
+            num_features=(8, 9),
+            stretch=(2, 3),
             step=(1, 2),
             pit_width=(2, 3),
             pit_depth=(2, 2),
@@ -120,15 +190,26 @@ _MINE_HEAVY = {
     ),
     "islands": partial(
         draw_islands,
-        settings=Islands((6, 7), (2, 3), (2, 4), climb=2, is_return=True, num_mines=(4, 8)),
+        settings=Islands(
+            num_islands=(6, 7), length=(2, 3), gap=(2, 4), climb=2, is_return=True, num_mines=(4, 8)
+        ),
     ),
     "shafts": partial(
-        draw_shafts, settings=Shafts((3, 4), (12, 16), (3, 4), mine_every=(3, 4), num_rests=(0, 0))
+        draw_shafts,
+        settings=Shafts(
+            num_shafts=(3, 4), height=(12, 16), width=(3, 4), mine_every=(3, 4), num_rests=(0, 0)
+        ),
     ),
     "chambers": partial(
         draw_rooms,
         settings=Rooms(
-            (3, 3), (4, 5), (4, 5), (5, 6), (1, 2), furniture_percent=50, num_mines=(18, 28)
+            num_rows=(3, 3),
+            num_columns=(4, 5),
+            height=(4, 5),
+            width=(5, 6),
+            num_loops=(1, 2),
+            furniture_percent=50,
+            num_mines=(18, 28),
         ),
     ),
 }

@@ -16,7 +16,7 @@ from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 from stepladder.games.ledge.world import UNREACHABLE
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Caves:
     """What a cave is like."""
 

@@ -13,7 +13,6 @@ from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.level import MAX_WIDTH
 from stepladder.games.ledge.tiles import AIR, MINE
 
-
 ALONG = "along"
 """Switch on the way, door at the end."""
 
@@ -24,7 +23,7 @@ RETURN = "return"
 """Switch at the end, door back at the start."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Course:
     """What a course is made of."""
 
@@ -97,10 +96,10 @@ def _add_feature(chance: Chance, settings: Course, profile: _Profile, elevation:
     lowest = 1 + settings.pit_depth[1]
     if kind in ("up", "down"):
         step = chance.within(settings.step)
+        if kind == "down" and elevation - step >= lowest:
+            return elevation - step
         # At the bottom the only way is up.
-        return (
-            elevation - step if kind == "down" and elevation - step >= lowest else elevation + step
-        )
+        return elevation + step
     if kind in ("pit", "mined_pit"):
         depth = min(chance.within(settings.pit_depth), elevation - 1)
         columns = profile.add(elevation - depth, chance.within(settings.pit_width))

@@ -14,7 +14,7 @@ from stepladder.games.ledge.level import MAX_WIDTH, Place
 from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM, WALL
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ledges:
     """A room to climb up in."""
 
@@ -26,7 +26,7 @@ class Ledges:
     num_mines: Bounds = (0, 0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Islands:
     """Islands over mined ground."""
 

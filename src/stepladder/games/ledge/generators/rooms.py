@@ -16,7 +16,7 @@ Cell = tuple[int, int]
 Passage = tuple[Cell, Cell]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Rooms:
     """A grid of rooms."""
 

@@ -13,12 +13,11 @@ from stepladder.games.ledge.generators.chance import Bounds, Chance
 from stepladder.games.ledge.level import Place
 from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM
 
-
 _HALL = 3
 """Tiles that the halls joining two shafts are high."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shafts:
     """What shafts are like."""
 
