@@ -31,8 +31,11 @@ MEASURES = (
     "catches of two per 1,000 steps",
     "return of one",
 )
-RETURN_DEVIATION = 8.0
-"""Standard deviation of an episode's return; 7 to 9 in the original."""
+TOLERANCES = np.array([0.0, 0.0, 0.0, 0.03, 0.08, 0.05, 0.05, np.nan, np.nan, np.nan])
+"""How far each may be off, as a share of the original's, whatever the sampling error; NaN: any."""
+
+# Columns of one match's outcome.
+WIN, DRAW, LOSS, LENGTH, HELD_ONE, HELD_TWO, CAUGHT_ONE, CAUGHT_TWO, RETURN = range(9)
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,7 @@ class Pairing:
         return (np.array(self.first) + np.array(self.second)) / 2
 
 
-def _pairing(
-    name: str, mode: int, players: str, matches: int, *sets: tuple[float, ...]
-) -> Pairing:
+def _pairing(name: str, mode: int, players: str, matches: int, *sets: tuple[float, ...]) -> Pairing:
     gains = [{"weak": WEAK_GAIN, "strong": STRONG_GAIN}[player] for player in players.split("-")]
     return Pairing(f"{name} {players}", mode, gains[0], gains[1], matches, sets[0], sets[1])
 
@@ -117,19 +118,13 @@ def _scatter(world: World, dice: Dice, index: int) -> None:
 @compiled
 def _play_match(
     world: World,
-    mode: int,
     gains: tuple[float, float],
-    scatter: bool,
     dice: Dice,
     index: int,
     controls: npt.NDArray[np.float64],
-    sums: npt.NDArray[np.float64],
+    outcome: npt.NDArray[np.float64],
 ) -> None:
-    """Play one match and add what happened to `sums`."""
-    speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 0.0
-    reset_world(world, mode, 1, -1.0 if index % 2 else 1.0, speed, dice, index)
-    if scatter and mode != NORMAL:
-        _scatter(world, dice, index)
+    """Play one match, which has been begun, and write what became of it."""
     over = False
     while not over:
         act(world, ONE, gains[0], dice, index, controls)
@@ -137,13 +132,13 @@ def _play_match(
         step_world(world, controls)
         terminated, truncated = judge(world)
         over = terminated or truncated
-        for player in (1, 2):
-            hold = world.bodies[player].hold
-            sums[4 + player] += hold > 0
-            sums[6 + player] += hold == CAUGHT
-        sums[9] += reward(world, ONE)
-    sums[1 - world.winner] += 1
-    sums[3] += world.steps
+        for other in range(2):
+            hold = world.bodies[1 + other].hold
+            outcome[HELD_ONE + other] += hold > 0
+            outcome[CAUGHT_ONE + other] += hold == CAUGHT
+        outcome[RETURN] += reward(world, ONE)
+    outcome[DRAW - world.winner] = 1.0
+    outcome[LENGTH] = world.steps
 
 
 @compiled
@@ -153,17 +148,22 @@ def _play(
     gains: tuple[float, float],
     scatter: bool,
     dice: Dice,
-    sums: npt.NDArray[np.float64],
+    outcomes: npt.NDArray[np.float64],
 ) -> None:
     controls = np.zeros(8)
+    world = worlds[0]
+    speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 0.0
     for index in range(len(dice)):
-        _play_match(worlds[0], mode, gains, scatter, dice, index, controls, sums)
+        reset_world(world, mode, 1, -1.0 if index % 2 else 1.0, speed, dice, index)
+        if scatter and mode != NORMAL:
+            _scatter(world, dice, index)
+        _play_match(world, gains, dice, index, controls, outcomes[index])
 
 
 def play(
     pairing: Pairing, num_matches: int, *, as_original: bool, seed: int = 0
 ) -> npt.NDArray[np.float64]:
-    """Play a pairing's matches; return what `MEASURES` names.
+    """Play a pairing's matches; return their outcomes, one row each.
 
     Args:
         pairing: Who plays, in which mode.
@@ -172,12 +172,28 @@ def play(
         seed: Of all matches together.
     """
     dice = np.random.default_rng(seed).integers(2**63, size=num_matches).astype(np.uint64)
-    sums = np.zeros(len(MEASURES))
+    outcomes = np.zeros((num_matches, 9))
     gains = (pairing.gain_one, pairing.gain_two)
-    _play(np.zeros(1, WORLD_DTYPE), pairing.mode, gains, as_original, dice, sums)
-    num_steps = sums[3]
-    measured = sums / num_matches
-    measured[4] = 1000 * (sums[0] + sums[2]) / num_steps
-    measured[5:7] = sums[5:7] / num_steps
-    measured[7:9] = 1000 * sums[7:9] / num_steps
-    return measured
+    _play(np.zeros(1, WORLD_DTYPE), pairing.mode, gains, as_original, dice, outcomes)
+    return outcomes
+
+
+def measure(
+    outcomes: npt.NDArray[np.float64],
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return what `MEASURES` names, and the standard deviation of a single match around each."""
+    lengths = outcomes[:, LENGTH]
+    goals = outcomes[:, WIN] + outcomes[:, LOSS]
+    rates = [1000 * goals, outcomes[:, HELD_ONE], outcomes[:, HELD_TWO]]
+    rates += [1000 * outcomes[:, CAUGHT_ONE], 1000 * outcomes[:, CAUGHT_TWO]]
+    values, deviations = [], []
+    for column in (WIN, DRAW, LOSS, LENGTH):
+        values.append(outcomes[:, column].mean())
+        deviations.append(outcomes[:, column].std())
+    for counts in rates:
+        rate = counts.sum() / lengths.sum()
+        values.append(rate)
+        deviations.append((counts - rate * lengths).std() / lengths.mean())
+    values.append(outcomes[:, RETURN].mean())
+    deviations.append(outcomes[:, RETURN].std())
+    return np.array(values), np.array(deviations)

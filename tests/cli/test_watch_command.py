@@ -9,16 +9,12 @@ import av
 import numpy as np
 import pygame
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 from PIL import Image
 
 from cli.command_line import CommandLine
 from stepladder import Staged
-from stepladder.cli import playing, watch
-from stepladder.cli.playable import Playable, make_env
-from stepladder.cli.playing import Shutter, Tally, make_policy, play
+from stepladder.cli import watch
 from stepladder.curricula import StagedConfig
-from stepladder.errors import ConfigError, EnvError
 from stepladder.games.drawing.film import write_film
 from stepladder.runs import Run
 from stepladder.simulator import simulate
@@ -203,15 +199,6 @@ def test_fewer_pictures_a_second_leave_steps_out(command: CommandLine, module: s
     assert command(*argv, "--fps", 500).out.startswith("a.mp4: 19 pictures, 0.9 s")
 
 
-def test_the_shutter_opens_as_often_as_it_should() -> None:
-    shutter = Shutter(50, 30)
-    opened = [shutter.opens() for _ in range(50)]
-    assert opened[0]
-    assert sum(opened) == 30
-    always = Shutter(30, 60)
-    assert all(always.opens() for _ in range(10))
-
-
 @pytest.mark.usefixtures("_screen")
 def test_without_a_film_a_window_is_opened_and_closed(command: CommandLine, module: str) -> None:
     assert "window: 15 pictures" in command("watch", f"{module}:Patch").out
@@ -368,61 +355,6 @@ def test_a_film_of_ours_is_replaced_and_any_other_file_is_left_alone(
     said = command.fails("watch", f"{module}:Patch", "--out", "holiday.mp4")
     assert "was not written by this command and stays as it is" in said
     assert Path("holiday.mp4").read_bytes() == b"the sea"
-
-
-def test_an_idle_player_is_as_near_to_nothing_as_the_space_allows(module: str) -> None:
-    env = make_env("MountainCarContinuous-v0", {})
-    action = make_policy("idle", Playable(name="car", env=env))(None)
-    assert action.dtype == np.float32
-    assert action.tolist() == [0.0]
-    env.close()
-    spaces = Dict({"a": Discrete(3, start=2), "b": MultiDiscrete([2, 2]), "c": Box(1, 2, (2,))})
-    idle = playing._idle_action(spaces)
-    assert {name: np.asarray(part).tolist() for name, part in idle.items()} == {
-        "a": 2,
-        "b": [0, 0],
-        "c": [1.0, 1.0],
-    }
-    with pytest.raises(ConfigError, match="nobody knows how to be idle in Text"):
-        playing._idle_action(Text(4))
-
-
-def test_what_a_policy_raises_names_the_policy(module: str) -> None:
-    def broken(observation: Any) -> Any:
-        raise RuntimeError("no idea")
-
-    playable = Playable(name="pole", env=make_env("CartPole-v1", {}))
-    pictures = play(
-        playable,
-        broken,
-        num_episodes=1,
-        max_steps=5,
-        seed=0,
-        shutter=Shutter(50, 50),
-        end_pictures=0,
-        tally=Tally(),
-    )
-    next(pictures)
-    with pytest.raises(EnvError, match=r"the policy raised RuntimeError: no idea\. Mend it\."):
-        next(pictures)
-    playable.env.close()
-
-
-def test_an_expert_plays_unless_somebody_else_is_named() -> None:
-    class Expert:
-        unwrapped: Any
-        action_space = Discrete(4)
-
-        def __init__(self) -> None:
-            self.unwrapped = self
-
-        def scripted_action(self) -> int:
-            return 17
-
-    playable = Playable(name="x", env=Expert())  # type: ignore[arg-type]
-    for name in (None, "scripted", "planner"):
-        assert make_policy(name, playable)(None) == 17
-    assert make_policy("random", playable)(None) < 4
 
 
 def test_a_level_file_is_solved_by_the_planner(command: CommandLine) -> None:

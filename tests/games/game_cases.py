@@ -24,9 +24,12 @@ NEXT_STEP, SAME_STEP, DISABLED = (
 )
 
 DEADLY = """
-########
-#@..*SD#
-########
+##########
+#........#
+#........#
+#........#
+#@...*.SD#
+##########
 """
 """Running to the right kills; jumping over the mine wins."""
 

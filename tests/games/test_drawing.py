@@ -245,15 +245,16 @@ def test_a_missing_package_is_one_line_with_the_fix() -> None:
 @pytest.mark.timeout(60)
 def test_importing_says_nothing_and_changes_no_variable() -> None:
     code = (
-        "import os, sys; before = dict(os.environ);"
-        "import stepladder.games;"
+        "import os, sys, stepladder.games; before = dict(os.environ);"
         "assert 'pygame' not in sys.modules, 'games load pygame';"
         "import stepladder.games.drawing.window, stepladder.games.drawing.film;"
         "assert 'pygame' in sys.modules;"
         "assert not {'av', 'PIL'} & set(sys.modules), 'a film loads its packages when written';"
         "assert dict(os.environ) == before, set(os.environ) ^ set(before)"
     )
+    # Where there is a screen, pygame leaves a variable behind as well.
     environ = {**os.environ, "DISPLAY": ":0"}
+    environ.pop(packages.HIDE_GREETING, None)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, env=environ
     )

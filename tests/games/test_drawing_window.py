@@ -1,5 +1,8 @@
 """The window: opens with the first picture, closes when asked to, and leaves nothing behind."""
 
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -108,6 +111,21 @@ def test_pictures_come_at_a_steady_pace() -> None:
     # Not sooner; how much later depends on the machine.
     assert time.perf_counter() - began > 0.08
     window.close()
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+def test_a_process_with_a_window_can_still_be_ended() -> None:
+    code = (
+        "import os, signal, numpy as np;"
+        "from stepladder.games.drawing.window import Window;"
+        "before = dict(os.environ);"
+        "Window('test', 1000).show(np.zeros((8, 8, 3), dtype=np.uint8));"
+        "assert dict(os.environ) == before;"
+        "os.kill(os.getpid(), signal.SIGTERM)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True)
+    assert (done.returncode, done.stderr) == (-signal.SIGTERM, b"")
 
 
 @pytest.mark.parametrize("display", [None, ":7654"])

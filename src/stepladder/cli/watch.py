@@ -9,12 +9,13 @@ import tyro
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
-from stepladder.cli.playable import find_playable
+from stepladder.cli.playable import Playable, find_playable
 from stepladder.cli.playing import END_S, Shutter, Tally, make_policy, play
 from stepladder.curricula.config import require_positive, require_whole
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import resized
 from stepladder.games.drawing.film import MARK, check_film, write_film
+from stepladder.games.drawing.packages import keeping_signals
 from stepladder.games.drawing.window import Window, require_screen
 
 USUAL_RATE = 30.0
@@ -81,31 +82,38 @@ def main(argv: Sequence[str]) -> int:
     else:
         check_film(arguments.out, fps=1.0)
         console.refuse_foreign(arguments.out, MARK, "--out")
-    playable = find_playable(arguments.env_or_run, arguments.env, arguments.seed)
-    try:
-        playable.env.action_space.seed(arguments.seed)
-        rate = float(playable.env.metadata.get("render_fps") or USUAL_RATE)
-        fps = _fps(arguments, rate)
-        tally = Tally()
-        pictures = play(
-            playable,
-            make_policy(arguments.policy, playable),
-            num_episodes=arguments.episodes,
-            max_steps=arguments.max_steps,
-            seed=arguments.seed,
-            shutter=Shutter(rate, fps),
-            end_pictures=round(END_S * fps),
-            tally=tally,
-        )
-        scaled = (resized(picture, arguments.scale) for picture in pictures)
-        if arguments.out is None:
-            _show(scaled, Window(playable.name, fps))
-        else:
-            _write(arguments.out, scaled, fps, tally)
-    finally:
-        playable.env.close()
-    console.say(_summary(arguments.out, tally, fps))
+    # Envs of other libraries take a screen even where nothing is shown.
+    with keeping_signals():
+        playable = find_playable(arguments.env_or_run, arguments.env, arguments.seed)
+        try:
+            console.say(_played(playable, arguments))
+        finally:
+            playable.env.close()
     return 0
+
+
+def _played(playable: Playable, arguments: WatchArguments) -> str:
+    """Play, show or film; return what came of it in one line."""
+    playable.env.action_space.seed(arguments.seed)
+    rate = float(playable.env.metadata.get("render_fps") or USUAL_RATE)
+    fps = _fps(arguments, rate)
+    tally = Tally()
+    pictures = play(
+        playable,
+        make_policy(arguments.policy, playable),
+        num_episodes=arguments.episodes,
+        max_steps=arguments.max_steps,
+        seed=arguments.seed,
+        shutter=Shutter(rate, fps),
+        end_pictures=round(END_S * fps),
+        tally=tally,
+    )
+    scaled = (resized(picture, arguments.scale) for picture in pictures)
+    if arguments.out is None:
+        _show(scaled, Window(playable.name, fps))
+    else:
+        _write(arguments.out, scaled, fps, tally)
+    return _summary(arguments.out, tally, fps)
 
 
 def _fps(arguments: WatchArguments, rate: float) -> float:

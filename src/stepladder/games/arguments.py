@@ -3,14 +3,15 @@
 Used by `batch` and the games' own vector envs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from stepladder.errors import ConfigError, EnvError
+from stepladder.errors import ConfigError, EnvError, TaskError
 from stepladder.tasks import Task
 
 OPTIONS = ("reset_mask", "task", "tasks")
@@ -135,6 +136,19 @@ def check_rows(env_indices: Any, num_envs: int) -> Sequence[int]:
         if not is_whole or not 0 <= index < num_envs:
             raise ConfigError(f"there is no env {index!r}; expected 0 to {num_envs - 1}.")
     return [int(index) for index in env_indices]
+
+
+def check_spelling(params: Mapping[str, Any], known: Collection[str], name: str) -> None:
+    """Refuse parameters of a task that look like misspellings of known ones.
+
+    Others pass: a curriculum may have use for parameters that mean nothing to the game.
+
+    Raises:
+        TaskError: One does.
+    """
+    for key in params:
+        if key not in known and (close := get_close_matches(key, known, 1, 0.8)):
+            raise TaskError(f"task {name!r} has no parameter {key!r}; did you mean {close[0]!r}?")
 
 
 def whole_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:

@@ -122,7 +122,6 @@ class Lessons:
         episode = batch.episodes[env_index]
         episode["slot"], episode["generation"] = draw.slot, draw.generation
         episode["plan_version"] = draw.plan_version
-        episode["state"] = PLAYING
         seed_episode(batch, env_index, draw.seed)
 
     def _draw_of(self, env_index: int) -> Draw:

@@ -127,8 +127,7 @@ class Team:
             self._start_helper(len(self._helpers))
         for number, (_, bell) in enumerate(self._helpers):
             if self.control[ASLEEP + LANE * number]:
-                self.control[ASLEEP + LANE * number] = 0
-                bell.release()
+                ring(bell)
 
     def _start_helper(self, number: int) -> None:
         bell = threading.Lock()
@@ -151,6 +150,7 @@ class Team:
             del work, arguments
             self.control[ASLEEP + LANE * number] = 1
             bell.acquire()
+            self.control[ASLEEP + LANE * number] = 0
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Team":
         twin = object.__new__(Team)
@@ -166,12 +166,17 @@ class Team:
         helpers, self._helpers = self._helpers, []
         if self._pid != os.getpid():
             return
-        for number, (helper, bell) in enumerate(helpers):
-            while helper.is_alive():
-                if self.control[ASLEEP + LANE * number]:
-                    self.control[ASLEEP + LANE * number] = 0
-                    bell.release()
+        for helper, bell in helpers:
+            # A helper itself may be the one that collects a forgotten vector env.
+            while helper.is_alive() and helper is not threading.current_thread():
+                ring(bell)
                 helper.join(timeout=0.001)
+
+
+def ring(bell: threading.Lock) -> None:
+    """Wake the helper that waits for a bell; if it does not, it will find it rung."""
+    if bell.locked():
+        bell.release()
 
 
 @compiled

@@ -23,6 +23,9 @@ SLOWEST = 0.1
 FASTEST = {".gif": 50, ".mp4": 240}
 """Pictures per second by suffix: browsers slow down a GIF that wants more."""
 
+FAR_OFF, FEW = 40, 0.0005
+"""A GIF keeps its colours while no more than this share of pixels is further off than this."""
+
 MP4_QUALITY = {"crf": "20", "preset": "veryfast"}
 """Constant quality, without visible loss; a film of plain colours gets small anyhow."""
 
@@ -107,15 +110,13 @@ def _described(picture: Any) -> str:
 
 
 def _write_gif(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
-    images = required("PIL.Image", "pillow", "a GIF")
     count = 0
 
     def shown() -> Iterator[Any]:
         nonlocal count
-        for picture in pictures:
+        for image in _with_few_colours(pictures):
             # Rounded so that errors do not add up: the n-th picture comes on time.
             now, then = (round(100 * number / fps) for number in (count, count + 1))
-            image = images.fromarray(picture)
             image.info["duration"] = 10 * (then - now)
             count += 1
             yield image
@@ -133,6 +134,31 @@ def _write_gif(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
             comment=MARK.encode(),
         )
     return count
+
+
+def _with_few_colours(pictures: Iterator[Picture]) -> Iterator[Any]:
+    """Reduce pictures to 256 colours, which is all that a GIF can show at once.
+
+    The colours chosen for one picture serve the next ones as well, as long as they fit: what does
+    not move then keeps its colour and costs nothing.
+    """
+    images = required("PIL.Image", "pillow", "a GIF")
+    palette: Any = None
+    for picture in pictures:
+        image = images.fromarray(picture)
+        if palette is not None:
+            reduced = image.quantize(palette=palette, dither=images.Dither.NONE)
+            if _fits(reduced, picture):
+                yield reduced
+                continue
+        palette = image.quantize(method=images.Quantize.FASTOCTREE)
+        yield palette.copy()
+
+
+def _fits(reduced: Any, picture: Picture) -> bool:
+    """Whether a picture still looks the same with fewer colours."""
+    errors = np.abs(np.asarray(reduced.convert("RGB")).astype(np.int16) - picture)
+    return (errors.max(axis=2) > FAR_OFF).mean() < FEW
 
 
 def _write_mp4(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:

@@ -7,6 +7,7 @@ shows it in a window or hands it out, and `film` strings pictures together.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 from stepladder.curricula.config import require_positive
 from stepladder.games.drawing import Picture
@@ -33,7 +34,7 @@ from stepladder.games.hockey.rink import (
     GOAL_X,
     LEFT_GOAL,
     NUM_CORNERS,
-    NUM_RINK_WALLS,
+    NUM_RINK_POLYGONS,
     PUCK_RADIUS,
     RACKET,
     RACKET_CENTRE,
@@ -117,13 +118,14 @@ class HockeyPainter:
         canvas.circle((0.0, 0.0), CIRCLE, MARKING, LINE)
         canvas.line((0.0, WALL_Y), (0.0, -WALL_Y), MARKING, LINE)
         canvas.circle((0.0, 0.0), 2 * LINE, MARKING)
-        for side, goal, colour in ((-1.0, LEFT_GOAL, OWN), (1.0, RIGHT_GOAL, OTHER)):
+        for side, colour in ((-1.0, OWN), (1.0, OTHER)):
             canvas.circle((side * WALL_X, 0.0), CREASE, mixed(GROUND, colour, 0.3), LINE)
             # Behind the goal there is nothing, whatever the circle says.
             canvas.box((side * GOAL_X, WALL_Y), (side * WIDTH, -WALL_Y), NIGHT)
-            canvas.polygon(_outline(goal), mixed(GROUND, colour, 0.45))
-        for wall in range(NUM_RINK_WALLS):
-            canvas.polygon(_outline(wall), SOLID)
+        goals = {int(LEFT_GOAL): OWN, int(RIGHT_GOAL): OTHER}
+        for polygon in range(NUM_RINK_POLYGONS):
+            owner = goals.get(polygon)
+            canvas.polygon(_outline(polygon), mixed(GROUND, owner, 0.45) if owner else SOLID)
         for y in (WALL_Y, -WALL_Y):
             canvas.line((-WALL_X, y), (WALL_X, y), SOLID_LIGHT, LINE)
 
@@ -168,7 +170,7 @@ class HockeyPainter:
                 self._canvas.text(text, (x, CAPTION_Y), CAPTION_HEIGHT, QUIET, align)
 
 
-def _outline(polygon: int) -> list[Point]:
+def _outline(polygon: SupportsIndex) -> list[Point]:
     """Return the corners of one of the rink's polygons."""
     count = NUM_CORNERS[polygon]
     xs, ys = CORNER_X[polygon, :count], CORNER_Y[polygon, :count]

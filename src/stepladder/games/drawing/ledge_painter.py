@@ -48,6 +48,9 @@ NUM_SPIKES = 8
 STRETCH = 0.35
 """Share by which a runner is taller and thinner at a speed of one tile per step."""
 
+STRIDES, STANDING = 5.0, 0.02
+"""How far feet turn per tile; the speed below which they stand."""
+
 HURRY = 0.2
 """Share of the time limit below which the bar is red."""
 
@@ -248,6 +251,11 @@ def _paint_runner(canvas: Canvas, scene: LedgeScene) -> None:
     canvas.box(low, high, mixed(colour, NIGHT, 0.35), 0.16)
     edge = 0.05
     canvas.box((low[0] + edge, low[1] + edge), (high[0] - edge, high[1] - edge), colour, 0.12)
+    # Feet that change places as the ground goes by.
+    stride = 0.12 * math.cos(STRIDES * x) if abs(scene.vx) > STANDING else 0.12
+    for foot in (x - stride, x + stride):
+        sole = (foot + 0.09, high[1])
+        canvas.box((foot - 0.09, high[1] - 0.11), sole, mixed(colour, NIGHT, 0.55), 0.04)
     eye = x + scene.facing * 0.4 * half_width
     canvas.circle((eye, y - 0.1), 0.1, WHITE)
     canvas.circle((eye + scene.facing * 0.04, y - 0.1), 0.05, NIGHT)

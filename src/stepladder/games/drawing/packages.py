@@ -5,12 +5,15 @@ that training needs none of these packages.
 """
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
 from stepladder.errors import ConfigError
 
 HIDE_GREETING = "PYGAME_HIDE_SUPPORT_PROMPT"
+KEEP_SIGNALS = "SDL_NO_SIGNAL_HANDLERS"
 
 
 def required(module: str, package: str, user: str) -> ModuleType:
@@ -37,3 +40,21 @@ def required(module: str, package: str, user: str) -> ModuleType:
     finally:
         for name in set(os.environ) - before:
             del os.environ[name]
+
+
+@contextmanager
+def keeping_signals() -> Iterator[None]:
+    """Let nobody take a screen in a way that a request to end the process no longer ends it.
+
+    SDL turns the signal into an event otherwise, which a process that looks at no events never
+    sees.
+    """
+    before = os.environ.get(KEEP_SIGNALS)
+    os.environ[KEEP_SIGNALS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[KEEP_SIGNALS]
+        else:
+            os.environ[KEEP_SIGNALS] = before

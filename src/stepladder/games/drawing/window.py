@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from stepladder.curricula.config import require_positive
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
-from stepladder.games.drawing.packages import required
+from stepladder.games.drawing.packages import keeping_signals, required
 
 if TYPE_CHECKING:
     import pygame
@@ -121,7 +121,8 @@ def _take_screen() -> None:
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         raise _no_screen("none of DISPLAY and WAYLAND_DISPLAY is set")
     try:
-        pygame.display.init()
+        with keeping_signals():
+            pygame.display.init()
     except pygame.error as error:
         raise _no_screen(str(error)) from error
     driver = pygame.display.get_driver()

@@ -1,8 +1,8 @@
 """Discrete actions: a number in, four controls out.
 
-Called by the vector env before a step, for players whose actions are numbers. One control at a time:
-nothing, x back and forth, y back and forth, rotation back and forth, shoot. A fineness of 3 and more
-divides each of the six directions into as many steps less one.
+Called by the vector env before a step, for players whose actions are numbers. One control at a
+time: nothing, x back and forth, y back and forth, rotation back and forth, shoot. A fineness of 3
+and more divides each of the six directions into as many strengths less one.
 """
 
 import numpy as np

@@ -3,7 +3,7 @@
 The face of `vector_env.HockeyVectorEnv` for a single game.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ class HockeyEnv(GameEnv):
     """One game of hockey; takes the arguments of `HockeyVectorEnv` but those about many envs."""
 
     vec: HockeyVectorEnv
-    metadata: ClassVar[dict[str, Any]] = single_metadata(HockeyVectorEnv)
+    metadata = single_metadata(HockeyVectorEnv)
 
     def __init__(self, **settings: Any):
         super().__init__(

@@ -1,8 +1,8 @@
 """How a racket holds the puck and lets it fly.
 
 Second part of a step (`physics`), before contacts are found. A racket that catches the puck gets a
-count of 15 from `contacts`; from the next step on it carries the puck, and shoots it when the player
-says so or the count has run down.
+count of 15; from the next step on it carries the puck, and shoots it when the player says so or the
+count has run down.
 """
 
 from stepladder.compiled import compiled

@@ -1,9 +1,9 @@
 """What happens between two steps: walls stop the puck and the rackets in flight.
 
-Last part of a step (`physics`): nothing that moves passes through a wall, however fast. A body whose
-straight way through the step comes too near to a wall is stopped where it does, bounces there, and
-goes on for the rest of the time. Rackets and puck do not stop each other like that; they meet only
-at the beginning of a step.
+Last part of a step (`physics`): nothing that moves passes through a wall, however fast. A body
+whose straight way through the step comes too near to a wall is stopped where it does, bounces
+there, and goes on for the rest of the time. Rackets and puck do not stop each other like that; they
+meet only at the beginning of a step.
 """
 
 import math
@@ -37,7 +37,7 @@ PUCK_STOP = PUCK_GAP - 3.0 * SLOP
 RACKET_STOP = POLYGON_GAP - 3.0 * SLOP
 RATE = 0.75
 ENOUGH = 1.5 * SLOP + 1e-9
-"""A puck stopped at exactly `PUCK_STOP` comes to 1.5 slops in one round: rounding must not decide."""
+"""A puck stopped at `PUCK_STOP` overlaps by 1.5 slops after a round: rounding must not decide."""
 MAX_ROUNDS = 20
 MAX_IMPACTS = 16
 MAX_TRAVEL, MAX_TURN = 2.0, 0.5 * math.pi

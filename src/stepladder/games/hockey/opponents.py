@@ -1,7 +1,7 @@
 """The scripted players, weak and strong: they chase the puck, guard the goal and swing the racket.
 
-Called by the vector env before a step, for either player: reads the world as that player sees it and
-writes its four controls. The two differ only in their gain.
+Called by the vector env before a step, for either player: reads the world as that player sees it
+and writes its four controls. Weak and strong differ only in their gain.
 """
 
 import math

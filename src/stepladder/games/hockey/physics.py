@@ -28,7 +28,7 @@ from stepladder.games.hockey.rink import (
     SIDES,
     STEP_S,
 )
-from stepladder.games.hockey.solver import solve_positions, solve_velocities, SLOP
+from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
 from stepladder.games.hockey.world import ONE, PUCK, TWO, World
 
 MAX_PUCK_SPEED = 25.0

@@ -1,4 +1,4 @@
-"""How the players' controls move their rackets: forces, damping, the centre zone, the field's limits.
+"""How controls move rackets: forces, damping, the centre zone, the field's limits.
 
 First part of a step (`physics`): reads four controls per player, changes velocities at once where a
 limit of the field says so, and leaves forces and damping for the physics to apply.

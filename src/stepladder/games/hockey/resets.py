@@ -3,9 +3,9 @@
 Called by the vector env at every reset; writes the whole world, hold counts included, which the
 original lets leak from one game into the next.
 
-Otherwise the distributions are the original's, with one restriction: there, player two of the training
-modes may start in or behind its own walls (x up to 4.67), and in one game of eight is then pushed
-out of the rink. Here it starts no farther back than `MAX_START_X`.
+Otherwise the distributions are the original's, with one restriction: there, player two of the
+training modes may start in or behind its own walls (x up to 4.67), and in one game of eight is then
+pushed out of the rink. Here it starts no farther back than `MAX_START_X`.
 """
 
 import math

@@ -9,14 +9,23 @@ serves both players.
 """
 
 import math
+from typing import cast
 
 import numpy as np
 
 STEP_S = 0.02
 
-# Bodies, by their place in a world. NumPy's integers, here and below: for each plain one that is
-# handed to a kernel, numba would compile that kernel anew.
-PUCK, ONE, TWO, STATICS = np.arange(4)
+
+def _numbered(count: int) -> list[int]:
+    """Return 0, 1, 2 and so on as NumPy's integers.
+
+    For each plain one that a kernel is called with, numba would compile that kernel anew.
+    """
+    return cast("list[int]", list(np.arange(count)))
+
+
+# Bodies, by their place in a world.
+PUCK, ONE, TWO, STATICS = _numbered(4)
 
 SIDES = (0.0, 1.0, -1.0, 0.0)
 """Which way each body looks along x, as a factor; the puck and the rink look nowhere."""
@@ -71,7 +80,7 @@ POST_Y = 41 / 30
 
 # Polygons, counter-clockwise. Those of the rink come in pairs that the point mirror swaps.
 TOP, BOTTOM, LEFT_UPPER, RIGHT_LOWER, LEFT_LOWER, RIGHT_UPPER, LEFT_GOAL, RIGHT_GOAL, RACKET = (
-    np.arange(9)
+    _numbered(9)
 )
 
 _OUTER_X, _OUTER_Y, _SIDE_Y = 4.25, 11 / 3, 43 / 12

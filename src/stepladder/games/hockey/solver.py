@@ -205,9 +205,7 @@ def _part(world: World, contact: Contact, rate: float) -> float:
 
 
 @compiled
-def _part_puck(
-    world: World, contact: Contact, rate: float, enough: float, max_rounds: int
-) -> None:
+def _part_puck(world: World, contact: Contact, rate: float, enough: float, max_rounds: int) -> None:
     """Part the puck from the one thing it overlaps.
 
     The same rounds as `_part` makes, for the case that a held puck brings about in every step.
@@ -247,9 +245,7 @@ def _part_puck(
 
 
 @compiled
-def solve_positions(
-    world: World, island: int, rate: float, enough: float, max_rounds: int
-) -> None:
+def solve_positions(world: World, island: int, rate: float, enough: float, max_rounds: int) -> None:
     """Part an island's overlapping bodies until none overlaps by more than `enough`."""
     members, last = _members(world, island)
     if members == 1 and world.contacts[last].point == PUCK:

@@ -97,6 +97,7 @@ def choose_side(batch: Batch, game: HockeyGame, env_index: int) -> int:
 @bare
 def start_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     """Begin to play the task that is in an env's place."""
+    batch.episodes[env_index].state = PLAYING
     task = game.tasks.records[env_index]
     if task.has_seed != 0:
         batch.dice[env_index] = mixed(task.seed)

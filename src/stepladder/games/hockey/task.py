@@ -4,13 +4,13 @@ Between tasks and kernels: params are checked here and become one record per env
 """
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import TaskError
+from stepladder.games.arguments import check_spelling
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
@@ -87,9 +87,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     Raises:
         TaskError: A value makes no sense.
     """
-    for key in params:
-        if key not in DEFAULTS and (close := get_close_matches(key, DEFAULTS, 1, 0.8)):
-            raise TaskError(f"task {name!r} has no parameter {key!r}; did you mean {close[0]!r}?")
+    check_spelling(params, DEFAULTS, name)
     said = {**DEFAULTS, **params}
     record["mode"] = mode = _mode(said["mode"], name)
     record["opponent"], record["gain"] = _choice(OPPONENTS, "opponent", said, name)

@@ -1,9 +1,11 @@
 """What each player sees: 18 numbers, from its own side of the rink.
 
-Called by the vector env after a step or reset; `recall_view` goes the other way. Player two sees the point mirror of the world:
-positions and linear velocities change sign, angles and spins stay, the players change places.
+Called by the vector env after a step or reset; `recall_view` goes the other way. Player two sees
+the point mirror of the world: positions and linear velocities change sign, angles and spins stay,
+the players change places.
 
-Own x, y, angle, vx, vy, spin; the same of the other; the puck's x, y, vx, vy; own hold, the other's.
+Own x, y, angle, vx, vy, spin; the same of the other; the puck's x, y, vx, vy; own hold count, the
+other's.
 """
 
 import numpy as np

@@ -25,7 +25,7 @@ WorldArray: TypeAlias = npt.NDArray[np.void]
 """One record per env."""
 
 MAX_CONTACTS = 20
-"""Puck: both rackets and three walls. Rackets: two points on each of three walls, and on each other."""
+"""Puck: both rackets, three walls. Rackets: two points on each of three walls and on each other."""
 
 SMALL_ANGLE = 0.05
 

@@ -3,7 +3,7 @@
 The face of `vector_env.LedgeVectorEnv` for a single env.
 """
 
-from typing import Any, ClassVar
+from typing import Any
 
 from gymnasium.vector import AutoresetMode
 
@@ -18,7 +18,7 @@ class LedgeEnv(GameEnv):
     """One game of Ledge; takes the arguments of `LedgeVectorEnv` but those about many envs."""
 
     vec: LedgeVectorEnv
-    metadata: ClassVar[dict[str, Any]] = single_metadata(LedgeVectorEnv)
+    metadata = single_metadata(LedgeVectorEnv)
 
     def __init__(self, **settings: Any):
         super().__init__(

@@ -10,7 +10,7 @@ rounding.
 # pyright: reportArgumentType=false
 # Reason: a record's fields are of no type that NumPy's stubs know.
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
 from stepladder.games.ledge.world import MARGIN, LevelRecord, Runner, Tiles
 
@@ -74,7 +74,7 @@ TOUCH_Y = HALF_HEIGHT + 0.375
 _SKIN = 2.0**-20
 
 
-@compiled
+@bare
 def begin(runner: Runner, level: LevelRecord) -> None:
     """Put a runner at the start of a level, standing on the lower edge of its tile."""
     runner.x = level.start_x
@@ -213,7 +213,7 @@ def _touches(runner: Runner, x: float, y: float) -> bool:
     return abs(runner.x - x) < TOUCH_X and abs(runner.y - y) < TOUCH_Y
 
 
-@compiled
+@bare
 def advance(runner: Runner, tiles: Tiles, level: LevelRecord, action: int) -> int:
     """Play one step.
 

@@ -7,14 +7,14 @@ and changes nothing about which behaviour is best (Ng, Harada and Russell 1999).
 # pyright: reportArgumentType=false
 # Reason: a record's fields are of no type that NumPy's stubs know.
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare
 from stepladder.games.ledge.world import MARGIN, UNREACHABLE, Distances, LevelRecord, Runner
 
 SUCCESS_REWARD = 1.0
 """The reward of the step that reaches the open door; every other step has none, death included."""
 
 
-@compiled
+@bare
 def potential(
     runner: Runner, level: LevelRecord, to_switch: Distances, to_door: Distances
 ) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepladder.errors import TaskError
+from stepladder.games.arguments import check_spelling
 from stepladder.games.ledge.generators import GENERATORS, generate
 from stepladder.games.ledge.held_out import held_out
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
@@ -22,6 +23,13 @@ from stepladder.tasks.plain import whole_number
 from stepladder.tasks.scramble import stream_key
 from stepladder.tasks.source import MAX_TASKS, ListSource, Source
 from stepladder.tasks.task import MAX_SEED, Task
+
+
+PARAMETERS = ("level", "stage", "generator", "time_limit")
+"""What a task may say; anything else is ignored, unless it looks like a misspelling."""
+
+GENERATION = 1
+"""Raised with every change of what the generators make, so that snapshots notice."""
 
 
 class LedgeLevels(Source):
@@ -92,6 +100,7 @@ class LedgeLevels(Source):
             "num_tasks": self.num_tasks,
             "stages": {stage: list(GENERATORS[stage]) for stage in self._stages},
             "seed": self._seed,
+            "generation": GENERATION,
         }
 
     def _locate(self, task_id: int) -> tuple[str, str, int]:
@@ -123,6 +132,7 @@ def level_of(task: Task, seed: int | None = None) -> Level:
         TaskError: If the task names no level, or one that cannot be read or made.
     """
     params = task.params
+    check_spelling(params, PARAMETERS, task.name)
     if "level" in params:
         level = Level.parse(params["level"], task.name)
     elif "stage" in params:

@@ -110,6 +110,7 @@ def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Tiles) -> 
 @bare
 def start_row(batch: Batch, game: LedgeGame, env_index: int) -> None:
     """Begin to play the level that is in an env's place."""
+    batch.episodes[env_index].state = PLAYING
     begin_run(game.runners[env_index], game.levels.records[env_index])
     if game.shaping[0] > 0.0:
         game.potentials[env_index] = potential_of(game, env_index)

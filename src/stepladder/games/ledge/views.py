@@ -10,7 +10,7 @@ without a look at the edge of the map.
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE
 from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
 from stepladder.games.ledge.world import MARGIN, LevelRecord, Runner, Tiles
@@ -53,7 +53,7 @@ def _squashed(offset: float) -> float:
     return offset / (abs(offset) + OFFSET_SCALE)
 
 
-@compiled
+@bare
 def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32]) -> None:
     """Write the numbers of `VECTOR_NAMES`, in that order.
 
@@ -90,7 +90,7 @@ def _put(patch: Tiles, row: int, column: int, code: int) -> None:
         patch[row, column] = code
 
 
-@compiled
+@bare
 def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) -> None:
     """Write the codes of the tiles around the one that holds the runner's centre.
 
