@@ -24,7 +24,7 @@ $(STAMPS)/core: pyproject.toml constraints.txt
 $(STAMPS)/test: $(STAMPS)/core
 	$(PIP) install -c constraints.txt torch
 	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis scipy
-	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil
+	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil av pillow
 # Without its dependencies: it pins another torch, with gigabytes beside it.
 	$(PIP) install -c constraints.txt --no-deps pufferlib-core
 # Foreign envs to test with. Without dependencies: mettagrid asks for a whole server's.
@@ -82,6 +82,8 @@ bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.m
 	$(BIN)/python benchmarks/overhead.py --quick
 	$(BIN)/python benchmarks/simulator.py --quick
 	$(BIN)/python benchmarks/vector_env.py --quick
+	$(BIN)/python benchmarks/games.py --quick
+	$(BIN)/python benchmarks/hockey_fidelity.py --quick
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache

@@ -20,6 +20,7 @@ VERBS = {
     "explain": "Say why the tasks of a run stand where they do.",
     "report": "Make one HTML page with plots of one run or several.",
     "tune": "Find out how many envs and workers are fastest on this machine.",
+    "watch": "Play an env, a level or a run's env, in a window or into a film.",
 }
 """Every verb and what it does; each has a file of its name here, with `main(argv)`."""
 

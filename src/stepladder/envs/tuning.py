@@ -22,6 +22,7 @@ from stepladder.curricula.config import require_positive, require_whole
 from stepladder.envs.make import EnvFunction, make_vec
 from stepladder.envs.workers.calls import apply_to
 from stepladder.errors import ConfigError
+from stepladder.registration import register_games
 
 MOST_ENVS = 512
 """Envs after which the search ends, though throughput may still rise."""
@@ -326,6 +327,7 @@ def _made(env: MakeEnv) -> gym.Env[Any, Any]:
             f"{type(made).__name__}. Let it return an env."
         )
     try:
+        register_games()
         return gym.make(env)
     except (gym.error.Error, ImportError) as error:
         raise ConfigError(

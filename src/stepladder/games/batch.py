@@ -6,6 +6,7 @@ actions in and observations out, and seeds. What is drawn and reported happens i
 """
 
 import os
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -31,6 +32,7 @@ from stepladder.games.arguments import (
 from stepladder.games.episodes import NUM_EVENTS, PLAYING, UNBORN, Batch
 from stepladder.games.lessons import Lessons
 from stepladder.games.memory import Buffers, copy_row, given, keep_actions
+from stepladder.games.pictures import Pictures
 from stepladder.games.rows import RowAccess
 from stepladder.games.seeding import fresh_seeds, seeds_for
 from stepladder.games.threads import Team
@@ -44,7 +46,7 @@ MODES = {
 }
 
 
-class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
+class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
     """Steps many games at once.
 
     Args:
@@ -104,15 +106,15 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         """Whether infos are put together into one dict; adapters read `last_infos` instead."""
         self.last_infos: list[tuple[int, dict[str, Any]]] = []
         """With ``merges_infos`` off: what each env said last, if it said anything."""
-        self._check_render_mode(render_mode)
-        self.render_mode = render_mode
-        self._window: Any = None
+        self.prepare_pictures(render_mode)
         self.batch = self._make_batch()
         if num_threads == "auto":
             num_threads = usable_cores()
         self._team = Team(
             require_positive("num_threads", num_threads), num_envs, self.rows_per_chunk
         )
+        # Gymnasium closes no vector env that is merely forgotten.
+        weakref.finalize(self, self._team.close)
         self._sent = False
         self.buffers = Buffers(
             self.seen,
@@ -157,10 +159,6 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
     def _take(self, actions: Any) -> None:
         """Check actions and put them where the kernels read them; refuse all or take all."""
 
-    @abstractmethod
-    def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
-        """Draw one env."""
-
     seen: Any
     """The memory of the observations, as kernels write it; set by the game."""
 
@@ -196,11 +194,6 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
     def _connect_arrays(self) -> None:
         """Have the kernels work with the arrays as they are now."""
         self._team.prepare(type(self).work, (self._team.rows_per_chunk, self.batch, self._game()))
-
-    def _check_render_mode(self, render_mode: str | None) -> None:
-        known = self.metadata["render_modes"]
-        if render_mode is not None and render_mode not in known:
-            raise ConfigError(f"render_mode must be None or one of {known}; got {render_mode!r}.")
 
     def use_autoreset_mode(self, mode: AutoresetMode) -> None:
         """Reset games that have ended in another way from now on."""
@@ -361,37 +354,16 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
         """Have an env play what is in a slot, from its next beginning on."""
         copy_row(self.table, slot, self.shelf, env_index)
 
-    # Pictures.
-
-    def render(self) -> tuple[npt.NDArray[np.uint8], ...] | None:
-        """Return a picture of every env, or show the first one in a window."""
-        if self.render_mode is None:
-            raise ConfigError(
-                "render was called, but there is no render_mode. Make the env with "
-                "render_mode='rgb_array' or 'human'."
-            )
-        if self.render_mode == "human":
-            self._show(self.paint(0))
-            return None
-        return tuple(self.paint(env_index) for env_index in range(self.num_envs))
-
-    def _show(self, picture: npt.NDArray[np.uint8]) -> None:
-        if self._window is None:
-            # Loaded here: only who looks at a game needs the library that draws.
-            from stepladder.games.drawing.window import Window
-
-            self._window = Window(type(self).__name__, fps=self.metadata["render_fps"])
-        self._window.show(picture)
-
     # Copies and the end.
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        if self.lessons is not None or self._window is not None:
+        if self.lessons is not None or self.has_window:
             raise TypeError("a vector env with a curriculum or a window cannot be copied.")
         twin = object.__new__(type(self))
         memo[id(self)] = twin
         for name, value in self.__dict__.items():
             setattr(twin, name, deepcopy(value, memo))
+        weakref.finalize(twin, twin._team.close)
         return twin
 
     def __reduce__(self) -> str:
@@ -403,8 +375,7 @@ class GameVectorEnv(RowAccess, VectorEnv[Any, Any, Any]):
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads and close the window."""
         self._team.close()
-        if self._window is not None:
-            self._window.close()
+        self.close_window()
 
     def __enter__(self) -> Self:
         return self
