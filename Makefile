@@ -50,18 +50,22 @@ $(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
 	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
 	@touch $@
 
-# Both demos at once, briefly: their kernels are compiled the first time they run.
+# All demos at once, briefly: their kernels are compiled the first time they run.
 $(STAMPS)/warm: $(STAMPS)/kernels
 	@echo "Compiling the kernels of the demo, once"
 	@$(BIN)/stepladder compare --scenarios chain-2 --num-seeds 1 --json \
 	  --curricula frontier frontier-features learning-progress >/dev/null & \
 	  $(BIN)/python examples/staged_over_subprocesses.py --seconds 1 >/dev/null; wait
+	@$(BIN)/python examples/hockey_phases.py --seconds 0.1 >/dev/null & \
+	  $(BIN)/python examples/ledge_stages.py --seconds 0.1 >/dev/null; wait
 	@touch $@
 
-demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; the vector env measured
+demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; two games learnt; the vector env measured
 	$(BIN)/stepladder compare --scenarios chain-10 grid-6x6 --num-seeds 16 \
 	  --curricula frontier frontier-features learning-progress --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
+	$(BIN)/python examples/ledge_stages.py --seconds 8
+	$(BIN)/python examples/hockey_phases.py --seconds 12
 	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
 
 test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite

@@ -10,6 +10,7 @@ from games.game_cases import (
     CASES,
     DISABLED,
     MODES,
+    NEXT_STEP,
     SAME_STEP,
     assert_same,
     game_of,
@@ -17,20 +18,19 @@ from games.game_cases import (
     random_actions,
     single_functions,
 )
+from stepladder import make_vec
 
 NUM_ENVS = 3
 NUM_STEPS = 300
 
 
-def reset_some(ours: Any, theirs: Any, ended: Any, rng: np.random.Generator) -> None:
-    """Reset those that have ended, and now and then one that has not."""
-    mask = ended | (rng.random(len(ended)) < 0.02)
+def reset_some(ours: Any, theirs: Any, must: Any, rng: np.random.Generator) -> None:
+    """Reset those that must be, and now and then another, whether it has ended or not."""
+    mask = must | (rng.random(len(must)) < 0.02)
     if not mask.any():
         return
     seed = int(rng.integers(1000)) if rng.random() < 0.5 else None
-    answers = [
-        vec.reset(seed=seed, options={"reset_mask": mask.copy()}) for vec in (ours, theirs)
-    ]
+    answers = [vec.reset(seed=seed, options={"reset_mask": mask.copy()}) for vec in (ours, theirs)]
     assert_same(answers[0], answers[1], "reset some")
 
 
@@ -55,14 +55,31 @@ def test_every_trajectory_is_that_of_single_games(case: str, mode: AutoresetMode
             assert not (result[2] & result[3]).any()
             num_ended += int(ended.sum())
             num_truncated += int(result[3].sum())
-            if mode is DISABLED:
-                reset_some(ours, theirs, ended, rng)
+            reset_some(ours, theirs, ended & (mode is DISABLED), rng)
     ours.close()
     theirs.close()
     if case not in ("hockey", "hockey shaped"):
-        assert num_ended >= NUM_ENVS
+        assert num_ended >= 2
     if case == "ledge":
-        assert num_truncated >= NUM_ENVS
+        assert num_truncated >= 2
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("mode", [NEXT_STEP, SAME_STEP])
+@pytest.mark.parametrize("case", ["hockey both", "ledge mines"])
+def test_worker_processes_play_what_the_batch_plays(case: str, mode: AutoresetMode) -> None:
+    ours = make_batch(case, 4, autoreset_mode=mode)
+    theirs = make_vec(single_functions(case, 4), workers=1, autoreset_mode=mode)
+    rng = np.random.default_rng(0)
+    try:
+        assert_same(ours.reset(seed=3), theirs.reset(seed=3))
+        for _ in range(150):
+            actions = random_actions(ours, rng)
+            assert_same(ours.step(actions), theirs.step(actions))
+    finally:
+        ours.close()
+        theirs.close()
 
 
 @pytest.mark.parametrize("case", ["ledge deadly", "ledge easy", "hockey defence"])

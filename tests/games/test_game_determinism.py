@@ -64,7 +64,9 @@ def test_an_env_plays_the_same_in_a_batch_of_any_size(case: str, num_envs: int) 
     expected = play(make_batch(case, 5, num_threads=1), 11, 100)
     got = play(make_batch(case, num_envs, num_threads=2), 11, 100)
     rows = slice(0, min(5, num_envs))
-    assert_same(rows_of(tuple(without_infos(got)), rows), rows_of(tuple(without_infos(expected)), rows))
+    assert_same(
+        rows_of(tuple(without_infos(got)), rows), rows_of(tuple(without_infos(expected)), rows)
+    )
 
 
 @EACH

@@ -277,7 +277,9 @@ def test_scripted_opponents_ignore_what_the_caller_says_and_others_do_not() -> N
     rng = np.random.default_rng(0)
     for vec in (calm, wild):
         vec.reset(seed=4, options={"tasks": tasks})
-    no_callers = [Task("weak") if kind == "caller" else task for kind, task in zip(kinds, tasks, strict=True)]
+    no_callers = [
+        Task("weak") if kind == "caller" else task for kind, task in zip(kinds, tasks, strict=True)
+    ]
     alone.reset(seed=4, options={"tasks": no_callers})
     scripted = np.array([kind != "caller" for kind in kinds])
     for _ in range(100):

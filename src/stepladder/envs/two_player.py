@@ -143,13 +143,19 @@ class AgainstOpponent(TwoPlayerEnv):
         self._named_by_task = None
 
     def set_task(self, task: Task) -> None:
-        """Play against the opponent that the task names; the env below gets the task as well."""
-        name = task.params.get("opponent")
+        """Play against the opponent that the task names; the env below gets the task as well.
+
+        From an env that has opponents of its own (``scripts_opponents``) the name is kept, for it
+        may mean another one there.
+        """
+        params = task.params
+        name = params.pop("opponent", None)
         if name is not None:
             self._require(name)
         self._task, self._named_by_task = task, name
         if self._pass_on is not None:
-            self._pass_on(task)
+            hides_name = name is not None and self.env.has_wrapper_attr("scripts_opponents")
+            self._pass_on(Task(task.name, task.label, params, task.seed) if hides_name else task)
 
     def _require(self, name: str) -> None:
         if name not in self.opponent_names:

@@ -41,9 +41,9 @@ def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
         ended = NO_ROWS
     if is_step and len(begun) < vec.num_envs:
         add_step(infos, vec, begun)
-    if len(ended):
-        add_endings(infos, vec, ended)
     if vec.lessons is not None:
+        if len(ended):
+            add_results(infos, vec, vec.lessons, ended)
         vec.lessons.note(begun, batch.episodes["slot"][begun])
         talking = np.concatenate([ended, begun]) if len(ended) else begun
         if len(talking):
@@ -76,24 +76,22 @@ def final_infos(vec: "GameVectorEnv", ended: Rows) -> Infos:
         column = np.zeros(vec.num_envs, dtype=kind)
         column[ended] = values[ended]
         infos[name], infos["_" + name] = column, mask
-    add_endings(infos, vec, ended)
     if vec.lessons is not None:
+        add_results(infos, vec, vec.lessons, ended)
         add_lessons(infos, vec.lessons, vec.batch.episodes, ended, prefix="last_")
     return infos
 
 
-def add_endings(infos: Infos, vec: "GameVectorEnv", ended: Rows) -> None:
-    """Add what envs say only at the end of an episode."""
+def add_results(infos: Infos, vec: "GameVectorEnv", lessons: "Lessons", ended: Rows) -> None:
+    """Add what envs say of the record that they leave at the end of an episode."""
     mask = mask_of(ended, vec.num_envs)
     success = np.zeros(vec.num_envs)
     success[ended] = vec.batch.episodes["success"][ended]
-    infos["is_success"], infos["_is_success"] = success > 0.5, mask
-    if vec.lessons is not None:
-        version = np.zeros(vec.num_envs, dtype=np.int64)
-        version[ended] = vec.lessons.host.curriculum.plan.version
-        infos["curriculum_plan_version_end"] = version
-        infos["curriculum_success"] = success
-        infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
+    version = np.zeros(vec.num_envs, dtype=np.int64)
+    version[ended] = lessons.host.curriculum.plan.version
+    infos["curriculum_plan_version_end"] = version
+    infos["curriculum_success"] = success
+    infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
 
 
 def add_lessons(

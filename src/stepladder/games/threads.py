@@ -167,6 +167,7 @@ class Team:
         if self._pid != os.getpid():
             return
         for helper, bell in helpers:
+            ring(bell)
             # A helper itself may be the one that collects a forgotten vector env.
             while helper.is_alive() and helper is not threading.current_thread():
                 ring(bell)

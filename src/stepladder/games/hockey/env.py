@@ -23,6 +23,8 @@ class HockeyEnv(GameEnv):
 
     vec: HockeyVectorEnv
     metadata = single_metadata(HockeyVectorEnv)
+    scripts_opponents = True
+    """Tells `envs.AgainstOpponent` that names of opponents mean something here."""
 
     def __init__(self, **settings: Any):
         super().__init__(

@@ -43,10 +43,10 @@ from stepladder.games.threads import (
 Floats32 = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
-WINNER, CLOSENESS, TOUCH, DIRECTION, REWARD_TWO = 0, 1, 2, 3, 4
+WINNER, CLOSENESS, TOUCH, DIRECTION, REWARD_TWO, SUCCESS = 0, 1, 2, 3, 4, 5
 """Rows of `HockeyGame.extras`."""
 
-NUM_EXTRAS = 5
+NUM_EXTRAS = 6
 
 NUM_CONTROLS = 4
 """Numbers that one player gives: forces along x and y, torque, shoot."""
@@ -159,9 +159,10 @@ def step_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     shaped += task.touch_weight * game.extras[TOUCH, env_index]
     shaped += task.direction_weight * game.extras[DIRECTION, env_index]
     count_step(batch, env_index, shaped)
+    is_success = world.winner > 0 or (task.no_loss_suffices != 0 and world.winner == 0)
+    game.extras[SUCCESS, env_index] = 1.0 if is_success else 0.0
     if is_over or is_cut_off:
-        success = world.winner > 0 or (task.no_loss_suffices != 0 and world.winner == 0)
-        end_episode(batch, env_index, 1.0 if success else 0.0, is_over)
+        end_episode(batch, env_index, game.extras[SUCCESS, env_index], is_over)
         if batch.autoreset[0] == SAME_STEP and batch.episodes[env_index].state == ENDED:
             look(game, env_index, game.last_views_one, game.last_views_two)
             begin_row(batch, game, env_index)

@@ -70,8 +70,9 @@ class HockeyVectorEnv(GameVectorEnv):
         "reward_touch_puck",
         "reward_puck_direction",
         "reward_two",
+        "is_success",
     )
-    info_kinds = (int, float, float, float, float)
+    info_kinds = (int, float, float, float, float, bool)
     work = staticmethod(stepping.work)
     begin = staticmethod(stepping.begin_rows)
     start = staticmethod(stepping.start_rows)

@@ -66,7 +66,7 @@ class LedgeGame(NamedTuple):
     last_vectors: Floats32
     last_patches: Tiles
     extras: Floats
-    """Rows: switch touched, died."""
+    """Rows: switch touched, died, succeeded."""
     potentials: Floats
     shaping: Floats
     """Two numbers: whether there is shaping, and gamma."""
@@ -148,6 +148,7 @@ def step_row(batch: Batch, game: LedgeGame, env_index: int) -> None:
     count_step(batch, env_index, reward)
     game.extras[0, env_index] = runner.switch_touched
     game.extras[1, env_index] = event == DIED
+    game.extras[2, env_index] = event == SUCCEEDED
     if is_over or runner.steps >= level.time_limit:
         end_episode(batch, env_index, 1.0 if event == SUCCEEDED else 0.0, is_over)
         if batch.autoreset[0] == SAME_STEP and batch.episodes[env_index].state == ENDED:

@@ -48,7 +48,7 @@ class LedgeVectorEnv(GameVectorEnv):
         shaping: Whether the reward also says how much of the way a step has brought, as a
             potential, which does not change what is best.
         gamma: The discount that shaping reckons with: that of the agent.
-        max_episode_steps: Steps after which an episode is truncated; by default the level says.
+        time_limit: Steps after which an episode is truncated; by default the level says.
         autoreset_mode: When a game that has ended is reset.
         num_threads: Threads that step at once.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
@@ -61,8 +61,8 @@ class LedgeVectorEnv(GameVectorEnv):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
     rows_per_chunk = 32
-    info_names = ("switch_touched", "has_died")
-    info_kinds = (bool, bool)
+    info_names = ("switch_touched", "has_died", "is_success")
+    info_kinds = (bool, bool, bool)
     work = staticmethod(stepping.work)
     begin = staticmethod(stepping.begin_rows)
     start = staticmethod(stepping.start_rows)
@@ -76,7 +76,7 @@ class LedgeVectorEnv(GameVectorEnv):
         level_seed: int = 0,
         shaping: bool = False,
         gamma: float = 0.99,
-        max_episode_steps: int | None = None,
+        time_limit: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_threads: int | Literal["auto"] = "auto",
         render_mode: str | None = None,
@@ -85,10 +85,10 @@ class LedgeVectorEnv(GameVectorEnv):
         num_envs = require_positive("num_envs", num_envs)
         if not isinstance(gamma, int | float) or not 0.0 <= gamma <= 1.0:
             raise ConfigError(f"gamma must be a number in [0, 1]; got {gamma!r}.")
-        if max_episode_steps is not None:
-            require_positive("max_episode_steps", max_episode_steps)
+        if time_limit is not None:
+            require_positive("time_limit", time_limit)
         self.has_shaping = bool(shaping)
-        self.max_episode_steps = max_episode_steps
+        self.time_limit = time_limit
         self._lay_out(num_envs, gamma)
         super().__init__(
             num_envs,
@@ -126,8 +126,8 @@ class LedgeVectorEnv(GameVectorEnv):
         packed = pack(level_of(task))
         shelf.records[row] = packed.record
         shelf.tiles[row] = packed.tiles
-        if self.max_episode_steps is not None:
-            shelf.records["time_limit"][row] = self.max_episode_steps
+        if self.time_limit is not None:
+            shelf.records["time_limit"][row] = self.time_limit
         if self.has_shaping:
             shelf.to_switch[row], shelf.to_door[row] = packed.to_switch, packed.to_door
 
