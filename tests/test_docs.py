@@ -69,6 +69,17 @@ def test_the_examples_of_the_page_about_the_vector_env_run():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.timeout(110)
+def test_the_examples_of_the_page_about_games_run():
+    code = PREAMBLE.format(tests=str(ROOT / "tests"))
+    code += "\n".join(snippets(ROOT / "docs/games.md"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Stage 1 of 3: 'simplest'" in done.stdout
+
+
 def test_the_example_of_the_phased_page_makes_a_curriculum():
     code = snippets(ROOT / "docs/phased.md")[0]
     names = {

@@ -85,3 +85,21 @@ def test_a_simulated_run_lies_beside_a_real_one(tmp_path):
     assert "env_curriculum_stats/per_label_samples/taskclass3" in shared
     steps, _ = real.metric("metric/agent_step")
     assert 6 * 50 * 8 * 0.5 < steps[-1] <= 6 * 50 * 8
+
+
+@pytest.mark.timeout(110)
+@pytest.mark.parametrize(
+    ("example", "ending"),
+    [("ledge_stages", "Held-out levels solved: simplest"), ("hockey_phases", "Against itself: ")],
+)
+def test_a_game_is_learnt_and_every_episode_is_accounted_for(example, ending):
+    # The kernels may have to be compiled first.
+    said = run(f"examples/{example}.py", "--seconds", "3", "--seed", "1", timeout=100)
+    counts = re.search(
+        r"Started (\d+) \w+: (\d+) finished and each observed once, (\d+) aborted", said
+    )
+    assert counts is not None
+    started, finished, aborted = map(int, counts.groups())
+    assert finished > 1000
+    assert 0 <= started - finished - aborted <= 1024
+    assert ending in said

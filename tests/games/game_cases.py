@@ -68,10 +68,10 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 SHORT: dict[str, dict[str, Any]] = {
-    "ledge": {"max_episode_steps": 25},
-    "ledge shaped": {"max_episode_steps": 40},
-    "ledge mines": {"max_episode_steps": 60},
-    "ledge deadly": {"max_episode_steps": 50},
+    "ledge": {"time_limit": 25},
+    "ledge shaped": {"time_limit": 40},
+    "ledge mines": {"time_limit": 60},
+    "ledge deadly": {"time_limit": 50},
 }
 """What makes the episodes of some cases short; those of the others are."""
 

@@ -51,7 +51,7 @@ def torch_has_one_thread() -> Iterator[None]:
 
 
 def short(game: str) -> dict[str, Any]:
-    return {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"max_episode_steps": 20}}[game]
+    return {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"time_limit": 20}}[game]
 
 
 def levels() -> list[Task]:
@@ -150,7 +150,7 @@ def test_pictures_reach_stable_baselines() -> None:
         (HOCKEY, {"mode": "TRAIN_SHOOTING"}),
         (HOCKEY, {"mode": "TRAIN_DEFENSE", "actions": "discrete"}),
         (HOCKEY, {"mode": "TRAIN_SHOOTING", "players": "joint", "actions": "discrete"}),
-        (LEDGE, {"shaping": True, "max_episode_steps": 30}),
+        (LEDGE, {"shaping": True, "time_limit": 30}),
     ],
 )
 def test_ppo_trains_on_a_game(env: str, settings: dict[str, Any]) -> None:

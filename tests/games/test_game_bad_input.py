@@ -218,7 +218,7 @@ BAD_OPTIONS: dict[str, tuple[Any, type[StepladderError], str]] = {
     "list of unknowns": ([None, {"word": 1}, None], ConfigError, "'word'"),
     "list with a mask": ([{"reset_mask": ALL}, None, None], ConfigError, "reset_mask"),
     "list with tasks": ([{"tasks": [TASK] * 3}, None, None], ConfigError, "tasks"),
-    "no stage": ({"task": ledge_task(stag="simple")}, TaskError, "'a task'.*stage.*stag"),
+    "no stage": ({"task": ledge_task(stag="simple")}, TaskError, "'a task'.*'stag'"),
     "unknown stage": ({"task": ledge_task(stage="hell")}, TaskError, "'hell'.*simplest"),
     "stage of a kind": ({"task": ledge_task(stage=5)}, TaskError, "5.*simplest"),
     "no text": ({"task": ledge_task(level=5)}, TaskError, "text.*int"),
@@ -351,7 +351,7 @@ RNG = np.random.default_rng(0)
 
 
 def test_without_autoreset_an_env_that_has_ended_must_be_reset() -> None:
-    vec = make_batch("ledge", 3, autoreset_mode=DISABLED, max_episode_steps=4)
+    vec = make_batch("ledge", 3, autoreset_mode=DISABLED, time_limit=4)
     vec.reset(seed=0)
     vec.step(np.zeros(3, dtype=int))
     vec.reset(options={"reset_mask": np.array([False, True, False])})
@@ -365,7 +365,7 @@ def test_without_autoreset_an_env_that_has_ended_must_be_reset() -> None:
 
 
 def test_a_single_game_that_has_ended_must_be_reset() -> None:
-    env = SINGLE_ENVS["ledge"](max_episode_steps=1)
+    env = SINGLE_ENVS["ledge"](time_limit=1)
     env.reset()
     assert env.step(0)[3]
     refused(EnvError, "ended", lambda: env.step(0))
@@ -442,9 +442,9 @@ def test_counts_must_be_counts(game: str, value: Any) -> None:
         ("ledge", {"gamma": 1.5}, "gamma.*1.5"),
         ("ledge", {"gamma": float("nan")}, "gamma.*nan"),
         ("ledge", {"gamma": "x"}, "gamma.*x"),
-        ("ledge", {"max_episode_steps": 0}, "max_episode_steps.*0"),
-        ("ledge", {"max_episode_steps": 2.5}, "max_episode_steps.*2.5"),
-        ("ledge", {"max_episode_steps": "x"}, "max_episode_steps.*x"),
+        ("ledge", {"time_limit": 0}, "time_limit.*0"),
+        ("ledge", {"time_limit": 2.5}, "time_limit.*2.5"),
+        ("ledge", {"time_limit": "x"}, "time_limit.*x"),
         ("ledge", {"stage": "hell"}, "'hell'.*simplest"),
         ("ledge", {"level": 5}, "text.*int"),
         ("ledge", {"level": EASY, "stage": "simple"}, "both"),

@@ -19,7 +19,7 @@ from stepladder import make_vec
 from stepladder.games.hockey.env import HockeyEnv
 
 INFINITE = "ignore:.*A Box observation space .*infinity:UserWarning"
-"""What a player sees has no bounds that could be stated: rackets and puck may be hit ever harder."""
+"""What a player sees has no bounds that could be stated: a puck can be hit ever harder."""
 
 EACH_ID = pytest.mark.parametrize("game", IDS)
 
@@ -34,7 +34,11 @@ def test_gymnasiums_checker_finds_nothing(case: str) -> None:
 
 @pytest.mark.filterwarnings(INFINITE)
 @EACH_ID
-def test_gymnasiums_checker_finds_nothing_about_pictures(game: str) -> None:
+def test_gymnasiums_checker_finds_nothing_about_pictures(
+    game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It also opens a window.
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = gym.make(IDS[game], render_mode="rgb_array")
     check_env(env.unwrapped, skip_render_check=False)
     env.reset(seed=0)
@@ -136,7 +140,7 @@ def test_spaces_are_those_of_single_games_batched(game: str) -> None:
 
 @EACH_ID
 def test_gymnasiums_statistics_count_every_episode(game: str) -> None:
-    settings = {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"max_episode_steps": 30}}[game]
+    settings = {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"time_limit": 30}}[game]
     vec = RecordAllStatistics(VECTOR_ENVS[game](6, **settings))
     rng = np.random.default_rng(0)
     vec.reset(seed=0)
@@ -148,6 +152,17 @@ def test_gymnasiums_statistics_count_every_episode(game: str) -> None:
     assert len(lengths) >= 12
     assert max(lengths) == {"hockey": 81, "ledge": 30}[game]
     vec.close()
+
+
+@EACH_ID
+def test_a_time_limit_of_gymnasiums_still_says_how_it_went(game: str) -> None:
+    env = gym.make(IDS[game], max_episode_steps=4)
+    env.reset(seed=0)
+    for _ in range(4):
+        *_, truncated, info = env.step(env.action_space.sample())
+        assert info["is_success"] is False
+    assert truncated
+    env.close()
 
 
 def test_single_games_live_in_gymnasiums_wrappers() -> None:

@@ -71,7 +71,7 @@ def test_a_batch_gives_what_single_games_in_their_wrappers_give(
 
 @EACH_MODE
 def test_a_pool_that_never_ends_is_played_as_by_single_games(mode: AutoresetMode) -> None:
-    settings = {"max_episode_steps": 12}
+    settings = {"time_limit": 12}
     curricula = [
         LearningProgress(
             LedgeLevels(stages=("simplest", "simpler")),

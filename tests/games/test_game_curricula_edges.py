@@ -1,4 +1,4 @@
-"""The edges of a curriculum over a batch: saving and resuming, what cannot be built, what it costs."""
+"""The edges of a curriculum over a batch: resuming, what it costs, what cannot be built."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -190,7 +190,7 @@ def test_a_snapshot_of_other_tasks_is_refused() -> None:
 def test_once_every_task_is_known_no_step_leaves_compiled_code(
     game: str, mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    curriculum = quick_stages(game, mixing=Mixing(min_results=2), threshold=0.0)
+    curriculum = quick_stages(game, threshold=0.0)
     vec = batch(game, curriculum, 16, autoreset_mode=mode)
     vec.reset(seed=0)
     base: Any = vec.unwrapped
@@ -279,17 +279,15 @@ def test_a_task_that_cannot_be_built_is_quarantined_and_another_is_drawn(
 
 
 @EACH_GAME
-def test_if_no_task_can_be_built_the_reset_says_so(game: str) -> None:
-    for count, match in (
-        (40, "20 tasks in a row|could not be built"),
-        (3, "quarantined|cannot be built|could not be built"),
-    ):
-        curriculum = Uniform(with_broken(game, count)[6:], seed=3)
-        vec = batch(game, curriculum, 3)
-        with pytest.raises(BuildError, match=match):
-            for _ in range(5):
-                vec.reset(seed=0)
-        vec.close()
+@pytest.mark.parametrize(
+    ("num_tasks", "match"), [(40, "20 tasks in a row could not be built"), (3, "cannot be built")]
+)
+def test_if_no_task_can_be_built_the_reset_says_so(game: str, num_tasks: int, match: str) -> None:
+    curriculum = Uniform(with_broken(game, num_tasks)[6:], seed=3)
+    vec = batch(game, curriculum, 3)
+    with pytest.raises(BuildError, match=match):
+        vec.reset(seed=0)
+    vec.close()
 
 
 def test_after_a_failed_reset_no_env_plays_on_in_a_world_that_is_not_its_tasks(
@@ -329,9 +327,9 @@ def test_a_phase_with_an_impossible_setting_is_reported() -> None:
         phases=(Phase(name="odd", settings={"opponent": "nobody at all"}),),
     )
     vec = batch("hockey", curriculum, 2)
-    with pytest.raises(BuildError, match="cannot be built|could not be built"):
-        for _ in range(3):
-            vec.reset(seed=0)
+    with pytest.raises(BuildError, match="cannot be built"):
+        vec.reset(seed=0)
+    assert "nobody at all" in curriculum.quarantined[0].reason
     vec.close()
 
 
@@ -410,13 +408,12 @@ def test_a_curriculum_can_be_used_elsewhere_once_its_batch_is_closed() -> None:
 
 
 def test_a_batch_that_has_played_by_itself_must_be_reset_before_a_curriculum_plays() -> None:
-    base = VECTOR_ENVS["ledge"](2, max_episode_steps=5)
+    base = VECTOR_ENVS["ledge"](2, time_limit=5)
     base.reset(seed=0)
     base.step(np.zeros(2, dtype=int))
     vec = CurriculumVectorEnv(base, Uniform(tasks_of("ledge"), seed=0))
-    with pytest.raises(StepladderError, match="(?i)reset"):
-        for _ in range(6):
-            vec.step(np.zeros(2, dtype=int))
+    with pytest.raises(StepladderError, match="before reset"):
+        play(vec, 1)
     vec.reset(seed=0)
     play(vec, 30)
     vec.close()

@@ -171,7 +171,7 @@ def test_a_million_steps_of_ledge(shaping: bool) -> None:
         for stage in STAGES
     ]
     vec: Any = make_batch(
-        "ledge", NUM_ENVS, shaping=shaping, max_episode_steps=None, autoreset_mode=SAME_STEP
+        "ledge", NUM_ENVS, shaping=shaping, time_limit=None, autoreset_mode=SAME_STEP
     )
     rng = np.random.default_rng(1)
     vec.reset(seed=0, options={"tasks": [levels[i % len(levels)] for i in range(NUM_ENVS)]})
@@ -221,7 +221,7 @@ def test_nobody_leaves_any_map_whatever_is_drawn_on_it() -> None:
     texts = [random_level(rng) for _ in range(NUM_ENVS)]
     tasks = [Task(f"map {index}", params={"level": text}) for index, text in enumerate(texts)]
     for shaping in (False, True):
-        vec: Any = make_batch("ledge", NUM_ENVS, shaping=shaping, max_episode_steps=80)
+        vec: Any = make_batch("ledge", NUM_ENVS, shaping=shaping, time_limit=80)
         vec.reset(seed=0, options={"tasks": tasks})
         actions = np.zeros(NUM_ENVS, dtype=int)
         for number in range(200):

@@ -64,6 +64,11 @@ def play(vec: Any, num_steps: int, seed: int = 0) -> list[Any]:
     return [vec.step(random_actions(vec, rng)) for _ in range(num_steps)]
 
 
+def play_for_ever(vec: Any) -> None:
+    while True:
+        play(vec, 1)
+
+
 def started(case: str = "ledge", num_threads: int = 3, **settings: Any) -> Any:
     """Return a vector env with helpers at work."""
     vec = make_batch(case, NUM_ENVS, num_threads=num_threads, **settings)
@@ -209,7 +214,7 @@ def test_an_interruption_while_helpers_are_woken_loses_none_of_them() -> None:
 @pytest.mark.timeout(60, method="signal")
 @pytest.mark.parametrize("has_curriculum", [False, True])
 def test_ctrl_c_leaves_a_vector_env_that_can_be_used(has_curriculum: bool) -> None:
-    base = make_batch("ledge", NUM_ENVS, num_threads=2, max_episode_steps=None)
+    base = make_batch("ledge", NUM_ENVS, num_threads=2, time_limit=None)
     tasks = [level_task(f"task {index}", time_limit=3 + index % 5) for index in range(40)]
     vec: Any = CurriculumVectorEnv(base, Uniform(tasks, seed=1)) if has_curriculum else base
     vec.reset(seed=0)
@@ -218,8 +223,7 @@ def test_ctrl_c_leaves_a_vector_env_that_can_be_used(has_curriculum: bool) -> No
         timer = threading.Timer(rng.uniform(0.001, 0.03), signal.raise_signal, (signal.SIGINT,))
         timer.start()
         with pytest.raises(KeyboardInterrupt):
-            while True:
-                play(vec, 1)
+            play_for_ever(vec)
         timer.join()
         play(vec, 2)
     if has_curriculum:
@@ -228,7 +232,7 @@ def test_ctrl_c_leaves_a_vector_env_that_can_be_used(has_curriculum: bool) -> No
         for row, task in enumerate(vec.call("get_curriculum_task")):
             if states[row] == PLAYING:
                 assert records["time_limit"][row] == task.params["time_limit"]
-    twin = make_batch("ledge", NUM_ENVS, num_threads=1, max_episode_steps=None)
+    twin = make_batch("ledge", NUM_ENVS, num_threads=1, time_limit=None)
     if not has_curriculum:
         assert_same(vec.reset(seed=5), twin.reset(seed=5))
         assert_same(play(vec, 50), play(twin, 50))
@@ -239,7 +243,7 @@ def test_a_beginning_that_is_interrupted_does_not_play_on_in_the_old_world(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tasks = [level_task(f"task {index}", time_limit=50 + index) for index in range(500)]
-    base: Any = make_batch("ledge", 6, max_episode_steps=None)
+    base: Any = make_batch("ledge", 6, time_limit=None)
     vec = CurriculumVectorEnv(base, Uniform(tasks, seed=1))
     vec.reset(seed=0)
     play(vec, 5)
@@ -293,12 +297,16 @@ def test_a_vector_env_may_move_from_thread_to_thread() -> None:
     vec, twin = started("hockey defence"), make_batch("hockey defence", NUM_ENVS, num_threads=1)
     twin.reset(seed=1)
     play(twin, 3)
+    got: list[Any] = []
+
+    def run(number: int) -> None:
+        got.append(play(vec, 10, number))
+
     for number in range(5):
-        got: list[Any] = []
-        thread = threading.Thread(target=lambda number=number: got.append(play(vec, 10, number)))
+        thread = threading.Thread(target=run, args=(number,))
         thread.start()
         thread.join()
-        assert_same(got[0], play(twin, 10, number))
+        assert_same(got[-1], play(twin, 10, number))
     vec.close()
 
 

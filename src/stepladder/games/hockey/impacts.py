@@ -38,6 +38,7 @@ RACKET_STOP = POLYGON_GAP - 3.0 * SLOP
 RATE = 0.75
 ENOUGH = 1.5 * SLOP + 1e-9
 """A puck stopped at `PUCK_STOP` overlaps by 1.5 slops after a round: rounding must not decide."""
+
 MAX_ROUNDS = 20
 MAX_IMPACTS = 16
 MAX_TRAVEL, MAX_TURN = 2.0, 0.5 * math.pi
@@ -165,8 +166,8 @@ def racket_impact(world: World, index: int, shape: int) -> float:
     share = 0.0
     for _ in range(MAX_ROUNDS):
         _pose(body, share, end)
-        face, gap, _ = widest_gap(world, STATICS, shape, index, RACKET)
-        own_face, own_gap, _ = widest_gap(world, index, RACKET, STATICS, shape)
+        face, gap = widest_gap(world, STATICS, shape, index, RACKET)
+        own_face, own_gap = widest_gap(world, index, RACKET, STATICS, shape)
         feature = (STATICS, face, index) if gap >= own_gap else (index, own_face, STATICS)
         gap = max(gap, own_gap)
         if gap <= 0.0:
@@ -255,4 +256,5 @@ def stop_at_walls(world: World, index: int, reach: float) -> None:
         set_off(body)
         solve_velocities(world, index)
         advance(world, index, left_s)
-    body.centre_x, body.centre_y = body.from_x, body.from_y
+    # Still between walls: what is left of its way is given up.
+    _pose(body, 0.0, (body.centre_x, body.centre_y, body.angle))

@@ -1,8 +1,10 @@
 """One step of the game: controls, holding, contacts, motion, walls.
 
 The vector env calls `step_world` once per env and step; `rules` then judges what has become of it.
-Everything else is called from here, in the order of the imports' names: `rackets`, `holding`,
-`contacts`, `solver`, `impacts`.
+Called from here, in this order: `rackets`, `holding`, `contacts`, `solver`, `impacts`.
+
+What happens is what the original's engine does: contacts are found where the step begins, forces
+and impulses change velocities, bodies move, overlaps are reduced, and walls stop what would pass.
 """
 
 import math
@@ -17,6 +19,7 @@ from stepladder.games.hockey.impacts import advance, set_off, stop_at_walls
 from stepladder.games.hockey.polygons import meet_polygon
 from stepladder.games.hockey.rackets import steer, twist
 from stepladder.games.hockey.rink import (
+    CENTRES,
     GOAL_DEPTH,
     GOAL_X,
     GOAL_Y,
@@ -141,9 +144,8 @@ def _find_centres(world: World) -> None:
     """Work out the centres of mass from the reported positions."""
     for index in range(3):
         body = world.bodies[index]
-        shift = 0.0 if index == PUCK else RACKET_CENTRE
-        body.centre_x = body.x + shift * body.facing_x
-        body.centre_y = body.y + shift * body.facing_y
+        body.centre_x = body.x + CENTRES[index] * body.facing_x
+        body.centre_y = body.y + CENTRES[index] * body.facing_y
 
 
 @inlined
@@ -151,9 +153,8 @@ def _report_positions(world: World) -> None:
     """Work out the reported positions from the centres of mass."""
     for index in range(3):
         body = world.bodies[index]
-        shift = 0.0 if index == PUCK else RACKET_CENTRE
-        body.x = body.centre_x - shift * body.facing_x
-        body.y = body.centre_y - shift * body.facing_y
+        body.x = body.centre_x - CENTRES[index] * body.facing_x
+        body.y = body.centre_y - CENTRES[index] * body.facing_y
 
 
 @compiled

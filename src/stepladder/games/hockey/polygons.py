@@ -43,26 +43,21 @@ def relative_frame(world: World, here: int, there: int) -> tuple[float, float, f
 @compiled
 def widest_gap(
     world: World, owner: int, shape: int, other_owner: int, other: int
-) -> tuple[int, float, int]:
-    """Find the face of a polygon that keeps another one farthest away.
-
-    Returns:
-        The face, its signed distance to the other polygon's nearest corner, and that corner.
-    """
+) -> tuple[int, float]:
+    """Find the face of a polygon that keeps another one farthest away, and how far that is."""
     cos, sin, x, y = relative_frame(world, owner, other_owner)
-    best, widest, nearest = 0, -np.inf, 0
+    best, widest = 0, -np.inf
     for face in range(NUM_CORNERS[shape]):
         normal_x, normal_y = NORMAL_X[shape, face], NORMAL_Y[shape, face]
         there_x, there_y = normal_x * cos + normal_y * sin, normal_y * cos - normal_x * sin
-        lowest, corner = np.inf, 0
+        lowest = np.inf
         for place in range(NUM_CORNERS[other]):
             height = there_x * CORNER_X[other, place] + there_y * CORNER_Y[other, place]
-            if height < lowest:
-                lowest, corner = height, place
+            lowest = min(lowest, height)
         lowest += normal_x * (x - CORNER_X[shape, face]) + normal_y * (y - CORNER_Y[shape, face])
         if lowest > widest:
-            best, widest, nearest = face, lowest, corner
-    return best, widest, nearest
+            best, widest = face, lowest
+    return best, widest
 
 
 @compiled
@@ -113,10 +108,10 @@ def _touch(world: World, owner: int, shape: int, face: int, other_owner: int, ot
 @compiled
 def meet_polygon(world: World, owner: int, shape: int, other_owner: int, other: int) -> None:
     """Add the contact points of two polygons, if they touch."""
-    face, gap, _ = widest_gap(world, owner, shape, other_owner, other)
+    face, gap = widest_gap(world, owner, shape, other_owner, other)
     if gap > POLYGON_GAP:
         return
-    other_face, other_gap, _ = widest_gap(world, other_owner, other, owner, shape)
+    other_face, other_gap = widest_gap(world, other_owner, other, owner, shape)
     if other_gap > POLYGON_GAP:
         return
     if other_gap > PREFER_FIRST_FACTOR * gap + PREFER_FIRST_BY:

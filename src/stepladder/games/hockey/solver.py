@@ -24,6 +24,13 @@ def cross(x: float, y: float, other_x: float, other_y: float) -> float:
     return x * other_y - y * other_x
 
 
+@inlined
+def _levers(contact: Contact, x: float, y: float) -> tuple[float, float]:
+    """Return how much an impulse in a direction turns either body: the arms' cross products."""
+    face = cross(contact.face_arm_x, contact.face_arm_y, x, y)
+    return face, cross(contact.point_arm_x, contact.point_arm_y, x, y)
+
+
 @compiled
 def prepare(world: World, contact: Contact) -> None:
     """Work out a contact's normal, arms, masses and the speed it is to be left with."""
@@ -46,16 +53,13 @@ def prepare(world: World, contact: Contact) -> None:
     contact.normal_impulse = contact.tangent_impulse = 0.0
     inverse = INVERSE_MASS[contact.face] + INVERSE_MASS[contact.point]
     face_inverse, point_inverse = INVERSE_INERTIA[contact.face], INVERSE_INERTIA[contact.point]
-    face_lever = cross(contact.face_arm_x, contact.face_arm_y, normal_x, normal_y)
-    point_lever = cross(contact.point_arm_x, contact.point_arm_y, normal_x, normal_y)
-    contact.normal_mass = 1.0 / (
-        inverse + face_inverse * face_lever**2 + point_inverse * point_lever**2
-    )
-    face_lever = cross(contact.face_arm_x, contact.face_arm_y, normal_y, -normal_x)
-    point_lever = cross(contact.point_arm_x, contact.point_arm_y, normal_y, -normal_x)
-    contact.tangent_mass = 1.0 / (
-        inverse + face_inverse * face_lever**2 + point_inverse * point_lever**2
-    )
+    face_lever, point_lever = _levers(contact, normal_x, normal_y)
+    face_slip, point_slip = _levers(contact, normal_y, -normal_x)
+    per_normal = inverse + face_inverse * face_lever**2 + point_inverse * point_lever**2
+    per_tangent = inverse + face_inverse * face_slip**2 + point_inverse * point_slip**2
+    contact.normal_mass, contact.tangent_mass = 1.0 / per_normal, 1.0 / per_tangent
+    contact.coupling = face_inverse * face_lever * face_slip
+    contact.coupling += point_inverse * point_lever * point_slip
     speed_x, speed_y = relative_velocity(contact, face, point)
     speed = speed_x * normal_x + speed_y * normal_y
     contact.target = -contact.bounce * speed if speed < -BOUNCE_THRESHOLD else 0.0
@@ -96,13 +100,7 @@ def _solve_alone(world: World, contact: Contact) -> None:
     if wanted <= 0.0:
         return
     slip = speed_x * normal_y - speed_y * normal_x
-    coupling = INVERSE_INERTIA[contact.face] * cross(
-        contact.face_arm_x, contact.face_arm_y, normal_x, normal_y
-    ) * cross(contact.face_arm_x, contact.face_arm_y, normal_y, -normal_x) + INVERSE_INERTIA[
-        contact.point
-    ] * cross(contact.point_arm_x, contact.point_arm_y, normal_x, normal_y) * cross(
-        contact.point_arm_x, contact.point_arm_y, normal_y, -normal_x
-    )
+    coupling = contact.coupling
     per_normal, per_tangent = 1.0 / contact.normal_mass, 1.0 / contact.tangent_mass
     determinant = per_normal * per_tangent - coupling * coupling
     normal = (wanted * per_tangent + slip * coupling) / determinant
@@ -182,14 +180,10 @@ def _part(world: World, contact: Contact, rate: float) -> float:
     if shift <= 0.0:
         return apart
     face_inverse, point_inverse = INVERSE_MASS[contact.face], INVERSE_MASS[contact.point]
-    face_turn = INVERSE_INERTIA[contact.face] * cross(
-        x - face.centre_x, y - face.centre_y, normal_x, normal_y
-    )
-    point_turn = INVERSE_INERTIA[contact.point] * cross(
-        point_arm_x, point_arm_y, normal_x, normal_y
-    )
     face_lever = cross(x - face.centre_x, y - face.centre_y, normal_x, normal_y)
     point_lever = cross(point_arm_x, point_arm_y, normal_x, normal_y)
+    face_turn = INVERSE_INERTIA[contact.face] * face_lever
+    point_turn = INVERSE_INERTIA[contact.point] * point_lever
     impulse = shift / (
         face_inverse + point_inverse + face_turn * face_lever + point_turn * point_lever
     )

@@ -28,6 +28,7 @@ MAX_CONTACTS = 20
 """Puck: both rackets, three walls. Rackets: two points on each of three walls and on each other."""
 
 SMALL_ANGLE = 0.05
+"""Below it, a few terms of a series give cos and sin to the last bit or two, and faster."""
 
 BODY_DTYPE = np.dtype(
     [
@@ -37,7 +38,7 @@ BODY_DTYPE = np.dtype(
         ("vx", np.float64),  # velocity of the centre of mass
         ("vy", np.float64),
         ("spin", np.float64),  # angular velocity; that of the puck is not observed
-        ("hold", np.int64),  # of a racket: steps for which it may still hold the puck, plus 1
+        ("hold", np.int64),  # of a racket that holds the puck: counts down from 15; else 0
         ("touching", np.int64),  # of a racket: whether it touched the puck when contacts were found
         ("facing_x", np.float64),  # unit vector from a racket's back to its front
         ("facing_y", np.float64),
@@ -84,6 +85,7 @@ CONTACT_DTYPE = np.dtype(
         ("point_arm_y", np.float64),
         ("normal_mass", np.float64),
         ("tangent_mass", np.float64),
+        ("coupling", np.float64),  # normal speed that a tangential impulse brings, and vice versa
         ("target", np.float64),  # normal speed to leave with
         ("normal_impulse", np.float64),
         ("tangent_impulse", np.float64),
@@ -121,7 +123,6 @@ def turn(body: Body, angle: float) -> None:
     """Turn a body about its centre of mass."""
     body.angle += angle
     if abs(angle) < SMALL_ANGLE:
-        # Exact to the last bit or two at this size, and a fraction of the cost of cos and sin.
         square = angle * angle
         sin = angle * (1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0)))
         cos = 1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0))
