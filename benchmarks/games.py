@@ -1,9 +1,9 @@
-"""How fast the built-in games run: env steps/s of Hockey and Ledge against Gymnasium's Sync CartPole.
+"""How fast the built-in games run, in env steps/s, against Gymnasium's Sync CartPole.
 
-The peer of every figure is `gymnasium.vector.SyncVectorEnv` of CartPole-v1 with as many envs, in the
-same run; EnvPool's C++ CartPole is shown beside it where it is installed. All arms play random
-actions, with same settings as a user would have who sets nothing: scripted opponents inside the
-batch, a stage's levels, observations copied, infos made, episodes reset.
+The peer is `gymnasium.vector.SyncVectorEnv` of CartPole-v1 with as many envs, in the same run;
+EnvPool's C++ CartPole is shown beside it where it is installed. All arms play random actions with
+the settings of a user who sets nothing: a scripted opponent inside the batch, observations copied,
+infos made, episodes reset.
 """
 
 import time
@@ -109,7 +109,7 @@ def ledge_tasks() -> list[Task]:
     return [levels.get(index) for index in range(32)]
 
 
-GAMES: dict[str, Callable[[int], Any]] = {
+GAMES: dict[str, Callable[..., Any]] = {
     "Hockey": partial(make_vec, "stepladder/Hockey-v0"),
     "Ledge": partial(make_vec, "stepladder/Ledge-v0"),
 }
@@ -153,7 +153,7 @@ def measure_curriculum(report: Report, num_envs: int, effort: Effort) -> None:
         tasks = TASKS[name]()
         plain = build(num_envs)
         plain.set_tasks([tasks[index % len(tasks)] for index in range(num_envs)])
-        taught = build(num_envs, curriculum=Uniform(tasks, seed=0))  # type: ignore[reportCallIssue]
+        taught = build(num_envs, curriculum=Uniform(tasks, seed=0))
         rates = interleave(
             {"off": arm_of(plain, effort.seconds), "on": arm_of(taught, effort.seconds)},
             effort.rounds,
@@ -172,7 +172,7 @@ def measure_curriculum(report: Report, num_envs: int, effort: Effort) -> None:
 def measure_threads(report: Report, num_envs: int, effort: Effort) -> None:
     """Measure what the second core brings."""
     for name, build in GAMES.items():
-        vecs = [build(num_envs, env_kwargs={"num_threads": count}) for count in (1, usable_cores())]  # type: ignore[reportCallIssue]
+        vecs = [build(num_envs, env_kwargs={"num_threads": count}) for count in (1, usable_cores())]
         rates = interleave(
             {str(index): arm_of(vec, effort.seconds) for index, vec in enumerate(vecs)},
             effort.rounds,

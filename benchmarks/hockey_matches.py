@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import compiled
-from stepladder.games.dice import Dice, uniform
+from stepladder.games.dice import Dice
 from stepladder.games.hockey.holding import CAUGHT
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
 from stepladder.games.hockey.physics import step_world
@@ -108,14 +108,6 @@ PAIRINGS = (
 
 
 @compiled
-def _scatter(world: World, dice: Dice, index: int) -> None:
-    """Put player two where the original would: also in and behind its own walls."""
-    two = world.bodies[TWO]
-    two.x = -1 / 3 + 5.0 * uniform(dice, index)
-    two.y = -2.0 + 4.0 * uniform(dice, index)
-
-
-@compiled
 def _play_match(
     world: World,
     gains: tuple[float, float],
@@ -146,7 +138,7 @@ def _play(
     worlds: WorldArray,
     mode: int,
     gains: tuple[float, float],
-    scatter: bool,
+    as_original: bool,
     dice: Dice,
     outcomes: npt.NDArray[np.float64],
 ) -> None:
@@ -154,9 +146,8 @@ def _play(
     world = worlds[0]
     speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 0.0
     for index in range(len(dice)):
-        reset_world(world, mode, 1, -1.0 if index % 2 else 1.0, speed, dice, index)
-        if scatter and mode != NORMAL:
-            _scatter(world, dice, index)
+        side = -1.0 if index % 2 else 1.0
+        reset_world(world, mode, 1, side, speed, int(as_original), dice, index)
         _play_match(world, gains, dice, index, controls, outcomes[index])
 
 

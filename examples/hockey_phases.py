@@ -18,7 +18,7 @@ import numpy.typing as npt
 from stepladder import Phase, Phased, Task, make_vec
 from stepladder.curricula import Mixed
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
 
 NUM_ENVS = 1024
 NUM_CONTROLS = 4
@@ -109,22 +109,23 @@ def main() -> None:
     envs = make_vec("stepladder/Hockey-v0", NUM_ENVS, curriculum=curriculum)
     seen, _ = envs.reset(seed=arguments.seed)
     rng = np.random.default_rng(arguments.seed)
-    mean = np.zeros((features(seen).shape[1], NUM_CONTROLS), dtype=np.float32)
-    drift = np.zeros_like(mean)
+    mean: Floats = np.zeros((features(seen).shape[1], NUM_CONTROLS), dtype=np.float32)
+    drift: Floats = np.zeros_like(mean)
     began, num_steps, generation = time.perf_counter(), 0, 0
     while time.perf_counter() - began < arguments.seconds:
         half = rng.standard_normal((NUM_ENVS // 2, *mean.shape), dtype=np.float32)
         noise = np.concatenate([half, -half])
-        returns, winners, played = play(envs, mean + np.float32(NOISE) * noise)
+        returns, winners, played = play(envs, mean + NOISE * noise)
         ranks = (returns.argsort().argsort() / NUM_ENVS - 0.5).astype(np.float32)
-        drift = MOMENTUM * drift + np.tensordot(ranks, noise, 1) / np.float32(NUM_ENVS * NOISE)
+        drift = MOMENTUM * drift + np.tensordot(ranks, noise, 1) / (NUM_ENVS * NOISE)
         mean += RATE * drift
         num_steps, generation = num_steps + played, generation + 1
         if generation % 10 == 0:
             seconds = time.perf_counter() - began
             print(
                 f"{seconds:5.1f} s  {num_steps / 1e6:5.1f} M steps  "
-                f"phase {curriculum.current_phase:<15} variants won {(winners > 0).mean():.2f}, lost {(winners < 0).mean():.2f}"
+                f"phase {curriculum.current_phase:<15} variants won {(winners > 0).mean():.2f}, "
+                f"lost {(winners < 0).mean():.2f}"
             )
     print(curriculum.explain())
     counts = envs.counts

@@ -3,7 +3,8 @@
 A thousand variants of one small policy play Ledge at the same time, each in a level that the
 curriculum has drawn for it; the next generation is made from those that came farther (evolution
 strategies, as in Salimans and others 2017). All runners are stepped in one compiled call, which
-also draws their levels and reports how they went. In the end the policy is examined on held-out levels.
+also draws their levels and reports how they went. In the end the policy is examined on held-out
+levels.
 
 Run it with ``python examples/ledge_stages.py --seconds 20``.
 """
@@ -19,7 +20,7 @@ from stepladder import Staged, make_vec
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
 
-Floats = npt.NDArray[np.float32]
+Floats = npt.NDArray[np.floating[Any]]
 
 NUM_ENVS = 1024
 NUM_ACTIONS = 6
@@ -93,22 +94,22 @@ def main() -> None:
     )
     seen, _ = envs.reset(seed=arguments.seed)
     rng = np.random.default_rng(arguments.seed)
-    mean = np.zeros((features(seen).shape[1], NUM_ACTIONS), dtype=np.float32)
-    drift = np.zeros_like(mean)
+    mean: Floats = np.zeros((features(seen).shape[1], NUM_ACTIONS), dtype=np.float32)
+    drift: Floats = np.zeros_like(mean)
     began, num_steps, generation = time.perf_counter(), 0, 0
     while time.perf_counter() - began < arguments.seconds:
         half = rng.standard_normal((NUM_ENVS // 2, *mean.shape), dtype=np.float32)
         noise = np.concatenate([half, -half])
-        returns, succeeded, played = play(envs, mean + np.float32(NOISE) * noise)
+        returns, succeeded, played = play(envs, mean + NOISE * noise)
         ranks = (returns.argsort().argsort() / NUM_ENVS - 0.5).astype(np.float32)
-        drift = MOMENTUM * drift + np.tensordot(ranks, noise, 1) / np.float32(NUM_ENVS * NOISE)
+        drift = MOMENTUM * drift + np.tensordot(ranks, noise, 1) / (NUM_ENVS * NOISE)
         mean += RATE * drift
         num_steps, generation = num_steps + played, generation + 1
         if generation % 10 == 0:
             seconds = time.perf_counter() - began
             print(
                 f"{seconds:5.1f} s  {num_steps / 1e6:5.1f} M steps  "
-                f"stage {curriculum.current_stage:<9} success of the variants {succeeded.mean():.2f}"
+                f"stage {curriculum.current_stage:<9} variants succeeded {succeeded.mean():.2f}"
             )
     print(curriculum.explain())
     counts = envs.counts

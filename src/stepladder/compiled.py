@@ -197,7 +197,7 @@ store_release = cast("Callable[[Any, int, int], None]", _store_release)
 """Write ``words[index] = value``; what precedes in the program is visible before it."""
 
 fetch_add = cast("Callable[[Any, int, int], int]", _fetch_add)
-"""Add to ``words[index]`` in one step that no other thread can come between; return the old value."""
+"""Add to ``words[index]`` in one step that no other thread can divide; return the old value."""
 
 swap_if = cast("Callable[[Any, int, int, int], bool]", _swap_if)
 """Set ``words[index]`` if it still has the expected value, in one step; return whether it had."""

@@ -127,7 +127,9 @@ def assert_same(ours: Any, theirs: Any, where: str = "") -> None:
         assert_same(list(ours), list(theirs), where)
     elif isinstance(theirs, np.ndarray):
         assert ours.dtype == theirs.dtype, where
-        np.testing.assert_array_equal(ours, theirs, err_msg=where)
+        if not np.array_equal(ours, theirs):
+            # Slow, but it tells what differs.
+            np.testing.assert_array_equal(ours, theirs, err_msg=where)
     else:
         assert ours == theirs, where
 

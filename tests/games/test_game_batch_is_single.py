@@ -21,12 +21,12 @@ from games.game_cases import (
 from stepladder import make_vec
 
 NUM_ENVS = 3
-NUM_STEPS = 300
+NUM_STEPS = 240
 
 
 def reset_some(ours: Any, theirs: Any, must: Any, rng: np.random.Generator) -> None:
     """Reset those that must be, and now and then another, whether it has ended or not."""
-    mask = must | (rng.random(len(must)) < 0.02)
+    mask = must | (rng.random(len(must)) < 0.005)
     if not mask.any():
         return
     seed = int(rng.integers(1000)) if rng.random() < 0.5 else None

@@ -280,7 +280,7 @@ def test_a_task_that_cannot_be_built_is_quarantined_and_another_is_drawn(
 
 @EACH_GAME
 @pytest.mark.parametrize(
-    ("num_tasks", "match"), [(40, "20 tasks in a row could not be built"), (3, "cannot be built")]
+    ("num_tasks", "match"), [(40, "20 draws could not be built"), (3, "cannot be built")]
 )
 def test_if_no_task_can_be_built_the_reset_says_so(game: str, num_tasks: int, match: str) -> None:
     curriculum = Uniform(with_broken(game, num_tasks)[6:], seed=3)

@@ -46,7 +46,6 @@ def helpers() -> list[threading.Thread]:
 
 @pytest.fixture(autouse=True)
 def helpers_of_other_tests_do_not_count() -> Iterator[None]:
-    gc.collect()
     _OLD.update(helpers())
     yield
     _OLD.clear()

@@ -29,7 +29,7 @@ def begun(mode: int, *, keep_mode: int = 1, count: int = NUM_WORLDS) -> WorldArr
     dice = np.random.default_rng(mode).integers(2**63, size=count).astype(np.uint64)
     speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 12.0
     for index, world in enumerate(worlds):
-        reset_world(world, mode, keep_mode, 1.0 - 2.0 * (index % 2), speed, dice, index)
+        reset_world(world, mode, keep_mode, 1.0 - 2.0 * (index % 2), speed, 0, dice, index)
     return worlds
 
 

@@ -210,7 +210,7 @@ def begun(mode: int, side: float = -1.0, speed: float = 0.0, count: int = 400) -
     worlds["bodies"]["hold"], worlds["bodies"]["spin"], worlds["steps"] = 9, 3.0, 70
     dice = np.random.default_rng(mode).integers(2**63, size=count).astype(np.uint64)
     for index, world in enumerate(worlds):
-        reset_world(world, mode, 1, side, speed, dice, index)
+        reset_world(world, mode, 1, side, speed, 0, dice, index)
     return worlds
 
 

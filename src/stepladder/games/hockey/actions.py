@@ -8,7 +8,7 @@ and more divides each of the six directions into as many strengths less one.
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare
 from stepladder.errors import ConfigError
 
 PLAIN = 1
@@ -17,7 +17,7 @@ PLAIN = 1
 SMALLEST_FINE = 3
 
 
-@compiled
+@bare
 def write_controls(
     action: int, fineness: int, controls: npt.NDArray[np.float64], offset: int
 ) -> None:

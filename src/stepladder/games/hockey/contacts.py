@@ -8,7 +8,7 @@ do not stop the puck in flight, they find it inside and push it out by the neare
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare
 from stepladder.games.hockey.polygons import meet_polygon
 from stepladder.games.hockey.rink import (
     BOTTOM,
@@ -34,10 +34,10 @@ from stepladder.games.hockey.rink import (
     RIGHT_GOAL,
     RIGHT_LOWER,
     RIGHT_UPPER,
-    STATICS,
     TOP,
     WALL_X,
     WALL_Y,
+    WALLS,
 )
 from stepladder.games.hockey.world import MAX_CONTACTS, World
 
@@ -45,7 +45,7 @@ INSIDE = 1e-7
 """A centre no farther than this from the outermost face counts as inside a polygon."""
 
 
-@compiled
+@bare
 def nearest_feature(
     shape: int, x: float, y: float, limit: float
 ) -> tuple[float, float, float, float, float]:
@@ -80,7 +80,7 @@ def nearest_feature(
     return depth, NORMAL_X[shape, best], NORMAL_Y[shape, best], corner_x, corner_y
 
 
-@compiled
+@bare
 def meet_puck(world: World, owner: int, shape: int) -> bool:
     """Add the contact of the puck with a polygon, if they touch; return whether they do.
 
@@ -103,12 +103,12 @@ def meet_puck(world: World, owner: int, shape: int) -> bool:
     contact.plane_x, contact.plane_y = plane_x - CENTRES[owner], plane_y
     contact.point_x = contact.point_y = 0.0
     contact.gap, contact.point_gap = PUCK_GAP, PUCK_RADIUS
-    contact.friction = PUCK_WALL_FRICTION if owner == STATICS else RACKET_FRICTION
+    contact.friction = PUCK_WALL_FRICTION if owner == WALLS else RACKET_FRICTION
     contact.bounce = BOUNCE
     return True
 
 
-@compiled
+@bare
 def nearby(min_x: float, max_x: float, min_y: float, max_y: float, with_goals: bool) -> int:
     """Return which of the rink's polygons a box may touch, as bits."""
     found = 0
@@ -129,12 +129,12 @@ def nearby(min_x: float, max_x: float, min_y: float, max_y: float, with_goals: b
     return found
 
 
-@compiled
+@bare
 def meet_rink(world: World, index: int, polygons: int) -> None:
     """Add the contacts of a body with those of the rink's polygons whose bits are set."""
     for shape in range(NUM_RINK_POLYGONS):
         if polygons >> shape & 1:
             if index == PUCK:
-                meet_puck(world, STATICS, shape)
+                meet_puck(world, WALLS, shape)
             else:
-                meet_polygon(world, STATICS, shape, index, RACKET)
+                meet_polygon(world, WALLS, shape, index, RACKET)

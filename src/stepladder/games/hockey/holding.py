@@ -5,7 +5,7 @@ count of 15; from the next step on it carries the puck, and shoots it when the p
 count has run down.
 """
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare
 from stepladder.games.hockey.world import PUCK, Body, World
 
 CAUGHT = 15
@@ -15,7 +15,7 @@ LAUNCH_SPEED = 60.0
 SHOOT_ABOVE = 0.5
 
 
-@compiled
+@bare
 def carry(world: World, racket: Body, shoot: float) -> None:
     """Put a held puck into its racket; launch it if asked, or if the time is over."""
     puck = world.bodies[PUCK]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.hockey.contacts import meet_rink, nearby, nearest_feature
 from stepladder.games.hockey.polygons import relative_frame, widest_gap
 from stepladder.games.hockey.rink import (
@@ -24,8 +24,8 @@ from stepladder.games.hockey.rink import (
     PUCK,
     PUCK_GAP,
     RACKET,
-    STATICS,
     STEP_S,
+    WALLS,
 )
 from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
 from stepladder.games.hockey.world import Body, World, turn
@@ -47,7 +47,7 @@ ALMOST_ONE = 1.0 - 1e-6
 """Impacts later than this wait for the next step."""
 
 
-@compiled
+@bare
 def puck_impact(world: World, shape: int) -> float:
     """Return the share of its way after which the puck meets a polygon, or `NEVER`."""
     puck = world.bodies[PUCK]
@@ -72,7 +72,7 @@ def puck_impact(world: World, shape: int) -> float:
     return share
 
 
-@compiled
+@bare
 def _pose(body: Body, share: float, end: tuple[float, float, float]) -> None:
     """Put a body where it is after a share of its way."""
     body.centre_x = body.from_x + share * (end[0] - body.from_x)
@@ -83,31 +83,31 @@ def _pose(body: Body, share: float, end: tuple[float, float, float]) -> None:
         turn(body, share * (end[2] - body.from_angle))
 
 
-@compiled
+@bare
 def _height(
     world: World, owner: int, shape: int, face: int, other_owner: int, corner: int
 ) -> float:
     """Return how far a corner of one polygon is above a face of another."""
-    other = RACKET if owner == STATICS else shape
-    mine = shape if owner == STATICS else RACKET
+    other = RACKET if owner == WALLS else shape
+    mine = shape if owner == WALLS else RACKET
     cos, sin, x, y = relative_frame(world, owner, other_owner)
     x += cos * CORNER_X[other, corner] - sin * CORNER_Y[other, corner] - CORNER_X[mine, face]
     y += sin * CORNER_X[other, corner] + cos * CORNER_Y[other, corner] - CORNER_Y[mine, face]
     return NORMAL_X[mine, face] * x + NORMAL_Y[mine, face] * y
 
 
-@compiled
+@bare
 def _lowest(world: World, owner: int, shape: int, face: int, other_owner: int) -> tuple[float, int]:
     """Return the corner of one polygon that is least above a face of another, and its height."""
     lowest, nearest = np.inf, 0
-    for corner in range(NUM_CORNERS[RACKET if owner == STATICS else shape]):
+    for corner in range(NUM_CORNERS[RACKET if owner == WALLS else shape]):
         height = _height(world, owner, shape, face, other_owner, corner)
         if height < lowest:
             lowest, nearest = height, corner
     return lowest, nearest
 
 
-@compiled
+@bare
 def _meeting(
     world: World,
     index: int,
@@ -158,7 +158,7 @@ def _meeting(
     return late
 
 
-@compiled
+@bare
 def racket_impact(world: World, index: int, shape: int) -> float:
     """Return the share of its way after which a racket meets a polygon, or `NEVER`."""
     body = world.bodies[index]
@@ -166,9 +166,9 @@ def racket_impact(world: World, index: int, shape: int) -> float:
     share = 0.0
     for _ in range(MAX_ROUNDS):
         _pose(body, share, end)
-        face, gap = widest_gap(world, STATICS, shape, index, RACKET)
-        own_face, own_gap = widest_gap(world, index, RACKET, STATICS, shape)
-        feature = (STATICS, face, index) if gap >= own_gap else (index, own_face, STATICS)
+        face, gap = widest_gap(world, WALLS, shape, index, RACKET)
+        own_face, own_gap = widest_gap(world, index, RACKET, WALLS, shape)
+        feature = (WALLS, face, index) if gap >= own_gap else (index, own_face, WALLS)
         gap = max(gap, own_gap)
         if gap <= 0.0:
             share = NEVER
@@ -188,7 +188,7 @@ def set_off(body: Body) -> None:
     body.from_facing_x, body.from_facing_y = body.facing_x, body.facing_y
 
 
-@compiled
+@bare
 def advance(world: World, index: int, time_s: float) -> None:
     """Move a body on for some time; travel and rotation have an upper limit per step."""
     body = world.bodies[index]
@@ -205,7 +205,7 @@ def advance(world: World, index: int, time_s: float) -> None:
         turn(body, time_s * body.spin)
 
 
-@compiled
+@bare
 def _first_impact(world: World, index: int, polygons: int) -> float:
     """Return the share of its way after which a body first meets the rink, or `NEVER`."""
     first = NEVER
@@ -218,7 +218,7 @@ def _first_impact(world: World, index: int, polygons: int) -> float:
     return first
 
 
-@compiled
+@bare
 def stop_at_walls(world: World, index: int, reach: float) -> None:
     """Let a body that has moved through the step be stopped and turned back by walls.
 

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.dice import Dice, uniform
 from stepladder.games.hockey.world import ONE, PUCK, World
 
@@ -30,7 +30,7 @@ def _control(error: float, gain: float, speed: float, horizon_s: float) -> float
     return min(max(control, -1.0), 1.0)
 
 
-@compiled
+@bare
 def act(
     world: World,
     player: int,

@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.hockey.contacts import meet_puck, meet_rink, nearby
 from stepladder.games.hockey.holding import CAUGHT, carry
 from stepladder.games.hockey.impacts import advance, set_off, stop_at_walls
@@ -49,7 +49,7 @@ RACKETS_REACH_SQUARED = (2.0 * RACKET_REACH + POLYGON_GAP) ** 2
 RATE, ENOUGH, MAX_ROUNDS = 0.2, 3.0 * SLOP, 60
 
 
-@compiled
+@bare
 def _find_goal(world: World) -> None:
     """See whether the puck has reached a goal."""
     puck = world.bodies[PUCK]
@@ -63,7 +63,7 @@ def _find_goal(world: World) -> None:
         world.winner = 1 if puck.x > 0.0 else -1
 
 
-@compiled
+@bare
 def _meet_racket(world: World, index: int) -> None:
     """Find a racket's contact with the puck; the racket may catch it."""
     puck, racket = world.bodies[PUCK], world.bodies[index]
@@ -78,7 +78,7 @@ def _meet_racket(world: World, index: int) -> None:
     racket.touching = touching
 
 
-@compiled
+@bare
 def _find_contacts(world: World) -> None:
     """Find all contacts at the beginning of a step."""
     world.num_contacts = 0
@@ -101,7 +101,7 @@ def _find_contacts(world: World) -> None:
         meet_polygon(world, ONE, RACKET, TWO, RACKET)
 
 
-@compiled
+@bare
 def _name_islands(world: World) -> None:
     """Tell each contact which island it belongs to: the smallest of its bodies' numbers."""
     one, two = ONE, TWO
@@ -121,7 +121,7 @@ def _name_islands(world: World) -> None:
         contact.island = one if low == ONE else two if low == TWO else PUCK
 
 
-@compiled
+@bare
 def _apply_forces(world: World) -> None:
     """Change velocities by forces and damping."""
     for index in range(3):
@@ -131,7 +131,7 @@ def _apply_forces(world: World) -> None:
         body.spin = (body.spin + body.push_spin) * body.keep_spin
 
 
-@compiled
+@bare
 def _advance(world: World) -> None:
     """Move all bodies by one step's time."""
     for index in range(3):
@@ -157,7 +157,7 @@ def _report_positions(world: World) -> None:
         body.y = body.centre_y - CENTRES[index] * body.facing_y
 
 
-@compiled
+@bare
 def _obey(world: World, controls: npt.NDArray[np.float64]) -> None:
     """Let the players' controls act: forces, damping, the puck's holding and launch."""
     puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
@@ -175,7 +175,7 @@ def _obey(world: World, controls: npt.NDArray[np.float64]) -> None:
     world.launch_x = world.launch_y = 0.0
 
 
-@compiled
+@bare
 def step_world(world: World, controls: npt.NDArray[np.float64]) -> None:
     """Play one step.
 

@@ -6,7 +6,7 @@ which a racket reaches a wall.
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.hockey.rink import (
     CENTRES,
     CORNER_X,
@@ -18,7 +18,7 @@ from stepladder.games.hockey.rink import (
     RACKET_FRICTION,
     RACKET_RACKET_FRICTION,
     SKIN,
-    STATICS,
+    WALLS,
 )
 from stepladder.games.hockey.world import MAX_CONTACTS, World
 
@@ -40,7 +40,7 @@ def relative_frame(world: World, here: int, there: int) -> tuple[float, float, f
     return cos, sin, x, y
 
 
-@compiled
+@bare
 def widest_gap(
     world: World, owner: int, shape: int, other_owner: int, other: int
 ) -> tuple[int, float]:
@@ -60,7 +60,7 @@ def widest_gap(
     return best, widest
 
 
-@compiled
+@bare
 def _touch(world: World, owner: int, shape: int, face: int, other_owner: int, other: int) -> None:
     """Add the one or two points where another polygon touches a face."""
     cos, sin, x, y = relative_frame(world, owner, other_owner)
@@ -100,12 +100,12 @@ def _touch(world: World, owner: int, shape: int, face: int, other_owner: int, ot
             contact.point_y = start_y + share * edge_y
             contact.gap, contact.point_gap = POLYGON_GAP, SKIN
             contact.friction = RACKET_RACKET_FRICTION
-            if owner == STATICS or other_owner == STATICS:
+            if owner == WALLS or other_owner == WALLS:
                 contact.friction = RACKET_FRICTION
             contact.bounce = 0.0
 
 
-@compiled
+@bare
 def meet_polygon(world: World, owner: int, shape: int, other_owner: int, other: int) -> None:
     """Add the contact points of two polygons, if they touch."""
     face, gap = widest_gap(world, owner, shape, other_owner, other)

@@ -8,7 +8,7 @@ Damping is linear, not exponential: it leaves ``1 - damping * dt`` of a velocity
 
 import math
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare
 from stepladder.games.hockey.rink import RACKET_INERTIA, RACKET_MASS, STEP_S
 from stepladder.games.hockey.world import Body
 
@@ -31,7 +31,7 @@ KEEP_SPIN = 1.0 - 2.0 * STEP_S
 KEEP_SPIN_BRAKED = 1.0 - 10.0 * STEP_S
 
 
-@compiled
+@bare
 def steer(racket: Body, side: float, control_x: float, control_y: float) -> None:
     """Set a racket's push and damping; stop it where it pushes against a limit of the field.
 
@@ -64,7 +64,7 @@ def steer(racket: Body, side: float, control_x: float, control_y: float) -> None
     racket.push_y = side * push_y
 
 
-@compiled
+@bare
 def twist(racket: Body, control: float) -> None:
     """Set a racket's torque and angular damping. Both players turn counter-clockwise alike."""
     if abs(racket.angle) <= MAX_ANGLE:

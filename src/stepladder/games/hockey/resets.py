@@ -5,14 +5,15 @@ original lets leak from one game into the next.
 
 Otherwise the distributions are the original's, with one restriction: there, player two of the
 training modes may start in or behind its own walls (x up to 4.67), and in one game of eight is then
-pushed out of the rink. Here it starts no farther back than `MAX_START_X`.
+pushed out of the rink. Here it starts no farther back than `MAX_START_X`, unless the original's
+starts are asked for.
 """
 
 import math
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare
 from stepladder.games.dice import Dice, uniform
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE
 from stepladder.games.hockey.world import ONE, PUCK, TWO, World, clear_world
@@ -27,13 +28,13 @@ TARGET_X = -5.0
 TARGET_Y = 0.6 * 1.25
 
 
-@compiled
+@bare
 def _between(low: float, high: float, dice: Dice, env_index: int) -> float:
     """Draw a number between two."""
     return low + (high - low) * uniform(dice, env_index)
 
 
-@compiled
+@bare
 def _aim_at_goal(world: World, speed: float, dice: Dice, env_index: int) -> None:
     """Let the puck be shot at player one's goal in the first step."""
     puck = world.bodies[PUCK]
@@ -44,13 +45,14 @@ def _aim_at_goal(world: World, speed: float, dice: Dice, env_index: int) -> None
     world.launch_y = speed * way_y / distance
 
 
-@compiled
+@bare
 def reset_world(
     world: World,
     mode: int,
     keep_mode: int,
     side: float,
     puck_speed: float,
+    original_starts: int,
     dice: Dice,
     env_index: int,
 ) -> None:
@@ -63,6 +65,7 @@ def reset_world(
         side: Whose half the puck starts in, in `NORMAL`: -1 player one's, 1 player two's.
         puck_speed: In `TRAIN_DEFENSE` the speed of the shot at the goal, `LAUNCH_SPEED` in the
             original; otherwise that of the puck at the start, in a random direction, 0 there.
+        original_starts: Whether player two may start in or behind its own walls.
         dice: Random states, one per env.
         env_index: The env's place in `dice`.
     """
@@ -71,7 +74,9 @@ def reset_world(
     puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
     one.x, two.x = -START_X, START_X
     if mode != NORMAL:
-        two.x = min(START_X + _between(-10 / 3, 5 / 3, dice, env_index), MAX_START_X)
+        two.x = START_X + _between(-10 / 3, 5 / 3, dice, env_index)
+        if original_starts == 0:
+            two.x = min(two.x, MAX_START_X)
         two.y = _between(-2.0, 2.0, dice, env_index)
     if mode == TRAIN_DEFENSE:
         puck.x = _between(0.0, 10 / 3, dice, env_index)

@@ -25,7 +25,7 @@ def _numbered(count: int) -> list[int]:
 
 
 # Bodies, by their place in a world.
-PUCK, ONE, TWO, STATICS = _numbered(4)
+PUCK, ONE, TWO, WALLS = _numbered(4)
 
 SIDES = (0.0, 1.0, -1.0, 0.0)
 """Which way each body looks along x, as a factor; the puck and the rink look nowhere."""

@@ -5,7 +5,7 @@ Fourth part of a step (`physics`) and core of every sub-step (`impacts`): works 
 is solved in closed form, several by going round until nothing changes.
 """
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.hockey.rink import BOUNCE_THRESHOLD, INVERSE_INERTIA, INVERSE_MASS, PUCK
 from stepladder.games.hockey.world import Body, Contact, World, turn
 
@@ -31,7 +31,7 @@ def _levers(contact: Contact, x: float, y: float) -> tuple[float, float]:
     return face, cross(contact.point_arm_x, contact.point_arm_y, x, y)
 
 
-@compiled
+@bare
 def prepare(world: World, contact: Contact) -> None:
     """Work out a contact's normal, arms, masses and the speed it is to be left with."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
@@ -90,7 +90,7 @@ def give(
     point.spin += inverse_inertia * cross(contact.point_arm_x, contact.point_arm_y, x, y)
 
 
-@compiled
+@bare
 def _solve_alone(world: World, contact: Contact) -> None:
     """Solve one contact in closed form: it sticks, or slides with full friction."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
@@ -112,7 +112,7 @@ def _solve_alone(world: World, contact: Contact) -> None:
     give(contact, face, point, normal, tangent)
 
 
-@compiled
+@bare
 def _solve_round(world: World, contact: Contact) -> float:
     """Bring one contact of several nearer to its solution; return how much had to change."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
@@ -143,7 +143,7 @@ def _members(world: World, island: int) -> tuple[int, int]:
     return members, last
 
 
-@compiled
+@bare
 def solve_velocities(world: World, island: int) -> None:
     """Change velocities so that an island's contacts are left as they must be."""
     for index in range(world.num_contacts):
@@ -162,7 +162,7 @@ def solve_velocities(world: World, island: int) -> None:
             return
 
 
-@compiled
+@bare
 def _part(world: World, contact: Contact, rate: float) -> float:
     """Part two bodies a little where they overlap; return how far apart they were."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
@@ -198,7 +198,7 @@ def _part(world: World, contact: Contact, rate: float) -> float:
     return apart
 
 
-@compiled
+@bare
 def _part_puck(world: World, contact: Contact, rate: float, enough: float, max_rounds: int) -> None:
     """Part the puck from the one thing it overlaps.
 
@@ -238,7 +238,7 @@ def _part_puck(world: World, contact: Contact, rate: float, enough: float, max_r
         turn(face, total_turn)
 
 
-@compiled
+@bare
 def solve_positions(world: World, island: int, rate: float, enough: float, max_rounds: int) -> None:
     """Part an island's overlapping bodies until none overlaps by more than `enough`."""
     members, last = _members(world, island)

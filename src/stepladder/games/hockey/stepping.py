@@ -109,6 +109,7 @@ def start_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
         task.keep_mode,
         side,
         task.puck_speed,
+        task.original_starts,
         batch.dice,
         env_index,
     )

@@ -43,6 +43,7 @@ DEFAULTS: dict[str, Any] = {
     "keep_mode": True,
     "puck_speed": None,
     "starts": "balanced",
+    "original_starts": False,
     "success": None,
     "closeness_weight": 0.0,
     "touch_weight": 0.0,
@@ -58,6 +59,7 @@ TASK_DTYPE = np.dtype(
         ("keep_mode", "i8"),
         ("puck_speed", "f8"),
         ("starts", "i8"),
+        ("original_starts", "i8"),
         ("no_loss_suffices", "i8"),
         ("closeness_weight", "f8"),
         ("touch_weight", "f8"),
@@ -104,6 +106,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     else:
         record["puck_speed"] = _number("puck_speed", said, 0.0, MAX_SPEED, name)
     record["starts"] = _choice(STARTS, "starts", said, name)
+    record["original_starts"] = _truth("original_starts", said, name)
     if said["success"] is None:
         said["success"] = "no_loss" if mode == TRAIN_DEFENSE else "win"
     record["no_loss_suffices"] = _choice(SUCCESSES, "success", said, name)

@@ -11,7 +11,7 @@ other's.
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.games.hockey.world import ONE, PUCK, TWO, Body, World, clear_world, turn_to
 
 VIEW_SIZE = 18
@@ -44,19 +44,19 @@ def _write_view(
     row[17] = world.bodies[other].hold
 
 
-@compiled
+@bare
 def write_view_one(world: World, row: npt.NDArray[np.float32]) -> None:
     """Write player one's view into a row of 18 numbers."""
     _write_view(world, ONE, TWO, 1.0, row)
 
 
-@compiled
+@bare
 def write_view_two(world: World, row: npt.NDArray[np.float32]) -> None:
     """Write player two's view into a row of 18 numbers."""
     _write_view(world, TWO, ONE, -1.0, row)
 
 
-@compiled
+@bare
 def _recall_racket(racket: Body, side: float, row: npt.NDArray[np.float64], offset: int) -> None:
     """Put one racket where six numbers say it was."""
     racket.x, racket.y = row[offset], row[offset + 1]
@@ -65,7 +65,7 @@ def _recall_racket(racket: Body, side: float, row: npt.NDArray[np.float64], offs
     racket.spin = row[offset + 5]
 
 
-@compiled
+@bare
 def recall_view(world: World, row: npt.NDArray[np.float64]) -> None:
     """Begin a world anew in a state that player one saw.
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled
-from stepladder.games.hockey.rink import ONE, PUCK, STATICS, TWO
+from stepladder.compiled import bare
+from stepladder.games.hockey.rink import ONE, PUCK, TWO, WALLS
 
 World: TypeAlias = Any
 """One record of `WORLD_DTYPE`: numba's records have no Python type."""
@@ -94,7 +94,7 @@ CONTACT_DTYPE = np.dtype(
 
 WORLD_DTYPE = np.dtype(
     [
-        ("bodies", BODY_DTYPE, (4,)),  # by `PUCK`, `ONE`, `TWO`, `STATICS`
+        ("bodies", BODY_DTYPE, (4,)),  # by `PUCK`, `ONE`, `TWO`, `WALLS`
         ("launch_x", np.float64),  # change of the puck's velocity that the next step brings
         ("launch_y", np.float64),
         ("phase_one", np.float64),  # of the scripted players
@@ -110,7 +110,7 @@ WORLD_DTYPE = np.dtype(
 )
 
 
-@compiled
+@bare
 def turn_to(racket: Body, side: float, angle: float) -> None:
     """Turn a racket about its reported position; `side` is 1 for player one, -1 for player two."""
     racket.angle = angle
@@ -118,7 +118,7 @@ def turn_to(racket: Body, side: float, angle: float) -> None:
     racket.facing_y = side * np.sin(angle)
 
 
-@compiled
+@bare
 def turn(body: Body, angle: float) -> None:
     """Turn a body about its centre of mass."""
     body.angle += angle
@@ -132,7 +132,7 @@ def turn(body: Body, angle: float) -> None:
     body.facing_x, body.facing_y = cos * x - sin * y, sin * x + cos * y
 
 
-@compiled
+@bare
 def clear_world(world: World) -> None:
     """Write every field that outlives a step: bodies at the rink's centre, at rest."""
     for index in range(4):
@@ -158,8 +158,8 @@ __all__ = [
     "MAX_CONTACTS",
     "ONE",
     "PUCK",
-    "STATICS",
     "TWO",
+    "WALLS",
     "WORLD_DTYPE",
     "Body",
     "Contact",

@@ -24,7 +24,6 @@ from stepladder.tasks.scramble import stream_key
 from stepladder.tasks.source import MAX_TASKS, ListSource, Source
 from stepladder.tasks.task import MAX_SEED, Task
 
-
 PARAMETERS = ("level", "stage", "generator", "time_limit")
 """What a task may say; anything else is ignored, unless it looks like a misspelling."""
 
