@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 from games.game_cases import (
+    DISABLED,
     LEDGE,
     NEXT_STEP,
     SAME_STEP,
@@ -155,21 +156,15 @@ def tasks_in_order(vec: Any, num_steps: int) -> list[list[str]]:
 
 
 def test_restoring_needs_no_seed_to_play_the_same() -> None:
-    snapshot = None
-    seen = []
-    for number in range(3):
-        vec = batch("hockey", Uniform(equal_lengths("hockey"), seed=4), 4)
-        if snapshot is None:
-            began = vec.reset()[0]
-            snapshot = vec.snapshot()
-            seen.append(began)
-        else:
-            vec.restore(snapshot)
-            seen.append(vec.reset()[0])
-        vec.close()
-        assert number < 3
-    assert_same(seen[1], seen[2])
-    assert_same(seen[1], seen[0])
+    first = batch("hockey", Uniform(equal_lengths("hockey"), seed=4), 4)
+    began = first.reset()[0]
+    snapshot = first.snapshot()
+    first.close()
+    for _ in range(2):
+        later = batch("hockey", Uniform(equal_lengths("hockey"), seed=4), 4)
+        later.restore(snapshot)
+        assert_same(later.reset()[0], began)
+        later.close()
 
 
 def test_a_snapshot_of_other_tasks_is_refused() -> None:
@@ -180,6 +175,40 @@ def test_a_snapshot_of_other_tasks_is_refused() -> None:
         other.restore(first.snapshot())
     first.close()
     other.close()
+
+
+@EACH_MODE
+def test_records_that_an_interruption_kept_from_being_collected_are_not_lost(
+    mode: AutoresetMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C after the envs have stepped and before the curriculum has learnt from it."""
+    curriculum = Uniform(tasks_of("ledge"), seed=2)
+    vec = batch("ledge", curriculum, 8, autoreset_mode=mode)
+    base: Any = vec.unwrapped
+    vec.reset(seed=0)
+    num_ended = 0
+    collect = vec.tracker.collect
+
+    def interrupted(*_: Any, **__: Any) -> Any:
+        raise KeyboardInterrupt
+
+    for number in range(60):
+        if number % 5 == 0:
+            monkeypatch.setattr(vec.tracker, "collect", interrupted)
+        try:
+            vec.step(np.full(8, 2))
+        except KeyboardInterrupt:
+            monkeypatch.setattr(vec.tracker, "collect", collect)
+        ended = base.batch.has_ended.copy()
+        num_ended += int(ended.sum())
+        if mode is DISABLED and ended.any():
+            monkeypatch.setattr(vec.tracker, "collect", collect)
+            vec.reset(options={"reset_mask": ended})
+    monkeypatch.setattr(vec.tracker, "collect", collect)
+    vec.close()
+    counts = vec.counts
+    assert counts.finished == curriculum.num_observed == num_ended > 30
+    assert counts.started == counts.finished + counts.aborted + counts.in_flight
 
 
 # 7. Flat cost.
@@ -213,7 +242,8 @@ def test_once_every_task_is_known_no_step_leaves_compiled_code(
 def test_no_step_leaves_compiled_code_more_than_once(
     game: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vec = batch(game, CURRICULA[kind](game), 16)
+    curriculum: Any = CURRICULA[kind](game)
+    vec = batch(game, curriculum, 16)
     calls: list[int] = []
     made: list[str] = []
     answer, put = Lessons.answer, type(vec.unwrapped).put
@@ -231,9 +261,11 @@ def test_no_step_leaves_compiled_code_more_than_once(
         before = len(calls)
         play(vec, 1, seed=before)
         assert len(calls) <= before + 1
+    # Each task is made once for each time that it is in the pool, however often it is drawn.
     if kind == "uniform":
-        # Each task is made once, however often it is drawn.
         assert len(made) == len(set(made)) <= 12
+    elif kind == "evicting":
+        assert len(made) <= curriculum.num_evicted + curriculum.pool.num_slots
     vec.close()
 
 

@@ -39,7 +39,7 @@ def make_mails(num_envs: int, num_dials: int = 0) -> np.ndarray:
 def drain(mails: np.ndarray, num_dials: int = 0) -> list[Record]:
     """Empty all mailboxes, as a host that has read all messages."""
     words = np.zeros((len(mails) * CAPACITY, RECORD_WORDS), dtype=np.int64)
-    count, unbuildable = mailbox.drain(mails, M_DIALS + num_dials, words)
+    count, unbuildable = mailbox.drain(mails, M_DIALS + num_dials, words, np.arange(len(mails)))
     records = [Record(*row) for row in words.reshape(-1).view(RECORD_DTYPE)[:count].tolist()]
     assert unbuildable == sum(record.outcome == UNBUILDABLE for record in records)
     return records

@@ -6,6 +6,9 @@ answered by their tracker.
 
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracker import Tracker
 from stepladder.sync import EpisodeCounts, Staleness
@@ -29,6 +32,10 @@ class Tracked:
     def check_agreement(self) -> int:
         """Return the version of the plan that every env has, or raise."""
         return self.tracker.check_agreement()
+
+    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
+        """Return the envs that may have reported since they were last asked; None is any."""
+        return None
 
     def env_arrays(self) -> dict[str, Any]:
         """Return what the envs themselves need to go on exactly; most have nothing to give."""

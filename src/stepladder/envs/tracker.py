@@ -12,6 +12,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
@@ -52,6 +53,10 @@ class Reach(Protocol):
 
     def call_all(self, method: str, *args: Any) -> list[Any]:
         """Call a method on every env."""
+        ...
+
+    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
+        """Return the envs that may have reported since they were last asked; None is any."""
         ...
 
     def env_arrays(self) -> dict[str, Any]:
@@ -174,7 +179,7 @@ class Tracker:
         """
         if not (num_ended or may_have_reset):
             return _NO_RECORDS
-        records = self.host.collect()
+        records = self.host.collect(rows=self._reach.reporting_rows())
         if len(records) < num_ended:
             self._judge_unseen(num_ended - len(records))
         # Of a batch that the training loop has not received yet; it will see them end then.

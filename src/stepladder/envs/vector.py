@@ -10,6 +10,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
@@ -89,6 +90,11 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         """Call a method on every env."""
         base: Any = self.env.unwrapped
         return list(base.call(method, *args))
+
+    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
+        """Return the envs that may have reported, if they are stepped as a batch and it knows."""
+        base: Any = self.env.unwrapped
+        return base.reporting_rows() if is_batched(base) else None
 
     def env_arrays(self) -> dict[str, Any]:
         """Return the seeds of envs that are stepped as a batch."""

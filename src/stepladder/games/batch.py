@@ -210,6 +210,12 @@ class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
         self.batch = self.batch._replace(**self.lessons.arrays())
         self._connect_arrays()
 
+    def reporting_rows(self) -> npt.NDArray[np.int64]:
+        """Return the envs that have left records in the last step or reset, in env order."""
+        rows = np.flatnonzero(self.batch.has_ended)
+        failed = self.lessons.take_failed() if self.lessons is not None else ()
+        return np.union1d(rows, list(failed)) if failed else rows
+
     # Playing.
 
     def reset(

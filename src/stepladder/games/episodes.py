@@ -25,13 +25,10 @@ EPISODE_DTYPE = np.dtype(
         ("slot", "i8"),
         ("generation", "i8"),
         ("plan_version", "i8"),
-        ("last_slot", "i8"),
-        ("last_generation", "i8"),
-        ("last_plan_version", "i8"),
         ("success", "f8"),
     ]
 )
-"""How one env stands: what it plays, return and length so far, and what it played last."""
+"""How one env stands: what it plays, return and length so far, and how the last one ended."""
 
 UNBORN, PLAYING, ENDED, UNPREPARED, REFUSED = 0, 1, 2, 3, 4
 """States of an env: it was never reset; it plays; it has ended and waits for its reset; it drew a
@@ -95,8 +92,6 @@ def end_episode(batch: Batch, env_index: int, success: float, is_terminated: boo
     episode = batch.episodes[env_index]
     episode.state = ENDED
     episode.success = success
-    episode.last_slot, episode.last_generation = episode.slot, episode.generation
-    episode.last_plan_version = episode.plan_version
     batch.has_ended[env_index] = True
     fetch_add(batch.events, ENDINGS, 1)
     batch.terminated[env_index] = is_terminated

@@ -16,12 +16,15 @@ from stepladder.curricula.base import nothing_active
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.record import Draw
 from stepladder.errors import BuildError, ChannelError, StepladderError
-from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
+from stepladder.games.episodes import EPISODE_DTYPE, PLAYING, UNPREPARED, Batch, seed_episode
 from stepladder.sync import Client, Host, mailbox
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
+
+SLOT = (EPISODE_DTYPE.names or ()).index("slot")
+"""Place of the slot in an episode's record; generation and plan version follow it."""
 
 MAX_FAILURES = 20
 """Tasks that one reset of one env may fail to build."""
@@ -41,16 +44,18 @@ class Lessons:
         self._source = curriculum.pool.source
         num_slots = curriculum.pool.num_slots
         self.known: Words = np.full(num_slots, -1, dtype=np.int64)
-        self.names: npt.NDArray[Any] = np.full(num_slots, "", dtype=object)
-        self.labels: npt.NDArray[Any] = np.full(num_slots, "", dtype=object)
+        self._names: Any = np.full(num_slots, "", dtype=object)
+        self._labels: Any = np.full(num_slots, "", dtype=object)
         self._dials: Floats = np.zeros((host.num_envs, curriculum.plan.num_dials))
         self._clients: dict[int, Client] = {}
         self._settings: dict[int, Task] = {}
         # Per env, because a slot may hold another task before an episode of the old one ends.
-        self.task_names, self.task_labels, self.task_stages = (
-            np.full(host.num_envs, None, dtype=object) for _ in range(3)
-        )
+        self.texts: npt.NDArray[Any] = np.full((3, host.num_envs), None, dtype=object)
+        """Stage, label and name of the task that each env plays."""
+        self.numbers: Words = np.zeros((3, host.num_envs), dtype=np.int64)
+        """Its slot and generation, and the version of the plan that it was drawn from."""
         self._unbuildable: set[tuple[int, int]] = set()
+        self._failed: set[int] = set()
         host.mails[:, mailbox.M_PID] = os.getpid()
 
     def arrays(self) -> dict[str, Any]:
@@ -111,6 +116,7 @@ class Lessons:
                 except StepladderError as error:
                     failures += 1
                     self._unbuildable.add(place)
+                    self._failed.add(env_index)
                     self.client(env_index).fail(f"{type(error).__name__}: {error}")
                     if failures >= MAX_FAILURES:
                         raise BuildError(
@@ -132,7 +138,7 @@ class Lessons:
         """Put a task into the table, and into the env's own place."""
         task = self._source.get(draw.task_id)
         vec, slot = self.vec, draw.slot
-        self.names[slot], self.labels[slot] = task.name, task.label
+        self._names[slot], self._labels[slot] = task.name, task.label
         if self._legend.has_settings:
             # Settings belong to an episode, so what this env plays is in no table.
             task = self._with_settings(task, draw)
@@ -159,9 +165,17 @@ class Lessons:
         task = self._source.get(self._draw_of(env_index).task_id)
         return self._settings.get(env_index, task)
 
-    def note(self, rows: npt.NDArray[np.int64], slots: npt.NDArray[np.int64]) -> None:
+    def note(self, rows: npt.NDArray[np.int64], episodes: npt.NDArray[Any]) -> None:
         """Remember what envs have begun to play."""
-        labels = self.labels[slots]
-        self.task_names[rows], self.task_labels[rows] = self.names[slots], labels
-        for row, label in zip(rows.tolist(), labels, strict=True):
-            self.task_stages[row] = self._legend.stage_of(label, self._dials[row])
+        texts, numbers = self.texts, self.numbers
+        for row, episode in zip(rows.tolist(), episodes[rows].tolist(), strict=True):
+            slot = episode[SLOT]
+            label: str = self._labels[slot]
+            stage = self._legend.stage_of(label, self._dials[row])
+            texts[0, row], texts[1, row], texts[2, row] = stage, label, self._names[slot]
+            numbers[:, row] = episode[SLOT : SLOT + 3]
+
+    def take_failed(self) -> set[int]:
+        """Return the envs that could not build a task since this was last asked."""
+        failed, self._failed = self._failed, set()
+        return failed

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from stepladder.games.lessons import Lessons
 
 Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 Infos = dict[str, Any]
+
+LESSON_KEYS = (
+    "curriculum_stage",
+    "curriculum_label",
+    "curriculum_task",
+    "curriculum_slot",
+    "curriculum_generation",
+    "curriculum_plan_version",
+)
+"""What is said about a task; the first three are texts."""
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
@@ -29,7 +40,7 @@ def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
         vec: The vector env.
         is_step: Whether this was a step rather than a reset.
     """
-    batch = vec.batch
+    batch, lessons = vec.batch, vec.lessons
     infos: Infos = {}
     begun = np.flatnonzero(batch.has_begun) if batch.events[BEGINNINGS] else NO_ROWS
     ended = np.flatnonzero(batch.has_ended) if batch.events[ENDINGS] else NO_ROWS
@@ -37,54 +48,56 @@ def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
         # The next episodes have begun already; what the last ones said stands apart.
         mask = mask_of(ended, vec.num_envs)
         infos["final_obs"], infos["_final_obs"] = last_seen(vec, ended), mask
-        infos["final_info"], infos["_final_info"] = final_infos(vec, ended), mask
+        infos["final_info"], infos["_final_info"] = final_infos(vec, ended, mask), mask
         ended = NO_ROWS
     if is_step and len(begun) < vec.num_envs:
-        add_step(infos, vec, begun)
-    if vec.lessons is not None:
+        mask = np.ones(vec.num_envs, dtype=np.bool_)
+        columns = vec.extras.copy()
+        if len(begun):
+            mask[begun], columns[:, begun] = False, 0.0
+        add_step(infos, vec, columns, mask)
+    if lessons is not None and (len(begun) or len(ended)):
+        lessons.note(begun, batch.episodes)
+        talking = np.concatenate([ended, begun])
+        add_lessons(infos, lessons, talking, mask_of(talking, vec.num_envs))
         if len(ended):
-            add_results(infos, vec, vec.lessons, ended)
-        vec.lessons.note(begun, batch.episodes["slot"][begun])
-        talking = np.concatenate([ended, begun]) if len(ended) else begun
-        if len(talking):
-            add_lessons(infos, vec.lessons, batch.episodes, talking)
+            add_results(infos, vec, lessons, ended, mask_of(ended, vec.num_envs))
     return infos
 
 
-def mask_of(rows: Rows, num_envs: int) -> npt.NDArray[np.bool_]:
+def mask_of(rows: Rows, num_envs: int) -> Mask:
     """Return truth for some envs."""
     mask = np.zeros(num_envs, dtype=np.bool_)
     mask[rows] = True
     return mask
 
 
-def add_step(infos: Infos, vec: "GameVectorEnv", begun: Rows) -> None:
-    """Add what envs say in every step, but those that have just begun an episode."""
-    mask = np.ones(vec.num_envs, dtype=np.bool_)
-    mask[begun] = False
-    for name, kind, values in zip(vec.info_names, vec.info_kinds, vec.extras, strict=True):
-        column = values.astype(kind)
-        column[begun] = 0
-        infos[name], infos["_" + name] = column, mask
+def add_step(
+    infos: Infos, vec: "GameVectorEnv", columns: npt.NDArray[np.float64], mask: Mask
+) -> None:
+    """Add what envs say in every step; the columns are given away."""
+    for name, kind, column in zip(vec.info_names, vec.info_kinds, columns, strict=True):
+        infos[name] = column if kind is float else column.astype(kind)
+        infos["_" + name] = mask
 
 
-def final_infos(vec: "GameVectorEnv", ended: Rows) -> Infos:
+def final_infos(vec: "GameVectorEnv", ended: Rows, mask: Mask) -> Infos:
     """Return what envs said in the last step of an episode, for same-step autoreset."""
     infos: Infos = {}
-    mask = mask_of(ended, vec.num_envs)
-    for name, kind, values in zip(vec.info_names, vec.info_kinds, vec.extras, strict=True):
-        column = np.zeros(vec.num_envs, dtype=kind)
-        column[ended] = values[ended]
-        infos[name], infos["_" + name] = column, mask
+    columns = np.zeros_like(vec.extras)
+    columns[:, ended] = vec.extras[:, ended]
+    add_step(infos, vec, columns, mask)
     if vec.lessons is not None:
-        add_results(infos, vec, vec.lessons, ended)
-        add_lessons(infos, vec.lessons, vec.batch.episodes, ended, prefix="last_")
+        # What the next episodes are has not been noted yet.
+        add_lessons(infos, vec.lessons, ended, mask)
+        add_results(infos, vec, vec.lessons, ended, mask)
     return infos
 
 
-def add_results(infos: Infos, vec: "GameVectorEnv", lessons: "Lessons", ended: Rows) -> None:
+def add_results(
+    infos: Infos, vec: "GameVectorEnv", lessons: "Lessons", ended: Rows, mask: Mask
+) -> None:
     """Add what envs say of the record that they leave at the end of an episode."""
-    mask = mask_of(ended, vec.num_envs)
     success = np.zeros(vec.num_envs)
     success[ended] = vec.batch.episodes["success"][ended]
     version = np.zeros(vec.num_envs, dtype=np.int64)
@@ -94,24 +107,14 @@ def add_results(infos: Infos, vec: "GameVectorEnv", lessons: "Lessons", ended: R
     infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
 
 
-def add_lessons(
-    infos: Infos, lessons: "Lessons", episodes: npt.NDArray[Any], rows: Rows, prefix: str = ""
-) -> None:
-    """Add what envs say about the task they play, or with ``last_`` have just played."""
-    num_envs = len(episodes)
-    mask = mask_of(rows, num_envs)
-    for key, texts in (
-        ("curriculum_stage", lessons.task_stages),
-        ("curriculum_label", lessons.task_labels),
-        ("curriculum_task", lessons.task_names),
-    ):
-        column = np.empty(num_envs, dtype=object)
-        column[rows] = texts[rows]
+def add_lessons(infos: Infos, lessons: "Lessons", rows: Rows, mask: Mask) -> None:
+    """Add what envs say about the task they play."""
+    texts = np.empty(lessons.texts.shape, dtype=object)
+    texts[:, rows] = lessons.texts[:, rows]
+    numbers = np.zeros_like(lessons.numbers)
+    numbers[:, rows] = lessons.numbers[:, rows]
+    for key, column in zip(LESSON_KEYS, (*texts, *numbers), strict=True):
         infos[key], infos["_" + key] = column, mask
-    for name in ("slot", "generation", "plan_version"):
-        column = np.zeros(num_envs, dtype=np.int64)
-        column[rows] = episodes[prefix + name][rows]
-        infos[f"curriculum_{name}"], infos[f"_curriculum_{name}"] = column, mask
 
 
 def last_seen(vec: "GameVectorEnv", ended: Rows) -> npt.NDArray[Any]:

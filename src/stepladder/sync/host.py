@@ -81,6 +81,7 @@ class Host(ABC):
         self._last_reason = ""
         self._is_judged = False
         self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
+        self._all_rows: Words = np.arange(num_envs)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
         self._drained: Words = np.zeros(
             (num_envs * mailbox.CAPACITY, mailbox.RECORD_WORDS), dtype=np.int64
@@ -107,19 +108,22 @@ class Host(ABC):
                 f"env {env_index} does not exist; this channel has envs 0 to {self.num_envs - 1}."
             )
 
-    def _gather(self, ended: bool) -> tuple[int, int]:
+    def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
         """Fill the drained words; return how many records, and how many of them unbuildable."""
-        return mailbox.drain(self.mails, self._ring, self._drained)
+        rows = self._all_rows if rows is None else rows
+        return mailbox.drain(self.mails, self._ring, self._drained, rows)
 
     def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
         """Bring the plan to the clients, where they do not see it anyway."""
 
-    def collect(self, ended: bool = True) -> RecordArray:
+    def collect(self, ended: bool = True, rows: Words | None = None) -> RecordArray:
         """Observe everything that has been reported, in env order, and publish the next plan.
 
         Args:
             ended: Whether an episode may have ended since the last call. A backend that has to
                 ask every env spares itself the trip when it is False.
+            rows: Envs that may have reported, rising; by default all. What others have left is
+                found when they report again, or when all are collected.
 
         Returns:
             The records observed; valid until the next call.
@@ -129,7 +133,7 @@ class Host(ABC):
         """
         if self.is_closed or self.curriculum.is_foreign:
             raise self._unusable()
-        count, unbuildable = self._gather(ended)
+        count, unbuildable = self._gather(ended, rows)
         records = self._records[:count]
         failures: list[tuple[int, int, int, str]] = []
         if count:

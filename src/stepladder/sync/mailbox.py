@@ -131,8 +131,8 @@ def post(
 
 
 @compiled
-def drain(mails: Words, ring: int, records: Words) -> tuple[int, int]:
-    """Move all posted records out, in env order; return how many, and how many unbuildable.
+def drain(mails: Words, ring: int, records: Words, rows: Words) -> tuple[int, int]:
+    """Move all posted records of some envs out; return how many, and how many unbuildable.
 
     A mailbox with unbuildable ones among them does not count as emptied yet: the host does that
     when it has read their messages, which the client could otherwise write over.
@@ -141,9 +141,10 @@ def drain(mails: Words, ring: int, records: Words) -> tuple[int, int]:
         mails: All mailboxes, shape ``(num_envs, mailbox_words)``.
         ring: Where in a mailbox the records begin.
         records: Filled from the top, shape ``(num_envs * CAPACITY, RECORD_WORDS)``.
+        rows: Whose mailboxes, in this order.
     """
     count, unbuildable = 0, 0
-    for env_index in range(mails.shape[0]):
+    for env_index in rows:
         mail = mails[env_index]
         posted, taken = load_acquire(mail, M_POSTED), mail[M_TAKEN]
         if posted == taken:

@@ -74,7 +74,7 @@ class PushedHost(Host):
             )
         return answers
 
-    def _gather(self, ended: bool) -> tuple[int, int]:
+    def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
         if self.call is None or not ended:
             return 0, 0
         taken = self.mails[:, mailbox.M_TAKEN].tolist()

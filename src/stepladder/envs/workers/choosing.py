@@ -164,7 +164,7 @@ def _global_generators_kept() -> Iterator[None]:
 class _TrialHost(SharedHost):
     """Lets envs draw from the real plan, and takes their records without looking at them."""
 
-    def collect(self, ended: bool = True) -> RecordArray:
+    def collect(self, ended: bool = True, rows: Any = None) -> RecordArray:
         """Empty all mailboxes."""
         self.mails[:, mailbox.M_TAKEN] = self.mails[:, mailbox.M_POSTED]
         return np.zeros(0, dtype=RECORD_DTYPE)
