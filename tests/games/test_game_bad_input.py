@@ -263,7 +263,7 @@ def test_bad_options_of_a_reset_are_refused_and_nothing_is_reset(what: str) -> N
         ({"success": "draw"}, "success.*'win'.*'draw'"),
         ({"touch_weight": "much"}, "touch_weight.*'much'"),
         ({"puck_sped": 3.0}, "'puck_sped'.*'puck_speed'"),
-        ({"oponent": "weak"}, "'oponent'.*'opponent'"),
+        ({"opponent_s": "weak"}, "'opponent_s'.*'opponent'"),
     ],
 )
 def test_a_hockey_task_that_makes_no_sense_is_refused_everywhere(

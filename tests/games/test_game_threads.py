@@ -63,7 +63,8 @@ def play(vec: Any, num_steps: int, seed: int = 0) -> list[Any]:
     return [vec.step(random_actions(vec, rng)) for _ in range(num_steps)]
 
 
-def play_for_ever(vec: Any) -> None:
+def play_until_interrupted(vec: Any, timer: threading.Timer) -> None:
+    timer.start()
     while True:
         play(vec, 1)
 
@@ -223,13 +224,12 @@ def test_ctrl_c_leaves_a_vector_env_that_can_be_used(has_curriculum: bool) -> No
     rng = np.random.default_rng(0)
     for _ in range(15):
         timer = threading.Timer(rng.uniform(0.001, 0.03), signal.raise_signal, (signal.SIGINT,))
-        timer.start()
         with pytest.raises(KeyboardInterrupt):
-            play_for_ever(vec)
+            play_until_interrupted(vec, timer)
         timer.join()
         play(vec, 2)
     if has_curriculum:
-        assert vec.curriculum.num_observed > 1000
+        assert vec.curriculum.num_observed > 100
         states, records = base.batch.episodes["state"], base.shelf.records  # type: ignore[attr-defined]
         for row, task in enumerate(vec.call("get_curriculum_task")):
             if states[row] == PLAYING:

@@ -140,11 +140,13 @@ class Plan:
     @contextmanager
     def writing(self) -> Generator[Words]:
         """Keep readers out for the length of a ``with`` block; raises the version by one."""
-        kernels.begin_write(self.block)
         try:
+            # Inside, or Ctrl-C right after it would keep all readers out for good.
+            kernels.begin_write(self.block)
             yield self.block
         finally:
-            kernels.end_write(self.block)
+            if self.block[kernels.H_SEQUENCE] & 1:
+                kernels.end_write(self.block)
 
     def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Take over weights, shares, dials and active slots as saved. Call inside a write.

@@ -209,6 +209,9 @@ class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
         self.table = self._make_shelf(host.curriculum.pool.num_slots)
         self.batch = self.batch._replace(**self.lessons.arrays())
         self._connect_arrays()
+        # What was played so far was not the curriculum's.
+        self.batch.episodes["state"] = UNBORN
+        self._has_begun_once = False
 
     def reporting_rows(self) -> npt.NDArray[np.int64]:
         """Return the envs that have left records in the last step or reset, in env order."""
