@@ -16,15 +16,12 @@ from stepladder.curricula.base import nothing_active
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.record import Draw
 from stepladder.errors import BuildError, ChannelError, StepladderError
-from stepladder.games.episodes import EPISODE_DTYPE, PLAYING, UNPREPARED, Batch, seed_episode
+from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
 from stepladder.sync import Client, Host, mailbox
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
-
-SLOT = (EPISODE_DTYPE.names or ()).index("slot")
-"""Place of the slot in an episode's record; generation and plan version follow it."""
 
 MAX_FAILURES = 20
 """Tasks that one reset of one env may fail to build."""
@@ -167,13 +164,15 @@ class Lessons:
 
     def note(self, rows: npt.NDArray[np.int64], episodes: npt.NDArray[Any]) -> None:
         """Remember what envs have begun to play."""
-        texts, numbers = self.texts, self.numbers
-        for row, episode in zip(rows.tolist(), episodes[rows].tolist(), strict=True):
-            slot = episode[SLOT]
-            label: str = self._labels[slot]
-            stage = self._legend.stage_of(label, self._dials[row])
-            texts[0, row], texts[1, row], texts[2, row] = stage, label, self._names[slot]
-            numbers[:, row] = episode[SLOT : SLOT + 3]
+        slots = episodes["slot"][rows]
+        labels = self._labels[slots].tolist()
+        stage_of, dials = self._legend.stage_of, self._dials
+        self.texts[0, rows] = [
+            stage_of(label, dials[row]) for row, label in zip(rows.tolist(), labels, strict=True)
+        ]
+        self.texts[1, rows], self.texts[2, rows] = labels, self._names[slots]
+        self.numbers[0, rows], self.numbers[1, rows] = slots, episodes["generation"][rows]
+        self.numbers[2, rows] = episodes["plan_version"][rows]
 
     def take_failed(self) -> set[int]:
         """Return the envs that could not build a task since this was last asked."""
