@@ -32,13 +32,18 @@ TASKS = [
     Task("shooting", "shooting", {"mode": "TRAIN_SHOOTING", "opponent": "none", **SHAPING}),
     Task("game", "game", {"mode": "NORMAL", "opponent": "weak", **SHAPING}),
 ]
+WINDOW = 5_000
+"""Episodes that success is taken over. All games of a generation begin together, so that the last
+to end are draws: a short window would see only those."""
+
 PHASES = (
-    Phase(name="shooting", mixture={"shooting": 1.0}, episodes=5_000),
-    Phase(name="weak", mixture={"game": 1.0}, episodes=80_000),
+    Phase(name="shooting", mixture={"shooting": 1.0}, episodes=5_000, window_episodes=WINDOW),
+    Phase(name="weak", mixture={"game": 1.0}, episodes=30_000, window_episodes=WINDOW),
     Phase(
         name="weak and strong",
         mixture={"game": 0.9, "shooting": 0.1},
         settings={"opponent": Mixed(("weak", "strong"), (0.5, 0.5))},
+        window_episodes=WINDOW,
     ),
 )
 

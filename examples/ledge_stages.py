@@ -11,20 +11,23 @@ Run it with ``python examples/ledge_stages.py --seconds 20``.
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stepladder import Staged, make_vec
+from stepladder import Staged, Task, make_vec
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
+from stepladder.runs import Run
 
 Floats = npt.NDArray[np.floating[Any]]
 
 NUM_ENVS = 1024
 NUM_ACTIONS = 6
 STAGES = ("simplest", "simpler", "simple", "medium")
+NUM_LEVELS = 128
 NOISE = 0.5
 RATE = 1.5
 MOMENTUM = 0.8
@@ -73,14 +76,28 @@ def examine(mean: Floats) -> dict[str, float]:
     return {stage: float(succeeded[labels == stage].mean()) for stage in STAGES}
 
 
+def make_tasks() -> list[Task]:
+    """List the levels to practise; each is made when it is first played."""
+    levels = LedgeLevels(STAGES, per_stage=NUM_LEVELS // len(STAGES))
+    return [levels.get(index) for index in range(NUM_LEVELS)]
+
+
+def keep(folder: Path, curriculum: Staged, envs: Any, num_steps: int) -> None:
+    """Keep what the curriculum has come to, so that its tasks can be watched."""
+    config = {"env": "stepladder/Ledge-v0", "tasks": [task.to_json() for task in make_tasks()]}
+    with Run.create(folder, kind="training", config=config, seed=curriculum.seed) as run:
+        run.save_checkpoint("last", envs.snapshot(), step=num_steps)
+
+
 def main() -> None:
     """Learn for a while, then say how it went."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=float, default=15.0, help="how long to learn")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--run", type=Path, help="folder to keep, for `stepladder watch`")
     arguments = parser.parse_args()
     curriculum = Staged(
-        LedgeLevels(STAGES, per_stage=32),
+        make_tasks(),
         stages=STAGES,
         threshold=0.6,
         min_episodes=4000,
@@ -117,6 +134,8 @@ def main() -> None:
         f"Started {counts.started} episodes: {counts.finished} finished and each observed once, "
         f"{counts.aborted} aborted."
     )
+    if arguments.run is not None:
+        keep(arguments.run, curriculum, envs, num_steps)
     exam = ", ".join(f"{stage} {share:.2f}" for stage, share in examine(mean).items())
     print(f"Held-out levels solved: {exam}")
     envs.close()

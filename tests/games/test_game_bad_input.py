@@ -82,7 +82,7 @@ BAD_ACTIONS: dict[str, dict[str, tuple[Any, str]]] = {
         "too large": (np.array([0, 0, 6]), "action 6 of env 2.*0 to 5"),
         "negative": (np.array([0, -1, 0]), "action -1 of env 1.*0 to 5"),
         "huge": (np.array([0, 2**63, 0], dtype=np.uint64), "9223372036854775808"),
-        "floats": (np.zeros(3), "whole numbers.*float64.*Round"),
+        "floats": (np.zeros(3), "whole numbers.*float64.*env 0.*integers"),
         "nan": (np.full(3, np.nan), "whole numbers.*float64"),
         "truth values": (np.zeros(3, dtype=bool), "whole numbers.*bool"),
         "too many": (np.zeros(4, dtype=int), r"\(3,\).*\(4,\)"),

@@ -376,13 +376,19 @@ def test_hockey_rewards_are_the_sum_of_their_terms() -> None:
     for _ in range(100):
         actions = random_actions(plain, rng)
         ours, theirs = shaped.step(actions), plain.step(actions)
-        assert_same(ours[4], theirs[4])
         infos = ours[4]
+        assert_same({**infos, "reward_two": 0}, {**theirs[4], "reward_two": 0})
         expected = theirs[1] + 0.5 * infos["reward_closeness_to_puck"]
         expected += 2.0 * infos["reward_touch_puck"] - infos["reward_puck_direction"]
         np.testing.assert_allclose(ours[1], expected, rtol=1e-12, atol=1e-12)
         base = 10.0 * infos["winner"] + infos["reward_closeness_to_puck"]
         np.testing.assert_allclose(theirs[1], base, rtol=1e-12, atol=1e-12)
+        # The same for player two, whose terms are not among the infos.
+        closeness = theirs[4]["reward_two"] + 10.0 * infos["winner"]
+        expected = theirs[4]["reward_two"] + 0.5 * closeness + infos["reward_puck_direction"]
+        caught = shaped.worlds["bodies"]["hold"][:, 2] == 15
+        got = infos["reward_two"] - 2.0 * caught * infos["_reward_two"]
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
 # Pictures.

@@ -61,6 +61,11 @@ def find_playable(text: str, settings: Sequence[str], seed: int) -> Playable:
     if path.is_dir():
         return _of_run(RunReader(path), kwargs, seed)
     if path.is_file():
+        for name in ("level", "stage", "level_seed"):
+            if name in kwargs:
+                raise ConfigError(
+                    f"--env {name}={kwargs[name]} and the level {path} were given. Leave one out."
+                )
         task = Task(path.stem, "level", {"level": _text_of(path)})
         return Playable(name=path.stem, env=make_env(LEDGE, kwargs), next_task=lambda: task)
     return Playable(name=text, env=make_env(text, kwargs))
@@ -149,7 +154,7 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
             f"stepladder report {reader.folder}"
         )
     next_task = None
-    if "curriculum" in config or reader.checkpoints():
+    if "curriculum" in config or "tasks" in config or reader.checkpoints():
         curriculum = curriculum_of(reader)
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
         next_task = partial(_drawn, curriculum)

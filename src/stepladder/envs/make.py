@@ -204,6 +204,8 @@ def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     if isinstance(env, str | EnvSpec):
         if isinstance(env, str) and env.startswith(NAMESPACE):
             register_games()
+            # Says at once what is wrong with a misspelt one.
+            gym.spec(env)
         # A worker that is no fork of this process does not know what was registered here.
         spec = gym.registry.get(env, env) if isinstance(env, str) else env
         return partial(gym.make, spec, **(env_kwargs or {}))

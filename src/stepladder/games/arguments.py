@@ -163,9 +163,14 @@ def whole_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
             f"actions must have shape ({num_envs},), one per env; got shape {given.shape}."
         )
     if given.dtype.kind not in "iu":
-        raise EnvError(f"actions must be whole numbers; got {given.dtype}. Round them first.")
+        raise EnvError(
+            f"actions must be whole numbers; got {given.dtype}, in env 0 {given[0]!r}. Give "
+            "integers. No env was stepped."
+        )
     if given.dtype == np.uint64 and given.max() > MAX_WHOLE:
-        raise EnvError(f"action {given.max()} is unknown. No env was stepped.")
+        raise EnvError(
+            f"action {given.max()} of env {given.argmax()} is unknown. No env was stepped."
+        )
     return np.ascontiguousarray(given, dtype=np.int64)
 
 

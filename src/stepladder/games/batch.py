@@ -23,15 +23,14 @@ from stepladder.errors import ConfigError, EnvError
 from stepladder.games import episodes, outcomes
 from stepladder.games.arguments import (
     as_autoreset_mode,
-    check_rows,
-    check_tasks,
     require_positive,
     rows_of_mask,
     tasks_for,
 )
+from stepladder.games.assignments import Assignments
 from stepladder.games.episodes import NUM_EVENTS, PLAYING, UNBORN, Batch
 from stepladder.games.lessons import Lessons
-from stepladder.games.memory import Buffers, copy_row, given, keep_actions
+from stepladder.games.memory import Buffers, given, keep_actions
 from stepladder.games.pictures import Pictures
 from stepladder.games.rows import RowAccess
 from stepladder.games.seeding import fresh_seeds, seeds_for
@@ -46,7 +45,7 @@ MODES = {
 }
 
 
-class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
+class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
     """Steps many games at once.
 
     Args:
@@ -125,31 +124,16 @@ class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
         )
         """The memory as it is now, without a copy; changes with every step."""
         self.use_autoreset_mode(as_autoreset_mode(autoreset_mode))
-        self.shelf = self._make_shelf(num_envs)
+        self.shelf = self.make_shelf(num_envs)
         """What each env plays, as kernels read it."""
-        self.table = self._make_shelf(num_envs)
+        self.table = self.make_shelf(num_envs)
         """What each env plays next if it was given a new task; with a curriculum, its slots."""
         self._has_begun_once = False
-        self.tasks: list[Task] = [task] * num_envs
-        """What each env plays; with a curriculum that is in the plan instead."""
-        self._waiting: dict[int, Task] = {}
         self.lessons: Lessons | None = None
-        self._set_rows(range(num_envs), self.tasks)
+        self.give_first(task)
         self._connect_arrays()
 
     # What a game provides.
-
-    @abstractmethod
-    def _make_shelf(self, num_rows: int) -> Any:
-        """Return room for the tasks of so many envs or slots, as kernels read them."""
-
-    @abstractmethod
-    def put(self, task: Task, shelf: Any, row: int) -> None:
-        """Write a task into a row of a shelf.
-
-        Raises:
-            TaskError: The task makes no sense for this game.
-        """
 
     @abstractmethod
     def _game(self) -> Any:
@@ -206,7 +190,7 @@ class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
     def connect_host(self, host: Host) -> None:
         """Draw tasks from a curriculum from now on, and report to it; reset afterwards."""
         self.lessons = Lessons(self, host)
-        self.table = self._make_shelf(host.curriculum.pool.num_slots)
+        self.table = self.make_shelf(host.curriculum.pool.num_slots)
         self.batch = self.batch._replace(**self.lessons.arrays())
         self._connect_arrays()
         # What was played so far was not the curriculum's.
@@ -303,9 +287,8 @@ class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
             assert self.lessons is not None
             rows = self.lessons.answer(self.batch)
             type(self).start(rows, self.batch, self._game())
-        if self._waiting and self.batch.events[episodes.BEGINNINGS]:
-            for row in np.flatnonzero(self.batch.has_begun).tolist():
-                self.tasks[row] = self._waiting.pop(row, self.tasks[row])
+        if self.batch.events[episodes.BEGINNINGS]:
+            self.note_beginnings()
 
     def _say(self, *, is_step: bool) -> dict[str, Any]:
         if self.merges_infos:
@@ -332,36 +315,6 @@ class GameVectorEnv(RowAccess, Pictures, VectorEnv[Any, Any, Any]):
     def _check_batch(self, batch_index: int) -> None:
         if batch_index != 0:
             raise ConfigError(f"there is one batch, with index 0; got {batch_index}.")
-
-    # Tasks.
-
-    def set_tasks(self, tasks: Sequence[Task], env_indices: Sequence[int] | None = None) -> None:
-        """Give some envs, by default all, a task each; they play it from their next reset on.
-
-        Raises:
-            TaskError: A task makes no sense here. Then no env has got one.
-        """
-        if self.lessons is not None:
-            raise ConfigError(
-                "a curriculum chooses the tasks of these envs. Make others without one."
-            )
-        rows = check_rows(env_indices, self.num_envs)
-        self._set_rows(rows, check_tasks(tasks, len(rows)))
-
-    def _set_rows(self, rows: Sequence[int], tasks: Sequence[Task]) -> None:
-        # Each task once, and all before any env gets one.
-        numbers = {task: number for number, task in enumerate(dict.fromkeys(tasks))}
-        trial = self._make_shelf(len(numbers))
-        for task, number in numbers.items():
-            self.put(task, trial, number)
-        for row, task in zip(rows, tasks, strict=True):
-            copy_row(trial, numbers[task], self.table, row)
-            self.batch.known[row] = 1
-            self._waiting[row] = task
-
-    def take_from_table(self, slot: int, env_index: int) -> None:
-        """Have an env play what is in a slot, from its next beginning on."""
-        copy_row(self.table, slot, self.shelf, env_index)
 
     # Copies and the end.
 

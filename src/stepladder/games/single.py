@@ -10,7 +10,9 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.errors import EnvError
 from stepladder.games.batch import GameVectorEnv
+from stepladder.games.episodes import ENDED
 from stepladder.tasks import Task
 
 
@@ -39,6 +41,8 @@ class GameEnv(gym.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step the game."""
+        if self.vec.batch.episodes["state"][0] == ENDED:
+            raise EnvError("the episode has ended. Call reset() first.")
         observations, rewards, terminated, truncated, infos = self.vec.step(_one(action))
         info = {key: values[0].item() for key, values in infos.items() if not key.startswith("_")}
         return (

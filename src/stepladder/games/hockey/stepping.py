@@ -139,6 +139,14 @@ def play_second(batch: Batch, game: HockeyGame, env_index: int) -> None:
 
 
 @inlined
+def shaped_reward(world: Any, task: Any, player: int) -> float:
+    """Return a player's reward with what the task adds to it."""
+    shaped = reward(world, player) + task.closeness_weight * closeness(world, player)
+    shaped += task.touch_weight * touch(world, player)
+    return shaped + task.direction_weight * direction(world, player)
+
+
+@inlined
 def step_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     """Step one env, or reset it if it has ended."""
     batch.has_ended[env_index] = batch.has_begun[env_index] = False
@@ -155,11 +163,8 @@ def step_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     game.extras[CLOSENESS, env_index] = closeness(world, ONE)
     game.extras[TOUCH, env_index] = touch(world, ONE)
     game.extras[DIRECTION, env_index] = direction(world, ONE)
-    game.extras[REWARD_TWO, env_index] = reward(world, TWO)
-    shaped = reward(world, ONE) + task.closeness_weight * game.extras[CLOSENESS, env_index]
-    shaped += task.touch_weight * game.extras[TOUCH, env_index]
-    shaped += task.direction_weight * game.extras[DIRECTION, env_index]
-    count_step(batch, env_index, shaped)
+    game.extras[REWARD_TWO, env_index] = shaped_reward(world, task, TWO)
+    count_step(batch, env_index, shaped_reward(world, task, ONE))
     is_success = world.winner > 0 or (task.no_loss_suffices != 0 and world.winner == 0)
     game.extras[SUCCESS, env_index] = 1.0 if is_success else 0.0
     if is_over or is_cut_off:

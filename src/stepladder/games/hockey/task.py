@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import TaskError
-from stepladder.games.arguments import check_spelling
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
@@ -82,14 +81,13 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
 
     Args:
         record: One element of `TASK_DTYPE`.
-        params: By the keys of `DEFAULTS`. Others are ignored, unless they look like misspellings.
+        params: By the keys of `DEFAULTS`; others are ignored.
         seed: Seeds every episode of the task alike; None leaves that to the env.
         name: What to call the task in messages.
 
     Raises:
         TaskError: A value makes no sense.
     """
-    check_spelling(params, DEFAULTS, name)
     said = {**DEFAULTS, **params}
     record["mode"] = mode = _mode(said["mode"], name)
     record["opponent"], record["gain"] = _choice(OPPONENTS, "opponent", said, name)
@@ -118,8 +116,8 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
 def _mode(value: Any, name: str) -> int:
     if isinstance(value, str) and value.upper() in MODES:
         return MODES[value.upper()]
-    if isinstance(value, int) and not isinstance(value, bool) and value in MODES.values():
-        return value
+    if _is_number(value) and value in MODES.values():
+        return int(value)
     raise TaskError(f"mode of task {name!r} must be one of {list(MODES)}; got {value!r}.")
 
 
@@ -132,8 +130,7 @@ def _choice(choices: dict[str, Any], key: str, said: dict[str, Any], name: str) 
 
 def _number(key: str, said: dict[str, Any], lowest: float, highest: float, name: str) -> float:
     value = said[key]
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not lowest <= value <= highest:
+    if not _is_number(value) or not lowest <= value <= highest:
         raise TaskError(
             f"{key} of task {name!r} must be a number from {lowest:g} to {highest:g}; got "
             f"{value!r}."
@@ -142,6 +139,10 @@ def _number(key: str, said: dict[str, Any], lowest: float, highest: float, name:
 
 
 def _truth(key: str, said: dict[str, Any], name: str) -> bool:
-    if not isinstance(said[key], bool):
+    if not isinstance(said[key], bool | np.bool_):
         raise TaskError(f"{key} of task {name!r} must be true or false; got {said[key]!r}.")
-    return said[key]
+    return bool(said[key])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

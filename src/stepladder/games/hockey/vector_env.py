@@ -129,12 +129,14 @@ class HockeyVectorEnv(GameVectorEnv):
         self._two_views = np.array([int(self.players != "one")])
         self._painter: Any = None
 
-    def _make_shelf(self, num_rows: int) -> TaskShelf:
+    def make_shelf(self, num_rows: int) -> TaskShelf:
+        """Return room for so many tasks, as kernels read them."""
         return TaskShelf(np.zeros(num_rows, dtype=TASK_DTYPE))
 
     def put(self, task: Task, shelf: TaskShelf, row: int) -> None:
         """Write a task into a row of a shelf."""
         record = np.zeros(1, dtype=TASK_DTYPE)
+        self.note_params(task.params, DEFAULTS, task.name)
         write_task(record[0], {**self.defaults, **task.params}, task.seed, task.name)
         if record["opponent"][0] == CALLER and self.players == "one":
             raise TaskError(

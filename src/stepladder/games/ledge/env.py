@@ -37,7 +37,10 @@ class LedgeEnv(GameEnv):
         if self._plan is None or self._plan[0].text != level.text:
             plan = solve(level)
             if plan is None:
-                raise EnvError(f"the planner found no way through level {level.name!r}.")
+                raise EnvError(
+                    f"the planner found no way through level {level.name!r}. Play it by another "
+                    "policy."
+                )
             self._plan = (level, plan.actions)
         steps = int(self.vec.runners["steps"][0])
         actions = self._plan[1]

@@ -12,6 +12,7 @@ are comments. Short rows are filled up with air, and what lies outside the map i
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,11 @@ def _read_notes(lines: list[str], name: str) -> dict[str, str]:
         # A line of prose may hold a colon too; a key is one word.
         if not colon or not key.isidentifier():
             continue
+        if key != TIME_LIMIT_NOTE and get_close_matches(key.lower(), [TIME_LIMIT_NOTE], 1, 0.8):
+            raise TaskError(
+                f"Level {name!r}, line {i + 1}: the header says {key!r}; did you mean "
+                f"{TIME_LIMIT_NOTE!r}?"
+            )
         if key in notes:
             raise TaskError(
                 f"Level {name!r}, line {i + 1}: the header says {key!r} twice; once is expected. "

@@ -3,6 +3,7 @@
 Above the kernels of `stepping`; `env` is the face with a single runner.
 """
 
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -14,9 +15,9 @@ from stepladder.errors import ConfigError, EnvError
 from stepladder.games.arguments import require_positive, whole_actions
 from stepladder.games.batch import GameVectorEnv
 from stepladder.games.ledge import stepping
-from stepladder.games.ledge.level import Level
+from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
 from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND
-from stepladder.games.ledge.source import level_of
+from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LevelShelf
 from stepladder.games.ledge.tiles import NUM_CODES
 from stepladder.games.ledge.views import NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
@@ -41,7 +42,8 @@ class LedgeVectorEnv(GameVectorEnv):
 
     Args:
         num_envs: How many.
-        level: The text of a level, or a `Level`, that every env plays.
+        level: The text of a level, the path of its file as a `pathlib.Path`, or a `Level`, that
+            every env plays.
         stage: Instead of a level: the stage of which every env plays one generated level. Tasks,
             given by a curriculum or with `set_tasks`, take its place.
         level_seed: Which level of that stage.
@@ -71,7 +73,7 @@ class LedgeVectorEnv(GameVectorEnv):
         self,
         num_envs: int = 1,
         *,
-        level: str | Level | None = None,
+        level: str | Path | Level | None = None,
         stage: str | None = None,
         level_seed: int = 0,
         shaping: bool = False,
@@ -85,8 +87,10 @@ class LedgeVectorEnv(GameVectorEnv):
         num_envs = require_positive("num_envs", num_envs)
         if not isinstance(gamma, int | float) or not 0.0 <= gamma <= 1.0:
             raise ConfigError(f"gamma must be a number in [0, 1]; got {gamma!r}.")
-        if time_limit is not None:
-            require_positive("time_limit", time_limit)
+        if time_limit is not None and require_positive("time_limit", time_limit) > MAX_TIME_LIMIT:
+            raise ConfigError(f"time_limit must be at most {MAX_TIME_LIMIT}; got {time_limit!r}.")
+        if not isinstance(shaping, bool | np.bool_):
+            raise ConfigError(f"shaping must be True or False; got {shaping!r}.")
         self.has_shaping = bool(shaping)
         self.time_limit = time_limit
         self._lay_out(num_envs, gamma)
@@ -111,7 +115,8 @@ class LedgeVectorEnv(GameVectorEnv):
         self._shaping = np.array([float(self.has_shaping), gamma])
         self._painter: Any = None
 
-    def _make_shelf(self, num_rows: int) -> LevelShelf:
+    def make_shelf(self, num_rows: int) -> LevelShelf:
+        """Return room for so many tasks, as kernels read them."""
         shape = (num_rows, PACKED_HEIGHT, PACKED_WIDTH)
         field = shape if self.has_shaping else (num_rows, 1, 1)
         return LevelShelf(
@@ -123,6 +128,7 @@ class LedgeVectorEnv(GameVectorEnv):
 
     def put(self, task: Task, shelf: LevelShelf, row: int) -> None:
         """Write a task's level into a row of a shelf."""
+        self.note_params(task.params, PARAMETERS, task.name)
         packed = pack(level_of(task))
         shelf.records[row] = packed.record
         shelf.tiles[row] = packed.tiles
@@ -210,7 +216,7 @@ def empty_views(num_envs: int) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-def task_of(level: str | Level | None, stage: str | None, level_seed: int) -> Task:
+def task_of(level: str | Path | Level | None, stage: str | None, level_seed: int) -> Task:
     """Return the task of what a user has named.
 
     Raises:
@@ -219,7 +225,15 @@ def task_of(level: str | Level | None, stage: str | None, level_seed: int) -> Ta
     if level is not None and stage is not None:
         raise ConfigError("both level and stage were given. Give one of them.")
     if level is not None:
-        text = level.text if isinstance(level, Level) else level
-        return Task("level", params={"level": text})
+        if isinstance(level, Path):
+            level = Level.parse(level.read_text(), level.stem)
+        elif not isinstance(level, Level):
+            if not isinstance(level, str) or "\n" not in level:
+                raise ConfigError(
+                    "level must be the text of a level, of several lines; got the "
+                    f"{type(level).__name__} {level!r}. Give a file as pathlib.Path(...)."
+                )
+            level = Level.parse(level, "level")
+        return Task(level.name, params={"level": level.text})
     stage = DEFAULT_STAGE if stage is None else stage
     return Task(f"{stage}/{level_seed}", stage, {"stage": stage}, seed=level_seed)

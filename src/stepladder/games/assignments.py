@@ -1,0 +1,106 @@
+"""Which env plays which task, where no curriculum chooses.
+
+Mixed into `batch.GameVectorEnv`: tasks are checked and written to a shelf that the kernels read
+from when an episode begins.
+"""
+
+import logging
+from abc import abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from stepladder.errors import ConfigError
+from stepladder.games.arguments import check_rows, check_spelling, check_tasks
+from stepladder.games.episodes import Batch
+from stepladder.games.lessons import Lessons
+from stepladder.games.memory import copy_row
+from stepladder.tasks import Task
+
+logger = logging.getLogger("stepladder.games")
+
+
+class Assignments:
+    """Gives envs tasks."""
+
+    num_envs: int
+    batch: Batch
+    lessons: Lessons | None
+    shelf: Any
+    table: Any
+
+    tasks: list[Task]
+    """What each env plays; with a curriculum that is in the plan instead."""
+
+    @abstractmethod
+    def make_shelf(self, num_rows: int) -> Any:
+        """Return room for the tasks of so many envs or slots, as kernels read them."""
+
+    @abstractmethod
+    def put(self, task: Task, shelf: Any, row: int) -> None:
+        """Write a task into a row of a shelf.
+
+        Raises:
+            TaskError: The task makes no sense for this game.
+        """
+
+    def give_first(self, task: Task) -> None:
+        """Give all envs the task that they play unless they are told otherwise."""
+        self.tasks = [task] * self.num_envs
+        self._waiting: dict[int, Task] = {}
+        self._ignored: set[str] = set()
+        self._set_rows(range(self.num_envs), self.tasks)
+
+    def set_tasks(self, tasks: Sequence[Task], env_indices: Sequence[int] | None = None) -> None:
+        """Give some envs, by default all, a task each; they play it from their next reset on.
+
+        Raises:
+            TaskError: A task makes no sense here. Then no env has got one.
+        """
+        if self.lessons is not None:
+            raise ConfigError(
+                "a curriculum chooses the tasks of these envs. Make others without one."
+            )
+        rows = check_rows(env_indices, self.num_envs)
+        self._set_rows(rows, check_tasks(tasks, len(rows)))
+
+    def _set_rows(self, rows: Sequence[int], tasks: Sequence[Task]) -> None:
+        # Each task once, and all before any env gets one.
+        numbers = {task: number for number, task in enumerate(dict.fromkeys(tasks))}
+        trial = self.make_shelf(len(numbers))
+        for task, number in numbers.items():
+            self.put(task, trial, number)
+        for row, task in zip(rows, tasks, strict=True):
+            copy_row(trial, numbers[task], self.table, row)
+            self.batch.known[row] = 1
+            self._waiting[row] = task
+
+    def note_params(self, params: Mapping[str, Any], known: Collection[str], name: str) -> None:
+        """Refuse misspelt parameters of a task, and say once of others that they mean nothing.
+
+        Raises:
+            TaskError: A parameter looks like a misspelling.
+        """
+        check_spelling(params, known, name)
+        for key in params:
+            if key not in known and key not in self._ignored:
+                self._ignored.add(key)
+                logger.warning(
+                    "Task %r has a parameter %r, which means nothing to %s; it is ignored. Known "
+                    "are %s.",
+                    name,
+                    key,
+                    type(self).__name__,
+                    ", ".join(known),
+                )
+
+    def take_from_table(self, slot: int, env_index: int) -> None:
+        """Have an env play what is in a slot, from its next beginning on."""
+        copy_row(self.table, slot, self.shelf, env_index)
+
+    def note_beginnings(self) -> None:
+        """Remember which of the tasks that were waiting are played now."""
+        if self._waiting:
+            for row in np.flatnonzero(self.batch.has_begun).tolist():
+                self.tasks[row] = self._waiting.pop(row, self.tasks[row])
