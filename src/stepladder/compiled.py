@@ -177,6 +177,18 @@ def _pause(typing_context: Any) -> Any:
 
 
 @intrinsic
+def _yield_core(typing_context: Any) -> Any:
+    """Emit `yield_core`."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.IntType(32), [])
+        builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
+        return context.get_dummy_value()
+
+    return types.void(), codegen
+
+
+@intrinsic
 def _current_cpu(typing_context: Any) -> Any:
     """Emit `current_cpu`."""
 
@@ -213,6 +225,9 @@ fence_all = cast("Callable[[], None]", _fence_all)
 
 current_cpu = cast("Callable[[], int]", _current_cpu)
 """Return the number of the core this runs on; `UNKNOWN_CPU` where the system does not tell."""
+
+yield_core = cast("Callable[[], None]", _yield_core)
+"""Let another thread that waits for this core run first."""
 
 pause = cast("Callable[[], None]", _pause)
 """Tell the processor that this is a waiting loop, so that it leaves its neighbour the core."""

@@ -255,7 +255,7 @@ def test_bad_options_of_a_reset_are_refused_and_nothing_is_reset(what: str) -> N
         ({"opponent": "caller"}, "'caller'.*players='both'"),
         ({"opponent_gain": -1.0}, "opponent_gain.*0 to 100.*-1.0"),
         ({"opponent_gain": "big"}, "opponent_gain.*'big'"),
-        ({"opponent": "none", "opponent_gain": 1.0}, "opponent_gain.*'none'"),
+        ({"opponent": "none", "opponent_gain": 101.0}, "opponent_gain.*0 to 100.*101.0"),
         ({"keep_mode": 1}, "keep_mode.*true or false.*1"),
         ({"puck_speed": 61.0}, "puck_speed.*0 to 60.*61"),
         ({"puck_speed": True}, "puck_speed.*True"),

@@ -145,6 +145,9 @@ def _with(
 
 def batched_entry(env: Envs) -> Callable[..., Any] | None:
     """Return what makes a batch of an env that is stepped as one; None for all other envs."""
+    if isinstance(env, type):
+        made: Any = getattr(env, "vector_class", env)
+        return made if getattr(made, "is_batched", False) else None
     spec = gym.registry.get(env) if isinstance(env, str) else env
     if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None:
         return None

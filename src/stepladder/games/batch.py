@@ -65,8 +65,8 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
     rows_per_chunk: ClassVar[int]
     """Rows that a thread takes at once: about ten microseconds of work."""
 
-    task_dtype: ClassVar[np.dtype[Any]]
-    """What a kernel needs to know of a task."""
+    rows_per_thread: ClassVar[int]
+    """Rows without which another thread is not worth waking."""
 
     info_names: ClassVar[tuple[str, ...]]
     """Infos of every step; one row of `extras` each."""
@@ -108,7 +108,7 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
         self.prepare_pictures(render_mode)
         self.batch = self._make_batch()
         if num_threads == "auto":
-            num_threads = usable_cores()
+            num_threads = max(1, min(usable_cores(), num_envs // self.rows_per_thread))
         self._team = Team(
             require_positive("num_threads", num_threads), num_envs, self.rows_per_chunk
         )
@@ -189,6 +189,12 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
 
     def connect_host(self, host: Host) -> None:
         """Draw tasks from a curriculum from now on, and report to it; reset afterwards."""
+        known = None if self.lessons is None else self.lessons.host
+        if known is not None and known is not host and not known.is_closed:
+            raise ConfigError(
+                "another curriculum chooses the tasks of these envs already. Close it first, or "
+                "make other envs."
+            )
         self.lessons = Lessons(self, host)
         self.table = self.make_shelf(host.curriculum.pool.num_slots)
         self.batch = self.batch._replace(**self.lessons.arrays())
@@ -263,17 +269,22 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
             self._say(is_step=True),
         )
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether every env has been reset."""
+        if not self._has_begun_once:
+            self._has_begun_once = bool((self.batch.episodes["state"] != UNBORN).all())
+        return self._has_begun_once
+
     def _check_open(self) -> None:
         if self.closed:
             raise EnvError("this vector env is closed. Make a new one.")
 
     def _check_can_step(self) -> None:
         self._check_open()
+        if not self.has_begun:
+            raise EnvError("step was called before reset. Call reset first.")
         states = self.batch.episodes["state"]
-        if not self._has_begun_once:
-            if (states == UNBORN).any():
-                raise EnvError("step was called before reset. Call reset first.")
-            self._has_begun_once = True
         if self.autoreset_mode is AutoresetMode.DISABLED and (states != PLAYING).any():
             ended = np.flatnonzero(states != PLAYING).tolist()
             raise EnvError(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, EnvError
 
 
 class Pictures:
@@ -19,6 +19,11 @@ class Pictures:
     num_envs: int
     metadata: dict[str, Any]
     render_mode: str | None
+
+    @property
+    @abstractmethod
+    def has_begun(self) -> bool:
+        """Whether every env has been reset."""
 
     @abstractmethod
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
@@ -48,6 +53,8 @@ class Pictures:
                 "render was called, but there is no render_mode. Make the env with "
                 "render_mode='rgb_array' or 'human'."
             )
+        if not self.has_begun:
+            raise EnvError("render was called before reset. Call reset first.")
         if self.render_mode == "human":
             self._show(self.paint(0))
             return None

@@ -59,7 +59,7 @@ class GameEnv(gym.Env[Any, Any]):
 
     @property
     def task(self) -> Task:
-        """The task that was given last."""
+        """The task being played; one given since waits for the next reset."""
         return self.vec.tasks[0]
 
     def render(self) -> npt.NDArray[np.uint8] | None:

@@ -27,13 +27,14 @@ from stepladder.compiled import (
     pause,
     store_release,
     swap_if,
+    yield_core,
 )
 
 Words = npt.NDArray[np.int64]
 
 # Each in a cache line of its own.
-NEXT, LIMIT, DONE, EPOCH, NUM_CHUNKS = 0, 8, 16, 24, 32
-ASLEEP, LANE = 40, 8
+NEXT, LIMIT, DONE, EPOCH, NUM_CHUNKS, WAITED, IS_ALONE = 0, 8, 16, 24, 32, 40, 48
+ASLEEP, LANE = 56, 8
 """From here on one word per helper, so many words apart."""
 
 NONE_LEFT, OUT_OF_DATE = -1, -2
@@ -41,6 +42,16 @@ NONE_LEFT, OUT_OF_DATE = -1, -2
 
 HELPER_SPINS = 4000
 """Looks for a chunk before a helper goes to sleep: about as long as it takes to wake it."""
+
+LOST_LOOKS = 1024
+"""Who has looked so often whether a chunk is done, longer than one takes, waits for a helper that
+has no core at present."""
+
+MIN_REST, MAX_REST = 16, 8192
+"""Rounds that are played without helpers after a lost one; twice as many if it happens again."""
+
+GOOD_ROUNDS = 2048
+"""Rounds with helpers and without a loss after which the next rest is half as long."""
 
 
 @inlined
@@ -73,8 +84,20 @@ def end_chunk(control: Words) -> None:
 @compiled
 def await_round(control: Words) -> None:
     """Wait until every chunk is done. Called by the caller only, when none is left to take."""
+    looks = 0
     while load_acquire(control, DONE) < control[LIMIT]:
+        looks += 1
         pause()
+        # The helper may be waiting for this very core.
+        if looks >= LOST_LOOKS:
+            yield_core()
+    control[WAITED] = looks
+
+
+@inlined
+def may_help(control: Words, num_spins: int) -> bool:
+    """Whether to look for chunks: the caller always may."""
+    return num_spins == 0 or load_acquire(control, IS_ALONE) == 0
 
 
 class Team:
@@ -96,6 +119,7 @@ class Team:
         self._pid = os.getpid()
         self._helpers: list[tuple[threading.Thread, threading.Lock]] = []
         self._is_closed = False
+        self._rest, self._next_rest, self._num_good = 0, MIN_REST, 0
 
     def prepare(self, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         """Work with this kernel and these arguments from the next round on.
@@ -114,9 +138,25 @@ class Team:
     def play_round(self) -> None:
         """Do one round: every chunk once."""
         assert self._work is not None
-        if self.num_threads > 1:
+        if self.num_threads > 1 and self._rest == 0:
             self._call_helpers()
         self._work(self.control, int(self.control[EPOCH]), 0, *self._arguments)
+        if self.num_threads > 1:
+            self._judge_helpers()
+
+    def _judge_helpers(self) -> None:
+        """Go on alone for a while if a helper has held up the round: others need its core."""
+        if self._rest > 0:
+            self._rest -= 1
+            self.control[IS_ALONE] = self._rest > 0
+        elif self.control[WAITED] >= LOST_LOOKS:
+            self._rest, self._next_rest = self._next_rest, min(2 * self._next_rest, MAX_REST)
+            self._num_good = 0
+            self.control[IS_ALONE] = 1
+        elif self._next_rest > MIN_REST:
+            self._num_good += 1
+            if self._num_good >= GOOD_ROUNDS:
+                self._next_rest, self._num_good = self._next_rest // 2, 0
 
     def _call_helpers(self) -> None:
         if self._pid != os.getpid():

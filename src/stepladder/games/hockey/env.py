@@ -23,6 +23,8 @@ class HockeyEnv(GameEnv):
 
     vec: HockeyVectorEnv
     metadata = single_metadata(HockeyVectorEnv)
+    vector_class = HockeyVectorEnv
+    """Tells `make_vec` what steps many of these at once."""
     scripts_opponents = True
     """Tells `envs.AgainstOpponent` that names of opponents mean something here."""
 

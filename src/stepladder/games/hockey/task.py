@@ -92,12 +92,8 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     record["mode"] = mode = _mode(said["mode"], name)
     record["opponent"], record["gain"] = _choice(OPPONENTS, "opponent", said, name)
     if said["opponent_gain"] is not None:
+        # Also where the opponent is not scripted: a phase may draw another one per episode.
         record["gain"] = _number("opponent_gain", said, 0.0, 100.0, name)
-        if record["opponent"] != SCRIPTED:
-            raise TaskError(
-                f"task {name!r} has an opponent_gain, but its opponent {said['opponent']!r} is not "
-                "scripted. Leave one of them out."
-            )
     record["keep_mode"] = _truth("keep_mode", said, name)
     if said["puck_speed"] is None:
         record["puck_speed"] = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 0.0

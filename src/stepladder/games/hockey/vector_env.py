@@ -64,6 +64,7 @@ class HockeyVectorEnv(GameVectorEnv):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
     rows_per_chunk = 16
+    rows_per_thread = 48
     info_names = (
         "winner",
         "reward_closeness_to_puck",

@@ -19,6 +19,8 @@ class LedgeEnv(GameEnv):
 
     vec: LedgeVectorEnv
     metadata = single_metadata(LedgeVectorEnv)
+    vector_class = LedgeVectorEnv
+    """Tells `make_vec` what steps many of these at once."""
 
     def __init__(self, **settings: Any):
         super().__init__(

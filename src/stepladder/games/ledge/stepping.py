@@ -32,6 +32,7 @@ from stepladder.games.threads import (
     Words,
     await_round,
     end_chunk,
+    may_help,
     open_round,
     take_chunk,
 )
@@ -180,7 +181,7 @@ def work(
     if num_spins == 0:
         open_round(control)
     spins = 0
-    while True:
+    while may_help(control, num_spins):
         chunk = take_chunk(control, epoch)
         if chunk >= 0:
             first = chunk * rows_per_chunk

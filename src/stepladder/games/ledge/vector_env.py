@@ -19,7 +19,7 @@ from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
 from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND
 from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LevelShelf
-from stepladder.games.ledge.tiles import NUM_CODES
+from stepladder.games.ledge.tiles import NUM_CODES, WALL
 from stepladder.games.ledge.views import NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
 from stepladder.games.ledge.world import (
     LEVEL_DTYPE,
@@ -33,8 +33,8 @@ from stepladder.tasks import Task
 
 DEFAULT_STAGE = "simplest"
 
-MAX_SEEN = 4.0
-"""No number of an observation is larger."""
+MAX_SEEN = 2.0
+"""No number of an observation is larger; most lie between -1 and 1."""
 
 
 class LedgeVectorEnv(GameVectorEnv):
@@ -63,6 +63,7 @@ class LedgeVectorEnv(GameVectorEnv):
         "autoreset_mode": AutoresetMode.NEXT_STEP,
     }
     rows_per_chunk = 32
+    rows_per_thread = 128
     info_names = ("switch_touched", "has_died", "is_success")
     info_kinds = (bool, bool, bool)
     work = staticmethod(stepping.work)
@@ -174,15 +175,14 @@ class LedgeVectorEnv(GameVectorEnv):
         if self._painter is None:
             self._painter = LedgePainter()
         runner, record = self.runners[env_index], self.shelf.records[env_index]
-        rows = slice(MARGIN, MARGIN + int(record["height"]))
-        columns = slice(MARGIN, MARGIN + int(record["width"]))
+        tiles, rim = framed(self.shelf.tiles[env_index], record)
         is_new = bool(self.batch.has_begun[env_index])
         has_died = bool(self.extras[1, env_index]) and not is_new
         return self._painter.paint(
             LedgeScene(
-                tiles=self.shelf.tiles[env_index, rows, columns],
-                x=float(runner["x"]),
-                y=float(runner["y"]),
+                tiles=tiles,
+                x=float(runner["x"]) + rim,
+                y=float(runner["y"]) + rim,
                 vx=float(runner["vx"]),
                 vy=float(runner["vy"]),
                 facing=int(runner["facing"]),
@@ -196,6 +196,20 @@ class LedgeVectorEnv(GameVectorEnv):
                 name=self.level(env_index).name,
             )
         )
+
+
+def framed(tiles: npt.NDArray[np.uint8], record: Any) -> tuple[npt.NDArray[np.uint8], int]:
+    """Return a level's tiles, with a rim of wall where it has none: what lies outside is wall.
+
+    Returns:
+        The tiles, and how wide the rim is.
+    """
+    height, width = int(record["height"]), int(record["width"])
+    inner = tiles[MARGIN : MARGIN + height, MARGIN : MARGIN + width]
+    edges = (inner[0], inner[-1], inner[:, 0], inner[:, -1])
+    if all((edge == WALL).all() for edge in edges):
+        return inner, 0
+    return tiles[MARGIN - 1 : MARGIN + height + 1, MARGIN - 1 : MARGIN + width + 1], 1
 
 
 def observation_space() -> Dict:
