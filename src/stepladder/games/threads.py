@@ -11,6 +11,7 @@ that was forked, and end it if they are.
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -33,8 +34,8 @@ from stepladder.compiled import (
 Words = npt.NDArray[np.int64]
 
 # Each in a cache line of its own.
-NEXT, LIMIT, DONE, EPOCH, NUM_CHUNKS, WAITED, IS_ALONE = 0, 8, 16, 24, 32, 40, 48
-ASLEEP, LANE = 56, 8
+NEXT, LIMIT, DONE, EPOCH, NUM_CHUNKS, IS_ALONE = 0, 8, 16, 24, 32, 40
+ASLEEP, LANE = 48, 8
 """From here on one word per helper, so many words apart."""
 
 NONE_LEFT, OUT_OF_DATE = -1, -2
@@ -43,15 +44,21 @@ NONE_LEFT, OUT_OF_DATE = -1, -2
 HELPER_SPINS = 4000
 """Looks for a chunk before a helper goes to sleep: about as long as it takes to wake it."""
 
-LOST_LOOKS = 1024
+LOOKS_BEFORE_YIELD = 1024
 """Who has looked so often whether a chunk is done, longer than one takes, waits for a helper that
-has no core at present."""
+may be waiting for this very core."""
 
-MIN_REST, MAX_REST = 16, 8192
-"""Rounds that are played without helpers after a lost one; twice as many if it happens again."""
+WINDOW = 64
+"""Rounds that are timed together."""
 
-GOOD_ROUNDS = 2048
-"""Rounds with helpers and without a loss after which the next rest is half as long."""
+WINDOWS_BETWEEN_TRIALS = 32
+"""After so many windows one is played the other way, with helpers or without."""
+
+GAIN = 0.95
+"""The other way must take at most this share of the time to be preferred."""
+
+MEMORY = 0.7
+"""Weight of what was known about a way when another window of it has been timed."""
 
 
 @inlined
@@ -88,16 +95,53 @@ def await_round(control: Words) -> None:
     while load_acquire(control, DONE) < control[LIMIT]:
         looks += 1
         pause()
-        # The helper may be waiting for this very core.
-        if looks >= LOST_LOOKS:
+        if looks > LOOKS_BEFORE_YIELD:
             yield_core()
-    control[WAITED] = looks
 
 
 @inlined
 def may_help(control: Words, num_spins: int) -> bool:
     """Whether to look for chunks: the caller always may."""
     return num_spins == 0 or load_acquire(control, IS_ALONE) == 0
+
+
+class Clock:
+    """Finds out whether rounds are quicker with helpers or without.
+
+    Where other processes need the cores, a helper that has begun a chunk may lose its core for
+    milliseconds, and the round waits for it. So both ways are timed now and then.
+    """
+
+    def __init__(self) -> None:
+        self.is_alone = False
+        """Whether rounds are played without helpers at present."""
+        self._prefers_alone = False
+        self._seconds: list[float | None] = [None, None]
+        """Of a window with helpers and of one without, as far as known."""
+        self._in_window = 0.0
+        self._num_rounds = 0
+        self._num_windows = 0
+
+    def count(self, seconds: float) -> bool:
+        """Add a round; return whether the way to play may have changed."""
+        self._in_window += seconds
+        self._num_rounds += 1
+        if self._num_rounds < WINDOW:
+            return False
+        known = self._seconds[self.is_alone]
+        took = self._in_window
+        self._seconds[self.is_alone] = (
+            took if known is None else MEMORY * known + (1.0 - MEMORY) * took
+        )
+        self._in_window, self._num_rounds = 0.0, 0
+        self._num_windows += 1
+        together, alone = self._seconds
+        if together is not None and alone is not None:
+            chosen, other = (alone, together) if self._prefers_alone else (together, alone)
+            self._prefers_alone ^= other < GAIN * chosen
+        is_trial = self._num_windows % WINDOWS_BETWEEN_TRIALS == 0
+        self.is_alone = self._prefers_alone ^ is_trial
+        return True
 
 
 class Team:
@@ -119,7 +163,7 @@ class Team:
         self._pid = os.getpid()
         self._helpers: list[tuple[threading.Thread, threading.Lock]] = []
         self._is_closed = False
-        self._rest, self._next_rest, self._num_good = 0, MIN_REST, 0
+        self._clock = Clock()
 
     def prepare(self, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         """Work with this kernel and these arguments from the next round on.
@@ -138,25 +182,15 @@ class Team:
     def play_round(self) -> None:
         """Do one round: every chunk once."""
         assert self._work is not None
-        if self.num_threads > 1 and self._rest == 0:
+        if self.num_threads == 1:
+            self._work(self.control, int(self.control[EPOCH]), 0, *self._arguments)
+            return
+        if not self._clock.is_alone:
             self._call_helpers()
+        began = time.perf_counter()
         self._work(self.control, int(self.control[EPOCH]), 0, *self._arguments)
-        if self.num_threads > 1:
-            self._judge_helpers()
-
-    def _judge_helpers(self) -> None:
-        """Go on alone for a while if a helper has held up the round: others need its core."""
-        if self._rest > 0:
-            self._rest -= 1
-            self.control[IS_ALONE] = self._rest > 0
-        elif self.control[WAITED] >= LOST_LOOKS:
-            self._rest, self._next_rest = self._next_rest, min(2 * self._next_rest, MAX_REST)
-            self._num_good = 0
-            self.control[IS_ALONE] = 1
-        elif self._next_rest > MIN_REST:
-            self._num_good += 1
-            if self._num_good >= GOOD_ROUNDS:
-                self._next_rest, self._num_good = self._next_rest // 2, 0
+        if self._clock.count(time.perf_counter() - began):
+            self.control[IS_ALONE] = self._clock.is_alone
 
     def _call_helpers(self) -> None:
         if self._pid != os.getpid():
@@ -197,7 +231,8 @@ class Team:
         twin.__dict__.update(self.__dict__)
         twin.control = self.control.copy()
         twin._arguments = deepcopy(self._arguments, memo)
-        twin._helpers = []
+        twin._helpers, twin._clock = [], Clock()
+        twin.control[IS_ALONE] = 0
         return twin
 
     def close(self) -> None:
