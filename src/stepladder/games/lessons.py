@@ -164,15 +164,20 @@ class Lessons:
 
     def note(self, rows: npt.NDArray[np.int64], episodes: npt.NDArray[Any]) -> None:
         """Remember what envs have begun to play."""
-        slots = episodes["slot"][rows]
-        labels = self._labels[slots].tolist()
-        stage_of, dials = self._legend.stage_of, self._dials
-        self.texts[0, rows] = [
-            stage_of(label, dials[row]) for row, label in zip(rows.tolist(), labels, strict=True)
-        ]
-        self.texts[1, rows], self.texts[2, rows] = labels, self._names[slots]
-        self.numbers[0, rows], self.numbers[1, rows] = slots, episodes["generation"][rows]
-        self.numbers[2, rows] = episodes["plan_version"][rows]
+        stage_of, dials, texts, numbers = (
+            self._legend.stage_of,
+            self._dials,
+            self.texts,
+            self.numbers,
+        )
+        # One by one: usually there are few, and NumPy takes longer to begin than this takes.
+        for row in rows.tolist():
+            episode = episodes[row]
+            slot = episode["slot"].item()
+            label: str = self._labels[slot]
+            texts[0, row], texts[1, row] = stage_of(label, dials[row]), label
+            texts[2, row], numbers[0, row] = self._names[slot], slot
+            numbers[1, row], numbers[2, row] = episode["generation"], episode["plan_version"]
 
     def take_failed(self) -> set[int]:
         """Return the envs that could not build a task since this was last asked."""

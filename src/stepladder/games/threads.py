@@ -41,7 +41,7 @@ ASLEEP, LANE = 48, 8
 NONE_LEFT, OUT_OF_DATE = -1, -2
 """Instead of a chunk: there is none now; the arguments have changed, so ask for them anew."""
 
-HELPER_SPINS = 4000
+HELPER_SPINS = 10_000
 """Looks for a chunk before a helper goes to sleep: about as long as it takes to wake it."""
 
 LOOKS_BEFORE_YIELD = 1024
