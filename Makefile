@@ -65,7 +65,7 @@ demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live
 	  --curricula frontier frontier-features learning-progress --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
 	$(BIN)/python examples/ledge_stages.py --seconds 8
-	$(BIN)/python examples/hockey_phases.py --seconds 12
+	$(BIN)/python examples/hockey_phases.py --seconds 14
 	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
 
 test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite

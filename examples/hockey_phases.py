@@ -38,7 +38,7 @@ to end are draws: a short window would see only those."""
 
 PHASES = (
     Phase(name="shooting", mixture={"shooting": 1.0}, episodes=5_000, window_episodes=WINDOW),
-    Phase(name="weak", mixture={"game": 1.0}, episodes=30_000, window_episodes=WINDOW),
+    Phase(name="weak", mixture={"game": 1.0}, episodes=60_000, window_episodes=WINDOW),
     Phase(
         name="weak and strong",
         mixture={"game": 0.9, "shooting": 0.1},
