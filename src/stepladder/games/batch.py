@@ -56,6 +56,8 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
             env) or None.
         copy: Whether what `reset` and `step` return is the user's to keep; without, the next step
             changes it.
+        task_infos: Whether infos say which task of a curriculum each env begins and has ended. They
+            cost more than the curriculum itself.
         task: What every env plays unless it is told otherwise.
     """
 
@@ -93,6 +95,7 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
         num_threads: int | Literal["auto"],
         render_mode: str | None,
         copy: bool,
+        task_infos: bool,
         task: Task,
     ):
         self.num_envs = num_envs = require_positive("num_envs", num_envs)
@@ -101,6 +104,7 @@ class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(single_observation_space, num_envs)
         self.action_space = batch_space(single_action_space, num_envs)
         self.copy = copy
+        self.task_infos = task_infos
         self.merges_infos = True
         """Whether infos are put together into one dict; adapters read `last_infos` instead."""
         self.last_infos: list[tuple[int, dict[str, Any]]] = []

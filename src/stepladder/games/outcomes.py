@@ -30,6 +30,8 @@ LESSON_KEYS = (
 )
 """What is said about a task; the first three are texts."""
 
+LESSON_MASKS = tuple("_" + key for key in LESSON_KEYS)
+
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
@@ -40,7 +42,8 @@ def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
         vec: The vector env.
         is_step: Whether this was a step rather than a reset.
     """
-    batch, lessons = vec.batch, vec.lessons
+    batch = vec.batch
+    lessons = vec.lessons if vec.task_infos else None
     infos: Infos = {}
     begun = np.flatnonzero(batch.has_begun) if batch.events[BEGINNINGS] else NO_ROWS
     ended = np.flatnonzero(batch.has_ended) if batch.events[ENDINGS] else NO_ROWS
@@ -87,7 +90,7 @@ def final_infos(vec: "GameVectorEnv", ended: Rows, mask: Mask) -> Infos:
     columns = np.zeros_like(vec.extras)
     columns[:, ended] = vec.extras[:, ended]
     add_step(infos, vec, columns, mask)
-    if vec.lessons is not None:
+    if vec.lessons is not None and vec.task_infos:
         # What the next episodes are has not been noted yet.
         add_lessons(infos, vec.lessons, ended, mask)
         add_results(infos, vec, vec.lessons, ended, mask)
@@ -113,8 +116,8 @@ def add_lessons(infos: Infos, lessons: "Lessons", rows: Rows, mask: Mask) -> Non
     texts[:, rows] = lessons.texts[:, rows]
     numbers = np.zeros_like(lessons.numbers)
     numbers[:, rows] = lessons.numbers[:, rows]
-    for key, column in zip(LESSON_KEYS, (*texts, *numbers), strict=True):
-        infos[key], infos["_" + key] = column, mask
+    infos.update(zip(LESSON_KEYS, (*texts, *numbers), strict=True))
+    infos.update(dict.fromkeys(LESSON_MASKS, mask))
 
 
 def last_seen(vec: "GameVectorEnv", ended: Rows) -> npt.NDArray[Any]:

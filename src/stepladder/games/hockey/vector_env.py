@@ -54,6 +54,7 @@ class HockeyVectorEnv(GameVectorEnv):
         num_threads: Threads that step at once.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         copy: Whether what is returned is the user's to keep.
+        task_infos: Whether infos say which task of a curriculum each env begins and has ended.
         task_defaults: Anything else a task may say, such as ``puck_speed`` or ``keep_mode``; a task
             that says so itself, given by a curriculum or with `set_tasks`, has the last word.
     """
@@ -91,6 +92,7 @@ class HockeyVectorEnv(GameVectorEnv):
         num_threads: int | Literal["auto"] = "auto",
         render_mode: str | None = None,
         copy: bool = True,
+        task_infos: bool = True,
         **task_defaults: Any,
     ):
         require_positive("num_envs", num_envs)
@@ -114,6 +116,7 @@ class HockeyVectorEnv(GameVectorEnv):
             num_threads=num_threads,
             render_mode=render_mode,
             copy=copy,
+            task_infos=task_infos,
             task=Task("hockey"),
         )
 

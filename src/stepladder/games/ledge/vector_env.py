@@ -55,6 +55,7 @@ class LedgeVectorEnv(GameVectorEnv):
         num_threads: Threads that step at once.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
         copy: Whether what is returned is the user's to keep.
+        task_infos: Whether infos say which task of a curriculum each env begins and has ended.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -84,6 +85,7 @@ class LedgeVectorEnv(GameVectorEnv):
         num_threads: int | Literal["auto"] = "auto",
         render_mode: str | None = None,
         copy: bool = True,
+        task_infos: bool = True,
     ):
         num_envs = require_positive("num_envs", num_envs)
         if not isinstance(gamma, int | float) or not 0.0 <= gamma <= 1.0:
@@ -103,6 +105,7 @@ class LedgeVectorEnv(GameVectorEnv):
             num_threads=num_threads,
             render_mode=render_mode,
             copy=copy,
+            task_infos=task_infos,
             task=task_of(level, stage, level_seed),
         )
 
