@@ -48,7 +48,8 @@ class Assignments:
     def give_first(self, task: Task) -> None:
         """Give all envs the task that they play unless they are told otherwise."""
         self.tasks = [task] * self.num_envs
-        self._waiting: dict[int, Task] = {}
+        self.waiting: dict[int, Task] = {}
+        """What some envs will play from their next reset on."""
         self._ignored: set[str] = set()
         self._set_rows(range(self.num_envs), self.tasks)
 
@@ -74,7 +75,7 @@ class Assignments:
         for row, task in zip(rows, tasks, strict=True):
             copy_row(trial, numbers[task], self.table, row)
             self.batch.known[row] = 1
-            self._waiting[row] = task
+            self.waiting[row] = task
 
     def note_params(self, params: Mapping[str, Any], known: Collection[str], name: str) -> None:
         """Refuse misspelt parameters of a task, and say once of others that they mean nothing.
@@ -101,6 +102,6 @@ class Assignments:
 
     def note_beginnings(self) -> None:
         """Remember which of the tasks that were waiting are played now."""
-        if self._waiting:
+        if self.waiting:
             for row in np.flatnonzero(self.batch.has_begun).tolist():
-                self.tasks[row] = self._waiting.pop(row, self.tasks[row])
+                self.tasks[row] = self.waiting.pop(row, self.tasks[row])

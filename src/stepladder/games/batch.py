@@ -33,6 +33,7 @@ from stepladder.games.lessons import Lessons
 from stepladder.games.memory import Buffers, given, keep_actions
 from stepladder.games.pictures import Pictures
 from stepladder.games.rows import RowAccess
+from stepladder.games.saving import Saving
 from stepladder.games.seeding import fresh_seeds, seeds_for
 from stepladder.games.threads import Team
 from stepladder.sync import Host
@@ -45,7 +46,7 @@ MODES = {
 }
 
 
-class GameVectorEnv(RowAccess, Assignments, Pictures, VectorEnv[Any, Any, Any]):
+class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any, Any]):
     """Steps many games at once.
 
     Args:

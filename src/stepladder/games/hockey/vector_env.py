@@ -164,6 +164,20 @@ class HockeyVectorEnv(GameVectorEnv):
             self._two_views,
         )
 
+    def game_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what outlives a step."""
+        return {
+            "worlds": self.worlds,
+            "sides": self.sides,
+            "views_one": self.views_one,
+            "views_two": self.views_two,
+            "extras": self.extras,
+        }
+
+    def game_settings(self) -> dict[str, Any]:
+        """Return what a snapshot must share with these envs."""
+        return {"players": self.players, "fineness": self.fineness}
+
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
         """Let chance decide anew who starts."""
         self.sides[rows] = 0

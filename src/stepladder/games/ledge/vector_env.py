@@ -156,6 +156,20 @@ class LedgeVectorEnv(GameVectorEnv):
             self._shaping,
         )
 
+    def game_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what outlives a step."""
+        return {
+            "runners": self.runners,
+            "potentials": self._potentials,
+            "vectors": self.seen["vector"],
+            "tiles": self.seen["tiles"],
+            "extras": self.extras,
+        }
+
+    def game_settings(self) -> dict[str, Any]:
+        """Return what a snapshot must share with these envs."""
+        return {"shaping": self.has_shaping, "gamma": float(self._shaping[1])}
+
     def _take(self, actions: Any) -> None:
         given = whole_actions(actions, self.num_envs)
         bad = stepping.take_actions(given, self.actions, NUM_ACTIONS)

@@ -1,0 +1,147 @@
+"""Games saved in the middle go on in the middle, bit for bit, in another process too."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from game_cases import assert_same
+
+from stepladder import Snapshot, Task, Uniform, make_vec
+from stepladder.errors import ConfigError, SnapshotError
+
+CASES = {
+    "hockey": ("stepladder/Hockey-v0", {"mode": "TRAIN_DEFENSE"}),
+    "hockey both": ("stepladder/Hockey-v0", {"players": "both", "mode": "TRAIN_SHOOTING"}),
+    "ledge": ("stepladder/Ledge-v0", {"shaping": True, "time_limit": 40}),
+}
+MODES = ["NextStep", "SameStep"]
+
+
+def make(case: str, mode: str = "NextStep", num_envs: int = 5, **more: Any) -> Any:
+    env_id, settings = CASES[case]
+    return make_vec(env_id, num_envs, autoreset_mode=mode, env_kwargs={**settings, **more})
+
+
+def drawn_actions(envs: Any, num_steps: int, seed: int = 0) -> list[Any]:
+    envs.action_space.seed(seed)
+    return [envs.action_space.sample() for _ in range(num_steps)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("case", CASES)
+def test_a_restored_batch_goes_on_as_if_nothing_had_happened(
+    case: str, mode: str, tmp_path: Path
+) -> None:
+    envs = make(case, mode)
+    envs.reset(seed=4)
+    actions = drawn_actions(envs, 240)
+    for action in actions[:50]:
+        envs.step(action)
+    path = envs.snapshot().save(tmp_path / "games.npz")
+    expected = [envs.step(action) for action in actions[50:]]
+
+    # One that has played something else, and one that was never reset.
+    used, fresh = make(case, mode), make(case, mode, num_threads=2)
+    used.reset(seed=99)
+    used.step(actions[0])
+    for other in (used, fresh):
+        other.restore(Snapshot.load(path))
+        for action, result in zip(actions[50:], expected, strict=True):
+            assert_same(other.step(action), result)
+
+
+def test_what_was_seen_last_is_restored_for_the_policy(tmp_path: Path) -> None:
+    envs = make("ledge")
+    envs.reset(seed=0)
+    seen, *_ = envs.step(np.full(5, 2))
+    other = make("ledge")
+    other.restore(envs.snapshot())
+    assert_same(other.buffers.observations, seen)
+
+
+def test_a_task_that_waits_for_its_reset_still_waits_after_a_restore() -> None:
+    envs = make("ledge", num_envs=2)
+    envs.reset(seed=0)
+    other_level = Task("other", params={"stage": "simpler"}, seed=5)
+    envs.set_tasks([other_level], [1])
+    twin = make("ledge", num_envs=2)
+    twin.restore(envs.snapshot())
+    assert [task.name for task in twin.tasks] == [task.name for task in envs.tasks]
+    for vec in (envs, twin):
+        vec.reset()
+    assert twin.tasks == envs.tasks
+    assert twin.tasks[1] == other_level
+    assert_same(twin.step(np.array([2, 5])), envs.step(np.array([2, 5])))
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from stepladder import Snapshot, make_vec
+envs = make_vec("stepladder/Hockey-v0", 3, env_kwargs={"mode": "TRAIN_DEFENSE"})
+envs.restore(Snapshot.load(sys.argv[1]))
+for _ in range(30):
+    seen, rewards, *_ = envs.step(np.zeros((3, 4)))
+sys.stdout.write(seen.tobytes().hex() + rewards.tobytes().hex())
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(90)
+def test_games_go_on_alike_in_another_process(tmp_path: Path) -> None:
+    envs = make("hockey", num_envs=3)
+    envs.reset(seed=2)
+    for _ in range(10):
+        envs.step(np.zeros((3, 4)))
+    path = envs.snapshot().save(tmp_path / "games.npz")
+    command = [sys.executable, "-c", SCRIPT, str(path)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=80, check=True).stdout
+    for _ in range(30):
+        seen, rewards, *_ = envs.step(np.zeros((3, 4)))
+    assert said == seen.tobytes().hex() + rewards.tobytes().hex()
+
+
+def damaged(snapshot: Snapshot, **changes: Any) -> Snapshot:
+    return Snapshot({**snapshot.state, **changes}, snapshot.arrays)
+
+
+@pytest.mark.parametrize(
+    ("make_other", "words"),
+    [
+        (lambda: make("hockey").snapshot(), "game was 'HockeyVectorEnv'"),
+        (lambda: make("ledge", num_envs=4).snapshot(), "num_envs was 4 and is now 5"),
+        (lambda: make("ledge", shaping=False).snapshot(), "shaping was False"),
+        (lambda: damaged(make("ledge").snapshot(), playing=[0]), "tasks of 1 envs; expected 5"),
+        (
+            lambda: damaged(make("ledge").snapshot(), tasks=[{}]),
+            "tasks in the snapshot are damaged",
+        ),
+        (lambda: damaged(make("ledge").snapshot(), waiting={"9": 0}), "expected 5"),
+        (
+            lambda: Snapshot(make("ledge").snapshot().state, {}),
+            "array 'batch/episodes' of the snapshot is missing",
+        ),
+        (lambda: 5, "expected a Snapshot; got 5"),
+    ],
+)
+def test_a_snapshot_that_does_not_fit_is_refused_and_changes_nothing(
+    make_other: Any, words: str
+) -> None:
+    envs, twin = make("ledge"), make("ledge")
+    for vec in (envs, twin):
+        vec.reset(seed=0)
+    with pytest.raises(SnapshotError, match=words):
+        envs.restore(make_other())
+    for action in drawn_actions(envs, 60):
+        assert_same(envs.step(action), twin.step(action))
+
+
+def test_with_a_curriculum_its_wrapper_saves() -> None:
+    envs = make_vec("stepladder/Hockey-v0", 2, curriculum=Uniform([Task("a"), Task("b")]))
+    envs.reset(seed=0)
+    with pytest.raises(ConfigError, match="CurriculumVectorEnv"):
+        envs.unwrapped.snapshot()
+    envs.close()
