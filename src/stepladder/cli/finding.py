@@ -10,7 +10,25 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
+
 from stepladder.errors import ConfigError
+
+FOREIGN_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    NameError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    gym.error.Error,
+)
+"""What envs and policies of others raise when something is wrong with them or with their arguments;
+anything else leaves the command with its traceback."""
 
 
 def look_here() -> None:

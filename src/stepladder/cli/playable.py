@@ -14,7 +14,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from stepladder.cli.finding import find_function, look_here
+from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_here
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.snapshot import Snapshot
@@ -110,7 +110,7 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
         raise ConfigError(
             f"{text!r} is no run's folder, no level's file and no env: {error} Correct the name."
         ) from error
-    except Exception as error:  # the env's own; a command says it in one line
+    except FOREIGN_ERRORS as error:
         raise ConfigError(
             f"the env {text!r} cannot be made: {type(error).__name__}: {error} Correct --env, or "
             "install what it needs."

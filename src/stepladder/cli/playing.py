@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from stepladder.cli.finding import find_function
+from stepladder.cli.finding import FOREIGN_ERRORS, find_function
 from stepladder.cli.playable import Playable
 from stepladder.envs.delivery import Delivery
 from stepladder.envs.success import SuccessReader
@@ -179,5 +179,5 @@ def _guarded(who: str, call: Callable[..., Any], *arguments: Any, **keywords: An
         return call(*arguments, **keywords)
     except StepladderError:
         raise
-    except Exception as error:  # anybody's; the one who wrote it has to see it
+    except FOREIGN_ERRORS as error:
         raise EnvError(f"{who} raised {type(error).__name__}: {error}. Mend it.") from error

@@ -177,7 +177,11 @@ def start_rows(rows: Words, batch: Batch, game: LedgeGame) -> None:
 def work(
     control: Words, epoch: int, num_spins: int, rows_per_chunk: int, batch: Batch, game: LedgeGame
 ) -> None:
-    """Step chunks of rows, as `games.threads.Team` has it."""
+    """Step chunks of rows, as `games.threads.Team` has it.
+
+    The games repeat this loop and the two above: numba keeps no compiled code of a kernel that is
+    given another one as an argument.
+    """
     if num_spins == 0:
         open_round(control)
     spins = 0
