@@ -206,15 +206,20 @@ def report_matches(report: FidelityReport, num_matches: int) -> None:
         played[pairing.name] = outcomes
         values, deviations = hockey_matches.measure(outcomes)
         error = deviations * np.sqrt(0.5 / pairing.matches_per_set + 1.0 / num_matches)
-        bands = np.maximum(3.0 * error, hockey_matches.TOLERANCES * pairing.pooled)
-        for name, value, peer, band in zip(
-            hockey_matches.MEASURES, values, pairing.pooled, bands, strict=True
+        marks = hockey_matches.TOLERANCES
+        bands = np.where(marks == 0.0, 3.0 * error, marks * np.abs(pairing.pooled))
+        for name, value, peer, band, mark, one_error in zip(
+            hockey_matches.MEASURES, values, pairing.pooled, bands, marks, error, strict=True
         ):
             name = f"D {pairing.name}, {name}"
             if np.isnan(band):
                 report.add(name, float(value), "", peer=float(peer))
             else:
                 report.compare(name, float(value), "", float(peer), float(band))
+            if mark != 0.0:
+                # The table is of few matches: how much of a difference is chance belongs beside it.
+                off = float((value - peer) / one_error)
+                report.add(f"{name}, off by", off, "std. errors")
     # Both seatings together, as wins, draws and losses of the strong player.
     strong = played["NORMAL strong-weak"][:, :3].mean(axis=0)
     strong = (strong + played["NORMAL weak-strong"][:, 2::-1].mean(axis=0)) / 2

@@ -32,7 +32,8 @@ MEASURES = (
     "return of one",
 )
 TOLERANCES = np.array([0.0, 0.0, 0.0, 0.03, 0.08, 0.05, 0.05, np.nan, np.nan, np.nan])
-"""How far each may be off, as a share of the original's, whatever the sampling error; NaN: any."""
+"""The proposed marks: how far each may be off, as a share of the original's. 0 stands for three
+standard errors; for NaN no mark was proposed."""
 
 # Columns of one match's outcome.
 WIN, DRAW, LOSS, LENGTH, HELD_ONE, HELD_TWO, CAUGHT_ONE, CAUGHT_TWO, RETURN = range(9)
