@@ -4,6 +4,7 @@ import gc
 import logging
 import multiprocessing
 import os
+import re
 import random
 import signal
 import subprocess
@@ -1394,5 +1395,9 @@ def test_after_ctrl_c_training_can_go_on(program: Any) -> None:
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=20)
     assert output == "went on 2\n", errors
-    assert errors == ""
+    # Where it fell between the two halves of an order, that worker is started anew, and said so.
+    said = re.sub(
+        r"\[VecEnv\] The worker of env .* was interrupted\. It is restarted\.\n", "", errors
+    )
+    assert said == ""
     assert are_gone(pids, NOTICED_S)

@@ -14,7 +14,7 @@ from stepladder.errors import RunError
 PATIENCE_S = 0.5
 """How long a writer tries: a reader that only looks holds the lock for a moment as well."""
 
-_PAUSE_S = 0.02
+_PAUSE_S = 0.002
 
 
 class RunLock:
