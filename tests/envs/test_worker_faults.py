@@ -4,8 +4,8 @@ import gc
 import logging
 import multiprocessing
 import os
-import re
 import random
+import re
 import signal
 import subprocess
 import sys
