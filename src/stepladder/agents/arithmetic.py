@@ -1,0 +1,136 @@
+"""The formulas of the agents, each a function of tensors and nothing else.
+
+Called by `dddqn`, `sac` and `ppo`; tested by themselves against numbers worked out by hand.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+LOG_STD_MIN, LOG_STD_MAX = -20.0, 2.0
+"""Bounds of the logarithm of a policy's spread."""
+
+HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def dueling_values(value: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
+    """Return action values of a state's value and its actions' advantages.
+
+    The mean advantage is taken off, so that the two cannot trade a constant (Wang et al. 2016).
+    """
+    return value + advantages - advantages.mean(-1, keepdim=True)
+
+
+def double_q_targets(
+    rewards: torch.Tensor,
+    discounts: torch.Tensor,
+    next_online: torch.Tensor,
+    next_target: torch.Tensor,
+) -> torch.Tensor:
+    """Return what action values should be: one network chooses, the other says what that is worth.
+
+    Args:
+        rewards: Added up over the steps of a transition.
+        discounts: Of the value after it; 0 where the episode has terminated.
+        next_online: Action values of the next state, from the network that learns.
+        next_target: The same from its target.
+    """
+    best = next_online.argmax(-1, keepdim=True)
+    return rewards + discounts * next_target.gather(-1, best).squeeze(-1)
+
+
+def squashed_sample(
+    mean: torch.Tensor, log_std: torch.Tensor, noise: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return actions in (-1, 1) and the logarithm of their density.
+
+    Args:
+        mean: Of a normal distribution, before squashing.
+        log_std: Logarithm of its spread, within bounds.
+        noise: Draws of a standard normal distribution.
+    """
+    raw = mean + log_std.exp() * noise
+    # log(1 - tanh(x)^2), written so that it does not lose its digits at large x.
+    squash = 2.0 * (math.log(2.0) - raw - F.softplus(-2.0 * raw))
+    log_probs = (-0.5 * noise.square() - log_std - HALF_LOG_TWO_PI - squash).sum(-1)
+    return raw.tanh(), log_probs
+
+
+def soft_targets(
+    rewards: torch.Tensor,
+    discounts: torch.Tensor,
+    next_values: torch.Tensor,
+    next_log_probs: torch.Tensor,
+    temperature: torch.Tensor,
+) -> torch.Tensor:
+    """Return what the critics should say: the lower of two values, and entropy counts.
+
+    Args:
+        rewards: Added up over the steps of a transition.
+        discounts: Of the value after it; 0 where the episode has terminated.
+        next_values: Of both critics, of shape ``(2, batch)``.
+        next_log_probs: Of the action chosen in the next state.
+        temperature: Weight of entropy.
+    """
+    return rewards + discounts * (next_values.amin(0) - temperature * next_log_probs)
+
+
+def normal_log_probs(
+    actions: torch.Tensor, mean: torch.Tensor, log_std: torch.Tensor
+) -> torch.Tensor:
+    """Return the logarithm of the density of independent normal numbers, added up per row."""
+    scaled = (actions - mean) * (-log_std).exp()
+    return (-0.5 * scaled.square() - log_std - HALF_LOG_TWO_PI).sum(-1)
+
+
+def normal_entropy(log_std: torch.Tensor) -> torch.Tensor:
+    """Return the entropy of independent normal numbers, added up."""
+    return (log_std + 0.5 + HALF_LOG_TWO_PI).sum(-1)
+
+
+@torch.no_grad()
+def advantages_of(
+    rewards: torch.Tensor,
+    values: torch.Tensor,
+    terminated: torch.Tensor,
+    ended: torch.Tensor,
+    gamma: float,
+    gae_lambda: float,
+) -> torch.Tensor:
+    """Return generalised advantages of a rollout (Schulman et al. 2016).
+
+    Args:
+        rewards: Of shape ``(steps, envs)``.
+        values: Of what was acted upon, and in the last row of what came in the end, of shape
+            ``(steps + 1, envs)``. With next-step autoreset the row after an ending is the last
+            observation of the episode, so that its value is at hand where time ran out.
+        terminated: Whether the episode was over: nothing comes after it.
+        ended: Whether it was over or cut off: advantages do not look past it.
+        gamma: Discount.
+        gae_lambda: How far to look.
+    """
+    advantages = torch.empty_like(rewards)
+    deltas = rewards + gamma * values[1:] * (~terminated) - values[:-1]
+    carry = gamma * gae_lambda * (~ended)
+    running = torch.zeros_like(rewards[0])
+    for step in range(len(rewards) - 1, -1, -1):
+        running = deltas[step] + carry[step] * running
+        advantages[step] = running
+    return advantages
+
+
+def clipped_policy_loss(
+    log_probs: torch.Tensor, old_log_probs: torch.Tensor, advantages: torch.Tensor, clip: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return PPO's loss (Schulman et al. 2017), and the probability ratios."""
+    ratios = (log_probs - old_log_probs).exp()
+    clipped = ratios.clamp(1.0 - clip, 1.0 + clip)
+    return -torch.minimum(ratios * advantages, clipped * advantages).mean(), ratios
+
+
+def standardised(numbers: torch.Tensor) -> torch.Tensor:
+    """Bring numbers to mean 0 and spread 1; a single one, or equal ones, to 0."""
+    if len(numbers) < 2:
+        return torch.zeros_like(numbers)
+    return (numbers - numbers.mean()) / (numbers.std() + 1e-8)

@@ -1,0 +1,269 @@
+"""Settings of the agents, and how they are read from JSON.
+
+Apart from the agents themselves, which need torch: whoever reads, checks or prints a config does
+not have to wait for it. `training.config` holds one of these; `agents.make` builds what it
+describes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+from stepladder.curricula.config import (
+    is_number,
+    plain,
+    require_positive,
+    require_share,
+    require_whole,
+)
+from stepladder.curricula.config_registry import typed
+from stepladder.errors import ConfigError
+
+Noise = Literal["normal", "pink"]
+Loss = Literal["huber", "mse"]
+Activation = Literal["tanh", "relu"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentConfig:
+    """Settings that every agent has."""
+
+    kind: ClassVar[str]
+    """What the agent is called in configs and on the command line."""
+
+    learning_rate: float = 3e-4
+    """Step size of Adam."""
+
+    gamma: float = 0.99
+    """Discount per env step, in [0, 1]."""
+
+    hidden_sizes: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers of every network."""
+
+    normalise_observations: bool = False
+    """Whether numbers that are seen are brought to mean 0 and spread 1, as met so far."""
+
+    def __post_init__(self) -> None:
+        require_positive("learning_rate", self.learning_rate)
+        require_share("gamma", self.gamma)
+        if not self.hidden_sizes:
+            raise ConfigError("hidden_sizes must name at least one layer; got none. Add a width.")
+        for width in self.hidden_sizes:
+            require_whole("hidden_sizes", width, 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain JSON, with the name of the agent under "type"."""
+        return {"type": self.kind, **plain(asdict(self))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayConfig(AgentConfig):
+    """Settings of agents that learn from a memory of transitions."""
+
+    batch_size: int = 256
+    """Transitions per update."""
+
+    updates_per_step: float = 1.0
+    """Updates per env step: the update-to-data ratio, whatever the number of envs."""
+
+    buffer_size: int = 1_000_000
+    """Transitions that are remembered; the oldest make room."""
+
+    warmup_steps: int = 1_000
+    """Env steps before the first update, and again after the memory was cleared."""
+
+    num_step_returns: int = 1
+    """Rewards that are added up before a value is trusted; 1 is plain temporal difference."""
+
+    mirror: bool = False
+    """Whether each remembered transition is also learnt from as in a mirror, where the env has one
+    (hockey). Half of all samples are mirrored."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_whole("batch_size", self.batch_size, 1)
+        require_positive("updates_per_step", self.updates_per_step)
+        require_whole("buffer_size", self.buffer_size, 1)
+        require_whole("warmup_steps", self.warmup_steps, 0)
+        require_whole("num_step_returns", self.num_step_returns, 1)
+        if self.buffer_size < self.batch_size:
+            raise ConfigError(
+                f"buffer_size ({self.buffer_size}) must be at least batch_size "
+                f"({self.batch_size}). Raise it."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DDDQNConfig(ReplayConfig):
+    """Settings of the dueling double deep Q-network."""
+
+    kind: ClassVar[str] = "DDDQN"
+
+    learning_rate: float = 1e-4
+    updates_per_step: float = 0.25
+
+    target_every_updates: int = 500
+    """Updates between two copies of the network to its target."""
+
+    epsilon_start: float = 1.0
+    """Share of random actions at first."""
+
+    epsilon_final: float = 0.05
+    """Share of random actions in the end."""
+
+    epsilon_steps: int = 50_000
+    """Env steps over which it falls, evenly."""
+
+    loss: Loss = "huber"
+    """How errors are weighed."""
+
+    max_grad_norm: float = 10.0
+    """Gradients are scaled down to this length."""
+
+    prioritised: bool = False
+    """Whether transitions with larger errors are replayed more often."""
+
+    priority_exponent: float = 0.6
+    """How much more often, in [0, 1]."""
+
+    priority_correction: float = 0.4
+    """How much of that the loss corrects at first, in [0, 1]; all of it in the end."""
+
+    priority_correction_updates: int = 100_000
+    """Updates until it corrects all of it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_whole("target_every_updates", self.target_every_updates, 1)
+        require_share("epsilon_start", self.epsilon_start)
+        require_share("epsilon_final", self.epsilon_final)
+        require_whole("epsilon_steps", self.epsilon_steps, 1)
+        require_positive("max_grad_norm", self.max_grad_norm)
+        require_share("priority_exponent", self.priority_exponent)
+        require_share("priority_correction", self.priority_correction)
+        require_whole("priority_correction_updates", self.priority_correction_updates, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SACConfig(ReplayConfig):
+    """Settings of soft actor-critic."""
+
+    kind: ClassVar[str] = "SAC"
+
+    tau: float = 0.005
+    """Share of the critics that goes into their targets with every update."""
+
+    initial_temperature: float = 1.0
+    """Weight of entropy at first; it is learnt unless `learn_temperature` is off."""
+
+    learn_temperature: bool = True
+    """Whether the weight of entropy follows `target_entropy`."""
+
+    target_entropy: float | None = None
+    """Entropy that is aimed at; None is minus the number of action dimensions."""
+
+    noise: Noise = "normal"
+    """Exploration: independent from step to step, or pink (correlated in time), one process per
+    env."""
+
+    pink_steps: int = 1_000
+    """Steps after which a pink process begins anew; about the longest episode."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_share("tau", self.tau)
+        require_positive("initial_temperature", self.initial_temperature)
+        require_whole("pink_steps", self.pink_steps, 2)
+        if self.target_entropy is not None and not is_number(self.target_entropy):
+            raise ConfigError(
+                f"target_entropy must be a number or None; got {self.target_entropy!r}. Leave it "
+                "out for minus the number of action dimensions."
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig(AgentConfig):
+    """Settings of proximal policy optimisation."""
+
+    kind: ClassVar[str] = "PPO"
+
+    hidden_sizes: tuple[int, ...] = (128, 128)
+
+    rollout_steps: int = 8_192
+    """Env steps of all envs together between two rounds of updates; a multiple of the number of
+    envs is made of it."""
+
+    minibatch_size: int = 1_024
+    """Env steps per update."""
+
+    num_epochs: int = 4
+    """How often each env step is learnt from."""
+
+    gae_lambda: float = 0.95
+    """How far advantages look ahead, in [0, 1]."""
+
+    clip: float = 0.2
+    """How far the policy may move away from the one that played."""
+
+    entropy_coef: float = 0.01
+    """Weight of entropy in the loss."""
+
+    value_coef: float = 0.5
+    """Weight of the value's error in the loss."""
+
+    max_grad_norm: float = 0.5
+    """Gradients are scaled down to this length."""
+
+    normalise_advantages: bool = True
+    """Whether advantages of a minibatch are brought to mean 0 and spread 1."""
+
+    recurrent: bool = False
+    """Whether the policy remembers earlier steps of an episode (a GRU)."""
+
+    share_layers: bool = False
+    """Whether policy and value share their hidden layers; a recurrent policy always does."""
+
+    activation: Activation = "tanh"
+    """What follows every hidden layer."""
+
+    anneal_learning_rate: bool = False
+    """Whether the learning rate falls evenly to 0 over `anneal_steps`."""
+
+    anneal_steps: int = 1_000_000
+    """Env steps over which it does."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("rollout_steps", "minibatch_size", "num_epochs", "anneal_steps"):
+            require_whole(name, getattr(self, name), 1)
+        require_share("gae_lambda", self.gae_lambda)
+        require_positive("clip", self.clip)
+        require_positive("max_grad_norm", self.max_grad_norm)
+        for name in ("entropy_coef", "value_coef"):
+            value = getattr(self, name)
+            if not is_number(value) or value < 0:
+                raise ConfigError(f"{name} must be 0 or more; got {value!r}.")
+
+
+AGENTS: dict[str, type[AgentConfig]] = {
+    kind.kind: kind for kind in (DDDQNConfig, SACConfig, PPOConfig)
+}
+"""Every agent's config by the agent's name."""
+
+
+def agent_from_json(data: Any, where: str = "agent") -> AgentConfig:
+    """Return the config whose `to_json` gave this; fields left out have their defaults.
+
+    Raises:
+        ConfigError: It is no such thing; the message names the field.
+
+    Example:
+        >>> agent_from_json({"type": "SAC", "tau": 0.01}).kind
+        'SAC'
+    """
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{where} must be an object with its settings; got {data!r}.")
+    name = data.get("type")
+    if not isinstance(name, str) or name not in AGENTS:
+        raise ConfigError(f"{where}.type must be one of {', '.join(AGENTS)}; got {name!r}.")
+    return typed({key: entry for key, entry in data.items() if key != "type"}, AGENTS[name], where)

@@ -1,0 +1,212 @@
+"""Dueling double deep Q-network, with prioritised replay and longer returns if asked for.
+
+After Mnih et al. 2015 (replay and targets), van Hasselt et al. 2016 (double), Wang et al. 2016
+(dueling), Schaul et al. 2016 (priorities). For actions that are choices. `training` feeds it;
+`arithmetic` has the formulas.
+
+Do not use it for continuous actions (`sac`), or where the best policy must be random.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium.spaces import Discrete, Space
+from torch import nn
+
+from stepladder.agents.arithmetic import double_q_targets
+from stepladder.agents.config import DDDQNConfig
+from stepladder.agents.mirror import Mirror
+from stepladder.agents.networks import DuelingNetwork
+from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.priorities import Priorities, importance
+from stepladder.agents.repetition import Repetition
+from stepladder.agents.replay import Sample
+from stepladder.agents.replaying import ReplayAgent, adam
+from stepladder.errors import ConfigError
+
+
+class DDDQNPolicy(nn.Module):
+    """What is needed to act.
+
+    Args:
+        layout: Of what is seen.
+        action_space: A Discrete.
+        config: The settings.
+        generator: What weights are drawn from.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        action_space: Space[Any],
+        config: DDDQNConfig,
+        generator: torch.Generator,
+    ):
+        super().__init__()
+        if not isinstance(action_space, Discrete):
+            raise ConfigError(
+                f"DDDQN needs actions that are choices (Discrete); got {action_space}. Use SAC or "
+                'PPO; for hockey, env_kwargs={"actions": "discrete"}.'
+            )
+        self.num_actions, self.start = int(action_space.n), int(action_space.start)
+        self.network = DuelingNetwork(
+            layout, self.num_actions, config.hidden_sizes, config.normalise_observations, generator
+        )
+
+    def choose(self, seen: Seen) -> torch.Tensor:
+        """Return the best action of every row, counted from 0."""
+        return self.network(seen).argmax(-1)
+
+
+class DDDQN(ReplayAgent):
+    """Learns choices from what it remembers; see `ReplayAgent` for the arguments."""
+
+    config: DDDQNConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(
+        self,
+        config: DDDQNConfig,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        num_envs: int,
+        *,
+        device: str | torch.device = "cpu",
+        seed: int = 0,
+        mirror: Mirror | None = None,
+    ):
+        layout, first = Layout(observation_space), torch.Generator().manual_seed(seed)
+        self._policy = DDDQNPolicy(layout, action_space, config, first)
+        super().__init__(
+            config, observation_space, action_space, num_envs,
+            num_action_columns=1, device=device, seed=seed, mirror=mirror,
+        )  # fmt: skip
+        self._policy.to(self.device)
+        self.target = DDDQNPolicy(layout, action_space, config, first).network.to(self.device)
+        self.target.load_state_dict(self._policy.network.state_dict())
+        self.target.requires_grad_(False)
+        self._adam = adam(self._policy.parameters(), config.learning_rate, self.device)
+        self._priorities = (
+            Priorities(config.buffer_size, config.priority_exponent) if config.prioritised else None
+        )
+        plain = Repetition(self._plain_update, self.device, self.generator)
+        self._do_update = plain if self._priorities is None else self._prioritised_update
+
+    @property
+    def epsilon(self) -> float:
+        """Share of random actions now."""
+        config = self.config
+        done = min(1.0, self.num_steps / config.epsilon_steps)
+        return config.epsilon_start + done * (config.epsilon_final - config.epsilon_start)
+
+    # Playing.
+
+    def policy(self) -> DDDQNPolicy:
+        """Return what chooses actions."""
+        return self._policy
+
+    @torch.inference_mode()
+    def act_batch(
+        self, observations: Observations, deterministic: bool = False
+    ) -> npt.NDArray[np.int64]:
+        """Choose an action in every env, in one forward pass, each exploring by itself."""
+        num_rows = (
+            len(next(iter(observations.values())))
+            if isinstance(observations, dict)
+            else len(observations)
+        )
+        if deterministic:
+            explores = np.zeros(num_rows, dtype=np.bool_)
+        else:
+            explores = self.rng.random(num_rows) < self.epsilon
+        if explores.all():
+            actions = self.rng.integers(self._policy.num_actions, size=num_rows)
+        else:
+            seen = self.layout.to_seen(observations, self.device)
+            actions = self._policy.choose(seen).cpu().numpy()
+            if explores.any():
+                count = int(explores.sum())
+                actions[explores] = self.rng.integers(self._policy.num_actions, size=count)
+        return actions + self._policy.start
+
+    # Learning.
+
+    def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        return (np.asarray(actions) - self._policy.start).astype(np.float32)[:, None]
+
+    def _added(self, places: npt.NDArray[np.int64]) -> None:
+        if self._priorities is not None:
+            self._priorities.add(places)
+
+    def _meet(self, numbers: torch.Tensor) -> None:
+        self._policy.network.encoder.meet(numbers)
+
+    def _plain_update(self) -> dict[str, torch.Tensor]:
+        """Learn from transitions that are drawn alike."""
+        memory = self.memory
+        sample = memory.at(memory.draw(self.config.batch_size, self.generator), self.generator)
+        return self._follow(sample, None)[0]
+
+    def _prioritised_update(self) -> dict[str, torch.Tensor]:
+        """Learn from transitions drawn by priority, and weigh them anew."""
+        assert self._priorities is not None
+        config = self.config
+        places, probs = self._priorities.draw(self.rng.random(config.batch_size))
+        done = min(1.0, self.num_updates / config.priority_correction_updates)
+        correction = config.priority_correction + done * (1.0 - config.priority_correction)
+        counts = importance(probs, self.memory.size, correction)
+        sample = self.memory.at(torch.from_numpy(places).to(self.device), self.generator)
+        there = torch.from_numpy(counts.astype(np.float32)).to(self.device)
+        figures, errors = self._follow(sample, there)
+        self._priorities.update(places, errors.cpu().numpy())
+        return figures
+
+    def _follow(
+        self, sample: Sample, counts: torch.Tensor | None
+    ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        """Follow the gradient of the loss once; return figures and errors."""
+        network, config = self._policy.network, self.config
+        with torch.no_grad():
+            targets = double_q_targets(
+                sample.rewards,
+                sample.discounts,
+                network(sample.next_seen),
+                self.target(sample.next_seen),
+            )
+        values = network(sample.seen).gather(1, sample.actions.long()).squeeze(1)
+        weigh = nn.functional.smooth_l1_loss if config.loss == "huber" else nn.functional.mse_loss
+        losses = weigh(values, targets, reduction="none")
+        loss = (losses if counts is None else losses * counts).mean()
+        self._adam.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(network.parameters(), config.max_grad_norm, foreach=True)
+        self._adam.step()
+        errors = (values - targets).detach()
+        return {"q": loss, "value": values.detach().mean(), "error": errors.abs().mean()}, errors
+
+    def _after_update(self) -> None:
+        if self.num_updates % self.config.target_every_updates == 0:
+            with torch.no_grad():
+                for old, new in zip(
+                    self.target.state_dict().values(),
+                    self._policy.network.state_dict().values(),
+                    strict=True,
+                ):
+                    old.copy_(new)
+
+    def forget(self) -> None:
+        """Drop everything that was remembered, priorities included."""
+        super().forget()
+        if self._priorities is not None:
+            self._priorities.clear()
+
+    def memory_stats(self) -> dict[str, float]:
+        """Return how full the memory is, and how much is explored."""
+        return {**super().memory_stats(), "epsilon": self.epsilon}
+
+    # Saving.
+
+    def _parts(self) -> dict[str, Any]:
+        priorities = {} if self._priorities is None else {"priorities": self._priorities}
+        return super()._parts() | priorities | {"target": self.target, "optimiser": self._adam}

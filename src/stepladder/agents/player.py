@@ -1,0 +1,127 @@
+"""Somebody who plays but does not learn: an opponent, an evaluation, a film.
+
+Made from what an agent says about itself and its weights, on whichever device, for any number of
+rows. `training` and `cli` use it; agents do not.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from stepladder.agents.actor_critic import ActorCritic
+from stepladder.agents.base import checked_device, load_module
+from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig, agent_from_json
+from stepladder.agents.dddqn import DDDQNPolicy
+from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.sac import SACPolicy
+from stepladder.agents.spaces import space_from_json
+from stepladder.errors import ConfigError, SnapshotError
+
+
+class Player:
+    """Plays with the weights of an agent.
+
+    Args:
+        policy: What chooses actions.
+        layout: Of what is seen.
+        num_rows: Envs that it plays at once.
+        seed: Of what it draws where it explores.
+        epsilon: Share of random actions where it explores and its actions are values' choices.
+    """
+
+    def __init__(
+        self,
+        policy: nn.Module,
+        layout: Layout,
+        num_rows: int,
+        *,
+        seed: int = 0,
+        epsilon: float = 0.0,
+    ):
+        self.num_rows = num_rows
+        self.policy: Any = policy
+        self._layout, self._epsilon = layout, epsilon
+        self._device = next(policy.parameters()).device
+        self._generator = torch.Generator(self._device).manual_seed(seed)
+        self._rng = np.random.default_rng(seed)
+        self._memory = torch.zeros(num_rows, 0)
+        self.begin()
+
+    def begin(self, rows: npt.NDArray[np.bool_] | None = None) -> None:
+        """Let some rows begin a new episode; None is all. Only a policy with a memory cares."""
+        if not isinstance(self.policy, ActorCritic):
+            return
+        if rows is None:
+            self._memory = self.policy.first_memory(self.num_rows)
+        else:
+            self._memory[torch.from_numpy(rows).to(self._device)] = 0.0
+
+    @torch.inference_mode()
+    def act_batch(self, observations: Observations, deterministic: bool = True) -> npt.NDArray[Any]:
+        """Choose an action in every row, in one forward pass."""
+        seen = self._layout.to_seen(observations, self._device)
+        if isinstance(self.policy, ActorCritic):
+            said = self.policy.play(seen, self._memory, self._generator, deterministic)
+            self._memory = said.memory
+            return self.policy.to_env(said.raw)
+        if isinstance(self.policy, SACPolicy):
+            return self._continuous(self.policy, seen, deterministic)
+        actions = self.policy.choose(seen).cpu().numpy()
+        if not deterministic:
+            explores = self._rng.random(len(actions)) < self._epsilon
+            random = self._rng.integers(self.policy.num_actions, size=len(actions))
+            actions = np.where(explores, random, actions)
+        return actions + self.policy.start
+
+    def _continuous(
+        self, policy: SACPolicy, seen: Seen, deterministic: bool
+    ) -> npt.NDArray[np.float32]:
+        noise = None
+        if not deterministic:
+            shape = (len(seen.numbers), policy.num_dims)
+            noise = torch.randn(shape, device=self._device, generator=self._generator)
+        actions = policy.choose(seen, noise).cpu().numpy()
+        return actions.reshape(len(actions), *policy.shape)
+
+
+def make_player(
+    description: Mapping[str, Any],
+    weights: Mapping[str, torch.Tensor],
+    num_rows: int,
+    *,
+    device: str | torch.device = "cpu",
+    seed: int = 0,
+) -> Player:
+    """Make a player of what an agent said about itself, and its weights.
+
+    Raises:
+        SnapshotError: They do not go together, or are damaged.
+    """
+    chosen = checked_device(device)
+    try:
+        config = agent_from_json(description["config"])
+        layout = Layout(space_from_json(description["observation_space"]))
+        policy = _policy_of(config, layout, space_from_json(description["action_space"]))
+        load_module(policy, weights)
+    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+        text = " ".join(str(error).split())
+        raise SnapshotError(
+            f"these weights cannot be played with ({text}). Use another checkpoint."
+        ) from error
+    policy.to(chosen).eval()
+    epsilon = config.epsilon_final if isinstance(config, DDDQNConfig) else 0.0
+    return Player(policy, layout, num_rows, seed=seed, epsilon=epsilon)
+
+
+def _policy_of(config: Any, layout: Layout, action_space: Any) -> nn.Module:
+    generator = torch.Generator().manual_seed(0)
+    if isinstance(config, SACConfig):
+        return SACPolicy(layout, action_space, config, generator)
+    if isinstance(config, DDDQNConfig):
+        return DDDQNPolicy(layout, action_space, config, generator)
+    assert isinstance(config, PPOConfig)
+    return ActorCritic(layout, action_space, config, generator)

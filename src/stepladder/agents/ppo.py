@@ -1,0 +1,239 @@
+"""Proximal policy optimisation, with a memory of the episode if asked for.
+
+After Schulman et al. 2017. For choices and for numbers. `training` feeds it; `arithmetic` has the
+formulas. With next-step autoreset the row after an ending holds the last observation of the
+episode: its value is at hand where time ran out, and the row itself is not learnt from.
+
+Do not use it where env steps are dear: what it has seen once it does not remember.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium.spaces import Space
+from torch import nn
+
+from stepladder.agents.actor_critic import ActorCritic
+from stepladder.agents.arithmetic import advantages_of, clipped_policy_loss, standardised
+from stepladder.agents.base import Agent, VectorStep
+from stepladder.agents.config import PPOConfig
+from stepladder.agents.observations import Observations, Seen
+from stepladder.agents.replaying import adam
+from stepladder.agents.rollout import Rollout
+
+
+class Batch(NamedTuple):
+    """What one update learns from; the first axis is env steps, or steps and envs if recurrent."""
+
+    seen: Seen
+    actions: torch.Tensor
+    log_probs: torch.Tensor
+    advantages: torch.Tensor
+    returns: torch.Tensor
+
+
+class PPO(Agent):
+    """Learns from what has just been played; see `Agent` for the arguments."""
+
+    config: PPOConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(
+        self,
+        config: PPOConfig,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        num_envs: int,
+        *,
+        device: str | torch.device = "cpu",
+        seed: int = 0,
+    ):
+        super().__init__(
+            config, observation_space, action_space, num_envs, device=device, seed=seed
+        )
+        first = torch.Generator().manual_seed(seed)
+        self._policy = ActorCritic(self.layout, action_space, config, first).to(self.device)
+        self._adam = adam(self._policy.parameters(), config.learning_rate, self.device, eps=1e-5)
+        num_steps = -(-config.rollout_steps // num_envs)
+        self.rollout = Rollout(self.layout, num_steps, num_envs, self._policy.num_action_columns)
+        self._memory = self._policy.first_memory(num_envs)
+        self._first_memory = self._memory.clone()
+        self._said: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]] | None = None
+
+    # Playing.
+
+    def policy(self) -> ActorCritic:
+        """Return what chooses actions."""
+        return self._policy
+
+    @torch.inference_mode()
+    def act_batch(
+        self, observations: Observations, deterministic: bool = False
+    ) -> npt.NDArray[Any]:
+        """Choose an action in every env, in one forward pass, each exploring by itself."""
+        seen = self.layout.to_seen(observations, self.device)
+        said = self._policy.play(seen, self._memory, self.generator, deterministic)
+        if not deterministic:
+            self._memory = said.memory
+            self._said = (
+                said.raw.cpu().numpy(), said.log_probs.cpu().numpy(), said.values.cpu().numpy()
+            )  # fmt: skip
+        return self._policy.to_env(said.raw)
+
+    # Learning.
+
+    def remember(self, step: VectorStep) -> None:
+        """Take in what happened in one step of all envs; the agent must have chosen the actions."""
+        assert self._said is not None, "remember follows act_batch"
+        numbers, codes = self.layout.pack(step.observations)
+        self.rollout.add(numbers, codes, self._said, step)
+        self._said = None
+        self.num_steps += int(step.is_playing.sum())
+        if self._policy.is_recurrent:
+            # The step that resets belongs to no episode: the next one begins without a past.
+            self._memory[torch.from_numpy(~step.is_playing).to(self.device)] = 0.0
+        if self.rollout.is_full:
+            self.rollout.keep_last(*self.layout.pack(step.next_observations))
+
+    def learn(self) -> int:
+        """Learn from a rollout once it is full; return the number of updates."""
+        if not self.rollout.is_full:
+            return 0
+        config, count = self.config, 0
+        if config.anneal_learning_rate:
+            left = max(0.0, 1.0 - self.num_steps / config.anneal_steps)
+            self._adam.param_groups[0]["lr"] = config.learning_rate * left
+        self._meet()
+        whole = self._whole()
+        for _ in range(config.num_epochs):
+            batches = self._sequences(whole) if self._policy.is_recurrent else self._rows(whole)
+            for figures in map(self._update, batches):
+                count += 1
+                self._note(**figures)
+        self.num_updates += count
+        self.rollout.clear()
+        self._first_memory = self._memory.clone()
+        return count
+
+    def _meet(self) -> None:
+        if self.config.normalise_observations:
+            numbers = self.rollout.numbers[:-1][self.rollout.is_playing]
+            self._policy.encoder.meet(torch.from_numpy(numbers).to(self.device))
+
+    @torch.no_grad()
+    def _whole(self) -> Batch:
+        """Return the rollout with its advantages, of shape ``(steps, envs, ...)``."""
+        rollout, config = self.rollout, self.config
+        seen = Seen(*(self._there(part) for part in (rollout.numbers, rollout.codes)))
+        last = Seen(seen.numbers[-1], seen.codes[-1])
+        last_values = self._policy.value(last, self._memory)
+        values = torch.cat([self._there(rollout.values), last_values[None]])
+        advantages = advantages_of(
+            self._there(rollout.rewards),
+            values,
+            self._there(rollout.terminated),
+            self._there(rollout.ended),
+            config.gamma,
+            config.gae_lambda,
+        )
+        return Batch(
+            Seen(seen.numbers[:-1], seen.codes[:-1]),
+            self._there(rollout.actions),
+            self._there(rollout.log_probs),
+            advantages,
+            advantages + values[:-1],
+        )
+
+    def _there(self, array: npt.NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    def _rows(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
+        """Yield minibatches of single env steps, in an order of chance."""
+        rows = self._there(np.flatnonzero(self.rollout.is_playing))
+        order = torch.randperm(len(rows), device=self.device, generator=self.generator)
+        flat = _each(whole, lambda part: part.flatten(0, 1))
+        num_batches = max(1, round(len(rows) / self.config.minibatch_size))
+        for places in rows[order].tensor_split(num_batches):
+            yield _each(flat, lambda part, places=places: part[places]), None
+
+    def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
+        """Yield minibatches of whole envs: a memory is learnt by going through its steps."""
+        order = torch.randperm(self.num_envs, device=self.device, generator=self.generator)
+        num_batches = max(1, round(self.rollout.num_cells / self.config.minibatch_size))
+        for envs in order.tensor_split(min(num_batches, self.num_envs)):
+            yield _each(whole, lambda part, envs=envs: part[:, envs]), envs
+
+    def _update(self, chosen: tuple[Batch, torch.Tensor | None]) -> dict[str, torch.Tensor]:
+        """Do one update on a minibatch."""
+        (batch, envs), config = chosen, self.config
+        if envs is None:
+            heads = self._policy(batch.seen)
+        else:
+            begins = self._there(self.rollout.begins)[:, envs]
+            heads = self._policy.unroll(batch.seen, self._first_memory[envs], begins)
+            mask = self._there(self.rollout.is_playing)[:, envs]
+            batch = _each(batch, lambda part: part[mask])
+            heads = heads[mask]
+        log_probs, entropy, values = self._policy.judge(heads, batch.actions)
+        advantages = batch.advantages
+        if config.normalise_advantages:
+            advantages = standardised(advantages)
+        policy_loss, ratios = clipped_policy_loss(
+            log_probs, batch.log_probs, advantages, config.clip
+        )
+        value_loss = (values - batch.returns).square().mean()
+        entropy = entropy.mean()
+        loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
+        self._adam.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(self._policy.parameters(), config.max_grad_norm, foreach=True)
+        self._adam.step()
+        with torch.no_grad():
+            far = ((ratios - 1.0).abs() > config.clip).float().mean()
+        return {
+            "policy": policy_loss, "value": value_loss, "entropy": entropy, "clipped_share": far
+        }  # fmt: skip
+
+    def forget(self) -> None:
+        """Drop the rollout that is under way; all envs begin anew."""
+        self.rollout.clear()
+        self._said = None
+        self._memory.zero_()
+        self._first_memory.zero_()
+
+    def memory_stats(self) -> dict[str, float]:
+        """Return how full the rollout is."""
+        return {"share": self.rollout.num_filled / self.rollout.num_steps}
+
+    # Saving.
+
+    def _parts(self) -> dict[str, Any]:
+        return {"rollout": self.rollout, "optimiser": self._adam, "past": _Past(self)}
+
+    def _numbers(self) -> dict[str, Any]:
+        return {}
+
+    def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
+        self._said = None
+
+
+class _Past:
+    """What a recurrent policy remembers now, and remembered when the rollout began."""
+
+    def __init__(self, agent: PPO):
+        self._agent = agent
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"now": self._agent._memory.clone(), "first": self._agent._first_memory.clone()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self._agent._memory = state["now"].to(self._agent.device).clone()
+        self._agent._first_memory = state["first"].to(self._agent.device).clone()
+
+
+def _each(batch: Batch, change: Any) -> Batch:
+    """Return a batch each of whose tensors was changed."""
+    seen = Seen(*(change(part) for part in batch.seen))
+    return Batch(seen, *(change(part) for part in batch[1:]))

@@ -1,0 +1,104 @@
+"""Prioritised replay: transitions with larger errors are drawn more often (Schaul et al. 2016).
+
+Beside `replay` in `dddqn`: says which places to sample and how much each counts. The sums lie in a
+binary tree in one array, and a whole batch goes up or down it level by level.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+Floats = npt.NDArray[np.float64]
+Places = npt.NDArray[np.int64]
+
+SMALLEST = 1e-6
+"""Added to every error, so that no transition is lost for good."""
+
+
+class Priorities:
+    """How likely each place of a ring is to be drawn.
+
+    Args:
+        capacity: Places.
+        exponent: How much errors count, in [0, 1].
+    """
+
+    def __init__(self, capacity: int, exponent: float):
+        self._num_leaves = 1 << max(0, (capacity - 1).bit_length())
+        self._sums: Floats = np.zeros(2 * self._num_leaves)
+        self._exponent = exponent
+        self._highest = 1.0
+
+    @property
+    def total(self) -> float:
+        """All weights together."""
+        return float(self._sums[1])
+
+    def add(self, places: Places) -> None:
+        """Give new transitions the highest weight so far: each is to be drawn at least once."""
+        self._set(places, np.full(len(places), self._highest))
+
+    def update(self, places: Places, errors: npt.NDArray[Any]) -> None:
+        """Weigh transitions anew, by how wrong they turned out."""
+        weights = (np.abs(errors).astype(np.float64) + SMALLEST) ** self._exponent
+        self._highest = max(self._highest, float(weights.max(initial=0.0)))
+        self._set(places, weights)
+
+    def _set(self, places: Places, weights: Floats) -> None:
+        if not len(places):
+            return
+        nodes = places + self._num_leaves
+        # Where a place comes twice, the last weight counts, as in an assignment.
+        self._sums[nodes] = weights
+        nodes = np.unique(nodes >> 1)
+        while nodes[0] >= 1:
+            self._sums[nodes] = self._sums[2 * nodes] + self._sums[2 * nodes + 1]
+            if nodes[0] == 1:
+                break
+            nodes = np.unique(nodes >> 1)
+
+    def draw(self, shares: Floats) -> tuple[Places, Floats]:
+        """Return places and their probabilities.
+
+        Args:
+            shares: In [0, 1): where in the sum of all weights to look, one per place. Each is used
+                within its own equal part of the sum, so that a batch is spread over all of it.
+        """
+        rest = (np.arange(len(shares)) + shares) / len(shares) * self.total
+        nodes = np.ones(len(shares), dtype=np.int64)
+        while nodes[0] < self._num_leaves:
+            left = self._sums[2 * nodes]
+            # Never into an empty half, which rounding could lead to.
+            goes_right = (rest >= left) & (self._sums[2 * nodes + 1] > 0.0)
+            rest = np.where(goes_right, rest - left, rest)
+            nodes = 2 * nodes + goes_right
+        return nodes - self._num_leaves, self._sums[nodes] / self.total
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._sums.fill(0.0)
+        self._highest = 1.0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all weights."""
+        leaves = self._sums[self._num_leaves :]
+        return {"leaves": torch.from_numpy(leaves.copy()), "highest": self._highest}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take weights back."""
+        leaves = state["leaves"].numpy()
+        if leaves.shape != (self._num_leaves,):
+            raise ValueError(f"{len(leaves)} priorities do not fit {self._num_leaves}")
+        self._sums[self._num_leaves :] = leaves
+        for node in range(self._num_leaves - 1, 0, -1):
+            self._sums[node] = self._sums[2 * node] + self._sums[2 * node + 1]
+        self._highest = float(state["highest"])
+
+
+def importance(probs: Floats, size: int, correction: float) -> Floats:
+    """Return how much each drawn transition counts, at most 1: what is drawn often counts less."""
+    weights = (size * probs) ** -correction
+    return weights / weights.max()

@@ -1,0 +1,170 @@
+"""The memory of an agent that learns from the past: transitions in a ring.
+
+Filled by `dddqn` and `sac` with what `returns` has made of vector steps, sampled by their updates.
+All numbers of a transition lie in one row, so that storing is one copy and sampling one gather, on
+whichever device the agent computes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from stepladder.agents.mirror import Mirror
+from stepladder.agents.observations import Layout, Seen
+
+Floats = npt.NDArray[np.float32]
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Transitions to remember; every array has a row per transition."""
+
+    numbers: Floats
+    codes: Bytes
+    actions: Floats
+    """As networks see them; whole numbers for discrete ones."""
+
+    rewards: Floats
+    """Added up over the steps of a transition."""
+
+    discounts: Floats
+    """Of the value after it; 0 where the episode has terminated."""
+
+    next_numbers: Floats
+    next_codes: Bytes
+
+
+class Sample(NamedTuple):
+    """A batch of transitions."""
+
+    seen: Seen
+    actions: torch.Tensor
+    rewards: torch.Tensor
+    discounts: torch.Tensor
+    next_seen: Seen
+
+
+class Replay:
+    """Remembers the latest transitions.
+
+    Args:
+        layout: Of what is seen.
+        num_action_columns: Numbers per action.
+        capacity: Transitions that are kept.
+        device: Where.
+        mirror: How a transition looks in a mirror, if samples are to be mirrored.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        num_action_columns: int,
+        capacity: int,
+        device: torch.device,
+        mirror: Mirror | None = None,
+    ):
+        self.capacity, self.device = capacity, device
+        self._mirror = mirror
+        self._num_numbers, self._num_codes = layout.num_numbers, layout.num_codes
+        widths = [layout.num_numbers, layout.num_numbers, num_action_columns, 1, 1]
+        self._ends = np.cumsum(widths).tolist()
+        self.floats = torch.empty((capacity, self._ends[-1]), device=device)
+        self.codes = torch.empty((capacity, 2 * layout.num_codes), dtype=torch.uint8, device=device)
+        self.size = 0
+        """Transitions that are there."""
+        self.head = 0
+        """Where the next one goes."""
+        # On the device, so that a captured update sees it grow.
+        self.size_there = torch.zeros((), dtype=torch.float64, device=device)
+
+    def add(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """Remember transitions; return where."""
+        count = len(rows.rewards)
+        floats = np.concatenate(
+            [
+                rows.numbers,
+                rows.next_numbers,
+                rows.actions,
+                rows.rewards[:, None],
+                rows.discounts[:, None],
+            ],
+            axis=1,
+            dtype=np.float32,
+        )
+        spots = (self.head + np.arange(count)) % self.capacity
+        self._write(self.floats, floats)
+        if self._num_codes:
+            self._write(self.codes, np.concatenate([rows.codes, rows.next_codes], axis=1))
+        self.head = (self.head + count) % self.capacity
+        self.size = min(self.capacity, self.size + count)
+        self.size_there.fill_(self.size)
+        return spots
+
+    def _write(self, ring: torch.Tensor, rows: npt.NDArray[Any]) -> None:
+        """Copy rows into a ring from its head on; the latest win where there are too many."""
+        there = torch.from_numpy(rows).to(self.device)
+        start = self.head
+        while len(there):
+            part = there[: self.capacity - start]
+            ring[start : start + len(part)] = part
+            there, start = there[len(part) :], 0
+
+    def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
+        """Return places of transitions, each as likely as any other."""
+        shares = torch.rand(count, dtype=torch.float64, device=self.device, generator=generator)
+        return (shares * self.size_there).long()
+
+    def at(self, places: torch.Tensor, generator: torch.Generator) -> Sample:
+        """Return the transitions at some places; half of them mirrored if there is a mirror."""
+        floats, ends, width = self.floats[places], self._ends, self._num_codes
+        codes = self.codes[places] if width else self.codes[:0].expand(0, 0)
+        sample = Sample(
+            Seen(floats[:, : ends[0]], codes[:, :width]),
+            floats[:, ends[1] : ends[2]],
+            floats[:, ends[2]],
+            floats[:, ends[3]],
+            Seen(floats[:, ends[0] : ends[1]], codes[:, width:]),
+        )
+        return sample if self._mirror is None else self._mirrored(sample, generator)
+
+    def _mirrored(self, sample: Sample, generator: torch.Generator) -> Sample:
+        assert self._mirror is not None
+        chances = torch.rand(len(sample.rewards), 1, device=self.device, generator=generator)
+        flips = chances < 0.5
+        return sample._replace(
+            seen=self._mirror.seen(sample.seen, flips),
+            actions=self._mirror.actions(sample.actions, flips),
+            next_seen=self._mirror.seen(sample.next_seen, flips),
+        )
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.size = self.head = 0
+        self.size_there.zero_()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is remembered; the tensors are views of the memory itself."""
+        return {
+            "floats": self.floats[: self.size],
+            "codes": self.codes[: self.size],
+            "size": self.size,
+            "head": self.head,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Remember what was remembered."""
+        size, head = state["size"], state["head"]
+        if not (0 <= size <= self.capacity and 0 <= head < self.capacity):
+            raise ValueError(f"{size} transitions do not fit into {self.capacity}")
+        if state["floats"].shape[1] != self.floats.shape[1] or len(state["floats"]) != size:
+            raise ValueError("the remembered transitions have another shape")
+        self.size, self.head = size, head
+        self.size_there.fill_(size)
+        self.floats[:size] = state["floats"].to(self.device)
+        if self._num_codes:
+            self.codes[:size] = state["codes"].to(self.device)

@@ -1,0 +1,160 @@
+"""What agents with a memory have in common: when they learn, and how much.
+
+Base of `dddqn` and `sac`. Updates are owed per env step, so that eight envs at once learn exactly
+as much per step as one; none is done before enough is remembered, also after a clearing.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium.spaces import Space
+
+from stepladder.agents.base import Agent, VectorStep
+from stepladder.agents.config import ReplayConfig
+from stepladder.agents.mirror import Mirror
+from stepladder.agents.replay import Replay
+from stepladder.agents.returns import Transitions
+
+
+class ReplayAgent(Agent):
+    """Learns from what it remembers.
+
+    Args:
+        config: The settings.
+        observation_space: Of one env.
+        action_space: Of one env.
+        num_envs: How many envs it plays.
+        num_action_columns: Numbers by which an action is remembered.
+        device: Where it computes.
+        seed: Of everything that it draws.
+        mirror: How a transition looks in a mirror, where the env has one.
+    """
+
+    config: ReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    _do_update: Callable[[], dict[str, torch.Tensor]]
+    """Does one update and returns its figures."""
+
+    def __init__(
+        self,
+        config: ReplayConfig,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        num_envs: int,
+        *,
+        num_action_columns: int,
+        device: str | torch.device = "cpu",
+        seed: int = 0,
+        mirror: Mirror | None = None,
+    ):
+        super().__init__(
+            config, observation_space, action_space, num_envs, device=device, seed=seed
+        )
+        self.memory = Replay(
+            self.layout,
+            num_action_columns,
+            config.buffer_size,
+            self.device,
+            mirror if config.mirror else None,
+        )
+        self._transitions = Transitions(
+            self.layout, num_envs, num_action_columns, config.num_step_returns, config.gamma
+        )
+        self.num_steps_since_clear = 0
+        """Env steps since the memory was empty."""
+        self.updates_due = 0.0
+        """Updates owed, fractions included."""
+
+    @property
+    def is_warming_up(self) -> bool:
+        """Whether it is too early to learn, after the beginning or after a clearing."""
+        return (
+            self.num_steps_since_clear < self.config.warmup_steps
+            or self.memory.size < self.config.batch_size
+        )
+
+    @property
+    def acts_at_random(self) -> bool:
+        """Whether nothing was learnt yet, so that any action is as good as another."""
+        return self.num_updates == 0 and self.config.warmup_steps > 0
+
+    @abstractmethod
+    def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+        """Return actions as they are remembered, of shape ``(num_envs, columns)``."""
+
+    @abstractmethod
+    def _meet(self, numbers: torch.Tensor) -> None:
+        """Take what was seen into what observations are normalised by."""
+
+    def remember(self, step: VectorStep) -> None:
+        """Take in what happened in one step of all envs."""
+        for rows in self._transitions.take(step, self._remembered_actions(step.actions)):
+            if len(rows.rewards):
+                self._added(self.memory.add(rows))
+                if self.config.normalise_observations:
+                    self._meet(torch.from_numpy(rows.numbers).to(self.device))
+        num_played = int(step.is_playing.sum())
+        self.num_steps += num_played
+        self.num_steps_since_clear += num_played
+        if self.is_warming_up:
+            self.updates_due = 0.0
+        else:
+            self.updates_due += num_played * self.config.updates_per_step
+
+    def _added(self, places: npt.NDArray[np.int64]) -> None:
+        """Take note of where transitions were put."""
+
+    def learn(self) -> int:
+        """Do the updates that are due; return how many."""
+        count = int(self.updates_due)
+        if count == 0:
+            return 0
+        self.updates_due -= count
+        figures: dict[str, torch.Tensor] = {}
+        for _ in range(count):
+            figures = self._do_update()
+            self.num_updates += 1
+            self._after_update()
+        # Those of the last one: each would be one more thing to wait for.
+        self._note(**{name: value.clone() for name, value in figures.items()})
+        return count
+
+    def _after_update(self) -> None:
+        """Do what is due after so many updates."""
+
+    def forget(self) -> None:
+        """Drop everything that was remembered, and warm up again before the next update."""
+        self.memory.clear()
+        self._transitions.clear()
+        self.num_steps_since_clear = 0
+        self.updates_due = 0.0
+
+    def memory_stats(self) -> dict[str, float]:
+        """Return how full the memory is."""
+        return {"size": float(self.memory.size), "share": self.memory.size / self.memory.capacity}
+
+    def _parts(self) -> dict[str, Any]:
+        return {"memory": self.memory, "transitions": self._transitions}
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "num_steps_since_clear": self.num_steps_since_clear,
+            "updates_due": self.updates_due,
+        }
+
+    def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
+        self.num_steps_since_clear = numbers["num_steps_since_clear"]
+        self.updates_due = numbers["updates_due"]
+
+
+def adam(
+    parameters: Any, learning_rate: float, device: torch.device, eps: float = 1e-8
+) -> torch.optim.Adam:
+    """Return Adam in one kernel; on a GPU, such that it can be recorded."""
+    return torch.optim.Adam(
+        parameters, lr=learning_rate, eps=eps, fused=True, capturable=device.type == "cuda"
+    )

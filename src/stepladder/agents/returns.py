@@ -1,0 +1,122 @@
+"""From vector steps to transitions, over one step or several.
+
+Between `Agent.remember` and `replay`. A transition never joins two episodes: the step after an
+ending is left out, and what was pending when an episode ended is finished there and then.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from stepladder.agents.base import VectorStep
+from stepladder.agents.observations import Layout
+from stepladder.agents.replay import Rows
+
+Floats = npt.NDArray[np.float32]
+
+
+class Transitions:
+    """Adds rewards up over a number of steps, in every env by itself.
+
+    Args:
+        layout: Of what is seen.
+        num_envs: Envs.
+        num_action_columns: Numbers per action.
+        num_steps: Steps of a transition; shorter ones are made where an episode ends.
+        gamma: Discount per step.
+    """
+
+    def __init__(
+        self, layout: Layout, num_envs: int, num_action_columns: int, num_steps: int, gamma: float
+    ):
+        self._layout, self._num_steps, self._gamma = layout, num_steps, gamma
+        length = num_steps if num_steps > 1 else 0
+        self._numbers = np.zeros((length, num_envs, layout.num_numbers), dtype=np.float32)
+        self._codes = np.zeros((length, num_envs, layout.num_codes), dtype=np.uint8)
+        self._actions = np.zeros((length, num_envs, num_action_columns), dtype=np.float32)
+        self._rewards = np.zeros((length, num_envs), dtype=np.float32)
+        self._num_pending = np.zeros(num_envs, dtype=np.int64)
+        self._clock = 0
+
+    def take(self, step: VectorStep, actions: Floats) -> list[Rows]:
+        """Return the transitions that a step has finished.
+
+        Args:
+            step: What happened.
+            actions: As networks see them, of shape ``(num_envs, columns)``.
+        """
+        numbers, codes = self._layout.pack(step.observations)
+        next_numbers, next_codes = self._layout.pack(step.next_observations)
+        rewards = np.asarray(step.rewards, dtype=np.float32)
+        lasts = np.where(step.terminated, np.float32(0.0), np.float32(1.0))
+        if self._num_steps == 1:
+            rows = Rows(
+                numbers, codes, actions, rewards, lasts * np.float32(self._gamma),
+                next_numbers, next_codes,
+            )  # fmt: skip
+            return [rows if step.is_playing.all() else _chosen(rows, step.is_playing)]
+        return self._fold(
+            step, Rows(numbers, codes, actions, rewards, lasts, next_numbers, next_codes)
+        )
+
+    def _fold(self, step: VectorStep, now: Rows) -> list[Rows]:
+        length, spot = self._num_steps, self._clock % self._num_steps
+        self._numbers[spot], self._codes[spot] = now.numbers, now.codes
+        self._actions[spot], self._rewards[spot] = now.actions, now.rewards
+        self._clock += 1
+        pending, ended = self._num_pending, step.terminated | step.truncated
+        pending[:] = np.where(step.is_playing, np.minimum(pending + 1, length), 0)
+        sums, finished = np.zeros_like(now.rewards), []
+        for age in range(length):
+            past = (spot - age) % length
+            sums = self._rewards[past] + np.float32(self._gamma) * sums
+            is_done = (pending > age) & (ended | (age == length - 1))
+            if is_done.any():
+                discount = np.float32(self._gamma ** (age + 1))
+                rows = Rows(
+                    self._numbers[past], self._codes[past], self._actions[past], sums,
+                    now.discounts * discount, now.next_numbers, now.next_codes,
+                )  # fmt: skip
+                finished.append(_chosen(rows, is_done))
+        pending[:] = np.where(ended, 0, np.minimum(pending, length - 1))
+        return finished
+
+    def clear(self) -> None:
+        """Forget what is pending."""
+        self._num_pending.fill(0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is pending."""
+        return {
+            "clock": self._clock,
+            **{name: torch.from_numpy(array.copy()) for name, array in self._arrays().items()},
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take it back."""
+        self._clock = state["clock"]
+        for name, array in self._arrays().items():
+            array[...] = state[name].numpy()
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {
+            "numbers": self._numbers,
+            "codes": self._codes,
+            "actions": self._actions,
+            "rewards": self._rewards,
+            "num_pending": self._num_pending,
+        }
+
+
+def _chosen(rows: Rows, mask: npt.NDArray[np.bool_]) -> Rows:
+    return Rows(
+        *(
+            getattr(rows, name)[mask]
+            for name in (
+                "numbers", "codes", "actions", "rewards", "discounts", "next_numbers", "next_codes"
+            )
+        )
+    )  # fmt: skip

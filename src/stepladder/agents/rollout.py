@@ -1,0 +1,111 @@
+"""What an agent without a long memory has just played: some steps of every env.
+
+Filled step by step by `ppo`, learnt from when full, then emptied.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from stepladder.agents.base import VectorStep
+from stepladder.agents.observations import Layout
+
+
+class Rollout:
+    """Some steps of every env, in arrays of shape ``(num_steps, num_envs, ...)``.
+
+    Args:
+        layout: Of what is seen.
+        num_steps: Steps.
+        num_envs: Envs.
+        num_action_columns: Numbers per action; 0 for a single whole number.
+    """
+
+    def __init__(self, layout: Layout, num_steps: int, num_envs: int, num_action_columns: int):
+        self.num_steps, self.num_filled = num_steps, 0
+        cells = (num_steps, num_envs)
+        self.num_cells = num_steps * num_envs
+        # One row more, for what came in the end.
+        self.numbers = np.zeros((num_steps + 1, num_envs, layout.num_numbers), dtype=np.float32)
+        self.codes = np.zeros((num_steps + 1, num_envs, layout.num_codes), dtype=np.uint8)
+        is_choice = num_action_columns == 0
+        shape = cells if is_choice else (*cells, num_action_columns)
+        self.actions: npt.NDArray[Any] = np.zeros(shape, np.int64 if is_choice else np.float32)
+        self.log_probs = np.zeros(cells, dtype=np.float32)
+        self.values = np.zeros(cells, dtype=np.float32)
+        self.rewards = np.zeros(cells, dtype=np.float32)
+        self.terminated = np.zeros(cells, dtype=np.bool_)
+        self.ended = np.zeros(cells, dtype=np.bool_)
+        self.is_playing = np.zeros(cells, dtype=np.bool_)
+        self.begins = np.zeros(cells, dtype=np.bool_)
+        """Whether the step is the first of its episode, so that the past does not count."""
+        self._has_reset = np.zeros(num_envs, dtype=np.bool_)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether all steps are there."""
+        return self.num_filled == self.num_steps
+
+    def add(
+        self,
+        numbers: npt.NDArray[np.float32],
+        codes: npt.NDArray[np.uint8],
+        said: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
+        step: VectorStep,
+    ) -> None:
+        """Keep one step of all envs.
+
+        Args:
+            numbers: That were seen.
+            codes: That were seen.
+            said: Actions, logarithms of their probabilities, and values.
+            step: What came of it.
+        """
+        row = self.num_filled
+        self.numbers[row], self.codes[row] = numbers, codes
+        self.actions[row], self.log_probs[row], self.values[row] = said
+        self.rewards[row] = step.rewards
+        self.terminated[row] = step.terminated
+        np.logical_or(step.terminated, step.truncated, out=self.ended[row])
+        self.is_playing[row] = step.is_playing
+        self.begins[row] = self._has_reset
+        np.logical_not(step.is_playing, out=self._has_reset)
+        self.num_filled = row + 1
+
+    def keep_last(self, numbers: npt.NDArray[np.float32], codes: npt.NDArray[np.uint8]) -> None:
+        """Keep what is seen after the last step."""
+        self.numbers[-1], self.codes[-1] = numbers, codes
+
+    def clear(self) -> None:
+        """Begin anew; whether an env has just been reset is still known."""
+        self.num_filled = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what is there so far."""
+        tensors = {
+            name: torch.from_numpy(array[: self.num_filled]) for name, array in self._arrays()
+        }
+        reset = torch.from_numpy(self._has_reset.copy())
+        return {"num_filled": self.num_filled, "has_reset": reset, **tensors}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        num_filled = state["num_filled"]
+        if not 0 <= num_filled < self.num_steps:
+            raise ValueError(f"a rollout of {self.num_steps} steps cannot hold {num_filled}")
+        self.num_filled = num_filled
+        self._has_reset[:] = state["has_reset"].numpy()
+        for name, array in self._arrays():
+            array[:num_filled] = state[name].numpy()
+
+    def _arrays(self) -> list[tuple[str, npt.NDArray[Any]]]:
+        return [
+            (name, getattr(self, name))
+            for name in (
+                "numbers", "codes", "actions", "log_probs", "values", "rewards",
+                "terminated", "ended", "is_playing", "begins",
+            )
+        ]  # fmt: skip

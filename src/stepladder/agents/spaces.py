@@ -1,0 +1,81 @@
+"""Spaces as plain JSON and back, so that a policy can say what it sees and does.
+
+Used by `base` when an agent describes itself and by `player` when that is read again.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
+
+from stepladder.errors import ConfigError, SnapshotError
+
+
+def space_to_json(space: Space[Any]) -> dict[str, Any]:
+    """Return a space as plain JSON.
+
+    Raises:
+        ConfigError: Agents cannot see or do such a thing.
+    """
+    if isinstance(space, Discrete):
+        return {"space": "discrete", "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, MultiDiscrete):
+        return {"space": "multi_discrete", "nvec": space.nvec.reshape(-1).tolist()}
+    if isinstance(space, Box):
+        return {
+            "space": "box",
+            "low": _bound(space.low),
+            "high": _bound(space.high),
+            "shape": list(space.shape),
+            "dtype": np.dtype(space.dtype).name,
+        }
+    if isinstance(space, Dict):
+        parts = {name: space_to_json(part) for name, part in space.spaces.items()}
+        return {"space": "dict", "parts": parts}
+    raise ConfigError(
+        f"agents know Box, Discrete, MultiDiscrete and Dict spaces; got {space}. Wrap the env."
+    )
+
+
+def space_from_json(data: Any) -> Space[Any]:
+    """Return the space of which `space_to_json` gave this."""
+    try:
+        kind = data["space"]
+        if kind == "discrete":
+            return Discrete(data["n"], start=data["start"])
+        if kind == "multi_discrete":
+            return MultiDiscrete(data["nvec"])
+        if kind == "box":
+            shape = tuple(data["shape"])
+            low, high = (_array(data[name], shape) for name in ("low", "high"))
+            dtype: Any = np.dtype(data["dtype"])
+            return Box(low.astype(dtype), high.astype(dtype), shape, dtype)
+        if kind == "dict":
+            return Dict({name: space_from_json(part) for name, part in data["parts"].items()})
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise SnapshotError(f"{data!r} describes no space ({error}). Use another file.") from error
+    raise SnapshotError(f"{kind!r} is no known kind of space. Use another file.")
+
+
+def _bound(bound: npt.NDArray[Any]) -> Any:
+    """Return a bound as one number if it is the same everywhere; JSON has no infinity."""
+    flat = [_finite(number) for number in bound.reshape(-1).tolist()]
+    return flat[0] if flat and all(number == flat[0] for number in flat) else flat
+
+
+def _finite(number: float) -> float | str:
+    if isinstance(number, float) and not math.isfinite(number):
+        return str(number)
+    return number
+
+
+def _array(bound: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    if isinstance(bound, Mapping):
+        raise ValueError(f"{bound!r} is no bound")
+    numbers = np.array(
+        [float(number) for number in (bound if isinstance(bound, list) else [bound])]
+    )
+    return np.broadcast_to(numbers, shape) if numbers.size == 1 else numbers.reshape(shape)
