@@ -24,7 +24,7 @@ $(STAMPS)/core: pyproject.toml constraints.txt
 $(STAMPS)/test: $(STAMPS)/core
 	$(PIP) install -c constraints.txt torch
 	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis scipy
-	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil av pillow
+	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil av pillow openskill safetensors
 # Without its dependencies: it pins another torch, with gigabytes beside it.
 	$(PIP) install -c constraints.txt --no-deps pufferlib-core
 # Foreign envs to test with. Without dependencies: mettagrid asks for a whole server's.

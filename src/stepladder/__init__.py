@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stepladder.envs import CurriculumEnv, CurriculumVectorEnv, make_vec
     from stepladder.simulator import compare, simulate
     from stepladder.tasks import FolderSource, ListSource, ParameterSource, Task, UnionSource
+    from stepladder.training import train
 
 __version__ = "0.1.0"
 
@@ -56,6 +57,7 @@ _HOMES = {
     "compare": "stepladder.simulator",
     "make_vec": "stepladder.envs",
     "simulate": "stepladder.simulator",
+    "train": "stepladder.training",
 }
 
 __all__ = [
@@ -82,6 +84,7 @@ __all__ = [
     "errors",
     "make_vec",
     "simulate",
+    "train",
 ]
 
 

@@ -50,6 +50,13 @@ def test_sections_come_in_the_order_of_a_report() -> None:
     assert sections[4].plots[0].title == "alone"
 
 
+def test_a_metric_and_the_same_by_label_are_one_plot() -> None:
+    names = ["success", "success/medium", "success/a/b", "return", "successes"]
+    (section,) = group_metrics(f"evaluation/{name}" for name in names)
+    plots = {plot.title: plot.labels for plot in section.plots}
+    assert plots == {"return": (), "successes": (), "success": ("a/b", "all", "medium")}
+
+
 def test_the_axis_is_not_plotted_against_itself() -> None:
     sections = group_metrics(["metric/agent_step", "metric/epoch"])
     assert [p.metrics for s in sections for p in s.plots] == [("metric/epoch",)]

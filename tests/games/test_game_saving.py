@@ -10,7 +10,7 @@ import pytest
 from game_cases import assert_same
 
 from stepladder import Snapshot, Task, Uniform, make_vec
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.errors import ConfigError, EnvError, SnapshotError
 
 CASES = {
     "hockey": ("stepladder/Hockey-v0", {"mode": "TRAIN_DEFENSE"}),
@@ -60,6 +60,15 @@ def test_what_was_seen_last_is_restored_for_the_policy(tmp_path: Path) -> None:
     other = make("ledge")
     other.restore(envs.snapshot())
     assert_same(other.buffers.observations, seen)
+
+
+def test_envs_saved_before_their_first_reset_still_wait_for_it() -> None:
+    envs, other = make("ledge"), make("ledge")
+    other.reset(seed=0)
+    other.step(np.full(5, 2))
+    other.restore(envs.snapshot())
+    with pytest.raises(EnvError, match="before reset"):
+        other.step(np.full(5, 2))
 
 
 def test_a_task_that_waits_for_its_reset_still_waits_after_a_restore() -> None:

@@ -29,6 +29,7 @@ def test_a_new_batch_is_empty_and_any_row_changes_that() -> None:
         Batch(tasks=[(1, checked_columns({"task": [], "label": []}))]),
         Batch(records=[make_records(1)]),
         Batch(checkpoints=[("a", "a.1.npz", 1, 1.0)]),
+        Batch(removed_checkpoints=["a"]),
         Batch(settings=[("status", "finished")]),
     ):
         assert not batch.is_empty
@@ -130,3 +131,11 @@ def test_a_checkpoint_notes_what_came_before_it(database: sqlite3.Connection) ->
         (2, "b", "b.2.npz", 6, 2, 1),
         (3, "a", "a.3.npz", 7, 3, 1),
     ]
+
+
+def test_only_a_commit_with_a_checkpoint_waits_for_the_disk(database: sqlite3.Connection) -> None:
+    write_batch(database, Batch(checkpoints=[("a", "a.1.npz", 1, 1.0), ("b", "b.2.npz", 2, 2.0)]))
+    assert database.execute("PRAGMA synchronous").fetchone() == (2,)
+    write_batch(database, Batch(removed_checkpoints=["a", "none"]))
+    assert database.execute("PRAGMA synchronous").fetchone() == (1,)
+    assert database.execute("SELECT name FROM checkpoints").fetchall() == [("b",)]

@@ -104,6 +104,17 @@ def test_one_can_go_back_further_afterwards(folder: Path) -> None:
     assert content(folder)[6] == ["at 2", "at 3"]
 
 
+def test_the_folder_of_a_checkpoint_goes_when_the_run_goes_back_on_it(folder: Path) -> None:
+    names = [f"step-00000000000{step}" for step in (1, 2, 3)]
+    with Run.create(folder, kind="training") as run:
+        for step, name in enumerate(names):
+            run.save_checkpoint(name, Snapshot({}), step)
+            (folder / "checkpoints" / name).mkdir()
+    Run.resume(folder, checkpoint=names[1]).close()
+    left = sorted(path.name for path in (folder / "checkpoints").iterdir())
+    assert left == [names[0], f"{names[0]}.1.npz", names[1], f"{names[1]}.2.npz"]
+
+
 def test_a_new_metric_never_takes_the_place_of_one_that_stays(folder: Path) -> None:
     with Run.create(folder, kind="training") as run:
         run.log(1, {"a": 1.0})

@@ -298,6 +298,18 @@ def test_a_checkpoint_that_cannot_be_saved_leaves_the_older_one(run: Run, folder
     assert (reader.checkpoint().state, reader.checkpoint_step()) == ({"a": 1}, 1)
 
 
+def test_a_checkpoint_can_be_removed(run: Run, folder: Path) -> None:
+    for name in ("best", "step-000000000002"):
+        run.save_checkpoint(name, Snapshot({}), 2)
+    (folder / "checkpoints/step-000000000002").mkdir()
+    run.remove_checkpoint("none")
+    run.remove_checkpoint("step-000000000002")
+    assert RunReader(folder).checkpoints() == ["best"]
+    assert [path.name for path in (folder / "checkpoints").iterdir()] == ["best.1.npz"]
+    with pytest.raises(RunError, match="the name of a checkpoint must be short"):
+        run.remove_checkpoint("../best")
+
+
 def test_a_folder_of_checkpoints_that_is_gone_is_named(run: Run, folder: Path) -> None:
     (folder / "checkpoints").rmdir()
     with pytest.raises(RunError, match=r"the run .*run cannot be used \(.*No such file"):
@@ -353,6 +365,7 @@ def test_a_closed_run_takes_nothing_more(folder: Path) -> None:
         lambda: run.log_tasks(1, {"task": [], "label": []}),
         lambda: run.log_records(make_records()),
         lambda: run.save_checkpoint("a", Snapshot({}), 1),
+        lambda: run.remove_checkpoint("a"),
         lambda: run.flush(),
     ):
         with pytest.raises(RunError, match=r"has been closed\. Reopen it with Run\.resume"):

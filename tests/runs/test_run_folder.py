@@ -96,7 +96,10 @@ def test_clearing_removes_what_a_run_wrote_and_leaves_its_config(tmp_path: Path)
     ours = ["run.sqlite", "run.sqlite-wal", "run.sqlite-shm", "checkpoints/a.1.npz"]
     others = ["notes", "run.sqlite.bak", "run.lock", "checkpoints/a.npz", "checkpoints/b.1.txt"]
     (tmp_path / "checkpoints/folder.1.npz").mkdir(parents=True)
-    for name in ours + others:
+    for name in ("step-000000000007", ".step-000000000008-2.99.part"):
+        (tmp_path / "checkpoints" / name / "inside").mkdir(parents=True)
+        ours.append(f"checkpoints/{name}")
+    for name in ours[:4] + others:
         (tmp_path / name).write_text("")
     clear(tmp_path)
     assert not [name for name in ours if (tmp_path / name).exists()]

@@ -119,6 +119,10 @@ class Agent(ABC):
     def forget(self) -> None:
         """Drop everything that was remembered, and warm up again before the next update."""
 
+    @abstractmethod
+    def drop_pending(self) -> None:
+        """Forget episodes that are under way, which will not go on; keep what is whole."""
+
     def take_losses(self) -> dict[str, list[float]]:
         """Return what the updates since the last call came to, by name; begin anew."""
         taken = {

@@ -183,7 +183,11 @@ class DDDQN(ReplayAgent):
         nn.utils.clip_grad_norm_(network.parameters(), config.max_grad_norm, foreach=True)
         self._adam.step()
         errors = (values - targets).detach()
-        return {"q": loss, "value": values.detach().mean(), "error": errors.abs().mean()}, errors
+        return {
+            "q": loss.detach(),
+            "value": values.detach().mean(),
+            "error": errors.abs().mean(),
+        }, errors
 
     def _after_update(self) -> None:
         if self.num_updates % self.config.target_every_updates == 0:

@@ -47,10 +47,10 @@ class Player:
         self._layout, self._epsilon = layout, epsilon
         self._device = next(policy.parameters()).device
         self._generator = torch.Generator(self._device).manual_seed(seed)
-        self._rng = np.random.default_rng(seed)
         self._memory = torch.zeros(num_rows, 0)
         self.begin()
 
+    @torch.inference_mode()
     def begin(self, rows: npt.NDArray[np.bool_] | None = None) -> None:
         """Let some rows begin a new episode; None is all. Only a policy with a memory cares."""
         if not isinstance(self.policy, ActorCritic):
@@ -61,21 +61,76 @@ class Player:
             self._memory[torch.from_numpy(rows).to(self._device)] = 0.0
 
     @torch.inference_mode()
-    def act_batch(self, observations: Observations, deterministic: bool = True) -> npt.NDArray[Any]:
-        """Choose an action in every row, in one forward pass."""
+    def act_batch(
+        self,
+        observations: Observations,
+        deterministic: bool = True,
+        rows: npt.NDArray[np.int64] | None = None,
+    ) -> npt.NDArray[Any]:
+        """Choose an action in every row, in one forward pass.
+
+        Args:
+            observations: As a vector env returns them.
+            deterministic: Whether to do what seems best; otherwise every row explores by itself.
+            rows: Which rows are seen, where not all are. Actions are returned for them alone, and
+                what the others remember stays.
+        """
         seen = self._layout.to_seen(observations, self._device)
         if isinstance(self.policy, ActorCritic):
-            said = self.policy.play(seen, self._memory, self._generator, deterministic)
-            self._memory = said.memory
-            return self.policy.to_env(said.raw)
+            return self._remembering(self.policy, seen, deterministic, rows)
         if isinstance(self.policy, SACPolicy):
             return self._continuous(self.policy, seen, deterministic)
-        actions = self.policy.choose(seen).cpu().numpy()
+        actions = self.policy.choose(seen)
         if not deterministic:
-            explores = self._rng.random(len(actions)) < self._epsilon
-            random = self._rng.integers(self.policy.num_actions, size=len(actions))
-            actions = np.where(explores, random, actions)
-        return actions + self.policy.start
+            options = {"device": self._device, "generator": self._generator}
+            explores = torch.rand(len(actions), **options) < self._epsilon
+            random = torch.randint(self.policy.num_actions, (len(actions),), **options)
+            actions = torch.where(explores, random, actions)
+        return actions.cpu().numpy() + self.policy.start
+
+    def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Play with other weights from now on; what the rows remember stays."""
+        load_module(self.policy, weights)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """Return copies of all that is needed to play on exactly, beside the weights; on the CPU."""
+        return {
+            "generator": self._generator.get_state(),
+            "memory": self._memory.to("cpu", copy=True),
+        }
+
+    def restore(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Play on exactly where `state` was taken.
+
+        Raises:
+            SnapshotError: It belongs to another player.
+        """
+        try:
+            generator, memory = state["generator"], state["memory"]
+            if memory.shape != self._memory.shape:
+                raise ValueError(f"memory has shape {list(memory.shape)}")
+            self._generator.set_state(generator.cpu())
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise SnapshotError(
+                f"the saved player is another one ({error}). Use an older checkpoint."
+            ) from error
+        self._memory = memory.to(self._device, copy=True)
+
+    def _remembering(
+        self,
+        policy: ActorCritic,
+        seen: Seen,
+        deterministic: bool,
+        rows: npt.NDArray[np.int64] | None,
+    ) -> npt.NDArray[Any]:
+        if rows is None:
+            said = policy.play(seen, self._memory, self._generator, deterministic)
+            self._memory = said.memory
+        else:
+            places = torch.from_numpy(rows).to(self._device)
+            said = policy.play(seen, self._memory[places], self._generator, deterministic)
+            self._memory[places] = said.memory
+        return policy.to_env(said.raw)
 
     def _continuous(
         self, policy: SACPolicy, seen: Seen, deterministic: bool

@@ -93,7 +93,8 @@ class PPO(Agent):
         self.num_steps += int(step.is_playing.sum())
         if self._policy.is_recurrent:
             # The step that resets belongs to no episode: the next one begins without a past.
-            self._memory[torch.from_numpy(~step.is_playing).to(self.device)] = 0.0
+            with torch.inference_mode():
+                self._memory[torch.from_numpy(~step.is_playing).to(self.device)] = 0.0
         if self.rollout.is_full:
             self.rollout.keep_last(*self.layout.pack(step.next_observations))
 
@@ -156,7 +157,7 @@ class PPO(Agent):
         flat = _each(whole, lambda part: part.flatten(0, 1))
         num_batches = max(1, round(len(rows) / self.config.minibatch_size))
         for places in rows[order].tensor_split(num_batches):
-            yield _each(flat, lambda part, places=places: part[places]), None
+            yield _each(flat, lambda part, places=places: part.index_select(0, places)), None
 
     def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
         """Yield minibatches of whole envs: a memory is learnt by going through its steps."""
@@ -200,8 +201,12 @@ class PPO(Agent):
         """Drop the rollout that is under way; all envs begin anew."""
         self.rollout.clear()
         self._said = None
-        self._memory.zero_()
-        self._first_memory.zero_()
+        self._memory = self._policy.first_memory(self.num_envs)
+        self._first_memory = self._memory.clone()
+
+    def drop_pending(self) -> None:
+        """Drop the rollout that is under way: its last steps lead nowhere."""
+        self.forget()
 
     def memory_stats(self) -> dict[str, float]:
         """Return how full the rollout is."""

@@ -121,8 +121,8 @@ class Replay:
 
     def at(self, places: torch.Tensor, generator: torch.Generator) -> Sample:
         """Return the transitions at some places; half of them mirrored if there is a mirror."""
-        floats, ends, width = self.floats[places], self._ends, self._num_codes
-        codes = self.codes[places] if width else self.codes[:0].expand(0, 0)
+        floats, ends, width = self.floats.index_select(0, places), self._ends, self._num_codes
+        codes = self.codes.index_select(0, places)
         sample = Sample(
             Seen(floats[:, : ends[0]], codes[:, :width]),
             floats[:, ends[1] : ends[2]],

@@ -133,6 +133,10 @@ class ReplayAgent(Agent):
         self.num_steps_since_clear = 0
         self.updates_due = 0.0
 
+    def drop_pending(self) -> None:
+        """Forget transitions that are not finished: their episodes will not go on."""
+        self._transitions.clear()
+
     def memory_stats(self) -> dict[str, float]:
         """Return how full the memory is."""
         return {"size": float(self.memory.size), "share": self.memory.size / self.memory.capacity}

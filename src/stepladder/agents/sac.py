@@ -156,6 +156,20 @@ class SAC(ReplayAgent):
         if self._pink is not None:
             self._pink.begin(step.terminated | step.truncated)
 
+    def forget(self) -> None:
+        """Drop everything that was remembered; noise begins anew everywhere."""
+        super().forget()
+        self._begin_noise()
+
+    def drop_pending(self) -> None:
+        """Forget transitions that are not finished; noise begins anew everywhere."""
+        super().drop_pending()
+        self._begin_noise()
+
+    def _begin_noise(self) -> None:
+        if self._pink is not None:
+            self._pink.begin(np.ones(self.num_envs, dtype=np.bool_))
+
     def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
         policy, flat = self._policy, np.asarray(actions, dtype=np.float32)
         low, span = self._bounds()
@@ -200,8 +214,8 @@ class SAC(ReplayAgent):
                 list(self.target.parameters()), list(self.critic.parameters()), config.tau
             )
         return {
-            "critic": critic_loss,
-            "actor": actor_loss,
+            "critic": critic_loss.detach(),
+            "actor": actor_loss.detach(),
             "temperature": temperature,
             "entropy": entropy,
             "value": values.detach().mean(),
@@ -220,7 +234,7 @@ class SAC(ReplayAgent):
         }  # fmt: skip
 
     def _numbers(self) -> dict[str, Any]:
-        return super()._numbers() | {"log_temperature": float(self.log_temperature)}
+        return super()._numbers() | {"log_temperature": float(self.log_temperature.detach())}
 
     def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
         super()._set_numbers(numbers)

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
+from stepladder.cli.playable import curriculum_of, is_training
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
 from stepladder.curricula.explanation import TaskExplanation
@@ -28,8 +29,8 @@ CLOSING = ("explanation", "verdict")
 class ExplainArguments:
     """Say why the tasks and stages of a run stand where they do.
 
-    A simulated run is asked itself, as its last checkpoint left it; of any other run, and of one
-    without a checkpoint yet, what it has written is shown. It may still be going on.
+    A simulated run or a training is asked itself, as its last checkpoint left it; of any other run,
+    and of one without a checkpoint yet, what it has written is shown. It may still be going on.
     """
 
     run: tyro.conf.Positional[Path]
@@ -56,8 +57,15 @@ def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(ExplainArguments, argv, "explain")
     reader = RunReader(arguments.run)
-    told = _from_checkpoint if can_rebuild(reader) else _from_tables
-    answer = {**_about(reader), **told(reader, arguments)}
+    if can_rebuild(reader):
+        told = _from_curriculum(rebuilt_curriculum(reader), arguments)
+    elif is_training(reader) and reader.checkpoints():
+        told = _from_curriculum(curriculum_of(reader), arguments)
+        # Such a curriculum counts the steps of episodes that have ended, and no others.
+        told["as_of"] = reader.checkpoint_step()
+    else:
+        told = _from_tables(reader, arguments)
+    answer = {**_about(reader), **told}
     past = [event for event in reader.events() if event.kind not in CLOSING]
     if arguments.task:
         # Of the events about single tasks, those of the tasks that were asked for.
@@ -73,21 +81,20 @@ def main(argv: Sequence[str]) -> int:
 
 def _about(reader: RunReader) -> dict[str, Any]:
     """Say what run this is and how it ended."""
-    steps = reader.times()[0]
+    steps = (*reader.times()[0][-1:].tolist(), reader.checkpoint_step() or 0)
     closing = {event.kind: event.text for event in reader.events() if event.kind in CLOSING}
     return {
         "run": str(reader.folder),
         "kind": reader.kind,
         "status": reader.status,
-        "step": int(steps[-1]) if len(steps) else 0,
+        "step": max(steps),
         "verdict": closing.get("verdict"),
         "overview": closing.get("explanation"),
     }
 
 
-def _from_checkpoint(reader: RunReader, arguments: ExplainArguments) -> dict[str, Any]:
+def _from_curriculum(curriculum: Curriculum, arguments: ExplainArguments) -> dict[str, Any]:
     """Ask the curriculum itself."""
-    curriculum = rebuilt_curriculum(reader)
     answers = [curriculum.explain(slot) for slot in _slots(curriculum, arguments)]
     return {
         # Not the checkpoint's own step: a run that goes on may have replaced it meanwhile.

@@ -1,7 +1,6 @@
-"""Functions that a command line names as MODULE:FUNCTION.
+"""Things of the user's own: functions named as MODULE:FUNCTION, and what they raise.
 
-Used by the verbs that take something of the user's own, whose module may lie in the working
-directory.
+Used by the verbs that take such a thing; its module may lie in the working directory.
 """
 
 import sys
@@ -12,7 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, EnvError, StepladderError
 
 FOREIGN_ERRORS = (
     ArithmeticError,
@@ -29,6 +28,9 @@ FOREIGN_ERRORS = (
 )
 """What envs and policies of others raise when something is wrong with them or with their arguments;
 anything else leaves the command with its traceback."""
+
+NEEDED_TO_LEARN = ("torch", "safetensors")
+"""Packages of the extra `train`."""
 
 
 def look_here() -> None:
@@ -68,3 +70,43 @@ def find_function(text: str, purpose: str) -> Callable[..., Any]:
             f"{module} has no function {name!r}. Name a function in it that {purpose}."
         )
     return function
+
+
+def guarded(who: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call something of somebody else's; what it raises is said in one line that names `who`.
+
+    Raises:
+        EnvError: It raised something.
+    """
+    try:
+        return call(*arguments, **keywords)
+    except StepladderError:
+        raise
+    except FOREIGN_ERRORS as error:
+        raise EnvError(f"{who} raised {type(error).__name__}: {error}. Mend it.") from error
+
+
+def learning() -> Any:
+    """Return the module `learnt`, which lets policies play and needs torch for it."""
+    return needing_torch("stepladder.cli.learnt", "learnt policies")
+
+
+def needing_torch(module: str, who: str) -> Any:
+    """Import a module of ours that needs torch.
+
+    Args:
+        module: Its name.
+        who: What needs it, for the message; several.
+
+    Raises:
+        ConfigError: Something that it needs is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name not in NEEDED_TO_LEARN:
+            raise
+        raise ConfigError(
+            f"{who} need the package {error.name}, which is not installed. Install it with: "
+            "pip install 'stepladder[train]'"
+        ) from error

@@ -17,6 +17,8 @@ VERBS = {
     "simulate": "Try a curriculum on a simulated learner.",
     "compare": "Measure curricula on scenarios, over seeds, against the oracle.",
     "sweep": "Find good settings of a curriculum, by a grid or a search.",
+    "train": "Train an agent; stop it, and go on.",
+    "eval": "Measure how well a policy plays what it was not trained on.",
     "explain": "Say why the tasks of a run stand where they do.",
     "report": "Make one HTML page with plots of one run or several.",
     "tune": "Find out how many envs and workers are fastest on this machine.",
@@ -51,8 +53,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def fail(text: str) -> int:
-    """Say in one line on standard error what is wrong; return the exit code."""
-    print(f"stepladder: {' '.join(text.split())}", file=sys.stderr)
+    """Say on standard error what is wrong; return the exit code.
+
+    It is one line, unless it is a list: a sentence and, indented, a line for each problem.
+    """
+    lines = text.splitlines()
+    is_list = len(lines) > 2 and all(line.startswith("  ") for line in lines[1:])
+    print(f"stepladder: {text if is_list else ' '.join(text.split())}", file=sys.stderr)
     return BAD_INPUT
 
 

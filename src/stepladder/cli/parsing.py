@@ -14,7 +14,7 @@ import textwrap
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 from tyro.constructors import (
@@ -31,14 +31,22 @@ from stepladder.errors import ConfigError
 Arguments = TypeVar("Arguments")
 
 MARKERS = (
+    # A switch has the one flag that changes it: --json, --no-keep.
+    tyro.conf.FlagCreatePairsOff,
+    tyro.conf.PositionalMetavarFromFieldName,
+)
+
+FLAT = (
     # Flags are called like the fields, wherever these are nested, and may stand before or after
     # the name of a subcommand.
     tyro.conf.OmitArgPrefixes,
     tyro.conf.OmitSubcommandPrefixes,
     tyro.conf.CascadeSubcommandArgs,
-    # A switch has the one flag that changes it: --json, --no-keep.
-    tyro.conf.FlagCreatePairsOff,
-    tyro.conf.PositionalMetavarFromFieldName,
+)
+
+DOTTED = (
+    # A rule that is switched off has no flags; one that is on has some, such as --a.b.threshold.
+    tyro.conf.AvoidSubcommands,
 )
 
 _registry = ConstructorRegistry()
@@ -49,7 +57,12 @@ _WHERE = re.compile(r"^Error parsing [\w.]+: ")
 
 
 def parse(
-    kind: type[Arguments], argv: Sequence[str], verb: str, default: Arguments | None = None
+    kind: type[Arguments],
+    argv: Sequence[str],
+    verb: str,
+    default: Arguments | None = None,
+    *,
+    dotted: bool = False,
 ) -> Arguments:
     """Return the arguments of a verb. With ``--help`` prints the help and leaves.
 
@@ -58,6 +71,8 @@ def parse(
         argv: Everything after the verb.
         verb: Its name.
         default: Instead of the defaults of the dataclass.
+        dotted: Whether flags of nested settings have their path before them, such as
+            ``--agent.gamma``, and nothing is a subcommand.
 
     Raises:
         ConfigError: The command line makes no sense.
@@ -71,12 +86,27 @@ def parse(
                 args=list(argv),
                 prog=f"stepladder {verb}",
                 default=MISSING_NONPROP if default is None else default,
-                config=MARKERS,
+                config=(*MARKERS, *(DOTTED if dotted else FLAT)),
             )
     except SystemExit as leaving:
         if leaving.code in (0, None):
             raise
         raise ConfigError(one_line(complaint.getvalue(), verb)) from None
+
+
+def given(argv: Sequence[str], flag: str) -> str | None:
+    """Return what a flag is given, before everything is parsed; None where it is not there.
+
+    Example:
+        >>> given(["--seed", "1", "--agent=sac"], "--agent")
+        'sac'
+    """
+    values = [
+        after if word == flag else word.removeprefix(f"{flag}=")
+        for word, after in pairwise([*argv, ""])
+        if word == flag or word.startswith(f"{flag}=")
+    ]
+    return values[-1] or None if values else None
 
 
 def one_line(complaint: str, verb: str) -> str:
@@ -118,13 +148,21 @@ def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
         fields=tuple(
             StructFieldSpec(
                 name=field.name,
-                type=hints[field.name],
+                type=_flag_type(hints[field.name]),
                 default=getattr(info.default, field.name) if has_default else _default(field),
                 helptext=docs.get(field.name),
             )
             for field in dataclasses.fields(info.type)
         ),
     )
+
+
+def _flag_type(hint: Any) -> Any:
+    """Return the type of a field; lists of settings and settings by name have no flags."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is dict or (origin is tuple and dataclasses.is_dataclass(inner[0])):
+        return tyro.conf.Suppress[tyro.conf.Fixed[hint]]
+    return hint
 
 
 def _default(field: "dataclasses.Field[Any]") -> Any:

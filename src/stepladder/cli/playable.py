@@ -21,12 +21,19 @@ from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError, StepladderError
 from stepladder.registration import register_games
 from stepladder.runs import RunReader
+from stepladder.runs.checkpoint_files import is_folder
+from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
 from stepladder.tasks import FolderSource, ListSource, Pool, Source, Task
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED
+from stepladder.training.config import TrainingConfig
+from stepladder.training.contradictions import LEDGE
+from stepladder.training.tasks import source_of
 
-LEDGE = "stepladder/Ledge-v0"
 MODE = "rgb_array"
+
+OWN_SETTINGS = ("agent", "curriculum", "evaluation", "levels")
+"""By these the config of a training is known."""
 
 MOST_PASSED_OVER = 4096
 """Draws that a seed may pass over; two seeds this far apart give the same tasks."""
@@ -44,6 +51,9 @@ class Playable:
 
     next_task: Callable[[], Task] | None = None
     """What is to be played next; None where the env itself decides."""
+
+    learnt: Path | None = None
+    """The folder of a run that has learnt to play it."""
 
 
 def find_playable(text: str, settings: Sequence[str], seed: int) -> Playable:
@@ -71,7 +81,7 @@ def find_playable(text: str, settings: Sequence[str], seed: int) -> Playable:
     return Playable(name=text, env=make_env(text, kwargs))
 
 
-def read_settings(settings: Sequence[str]) -> dict[str, Any]:
+def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any]:
     """Return arguments of an env; a value is read as JSON where it is that, else as text.
 
     Example:
@@ -82,7 +92,7 @@ def read_settings(settings: Sequence[str]) -> dict[str, Any]:
     for setting in settings:
         key, equals, value = setting.partition("=")
         if not equals or not key.isidentifier():
-            raise ConfigError(f"--env must be KEY=VALUE; got {setting!r}. Give it as mode=NORMAL.")
+            raise ConfigError(f"{flag} must be KEY=VALUE; got {setting!r}. Give it as mode=NORMAL.")
         try:
             kwargs[key] = json.loads(value)
         except ValueError:
@@ -154,13 +164,31 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
             f"stepladder report {reader.folder}"
         )
     next_task = None
-    if "curriculum" in config or "tasks" in config or reader.checkpoints():
+    if _has_tasks(reader):
         curriculum = curriculum_of(reader)
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
         next_task = partial(_drawn, curriculum)
+    folder = reader.folder / CHECKPOINTS
+    has_learnt = folder.is_dir() and any(map(is_folder, folder.iterdir()))
     return Playable(
-        name=reader.name, env=make_env(env_id, {**run_kwargs, **kwargs}), next_task=next_task
+        name=reader.name,
+        env=make_env(env_id, {**run_kwargs, **kwargs}),
+        next_task=next_task,
+        learnt=reader.folder if has_learnt else None,
     )
+
+
+def _has_tasks(reader: RunReader) -> bool:
+    """Return whether a curriculum says what is played; a training may also play an env as it is."""
+    config = reader.config
+    if is_training(reader):
+        return bool(config.get("tasks")) or config["env"] == LEDGE
+    return "curriculum" in config or "tasks" in config or bool(reader.checkpoints())
+
+
+def is_training(reader: RunReader) -> bool:
+    """Return whether a run was made by ``stepladder train``, rather than a loop of the user's."""
+    return reader.kind == "training" and set(OWN_SETTINGS) <= reader.config.keys()
 
 
 def _drawn(curriculum: Curriculum) -> Task:
@@ -198,6 +226,8 @@ def _number(snapshot: Snapshot, name: str) -> int:
 
 def _source_of(reader: RunReader) -> Source:
     """Return the tasks of a run: listed, in a folder, or made by a function."""
+    if is_training(reader):
+        return source_of(TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG)))
     tasks = reader.config.get("tasks")
     if isinstance(tasks, list):
         return ListSource([Task.from_json(task) for task in tasks])

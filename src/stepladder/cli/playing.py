@@ -6,21 +6,22 @@ Between `playable` and a film or a window. An episode is played when its picture
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from stepladder.cli.finding import FOREIGN_ERRORS, find_function
+from stepladder.cli.finding import find_function, guarded, learning
 from stepladder.cli.playable import Playable
 from stepladder.envs.delivery import Delivery
 from stepladder.envs.success import SuccessReader
-from stepladder.errors import ConfigError, EnvError, StepladderError
+from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
 
 Policy = Callable[[Any], Any]
-"""From an observation to an action."""
+"""From an observation to an action; one with a method ``begin`` is told when an episode begins."""
 
 END_S = 0.5
 """How long the last picture of an episode is shown, so that one sees how it ended."""
@@ -86,20 +87,23 @@ def play(
         EnvError: The env or the policy raised something.
     """
     env = playable.env
+    begin_policy = getattr(policy, "begin", None)
     for episode_index in range(num_episodes):
         observation = _begin(playable, seed + episode_index)
+        if begin_policy is not None:
+            guarded("the policy", begin_policy)
         episode_return, length, has_ended, info = 0.0, 0, False, {}
         while True:
             is_last = has_ended or length == max_steps
             if is_last or shutter.opens():
-                picture = _guarded(playable.name, env.render)
+                picture = guarded(playable.name, env.render)
                 for _ in range(1 + (end_pictures if is_last else 0)):
                     tally.num_pictures += 1
                     yield picture
             if is_last:
                 break
-            action = _guarded("the policy", policy, observation)
-            observation, reward, terminated, truncated, info = _guarded(
+            action = guarded("the policy", policy, observation)
+            observation, reward, terminated, truncated, info = guarded(
                 playable.name, env.step, action
             )
             episode_return, length = episode_return + float(reward), length + 1
@@ -111,8 +115,9 @@ def make_policy(name: str | None, playable: Playable) -> Policy:
     """Return who plays.
 
     Args:
-        name: ``random``, ``idle``, ``scripted`` or ``planner`` (the env's own expert), or
-            module:function; None takes the expert where there is one, else random actions.
+        name: ``random``, ``idle``, ``scripted`` or ``planner`` (the env's own expert), ``learnt``
+            (the run's own policy), module:function, or the path of a learnt policy; None takes what
+            the run has learnt, else the expert where there is one, else random actions.
         playable: What it plays.
 
     Raises:
@@ -120,7 +125,9 @@ def make_policy(name: str | None, playable: Playable) -> Policy:
     """
     env = playable.env
     expert = getattr(env.unwrapped, "scripted_action", None)
-    if name is None:
+    if name is None and playable.learnt is not None:
+        name = "learnt"
+    elif name is None:
         name = "random" if expert is None else "scripted"
     if name == "random":
         return lambda observation: env.action_space.sample()
@@ -134,12 +141,31 @@ def make_policy(name: str | None, playable: Playable) -> Policy:
                 "random, idle or module:function."
             )
         return lambda observation: expert()
+    if name == "learnt":
+        return _learnt(playable.learnt, playable)
+    if Path(name).exists():
+        return _learnt(Path(name), playable)
+    return _written(name, env)
+
+
+def _learnt(path: Path | None, playable: Playable) -> Policy:
+    if path is None:
+        raise ConfigError(
+            f"{playable.name} has learnt no policy yet, so --policy learnt cannot play it. Name a "
+            "run that has, or use another --policy."
+        )
+    learnt = learning()
+    return learnt.SinglePolicy(learnt.find_learnt(str(path)), playable.env, playable.name)
+
+
+def _written(name: str, env: gym.Env[Any, Any]) -> Policy:
+    """Return a policy of the user's own."""
     if ":" not in name:
         raise ConfigError(
-            f"there is no policy {name!r}; there are random, idle, scripted, planner and "
-            "module:function."
+            f"there is no policy {name!r}; there are random, idle, scripted, planner, learnt, "
+            "module:function and the folders of runs."
         )
-    policy = _guarded(name, find_function(name, "takes an env and returns a policy"), env)
+    policy = guarded(name, find_function(name, "takes an env and returns a policy"), env)
     if not callable(policy):
         raise ConfigError(
             f"{name} must return a function from observation to action; it returned something of "
@@ -161,9 +187,9 @@ def _idle_action(space: gym.Space[Any]) -> Any:
 
 def _begin(playable: Playable, seed: int) -> Any:
     if playable.next_task is None:
-        return _guarded(playable.name, playable.env.reset, seed=seed)[0]
+        return guarded(playable.name, playable.env.reset, seed=seed)[0]
     delivery = Delivery(playable.env, "auto")
-    return _guarded(playable.name, delivery.reset, playable.next_task(), seed, None)[0]
+    return guarded(playable.name, delivery.reset, playable.next_task(), seed, None)[0]
 
 
 def _count(tally: Tally, info: dict[str, Any], episode_return: float) -> None:
@@ -171,13 +197,3 @@ def _count(tally: Tally, info: dict[str, Any], episode_return: float) -> None:
     tally.num_episodes += 1
     tally.num_judged += not math.isnan(success)
     tally.num_successes += success > 0.5
-
-
-def _guarded(who: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """Call something of somebody else's; what it raises is said in one line."""
-    try:
-        return call(*arguments, **keywords)
-    except StepladderError:
-        raise
-    except FOREIGN_ERRORS as error:
-        raise EnvError(f"{who} raised {type(error).__name__}: {error}. Mend it.") from error

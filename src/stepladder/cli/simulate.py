@@ -4,19 +4,15 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from stepladder.cli import console
 from stepladder.cli.choices import CurriculumChoice, config_of, name_of
-from stepladder.cli.interrupting import Patience
-from stepladder.cli.parsing import parse
+from stepladder.cli.keeping import Keeping
+from stepladder.cli.parsing import given, parse
 from stepladder.cli.watching import Watch
 from stepladder.curricula.learning_progress_config import LearningProgressConfig
-from stepladder.errors import ConfigError
-from stepladder.runs import Logger, TensorBoardLogger, WandbLogger
-from stepladder.runs.run_folder import holds_run
+from stepladder.runs.interrupting import Patience
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
@@ -26,7 +22,7 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulateArguments:
+class SimulateArguments(Keeping):
     """Try a curriculum on a simulated learner.
 
     The curriculum is a subcommand with flags of its own, which may stand anywhere after it:
@@ -41,27 +37,8 @@ class SimulateArguments:
     """Take the learner of an earlier simulator, and as many tasks, envs, epochs and plays as it
     had, unless they are given: train, train-seed, config, tool-seed or large-chain."""
 
-    out: Path | None = None
-    """Folder to keep the run in. By default runs/SCENARIO-CURRICULUM-SEED, with a number behind it
-    where that is taken."""
-
-    keep: bool = True
-    """Whether to keep the run at all; --no-keep leaves nothing behind."""
-
-    overwrite: bool = False
-    """Whether to replace a run that is there already."""
-
     keep_records: bool = False
     """Whether to keep every single episode too."""
-
-    tensorboard: bool = False
-    """Whether to write for TensorBoard as well, into a folder tensorboard beside the run."""
-
-    wandb: str | None = None
-    """Project of Weights & Biases to send the run to as well."""
-
-    wandb_mode: Literal["online", "offline", "disabled"] = "online"
-    """Whether it is sent at once, or kept in a folder wandb beside the run, to be sent later."""
 
     json: bool = False
     """Whether to write one line of JSON at the end, and nothing else to standard output."""
@@ -74,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
     method = config_of(arguments.curriculum, place)
     config = arguments.simulation
     name = name_of(arguments.curriculum)
-    folder = _folder(arguments, f"{place.name}-{name}-{config.seed}")
+    folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
     title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
     shown = console.asides() if arguments.json else console.results()
     with Watch(title, config.num_epochs, shown) as watch, Patience() as patience:
@@ -89,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
             place=place,
             run_folder=folder,
             overwrite=arguments.overwrite,
-            loggers=() if folder is None else partial(_loggers, arguments, folder),
+            loggers=() if folder is None else partial(arguments.loggers, folder),
             keep_records=arguments.keep_records,
             on_epoch=end_epoch,
         )
@@ -107,14 +84,10 @@ def main(argv: Sequence[str]) -> int:
 
 def _defaults(argv: Sequence[str]) -> SimulateArguments:
     """Return the defaults, which a recipe changes: what is given beside it still counts."""
-    named = [
-        after if flag == "--recipe" else flag.removeprefix("--recipe=")
-        for flag, after in pairwise([*argv, ""])
-        if flag == "--recipe" or flag.startswith("--recipe=")
-    ]
-    if not named or not named[-1]:
+    named = given(argv, "--recipe")
+    if named is None:
         return SimulateArguments()
-    taken = recipe(named[-1])
+    taken = recipe(named)
     return SimulateArguments(
         simulation=SimulationConfig(
             scenario=f"chain-{taken.num_tasks}",
@@ -137,50 +110,6 @@ def _place(arguments: SimulateArguments) -> Scenario:
         dynamics=replace(taken.dynamics, samples_per_epoch=samples),
         noise=taken.noise,
     )
-
-
-def _folder(arguments: SimulateArguments, name: str) -> Path | None:
-    """Return where the run goes. Nothing is written yet, so a mistake costs nothing."""
-    if not arguments.keep:
-        for flag in ("keep_records", "tensorboard", "wandb"):
-            if getattr(arguments, flag):
-                raise ConfigError(f"--{flag.replace('_', '-')} needs a run; leave out --no-keep.")
-        return None
-    folder = arguments.out
-    if folder is None:
-        folder, number = Path("runs", name), 1
-        while folder.exists() and not arguments.overwrite:
-            number += 1
-            folder = Path("runs", f"{name}-{number}")
-    if holds_run(folder) and not arguments.overwrite:
-        raise ConfigError(
-            f"{folder} holds a run already. Choose another folder with --out, or replace the run "
-            "with --overwrite."
-        )
-    return folder
-
-
-def _loggers(arguments: SimulateArguments, folder: Path, about: dict[str, Any]) -> list[Logger]:
-    loggers: list[Logger] = []
-    if arguments.tensorboard:
-        curves = folder.parent / "tensorboard" / folder.name
-        if arguments.overwrite:
-            # TensorBoard would show the curves of both runs as one.
-            for old in curves.glob("events.out.tfevents.*"):
-                old.unlink()
-        loggers.append(TensorBoardLogger(curves))
-    if arguments.wandb is not None:
-        loggers.append(
-            WandbLogger(
-                arguments.wandb,
-                name=folder.name,
-                config=about,
-                folder=folder.parent,
-                mode=arguments.wandb_mode,
-                quiet=True,
-            )
-        )
-    return loggers
 
 
 def _summary(

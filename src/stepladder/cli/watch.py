@@ -29,7 +29,8 @@ MOST_FPS, MOST_GIF_FPS = 60.0, 30.0
 class WatchArguments:
     """Play an env in a window, or into a film.
 
-    Of a run, its env is played, with tasks that its curriculum would draw now.
+    Of a run, its env is played, with tasks that its curriculum would draw now, by the policy that
+    was learnt.
     """
 
     env_or_run: tyro.conf.Positional[str]
@@ -46,9 +47,10 @@ class WatchArguments:
     """Seed of the first episode, of the actions and of a run's tasks."""
 
     policy: str | None = None
-    """Who plays: random; idle; scripted or planner, the env's own expert; or module:function, which
-    is given the env and returns a function from observation to action. By default the expert where
-    there is one, else random."""
+    """Who plays: random; idle; scripted or planner, the env's own expert; learnt, the run's own
+    policy; the folder of a run, a checkpoint or a file of weights; or module:function, which is
+    given the env and returns a function from observation to action. By default what the run has
+    learnt, else the expert where there is one, else random."""
 
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE, such as mode=TRAIN_SHOOTING; may be given several

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 
 from stepladder.errors import ConfigError
 
-_FIRST = ("overview", "env_task_dependency", "env_curriculum_stats", "losses")
+_FIRST = ("overview", "evaluation", "env_task_dependency", "env_curriculum_stats", "losses")
 _AXIS = "metric/agent_step"
 _NUMBER = re.compile(r"[0-9]+")
 _NUMBER_KEPT = re.compile(r"([0-9]+)")
@@ -19,6 +19,7 @@ _NUMBER_KEPT = re.compile(r"([0-9]+)")
 _DIVIDED = ("sample", "prob", "share", "fraction", "composition")
 _FAMILIES = ("per_", "tracked_", "pool_composition")
 _MIN_NUMBERED = 3
+_WHOLE = "all"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,9 @@ def _plots(section: str, names: Sequence[str]) -> list[Plot]:
             families.setdefault(found[0], []).append((found[1], name))
         else:
             singles.append(name)
+    for family, members in _taken_apart(singles).items():
+        families.setdefault(family, []).extend(members)
+        singles = [name for name in singles if name not in {member for _, member in members}]
     numbered = _numbered(singles)
     for family, members in numbered.items():
         families.setdefault(family, []).extend(members)
@@ -148,6 +152,17 @@ def _plots(section: str, names: Sequence[str]) -> list[Plot]:
         title = _short(family, section)
         plots.append(Plot(title=title, section=section, metrics=metrics, labels=labels))
     return plots
+
+
+def _taken_apart(names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+    """Join a metric with itself by label, such as ``evaluation/success``, ``…/success/medium``."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for whole in names:
+        parts = [name for name in names if name.startswith(f"{whole}/")]
+        if parts:
+            labels = [(name.removeprefix(f"{whole}/"), name) for name in parts]
+            found[whole] = [*labels, (_WHOLE, whole)]
+    return found
 
 
 def _numbered(names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:

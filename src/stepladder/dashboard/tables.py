@@ -23,6 +23,9 @@ _TASK_COLUMNS = ("task", "label", "prob", "score", "samples", "success")
 _MAX_COLUMNS = 12
 _FEW = 20
 _MAIN = (
+    "evaluation/success",
+    "evaluation/win_rate",
+    "evaluation/return",
     "metric/epoch",
     "env_curriculum_stats/mean_lp_score",
     "env_curriculum_stats/pool_lp_gini",

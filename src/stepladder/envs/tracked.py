@@ -4,7 +4,7 @@ Mixed into the wrappers of `vector` (Gymnasium) and `sb3` (Stable-Baselines3); e
 answered by their tracker.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -37,17 +37,48 @@ class Tracked:
         """Return the envs that may have reported since they were last asked; None is any."""
         return None
 
-    def env_arrays(self) -> dict[str, Any]:
+    def can_save_envs(self) -> bool:
+        """Whether the envs can be saved in the middle of an episode; most cannot."""
+        return False
+
+    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
         """Return what the envs themselves need to go on exactly; most have nothing to give."""
-        return {}
+        return None
 
-    def restore_env_arrays(self, arrays: dict[str, Any]) -> None:
-        """Give envs back what `env_arrays` returned."""
+    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
+        """Check what `save_envs` returned; return what gives it to the envs."""
+        return lambda: False
 
-    def snapshot(self) -> Snapshot:
-        """Return everything needed to continue exactly here."""
-        return self.tracker.snapshot()
+    @property
+    def continues_in_flight(self) -> bool:
+        """Whether `snapshot` and `restore` know ``in_flight``: built-in games, stepped as a batch.
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
-        self.tracker.restore(snapshot)
+        With all other envs it changes nothing: their episodes are played again from the beginning.
+        """
+        return self.tracker.continues_in_flight
+
+    def snapshot(self, *, in_flight: bool = False) -> Snapshot:
+        """Return everything needed to continue exactly here.
+
+        Args:
+            in_flight: Whether to save the games in flight as they are now, where
+                `continues_in_flight`; otherwise only what was drawn for them.
+        """
+        return self.tracker.snapshot(in_flight=in_flight)
+
+    def restore(self, snapshot: Snapshot, *, in_flight: bool = False) -> bool:
+        """Continue exactly where a snapshot was made.
+
+        Args:
+            snapshot: Of the same tasks, settings and number of envs.
+            in_flight: Whether to go on in the middle of the games, if the snapshot was made so.
+                What the envs saw last is in ``unwrapped.buffers.observations``.
+
+        Returns:
+            Whether the envs go on with the next step. Otherwise reset them first: each then plays
+            again, from the beginning, what it was playing.
+
+        Raises:
+            SnapshotError: The snapshot does not fit. Then nothing has changed.
+        """
+        return self.tracker.restore(snapshot, in_flight=in_flight)

@@ -59,12 +59,25 @@ class Reach(Protocol):
         """Return the envs that may have reported since they were last asked; None is any."""
         ...
 
-    def env_arrays(self) -> dict[str, Any]:
-        """Return what the envs themselves need to go on exactly."""
+    def can_save_envs(self) -> bool:
+        """Whether the envs can be saved in the middle of an episode."""
         ...
 
-    def restore_env_arrays(self, arrays: dict[str, Any]) -> None:
-        """Give envs back what `env_arrays` returned."""
+    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
+        """Return what the envs themselves need to go on exactly; None is nothing.
+
+        With ``in_flight`` there is a part ``games`` in it, if `can_save_envs`.
+        """
+        ...
+
+    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
+        """Check what `save_envs` returned; return what gives it to the envs once connected.
+
+        That one returns whether they can go on with a step.
+
+        Raises:
+            SnapshotError: It does not fit.
+        """
         ...
 
     def worker_processes(self) -> list[BaseProcess]:
@@ -334,21 +347,37 @@ class Tracker:
 
     # Saving and resuming.
 
-    def snapshot(self) -> Snapshot:
+    @property
+    def continues_in_flight(self) -> bool:
+        """Whether the envs can go on in the middle of their episodes after a restore."""
+        return self._reach.can_save_envs()
+
+    def snapshot(self, *, in_flight: bool = False) -> Snapshot:
         """Return everything needed to continue exactly here."""
         snapshot = self.host.snapshot()
-        arrays = self._reach.env_arrays()
-        if not arrays:
+        envs = self._reach.save_envs(in_flight=in_flight and self.continues_in_flight)
+        if envs is None:
             return snapshot
-        own = {f"envs/{name}": array for name, array in arrays.items()}
-        return Snapshot({**snapshot.state, "envs": {}}, {**snapshot.arrays, **own})
+        own = Snapshot.of_parts(snapshot.state, envs=envs)
+        return Snapshot(own.state, {**snapshot.arrays, **own.arrays})
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue exactly where a snapshot was made; reset the vector env afterwards."""
-        self.host.restore(snapshot)
+    def restore(self, snapshot: Snapshot, *, in_flight: bool = False) -> bool:
+        """Continue exactly where a snapshot was made.
+
+        Returns:
+            Whether the envs go on where they were; otherwise reset the vector env.
+        """
+        self.host.check_fits(snapshot)
+        goes_on, give_back = False, None
         if "envs" in snapshot.state:
-            self._reach.restore_env_arrays(snapshot.part("envs").arrays)
+            envs = snapshot.part("envs")
+            goes_on = in_flight and self.continues_in_flight and "games" in envs.state
+            give_back = self._reach.read_envs(envs, in_flight=goes_on)
+        self.host.restore(snapshot, in_flight=goes_on)
         self._must_reset = True
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
+        if give_back is not None:
+            self._must_reset = not give_back()
         self._log.catch_up(self.host.counts.finished)
+        return not self._must_reset

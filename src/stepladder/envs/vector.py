@@ -5,7 +5,7 @@ all three autoreset modes, because the env itself draws when it is reset and rep
 whoever resets it and when.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.snapshot import matching
+from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
@@ -96,16 +96,37 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         base: Any = self.env.unwrapped
         return base.reporting_rows() if is_batched(base) else None
 
-    def env_arrays(self) -> dict[str, Any]:
-        """Return the seeds of envs that are stepped as a batch."""
-        base: Any = self.env.unwrapped
-        return {"seeds": base.batch.seeds.copy()} if is_batched(base) else {}
+    def can_save_envs(self) -> bool:
+        """Whether these are games stepped as a batch, with no wrapper that has a state between."""
+        return self.env is self.env.unwrapped and is_batched(self.env)
 
-    def restore_env_arrays(self, arrays: dict[str, Any]) -> None:
-        """Seed envs that are stepped as a batch as they were."""
+    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
+        """Return the seeds of envs that are stepped as a batch, and their games as they are."""
         base: Any = self.env.unwrapped
-        if is_batched(base):
-            base.batch.seeds[:] = matching(arrays, "seeds", base.batch.seeds)
+        if not is_batched(base):
+            return None
+        envs = Snapshot({})
+        if in_flight:
+            envs = Snapshot.of_parts({"had_ended": self._had_ended}, games=base.save_games())
+        return Snapshot(envs.state, {**envs.arrays, "seeds": base.batch.seeds.copy()})
+
+    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
+        """Check what was saved of a batch; return what gives it back to these envs."""
+        base: Any = self.env.unwrapped
+        if not is_batched(base):
+            return super().read_envs(saved, in_flight=in_flight)
+        seeds = matching(saved.arrays, "seeds", base.batch.seeds)
+        give_games_back = base.read_games(saved.part("games")) if in_flight else None
+
+        def give_back() -> bool:
+            base.batch.seeds[:] = seeds
+            if give_games_back is None:
+                return False
+            give_games_back()
+            self._had_ended = bool(saved.state.get("had_ended"))
+            return base.has_begun
+
+        return give_back
 
     def worker_processes(self) -> list[BaseProcess]:
         """Return the process of each env, or nothing if that is not known."""

@@ -6,6 +6,7 @@ reported and others are drawn, as `envs.CurriculumEnv` does it.
 """
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from stepladder.curricula import kernels
 from stepladder.curricula.base import nothing_active
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.record import Draw
-from stepladder.errors import BuildError, ChannelError, StepladderError
+from stepladder.errors import BuildError, ChannelError, SnapshotError, StepladderError
 from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
 from stepladder.sync import Client, Host, mailbox
 from stepladder.tasks import Task
@@ -45,7 +46,6 @@ class Lessons:
         self._labels: Any = np.full(num_slots, "", dtype=object)
         self._dials: Floats = np.zeros((host.num_envs, curriculum.plan.num_dials))
         self._clients: dict[int, Client] = {}
-        self._settings: dict[int, Task] = {}
         # Per env, because a slot may hold another task before an episode of the old one ends.
         self.texts: npt.NDArray[Any] = np.full((3, host.num_envs), None, dtype=object)
         """Stage, label and name of the task that each env plays."""
@@ -138,9 +138,7 @@ class Lessons:
         self._names[slot], self._labels[slot] = task.name, task.label
         if self._legend.has_settings:
             # Settings belong to an episode, so what this env plays is in no table.
-            task = self._with_settings(task, draw)
-            self._settings[env_index] = task
-            vec.put(task, vec.shelf, env_index)
+            vec.put(self._with_settings(task, draw), vec.shelf, env_index)
             return
         if self.known[slot] != draw.generation:
             self.known[slot] = -1
@@ -159,8 +157,9 @@ class Lessons:
 
     def task_of(self, env_index: int) -> Task:
         """Return the task that an env plays, settings included."""
-        task = self._source.get(self._draw_of(env_index).task_id)
-        return self._settings.get(env_index, task)
+        draw = self._draw_of(env_index)
+        task = self._source.get(draw.task_id)
+        return self._with_settings(task, draw) if self._legend.has_settings else task
 
     def note(self, rows: npt.NDArray[np.int64], episodes: npt.NDArray[Any]) -> None:
         """Remember what envs have begun to play."""
@@ -183,3 +182,32 @@ class Lessons:
         """Return the envs that could not build a task since this was last asked."""
         failed, self._failed = self._failed, set()
         return failed
+
+    # Saving and resuming. What cannot be built is in the curriculum's quarantine by then.
+
+    def save(self) -> dict[str, Any]:
+        """Return what is not in arrays, as plain JSON."""
+        return {"texts": self.texts.tolist()}
+
+    def read(self, state: Mapping[str, Any]) -> tuple[npt.NDArray[Any]]:
+        """Return what `save` returned, checked.
+
+        Raises:
+            SnapshotError: It is damaged.
+        """
+        try:
+            texts = np.array(state.get("texts"), dtype=object)
+        except ValueError as error:
+            raise SnapshotError(
+                f"the texts in the snapshot are damaged ({error}). Use an older snapshot."
+            ) from error
+        if texts.shape != self.texts.shape:
+            raise SnapshotError(
+                f"the texts in the snapshot have shape {texts.shape}; expected {self.texts.shape}. "
+                "Use an older snapshot."
+            )
+        return (texts,)
+
+    def load(self, texts: npt.NDArray[Any]) -> None:
+        """Go on with what `read` returned."""
+        self.texts[:] = texts

@@ -1,11 +1,13 @@
 """Everything a batch of games needs to go on exactly where it is, in the middle of its episodes.
 
 Mixed into `batch.GameVectorEnv`. All of a game's state is in arrays, so that a snapshot is those
-arrays and the tasks by their content; it loads no pickle and can go to another process.
+arrays and the tasks by their content; it loads no pickle and can go to another process. With a
+curriculum it is a part of the snapshot that `envs.CurriculumVectorEnv` makes: tasks and draws are
+the host's there, and the table of slots is left out, for it fills again as tasks are drawn.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy.typing as npt
@@ -18,7 +20,16 @@ from stepladder.tasks import Task
 
 Array = npt.NDArray[Any]
 
-KEPT = ("episodes", "dice", "seeds", "rewards", "terminated", "truncated", "has_begun", "known")
+KEPT = (
+    "episodes",
+    "dice",
+    "seeds",
+    "rewards",
+    "terminated",
+    "truncated",
+    "has_ended",
+    "has_begun",
+)
 """What is kept of a batch."""
 
 
@@ -32,6 +43,8 @@ class Saving:
     table: Any
     tasks: list[Task]
     waiting: dict[int, Task]
+    _sent: bool
+    _has_begun_once: bool
 
     @abstractmethod
     def game_arrays(self) -> Mapping[str, Array]:
@@ -41,6 +54,10 @@ class Saving:
     def game_settings(self) -> dict[str, Any]:
         """Return the settings that a snapshot must share with the envs it is restored to."""
 
+    @abstractmethod
+    def task_settings(self) -> dict[str, Any]:
+        """Return the arguments of these envs that change what a task means; plain values."""
+
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here, episodes in flight included.
 
@@ -48,15 +65,7 @@ class Saving:
             ConfigError: A curriculum chooses the tasks; its wrapper has a snapshot of its own.
         """
         self._check_alone()
-        known = list(dict.fromkeys([*self.tasks, *self.waiting.values()]))
-        numbers = {task: number for number, task in enumerate(known)}
-        state = {
-            "settings": self._settings(),
-            "tasks": [task.to_json() for task in known],
-            "playing": [numbers[task] for task in self.tasks],
-            "waiting": {str(row): numbers[task] for row, task in self.waiting.items()},
-        }
-        return Snapshot(state, {name: array.copy() for name, array in self._arrays().items()})
+        return self.save_games()
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where a snapshot was made; no reset is needed.
@@ -68,6 +77,23 @@ class Saving:
         """
         self._check_alone()
         require_snapshot(snapshot)
+        self.read_games(snapshot)()
+
+    def save_games(self) -> Snapshot:
+        """Return the games in flight; with a curriculum, without what its host knows."""
+        said = self._save_tasks() if self.lessons is None else self.lessons.save()
+        arrays = {name: array.copy() for name, array in self._arrays().items()}
+        return Snapshot({"settings": self._settings(), **said}, arrays)
+
+    def read_games(self, snapshot: Snapshot) -> Callable[[], None]:
+        """Check what `save_games` returned; return what makes the envs go on there.
+
+        That one cannot fail. With a curriculum, its host must have been restored and connected in
+        between.
+
+        Raises:
+            SnapshotError: It was made with other settings, or is damaged.
+        """
         found = difference(snapshot.state.get("settings"), self._settings())
         if found is not None:
             raise SnapshotError(
@@ -76,12 +102,18 @@ class Saving:
         arrays = {
             name: matching(snapshot.arrays, name, array) for name, array in self._arrays().items()
         }
-        tasks, waiting = _tasks_of(snapshot.state, self.num_envs)
-        for name, array in self._arrays().items():
-            array[...] = arrays[name]
-        self.tasks[:] = tasks
-        self.waiting.clear()
-        self.waiting.update(waiting)
+        read = self._read_tasks if self.lessons is None else self.lessons.read
+        said: tuple[Any, ...] = read(snapshot.state)
+
+        def go_on() -> None:
+            for name, array in self._arrays().items():
+                array[...] = arrays[name]
+            # Another one by now: the host has been connected anew.
+            load = self._load_tasks if self.lessons is None else self.lessons.load
+            load(*said)
+            self._sent = self._has_begun_once = False
+
+        return go_on
 
     def _check_alone(self) -> None:
         if self.lessons is not None:
@@ -91,31 +123,51 @@ class Saving:
             )
 
     def _settings(self) -> dict[str, Any]:
-        return {
+        settings = {
             "game": type(self).__name__,
             "num_envs": self.num_envs,
             "settings": self.game_settings(),
         }
+        # Without a curriculum no task is read again; with one, all that are drawn from here on.
+        return settings if self.lessons is None else {**settings, "tasks": self.task_settings()}
+
+    def _save_tasks(self) -> dict[str, Any]:
+        known = list(dict.fromkeys([*self.tasks, *self.waiting.values()]))
+        numbers = {task: number for number, task in enumerate(known)}
+        return {
+            "tasks": [task.to_json() for task in known],
+            "playing": [numbers[task] for task in self.tasks],
+            "waiting": {str(row): numbers[task] for row, task in self.waiting.items()},
+        }
+
+    def _read_tasks(self, state: Mapping[str, Any]) -> tuple[list[Task], dict[int, Task]]:
+        try:
+            known = [Task.from_json(task) for task in state["tasks"]]
+            playing = [known[number] for number in state["playing"]]
+            waiting = {int(row): known[number] for row, number in state["waiting"].items()}
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            raise SnapshotError(
+                f"the tasks in the snapshot are damaged ({error}). Use an older snapshot."
+            ) from error
+        if len(playing) != self.num_envs or not all(0 <= row < self.num_envs for row in waiting):
+            raise SnapshotError(
+                f"the snapshot names tasks of {len(playing)} envs; expected {self.num_envs}. Use "
+                "an older snapshot."
+            )
+        return playing, waiting
+
+    def _load_tasks(self, tasks: list[Task], waiting: dict[int, Task]) -> None:
+        self.tasks[:] = tasks
+        self.waiting.clear()
+        self.waiting.update(waiting)
 
     def _arrays(self) -> dict[str, Array]:
         arrays = {f"batch/{name}": getattr(self.batch, name) for name in KEPT}
-        for place, shelf in (("shelf", self.shelf), ("table", self.table)):
+        shelves = {"shelf": self.shelf}
+        if self.lessons is None:
+            arrays["batch/known"], shelves["table"] = self.batch.known, self.table
+        else:
+            arrays |= {"batch/dials": self.batch.dials, "lessons": self.lessons.numbers}
+        for place, shelf in shelves.items():
             arrays |= {f"{place}/{name}": array for name, array in shelf._asdict().items()}
         return arrays | {f"game/{name}": array for name, array in self.game_arrays().items()}
-
-
-def _tasks_of(state: Mapping[str, Any], num_envs: int) -> tuple[list[Task], dict[int, Task]]:
-    try:
-        known = [Task.from_json(task) for task in state["tasks"]]
-        playing = [known[number] for number in state["playing"]]
-        waiting = {int(row): known[number] for row, number in state["waiting"].items()}
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
-        raise SnapshotError(
-            f"the tasks in the snapshot are damaged ({error}). Use an older snapshot."
-        ) from error
-    if len(playing) != num_envs or not all(0 <= row < num_envs for row in waiting):
-        raise SnapshotError(
-            f"the snapshot names tasks of {len(playing)} envs; expected {num_envs}. Use an older "
-            "snapshot."
-        )
-    return playing, waiting

@@ -43,6 +43,7 @@ class Batch:
     tasks: list[tuple[int, dict[str, TaskColumn]]] = field(default_factory=list)
     records: list[RecordArray] = field(default_factory=list)
     checkpoints: list[tuple[str, str, int, float]] = field(default_factory=list)
+    removed_checkpoints: list[str] = field(default_factory=list)
     settings: list[tuple[str, str]] = field(default_factory=list)
 
     num_values: int = 0
@@ -57,12 +58,15 @@ class Batch:
             or self.tasks
             or self.records
             or self.checkpoints
+            or self.removed_checkpoints
             or self.settings
         )
 
 
 def write_batch(connection: sqlite3.Connection, batch: Batch) -> None:
     """Write a batch in one transaction: all of it, or nothing if an exception comes out."""
+    # Whoever saves a checkpoint removes older ones next, so its row has to outlive a power cut.
+    connection.execute(f"PRAGMA synchronous={'FULL' if batch.checkpoints else 'NORMAL'}")
     connection.execute("BEGIN IMMEDIATE")
     try:
         _insert(connection, "metric_names", batch.metric_names)
@@ -81,6 +85,8 @@ def write_batch(connection: sqlite3.Connection, batch: Batch) -> None:
         # After events and records, for it notes how many of them came before.
         for checkpoint in batch.checkpoints:
             _write_checkpoint(connection, checkpoint)
+        for name in batch.removed_checkpoints:
+            connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
         _insert(connection, "settings", batch.settings)
         connection.execute("COMMIT")
     except BaseException:

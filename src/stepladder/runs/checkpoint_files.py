@@ -3,9 +3,14 @@
 Each save gets a number of its own, ``latest.7.npz`` say, and the database says which number counts.
 So a kill between the two leaves the old checkpoint with its step, never the new file with the old
 step. `run` saves and removes; `reader` asks the database.
+
+A checkpoint of a training has a folder of its own name beside its file, ``step-000000016384`` say,
+for all that the file does not hold. `training` writes it; it goes when the checkpoint goes.
 """
 
+import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,9 @@ MOST_BYTES = 150
 """Longest name in UTF-8: most file systems end at 255, and number and suffix come on top."""
 
 _NUMBERED = re.compile(r".+\.(\d+)\.npz")
+_FOLDER = re.compile(r"step-(\d{12,19})(?:-(\d+))?")
+_UNFINISHED = re.compile(rf"\.{_FOLDER.pattern}\.\d+\.part")
+_BELONGING = re.compile(r"\.?(step-[\d-]+)(?:\.\d+\.npz)?(?:\.\d+\.part)?")
 
 
 def checked_checkpoint_name(name: Any) -> str:
@@ -41,8 +49,61 @@ def next_file(folder: Path, name: str) -> Path:
 
 def remove_older(current: Path, name: str) -> None:
     """Remove all files of a checkpoint but the current one, those of interrupted saves too."""
-    saved = rf"{re.escape(name)}\.\d+\.npz"
-    older = re.compile(rf"{saved}|\.{saved}\.\d+\.part")
-    for entry in current.parent.iterdir():
-        if entry.name != current.name and older.fullmatch(entry.name):
+    for entry in _files(current.parent, name):
+        if entry.name != current.name:
             entry.unlink(missing_ok=True)
+
+
+def remove_all(folder: Path, name: str) -> None:
+    """Remove all files of a checkpoint, and its own folder."""
+    for entry in _files(folder, name):
+        entry.unlink(missing_ok=True)
+    if is_folder(folder / name):
+        # Out of sight first: a kill must not leave one that is whole only in part.
+        hidden = unfinished(folder, name)
+        shutil.rmtree(hidden, ignore_errors=True)
+        (folder / name).rename(hidden)
+        shutil.rmtree(hidden)
+
+
+def _files(folder: Path, name: str) -> list[Path]:
+    saved = rf"{re.escape(name)}\.\d+\.npz"
+    pattern = re.compile(rf"{saved}|\.{saved}\.\d+\.part")
+    return [entry for entry in folder.iterdir() if pattern.fullmatch(entry.name)]
+
+
+def folder_name(folder: Path, step: int) -> str:
+    """Return a new name for a checkpoint with a folder of its own.
+
+    A step that is saved again gets another name: the older save stays whole meanwhile.
+    """
+    ages = (age(name) for name in folder_names(folder))
+    version = max((known[1] for known in ages if known and known[0] == step), default=0) + 1
+    return f"step-{step:012}" + (f"-{version}" if version > 1 else "")
+
+
+def unfinished(folder: Path, name: str) -> Path:
+    """Return where the folder of a checkpoint is while it is being made or removed."""
+    return folder / f".{name}.{os.getpid()}.part"
+
+
+def age(name: str) -> tuple[int, int] | None:
+    """Return what to sort checkpoints by that have a folder; None is for any other name."""
+    match = _FOLDER.fullmatch(name)
+    return (int(match[1]), int(match[2] or 1)) if match else None
+
+
+def folder_names(folder: Path) -> set[str]:
+    """Return the names of all checkpoints with a folder of which anything at all is there."""
+    matches = (_BELONGING.fullmatch(entry.name) for entry in folder.iterdir())
+    return {match[1] for match in matches if match and age(match[1])}
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is the folder of a checkpoint."""
+    return bool(_FOLDER.fullmatch(path.name)) and path.is_dir() and not path.is_symlink()
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a path is a folder that was being made or removed, perhaps by a process long gone."""
+    return bool(_UNFINISHED.fullmatch(path.name)) and path.is_dir() and not path.is_symlink()

@@ -4,7 +4,8 @@
 that it may be asked from any thread and never stands in a writer's way.
 
 WAL mode lets readers and the writer work side by side. What was committed survives the death of
-the process; ``synchronous=NORMAL`` means that a power cut may cost the last commits, and no more.
+the process; ``synchronous=NORMAL`` means that a power cut may cost the last commits, but none from
+before a checkpoint.
 """
 
 import os

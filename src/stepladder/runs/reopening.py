@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stepladder.errors import RunError
 from stepladder.runs.batch import Batch, write_batch
+from stepladder.runs.checkpoint_files import remove_all
 from stepladder.runs.run_folder import CHECKPOINTS
 
 
@@ -24,10 +25,10 @@ def reopen(connection: sqlite3.Connection, folder: Path, checkpoint: str | None)
         ((step,),) = connection.execute("SELECT ifnull(max(step), 0) FROM steps")
         text = f"Resumed at step {step}; the run was {was}."
     else:
-        step, files = forget_after(connection, checkpoint)
+        step, names = forget_after(connection, checkpoint)
         text = f"Resumed from checkpoint {checkpoint!r} at step {step}; the run was {was}."
-        for file in files:
-            (folder / CHECKPOINTS / file).unlink(missing_ok=True)
+        for name in names:
+            remove_all(folder / CHECKPOINTS, name)
     event = (step, time.time(), "resumed", text, None)
     write_batch(connection, Batch(events=[event], settings=[("status", "running")]))
     return step, text
@@ -37,7 +38,7 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
     """Remove everything that was logged or saved after a checkpoint.
 
     Returns:
-        The step of the checkpoint, and the files of the checkpoints that were removed.
+        The step of the checkpoint, and the names of the checkpoints that were removed.
 
     Raises:
         RunError: There is no such checkpoint.
@@ -49,8 +50,8 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
         known = [row[0] for row in connection.execute("SELECT name FROM checkpoints ORDER BY id")]
         raise RunError(f"the run has no checkpoint {name!r}; it has {known}. Choose one of them.")
     checkpoint, step, last_event, last_chunk = found
-    files = connection.execute("SELECT file FROM checkpoints WHERE id > ?", (checkpoint,))
-    later_files = [row[0] for row in files]
+    names = connection.execute("SELECT name FROM checkpoints WHERE id > ?", (checkpoint,))
+    later_names = [row[0] for row in names]
     connection.execute("BEGIN IMMEDIATE")
     for statement, value in (
         ("DELETE FROM metrics WHERE step > ?", step),
@@ -66,4 +67,4 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
         "(SELECT 1 FROM metrics WHERE metric = metric_names.id)"
     )
     connection.execute("COMMIT")
-    return step, later_files
+    return step, later_names

@@ -11,7 +11,7 @@ from typing import Any
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
-from stepladder.curricula.events import EventCursor, curriculum_events
+from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.meter import CurriculumMeter, task_table
 from stepladder.runs.run import Run
 from stepladder.stats.names import MetricNames
@@ -45,6 +45,8 @@ class EpochReporter:
         """Epochs reported so far."""
         self.last_payload: dict[str, float] = {}
         """What was logged last."""
+        self.last_events: tuple[CurriculumEvent, ...] = ()
+        """What the curriculum has decided in the last epoch."""
         self._names = MetricNames()
         # What a restored curriculum decided before was reported then.
         self._cursor = EventCursor.at_end(curriculum)
@@ -61,6 +63,8 @@ class EpochReporter:
         experience: Any = None,
         trainer_config: Any = None,
         extra: Mapping[str, Any] | None = None,
+        total_time_s: float | None = None,
+        steps_per_second: float | None = None,
     ) -> dict[str, float]:
         """Log one epoch and begin the next.
 
@@ -71,6 +75,8 @@ class EpochReporter:
             experience: The learner's memory, if there is one.
             trainer_config: The learner's settings, if there are any.
             extra: Further values by name.
+            total_time_s: Seconds of the run so far; by default since this reporter was made.
+            steps_per_second: As measured; by default over all of that time.
 
         Returns:
             Everything that was logged.
@@ -84,17 +90,19 @@ class EpochReporter:
             processed,
             agent_step,
             self.num_epochs,
-            total_time_s=time.monotonic() - self._began,
+            total_time_s=time.monotonic() - self._began if total_time_s is None else total_time_s,
+            steps_per_second=steps_per_second,
             extra={**self.meter.metrics(), **(extra or {})},
             names=self._names,
         )
+        self.last_events = tuple(curriculum_events(self.curriculum, self._cursor))
         if self.run is not None:
             self.run.log(agent_step, logged)
             if processed.undeclared:
                 names = ", ".join(processed.undeclared)
                 text = f"not declared, so reduced by their mean: {names}"
                 self.run.event(agent_step, "undeclared_metrics", text, None)
-            for event in curriculum_events(self.curriculum, self._cursor):
+            for event in self.last_events:
                 self.run.event(agent_step, event.kind, event.text, event.data)
             self._has_table = self.num_epochs % self.table_epochs == 0
             if self._has_table:
@@ -102,6 +110,10 @@ class EpochReporter:
         self.meter.end_epoch()
         self.last_payload = logged
         return logged
+
+    def catch_up(self) -> None:
+        """Report nothing of what a curriculum decided that has just been restored."""
+        self._cursor = EventCursor.at_end(self.curriculum)
 
     def close(self) -> None:
         """Keep the last table of all tasks and the curriculum's own words; stop counting."""

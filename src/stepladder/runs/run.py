@@ -26,7 +26,12 @@ from stepladder.curricula.snapshot import Snapshot, require_snapshot
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import encoding, run_folder
 from stepladder.runs.batch import Batch
-from stepladder.runs.checkpoint_files import checked_checkpoint_name, next_file, remove_older
+from stepladder.runs.checkpoint_files import (
+    checked_checkpoint_name,
+    next_file,
+    remove_all,
+    remove_older,
+)
 from stepladder.runs.database import create_database, open_database
 from stepladder.runs.forwarder import Forwarder
 from stepladder.runs.lock import RunLock
@@ -266,6 +271,17 @@ class Run:
             self._writer.flush()
             remove_older(path, name)
         return path
+
+    def remove_checkpoint(self, name: str) -> None:
+        """Forget a checkpoint and remove what it left on disk; nothing happens if there is none."""
+        self._require_open()
+        name = checked_checkpoint_name(name)
+        with self._checkpoint_lock, naming(self.folder):
+            # The database first: a kill in between leaves files that nobody asks for.
+            with self._writer.lock:
+                self._writer.open_batch().removed_checkpoints.append(name)
+            self._writer.flush()
+            remove_all(self.folder / CHECKPOINTS, name)
 
     def flush(self) -> None:
         """Wait until all that was logged is in the database, where readers see it."""

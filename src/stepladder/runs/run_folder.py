@@ -8,6 +8,7 @@ written, always as a whole, and the last one that is replaced.
 import json
 import os
 import re
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from typing import Any
 
 import stepladder
 from stepladder.errors import ConfigError, RunError, TaskError
+from stepladder.runs.checkpoint_files import is_folder, is_unfinished
 from stepladder.tasks.plain import to_plain
 
 SCHEMA = 1
@@ -220,3 +222,5 @@ def clear(folder: Path) -> None:
         for entry in checkpoints.iterdir():
             if _CHECKPOINT_FILE.fullmatch(entry.name) and entry.is_file():
                 entry.unlink()
+            elif is_folder(entry) or is_unfinished(entry):
+                shutil.rmtree(entry)

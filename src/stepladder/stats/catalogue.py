@@ -299,3 +299,62 @@ SIMULATOR: tuple[Row, ...] = (
         "mean of P over tasks of the label",
     ),
 )
+
+TRAINING: tuple[Row, ...] = (
+    ("throughput/env_seconds", "last", "seconds of this epoch spent stepping envs", ""),
+    (
+        "throughput/act_seconds",
+        "last",
+        "seconds of this epoch spent choosing actions, those of neural opponents included",
+        "",
+    ),
+    (
+        "throughput/learn_seconds",
+        "last",
+        "seconds of this epoch spent remembering and learning; a GPU may still be at it",
+        "",
+    ),
+    ("throughput/updates", "last", "updates of the agent so far", "count"),
+    (
+        "env_opponents/games/*",
+        "sum",
+        "games against neural opponents that ended in this epoch, by kind: newest, pool, archive, "
+        "named",
+        "count",
+    ),
+    ("env_opponents/won/*", "mean", "share of them that the learner has won", "won / games"),
+    ("env_opponents/drawn/*", "mean", "share of them that were draws", "drawn / games"),
+    ("env_opponents/members/*", "last", "opponents of that kind that may be drawn", "count"),
+    (
+        "env_opponents/rating",
+        "last",
+        "the learner's rating among an archive's agents, cautiously",
+        "mu - 3·sigma",
+    ),
+    (
+        "env_opponents/archive_trouble",
+        "max",
+        "1 if the archive could not be read or written in this epoch",
+        "",
+    ),
+    ("evaluation/num_games", "last", "episodes of an evaluation", "count"),
+    ("evaluation/num_steps", "last", "env steps of an evaluation", "count"),
+    (
+        "evaluation/steps",
+        "last",
+        "env steps of all evaluations so far; they count in the budget of a training",
+        "sum of evaluation/num_steps",
+    ),
+    *(
+        (f"evaluation/{name}{group}", "last", f"{meaning}{words}", formula)
+        for name, meaning, formula in (
+            ("success", "share of held-out episodes that succeeded", "successes / episodes"),
+            ("win_rate", "share of held-out games won; draws are not won", "won / games"),
+            ("draw_rate", "share of held-out games that ended in a draw", "drawn / games"),
+            ("loss_rate", "share of held-out games lost", "lost / games"),
+            ("return", "return of held-out episodes", "mean"),
+            ("length", "env steps of held-out episodes", "mean"),
+        )
+        for group, words in (("", ", all together"), ("/*", ", by stage, opponent or label"))
+    ),
+)

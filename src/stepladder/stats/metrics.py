@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from stepladder.errors import ConfigError
-from stepladder.stats.catalogue import CURRICULUM, ROLLOUT, SIMULATOR, Row
+from stepladder.stats.catalogue import CURRICULUM, ROLLOUT, SIMULATOR, TRAINING, Row
 
-EMITTED_PREFIXES = ("metric/", "overview/", "losses/", "experience/", "env_")
+EMITTED_PREFIXES = (
+    "metric/", "overview/", "losses/", "experience/", "evaluation/", "throughput/", "env_"
+)  # fmt: skip
 """Names that begin like this are what is logged already; others are still to be prefixed."""
 
 FAMILY = "/*"
@@ -78,7 +80,7 @@ def _metric(row: Row) -> Metric:
     return Metric(name=name, reduction=Reduction(reduction), meaning=meaning, formula=formula)
 
 
-METRICS: tuple[Metric, ...] = tuple(map(_metric, (*ROLLOUT, *CURRICULUM, *SIMULATOR)))
+METRICS: tuple[Metric, ...] = tuple(map(_metric, (*ROLLOUT, *CURRICULUM, *SIMULATOR, *TRAINING)))
 """The metrics that Stepladder itself emits; docs/metrics.md has the same rows."""
 
 _declared: dict[str, Metric] = {metric.name: metric for metric in METRICS}

@@ -276,7 +276,7 @@ class Host(ABC):
         """Return everything needed to continue exactly here, episodes in flight included.
 
         An episode in flight is saved as its draw: after `restore` the env plays the same task
-        with the same seed from its beginning.
+        with the same seed from its beginning, unless the envs have been saved as well.
         """
         self.collect()
         heads = mailbox.without_empty_rings(mailbox.copy_steady(self.mails), self._ring)
@@ -290,12 +290,37 @@ class Host(ABC):
             ),
         )
 
-    def restore(self, snapshot: Snapshot) -> None:
+    def restore(self, snapshot: Snapshot, *, in_flight: bool = False) -> None:
         """Continue exactly where `snapshot` was made. Reset the envs afterwards.
+
+        Args:
+            snapshot: What `snapshot` returned.
+            in_flight: Whether the envs themselves go on in the middle of their episodes; then they
+                need no reset, and their next one draws anew.
 
         Raises:
             SnapshotError: The snapshot does not fit. Then nothing has changed.
         """
+        channel = self.check_fits(snapshot)
+        heads = self._checked_heads(channel)
+        last_tick = matching(channel.arrays, "last_tick", self._last_tick)
+        lags = matching(channel.arrays, "lags", self._lags)
+        num_failed, num_finished = (
+            _count(snapshot, name) for name in ("num_failed", "num_finished")
+        )
+        self.curriculum.restore(snapshot.part("curriculum"))
+        self._num_failed, self._num_finished = num_failed, num_finished
+        self._last_tick[:], self._lags[:] = last_tick, lags
+        pids = self.mails[:, mailbox.M_PID].copy()
+        self.mails[:, : heads.shape[1]] = heads
+        self.mails[:, mailbox.M_PID] = pids
+        if not in_flight:
+            for mail in self.mails:
+                mail[mailbox.M_REPLAY] = mailbox.in_flight(mail)
+        self._spread_restored()
+
+    def check_fits(self, snapshot: Snapshot) -> Snapshot:
+        """Raise unless a snapshot is one of a channel with as many envs; return that part of it."""
         if self.is_closed:
             raise self._unusable()
         require_snapshot(snapshot)
@@ -311,21 +336,7 @@ class Host(ABC):
                 f"the snapshot was made with {saved} envs and this channel has {self.num_envs}. "
                 "Use the same number; draws belong to an env."
             )
-        heads = self._checked_heads(channel)
-        last_tick = matching(channel.arrays, "last_tick", self._last_tick)
-        lags = matching(channel.arrays, "lags", self._lags)
-        num_failed, num_finished = (
-            _count(snapshot, name) for name in ("num_failed", "num_finished")
-        )
-        self.curriculum.restore(snapshot.part("curriculum"))
-        self._num_failed, self._num_finished = num_failed, num_finished
-        self._last_tick[:], self._lags[:] = last_tick, lags
-        pids = self.mails[:, mailbox.M_PID].copy()
-        self.mails[:, : heads.shape[1]] = heads
-        self.mails[:, mailbox.M_PID] = pids
-        for mail in self.mails:
-            mail[mailbox.M_REPLAY] = mailbox.in_flight(mail)
-        self._spread_restored()
+        return channel
 
     def _checked_heads(self, channel: Snapshot) -> Words:
         """Return the saved mailboxes, with or without their rings, if they can have been ours."""

@@ -168,7 +168,7 @@ def step_row(batch: Batch, game: HockeyGame, env_index: int) -> None:
     count_step(batch, env_index, shaped_reward(world, task, ONE))
     is_success = world.winner > 0 or (task.no_loss_suffices != 0 and world.winner == 0)
     game.extras[SUCCESS, env_index] = 1.0 if is_success else 0.0
-    if is_over or is_cut_off:
+    if is_over or is_cut_off or world.steps >= task.time_limit:
         end_episode(batch, env_index, game.extras[SUCCESS, env_index], is_over)
         if batch.autoreset[0] == SAME_STEP and batch.episodes[env_index].state == ENDED:
             look(game, env_index, game.last_views_one, game.last_views_two)

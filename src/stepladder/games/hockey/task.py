@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stepladder.errors import TaskError
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
+from stepladder.tasks.plain import whole_number
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
 
@@ -28,12 +29,18 @@ OPPONENTS = {
 }
 """Kind and gain by name."""
 
+CALLED = "caller:"
+"""Begins the names of opponents that the caller plays and tells apart: ``caller:newest``."""
+
 STARTS = {"one": -1, "balanced": 0, "two": 1}
 SUCCESSES = {"win": 0, "no_loss": 1}
 
 DEFENSE_SPEED = 60.0
 MAX_SPEED = 60.0
 """Launches are no faster than the original's; a puck much faster could cross a racket unseen."""
+
+MAX_TIME_LIMIT = 1_000_000
+"""Beyond every mode's own limit, which no task can lengthen: rewards are expressed in it."""
 
 DEFAULTS: dict[str, Any] = {
     "mode": "NORMAL",
@@ -44,6 +51,7 @@ DEFAULTS: dict[str, Any] = {
     "starts": "balanced",
     "original_starts": False,
     "success": None,
+    "time_limit": None,
     "closeness_weight": 0.0,
     "touch_weight": 0.0,
     "direction_weight": 0.0,
@@ -60,6 +68,7 @@ TASK_DTYPE = np.dtype(
         ("starts", "i8"),
         ("original_starts", "i8"),
         ("no_loss_suffices", "i8"),
+        ("time_limit", "i8"),
         ("closeness_weight", "f8"),
         ("touch_weight", "f8"),
         ("direction_weight", "f8"),
@@ -90,7 +99,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     """
     said = {**DEFAULTS, **params}
     record["mode"] = mode = _mode(said["mode"], name)
-    record["opponent"], record["gain"] = _choice(OPPONENTS, "opponent", said, name)
+    record["opponent"], record["gain"] = _opponent(said, name)
     if said["opponent_gain"] is not None:
         # Also where the opponent is not scripted: a phase may draw another one per episode.
         record["gain"] = _number("opponent_gain", said, 0.0, 100.0, name)
@@ -104,6 +113,9 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     if said["success"] is None:
         said["success"] = "no_loss" if mode == TRAIN_DEFENSE else "win"
     record["no_loss_suffices"] = _choice(SUCCESSES, "success", said, name)
+    limit = MAX_TIME_LIMIT if said["time_limit"] is None else said["time_limit"]
+    what = f"time_limit of task {name!r}"
+    record["time_limit"] = whole_number(limit, what, 1, MAX_TIME_LIMIT)
     for key in ("closeness_weight", "touch_weight", "direction_weight"):
         record[key] = _number(key, said, -1e6, 1e6, name)
     record["has_seed"], record["seed"] = seed is not None, seed or 0
@@ -115,6 +127,18 @@ def _mode(value: Any, name: str) -> int:
     if _is_number(value) and value in MODES.values():
         return int(value)
     raise TaskError(f"mode of task {name!r} must be one of {list(MODES)}; got {value!r}.")
+
+
+def _opponent(said: dict[str, Any], name: str) -> tuple[int, float]:
+    value = said["opponent"]
+    if isinstance(value, str) and value.startswith(CALLED) and len(value) > len(CALLED):
+        return OPPONENTS["caller"]
+    if not isinstance(value, str) or value not in OPPONENTS:
+        raise TaskError(
+            f"opponent of task {name!r} must be one of {list(OPPONENTS)}, or {CALLED!r} with a "
+            f"name behind it; got {value!r}."
+        )
+    return OPPONENTS[value]
 
 
 def _choice(choices: dict[str, Any], key: str, said: dict[str, Any], name: str) -> Any:

@@ -3,7 +3,7 @@
 Above the kernels of `stepping`; `env` is the face with a single game.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 from gymnasium.vector import AutoresetMode
 
 from stepladder.errors import ConfigError, EnvError, TaskError
-from stepladder.games.arguments import as_array, require_positive, whole_actions
+from stepladder.games.arguments import as_array, check_rows, require_positive, whole_actions
 from stepladder.games.batch import GameVectorEnv
 from stepladder.games.hockey import stepping
 from stepladder.games.hockey.actions import num_actions
@@ -27,6 +27,7 @@ from stepladder.games.hockey.task import (
 )
 from stepladder.games.hockey.world import WORLD_DTYPE
 from stepladder.tasks import Task
+from stepladder.tasks.plain import to_plain
 
 NUM_VIEW = 18
 STEPS_PER_SECOND = 50
@@ -42,8 +43,9 @@ class HockeyVectorEnv(GameVectorEnv):
         num_envs: How many.
         mode: ``"NORMAL"``, ``"TRAIN_SHOOTING"`` or ``"TRAIN_DEFENSE"``.
         opponent: ``"weak"``, ``"strong"`` or ``"none"``, played inside the batch; or ``"caller"``,
-            whose actions come with `step`. By default ``"weak"`` where the caller plays one player
-            and ``"caller"`` where both.
+            whose actions come with `step`, also as ``"caller:NAME"`` where the caller plays several
+            (see `opponents`). By default ``"weak"`` where the caller plays one player and
+            ``"caller"`` where both.
         players: ``"one"``: actions and observations of player one. ``"joint"``: the action joins
             both players' numbers, as in the original; `views_two` is what player two sees.
             ``"both"``: observations and actions are dicts of ``player_one`` and ``player_two``.
@@ -143,8 +145,9 @@ class HockeyVectorEnv(GameVectorEnv):
         self.note_params(task.params, DEFAULTS, task.name)
         write_task(record[0], {**self.defaults, **task.params}, task.seed, task.name)
         if record["opponent"][0] == CALLER and self.players == "one":
+            opponent = {**self.defaults, **task.params}["opponent"]
             raise TaskError(
-                f"opponent of task {task.name!r} is 'caller', but players is 'one', so nobody "
+                f"opponent of task {task.name!r} is {opponent!r}, but players is 'one', so nobody "
                 "gives its actions. Make the envs with players='both' or 'joint'."
             )
         shelf.records[row] = record[0]
@@ -177,6 +180,10 @@ class HockeyVectorEnv(GameVectorEnv):
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""
         return {"players": self.players, "fineness": self.fineness}
+
+    def task_settings(self) -> dict[str, Any]:
+        """Return what holds where a task does not say it."""
+        return to_plain(self.defaults, "the defaults of tasks")
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
         """Let chance decide anew who starts."""
@@ -254,6 +261,20 @@ class HockeyVectorEnv(GameVectorEnv):
             raise ConfigError("player two is not shown. Make the envs with players='joint'.")
         return self.views_two.copy()
 
+    def opponents(
+        self, env_indices: Sequence[int] | npt.NDArray[np.int64] | None = None
+    ) -> list[str]:
+        """Return who plays player two in some envs, by default in all, as their tasks name it.
+
+        A name changes only where an episode has begun: ask for those rows alone,
+        ``opponents(np.flatnonzero(batch.has_begun))``.
+        """
+        return [self._opponent(row) for row in check_rows(env_indices, self.num_envs)]
+
+    def _opponent(self, env_index: int) -> str:
+        task = self.lessons.task_of(env_index) if self.lessons else self.tasks[env_index]
+        return task.params.get("opponent", self.defaults["opponent"])
+
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
         # Loaded here: only who looks at a game needs the library that draws.
@@ -261,14 +282,12 @@ class HockeyVectorEnv(GameVectorEnv):
 
         if self._painter is None:
             self._painter = HockeyPainter()
-        task = self.lessons.task_of(env_index) if self.lessons else self.tasks[env_index]
-        said = {**self.defaults, **task.params}
         mode = int(self.shelf.records["mode"][env_index])
         return self._painter.paint(
             HockeyScene(
                 view=self.views_one[env_index].astype(np.float64),
                 mode=list(MODES)[mode],
-                opponent=str(said["opponent"]),
+                opponent=self._opponent(env_index),
                 winner=int(self.worlds["winner"][env_index]),
             )
         )

@@ -95,7 +95,7 @@ class LedgeVectorEnv(GameVectorEnv):
         if not isinstance(shaping, bool | np.bool_):
             raise ConfigError(f"shaping must be True or False; got {shaping!r}.")
         self.has_shaping = bool(shaping)
-        self.time_limit = time_limit
+        self.time_limit = None if time_limit is None else int(time_limit)
         self._lay_out(num_envs, gamma)
         super().__init__(
             num_envs,
@@ -169,6 +169,10 @@ class LedgeVectorEnv(GameVectorEnv):
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""
         return {"shaping": self.has_shaping, "gamma": float(self._shaping[1])}
+
+    def task_settings(self) -> dict[str, Any]:
+        """Return what holds whatever a task says."""
+        return {"time_limit": self.time_limit}
 
     def _take(self, actions: Any) -> None:
         given = whole_actions(actions, self.num_envs)

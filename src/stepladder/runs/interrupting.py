@@ -1,10 +1,11 @@
-"""Ctrl-C at a good moment: the first one waits until an epoch has ended, the second one does not.
+"""Ctrl-C at a good moment: the first one waits for it, the second one does not.
 
-Used by ``simulate``, so that an interrupted run ends with whole epochs and its workers hear of it
-from the host alone.
+Used by whoever writes a run: a simulation ends with whole epochs, a training is saved after a whole
+step, and workers hear of it from the host alone.
 """
 
 import signal
+import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -17,8 +18,10 @@ class Patience:
         self._is_wished = False
 
     def __enter__(self) -> Self:
-        # A process in the background ignores Ctrl-C, and some have a handler of their own.
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # A process in the background ignores Ctrl-C, some have a handler of their own, and only
+        # the main thread may set one.
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._before = signal.signal(signal.SIGINT, self._note)
         return self
 

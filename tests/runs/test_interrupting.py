@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from stepladder.cli.interrupting import Patience
+from stepladder.runs.interrupting import Patience
 
 
 def interrupt() -> None:

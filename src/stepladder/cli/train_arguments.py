@@ -1,0 +1,201 @@
+"""The flags of ``stepladder train``, made of a preset or a config, and the config made of them.
+
+Between the command line and `train`. What is named first decides what the flags begin with: the
+settings of its agent and of its curriculum each have flags of their own.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from stepladder.agents.config import AGENTS, AgentConfig
+from stepladder.cli.keeping import Keeping
+from stepladder.cli.parsing import given, parse
+from stepladder.cli.playable import read_settings
+from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.config_registry import config_from_json
+from stepladder.curricula.frontier_config import FrontierConfig
+from stepladder.curricula.learnability import LearnabilityConfig
+from stepladder.curricula.learning_progress_config import LearningProgressConfig
+from stepladder.curricula.level_replay_config import LevelReplayConfig
+from stepladder.curricula.uniform import UniformConfig
+from stepladder.errors import ConfigError
+from stepladder.training.config import STAGES_IN_ORDER, TrainingConfig, load_config
+from stepladder.training.contradictions import ContradictionError
+from stepladder.training.problems import Problems
+from stepladder.training.reading import load_document
+
+USUAL = "ledge"
+"""What is trained unless something is named."""
+
+CURRICULA: Mapping[str, CurriculumConfig] = {
+    "staged": STAGES_IN_ORDER,
+    "uniform": UniformConfig(),
+    "learning-progress": LearningProgressConfig(),
+    "frontier": FrontierConfig(),
+    "learnability": LearnabilityConfig(),
+    "level-replay": LevelReplayConfig(),
+}
+"""Curricula that can be chosen by name."""
+
+WITH_RESUME = frozenset(
+    {"--resume", "--total-steps", "--device", "--json", "--tensorboard", "--wandb", "--wandb-mode"}
+)
+"""Flags that make sense for a training that goes on; all else was settled when it began."""
+
+_FLAG = re.compile(r"--[a-z][\w.-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArguments(Keeping, TrainingConfig):
+    """Train an agent, in front of your eyes.
+
+    Ctrl-C stops it with everything saved, and it says how to go on. The flags are those of the
+    preset or config that is named first, by default ledge: try stepladder train cartpole --help.
+    """
+
+    preset_or_config: tyro.conf.Positional[str | None] = None
+    """A preset, or a JSON file with settings; ledge unless one is named. Flags change single
+    settings of it."""
+
+    list_presets: bool = False
+    """Whether to show all presets, and nothing else."""
+
+    resume: Path | None = None
+    """Folder of a run to go on with, as it began: only its end, its device and who is told of it
+    can be given beside it."""
+
+    initial_weights: Path | None = None
+    """A run, checkpoint or file of weights whose policy the agent begins with."""
+
+    json: bool = False
+    """Whether to write one line of JSON at the end, and nothing else to standard output."""
+
+    env_arguments: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(name="env-kwargs")
+    ] = ()
+    """An argument for the env as KEY=VALUE; may be given several times."""
+
+    agent_kind: Annotated[str | None, tyro.conf.arg(name="agent", metavar="NAME")] = None
+    """Who learns: ppo, sac or dddqn. With another than the preset's, its own flags begin with
+    defaults."""
+
+    curriculum_kind: Annotated[str | None, tyro.conf.arg(name="curriculum", metavar="NAME")] = None
+    """What chooses the tasks: staged, uniform, learning-progress, frontier, learnability,
+    level-replay, or a JSON file such as {"config": "FrontierConfig"}."""
+
+    # Redeclared for the help alone, which has a group of flags for each.
+    curriculum: CurriculumConfig = STAGES_IN_ORDER
+    """Settings of the curriculum."""
+
+    agent: AgentConfig = field(default_factory=AGENTS["PPO"])
+    """Settings of the agent."""
+
+    def __post_init__(self) -> None:
+        """Leave all checks to the config that is made of these."""
+
+    @property
+    def run_name(self) -> str:
+        """What the run is called unless somebody says otherwise."""
+        if self.preset_or_config is not None:
+            name = Path(self.preset_or_config).stem
+        else:
+            name = re.sub(r"-v\d+$", "", self.env.rpartition("/")[2]).lower()
+        return f"{name}-{self.seed}"
+
+
+def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]:
+    """Return the flags, and the config that they make of the preset or config they begin with.
+
+    Raises:
+        ConfigError: The command line makes no sense, or what it says cannot work.
+        SystemExit: The help was asked for.
+    """
+    first = argv[0] if argv and not argv[0].startswith("-") else None
+    arguments, base, before = _parsed(argv, first)
+    if arguments.preset_or_config != first:
+        # It stands behind some flags, whose values could not be told from it at first.
+        arguments, base, before = _parsed(argv, arguments.preset_or_config)
+    if arguments.resume is not None:
+        _refuse_beside_resume(argv, arguments)
+        return arguments, base
+    return arguments, _config(arguments, base, before)
+
+
+def given_flags(argv: Sequence[str]) -> frozenset[str]:
+    """Return the names of all flags on a command line."""
+    words = (word.partition("=")[0].replace("_", "-") for word in argv)
+    return frozenset(word for word in words if _FLAG.fullmatch(word))
+
+
+def _parsed(
+    argv: Sequence[str], named: str | None
+) -> tuple[TrainArguments, TrainingConfig, TrainArguments]:
+    """Return the flags, the config that was named, and the flags as they stand for it."""
+    base = load_config(named or USUAL)
+    settings: dict[str, Any] = {entry.name: getattr(base, entry.name) for entry in fields(base)}
+    agent, curriculum = given(argv, "--agent"), given(argv, "--curriculum")
+    if agent is not None and agent.upper() != base.agent.kind:
+        settings["agent"] = _agent(agent)
+    if curriculum is not None:
+        settings["curriculum"] = _curriculum(curriculum)
+    before = TrainArguments(**settings)
+    return parse(TrainArguments, argv, "train", before, dotted=True), base, before
+
+
+def _agent(name: str) -> AgentConfig:
+    if name.upper() not in AGENTS:
+        known = ", ".join(AGENTS).lower()
+        raise ConfigError(f"--agent must be one of {known}; got {name!r}.")
+    return AGENTS[name.upper()]()
+
+
+def _curriculum(name: str) -> CurriculumConfig:
+    if name in CURRICULA:
+        return CURRICULA[name]
+    if not Path(name).is_file():
+        raise ConfigError(
+            f"--curriculum must be one of {', '.join(CURRICULA)}, or a JSON file; got {name!r}."
+        )
+    return config_from_json(load_document(name), name)
+
+
+def _config(
+    arguments: TrainArguments, base: TrainingConfig, before: TrainArguments
+) -> TrainingConfig:
+    """Return the config that was named, with what the flags change."""
+    changes: dict[str, Any] = {}
+    for entry in fields(base):
+        then, now = getattr(before, entry.name), getattr(arguments, entry.name)
+        # The very object where nothing was changed: a default curriculum follows the levels.
+        chosen = then if now == then else now
+        if chosen is not getattr(base, entry.name):
+            changes[entry.name] = chosen
+    more = read_settings(arguments.env_arguments, "--env-kwargs")
+    if more:
+        changes["env_kwargs"] = {**base.env_kwargs, **more}
+    try:
+        return replace(base, **changes)
+    except ContradictionError as error:
+        if len(error.found) == 1:
+            raise
+        problems = Problems()
+        for path, text in error.found:
+            problems.add(path, text)
+        problems.raise_if_any("the options")
+        raise
+
+
+def _refuse_beside_resume(argv: Sequence[str], arguments: TrainArguments) -> None:
+    beside = sorted(given_flags(argv) - WITH_RESUME)
+    if arguments.preset_or_config is not None:
+        beside.insert(0, arguments.preset_or_config)
+    if beside:
+        raise ConfigError(
+            f"{beside[0]} cannot be given beside --resume: a training goes on as it began, with "
+            "--total-steps and --device at most. Leave it out, or begin another one."
+        )

@@ -1,0 +1,46 @@
+"""Real learning: the loop, phases, opponents, evaluation, checkpoints.
+
+Above agents, games, envs and runs; the commands ``stepladder train`` and ``stepladder eval`` call
+it. Names are imported when first used: most of them load torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stepladder.training.config import TrainingConfig, load_config
+    from stepladder.training.evaluation import evaluate
+    from stepladder.training.session import Progress, TrainingResult
+    from stepladder.training.starting import resume, train, train_single_run
+
+_HOMES = {
+    "Progress": "session",
+    "TrainingConfig": "config",
+    "TrainingResult": "session",
+    "evaluate": "evaluation",
+    "load_config": "config",
+    "resume": "starting",
+    "train": "starting",
+    "train_single_run": "starting",
+}
+
+__all__ = [
+    "Progress",
+    "TrainingConfig",
+    "TrainingResult",
+    "evaluate",
+    "load_config",
+    "resume",
+    "train",
+    "train_single_run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"stepladder.training.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'stepladder.training' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

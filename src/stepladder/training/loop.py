@@ -1,0 +1,285 @@
+"""The training loop: act, step, remember, learn; one loop for one env and for many.
+
+`session` drives it and decides when to report, evaluate and save. Here is what happens in a step, in
+order: all envs act in one forward pass, are stepped together, the curriculum learns from what has
+ended, then the agent from what has happened. Only after all of that may a phase change; then all
+envs begin anew, so that no episode of the old phase reaches into the new one.
+"""
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.agents.base import VectorStep, checked_device
+from stepladder.agents.making import make_agent
+from stepladder.curricula.phased import Phased
+from stepladder.curricula.record import RecordArray
+from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.errors import SnapshotError
+from stepladder.training.config import TrainingConfig
+from stepladder.training.contradictions import neural_opponents
+from stepladder.training.opponents.league import League
+from stepladder.training.tasks import source_of
+from stepladder.training.world import World, mirror_of
+
+NUM_LATEST = 100
+"""Episodes over which the latest return is a mean."""
+
+
+@dataclass
+class Clockwork:
+    """Where the seconds of a training have gone."""
+
+    env: float = 0.0
+    act: float = 0.0
+    learn: float = 0.0
+
+
+@dataclass
+class Episodes:
+    """What has ended since the last report, and what stays of all."""
+
+    returns: list[float] = field(default_factory=list[float])
+    lengths: list[int] = field(default_factory=list[int])
+    successes: list[float] = field(default_factory=list[float])
+    num_ended: int = 0
+    """Episodes in all."""
+
+    latest: deque[float] = field(default_factory=lambda: deque[float](maxlen=NUM_LATEST))
+    """Returns of the latest ones."""
+
+    def take(self, records: RecordArray) -> None:
+        """Count what a curriculum has observed."""
+        returns = records["episode_return"].tolist()
+        self.returns += returns
+        self.lengths += records["length"].tolist()
+        successes = records["success"]
+        self.successes += successes[successes == successes].tolist()
+        self.num_ended += len(returns)
+        self.latest.extend(returns)
+
+    def stats(self) -> dict[str, list[float]]:
+        """Return what is reported, by the names of infos; begin anew."""
+        stats: dict[str, list[Any]] = {
+            "episode/r": self.returns,
+            "episode/l": self.lengths,
+            "curriculum_success": self.successes,
+        }
+        self.returns, self.lengths, self.successes = [], [], []
+        return {name: values for name, values in stats.items() if values}
+
+
+class Trainer:
+    """One agent, its envs and its curriculum.
+
+    Args:
+        config: What is trained, and how.
+        name: What the run is called in an archive of opponents.
+
+    Raises:
+        ConfigError: The parts do not fit together.
+    """
+
+    def __init__(self, config: TrainingConfig, name: str = "run"):
+        self.config, self._name = config, name
+        self.device = checked_device(config.device)
+        self.curriculum = config.curriculum.make(source_of(config), seed=config.seed)
+        self.world = World(config, self.curriculum)
+        try:
+            self.agent = make_agent(
+                config.agent,
+                self.world.observation_space,
+                self.world.action_space,
+                config.num_envs,
+                device=self.device,
+                seed=config.seed,
+                mirror=mirror_of(config, self.device),
+            )
+            self.league = self._make_league()
+        except BaseException:
+            self.world.envs.close()
+            raise
+        self.seconds = Clockwork()
+        self.episodes = Episodes()
+        self.num_steps = 0
+        """Env steps of training; those of evaluations are counted by whoever evaluates."""
+        self.num_updates = 0
+        self._seen: Any = None
+        self._is_playing = np.ones(config.num_envs, dtype=np.bool_)
+        self.curriculum.add_listener(self.episodes.take)
+
+    def _make_league(self) -> League | None:
+        config = self.config
+        names = neural_opponents(config)
+        if not names and config.opponents.archive is None:
+            return None
+        return League(
+            config.opponents,
+            names,
+            self.agent,
+            config.num_envs,
+            seed=config.seed,
+            device=self.device,
+            origin=self._name,
+        )
+
+    # Playing and learning.
+
+    def begin(self) -> None:
+        """Begin an episode in every env, for the first time."""
+        self._seen = self.world.reset(seed=self.config.seed)
+        self._welcome()
+
+    def advance(self) -> None:
+        """Do one step of all envs, and learn from it."""
+        world, began = self.world, time.perf_counter()
+        seen = world.of_learner(self._seen)
+        actions = self.agent.act_batch(seen)
+        rivals = None
+        if self.league is not None and world.has_rivals:
+            rivals = self.league.act(world.of_rival(self._seen))
+        acted = time.perf_counter()
+        phase = self._phase()
+        self._seen, rewards, terminated, truncated, infos = world.step(actions, rivals)
+        stepped = time.perf_counter()
+        self._learn(seen, actions, rewards, terminated, truncated)
+        ended = terminated | truncated
+        if self.league is not None:
+            self._note_results(ended & self._is_playing, infos)
+        self._is_playing = ~ended
+        if self._phase() != phase:
+            self._begin_phase()
+        learnt = time.perf_counter()
+        self.seconds.act += acted - began
+        self.seconds.env += stepped - acted
+        self.seconds.learn += learnt - stepped
+
+    def _learn(
+        self,
+        seen: Any,
+        actions: npt.NDArray[Any],
+        rewards: npt.NDArray[np.float64],
+        terminated: npt.NDArray[np.bool_],
+        truncated: npt.NDArray[np.bool_],
+    ) -> None:
+        if self.config.reward_scale != 1.0:
+            rewards = rewards * self.config.reward_scale
+        self.agent.remember(
+            VectorStep(
+                observations=seen,
+                actions=actions,
+                rewards=rewards,
+                terminated=terminated,
+                truncated=truncated,
+                next_observations=self.world.of_learner(self._seen),
+                is_playing=self._is_playing,
+            )
+        )
+        self.num_steps += int(self._is_playing.sum())
+        self.num_updates += self.agent.learn()
+
+    def _note_results(self, ended: npt.NDArray[np.bool_], infos: Mapping[str, Any]) -> None:
+        """Tell the league who has won, and who meets whom now."""
+        assert self.league is not None
+        if ended.any():
+            rows = np.flatnonzero(ended)
+            self.league.end(rows, np.asarray(infos["winner"])[rows])
+        self._welcome()
+        self.league.after_step(self.num_steps, self.agent)
+
+    def _welcome(self) -> None:
+        """Say who plays the other player where an episode has just begun."""
+        if self.league is not None and self.world.has_rivals:
+            rows = np.flatnonzero(self.world.has_begun())
+            if len(rows):
+                self.league.begin(rows, self.world.opponents(rows))
+
+    # Phases.
+
+    def _phase(self) -> int:
+        return self.curriculum.phase_index if isinstance(self.curriculum, Phased) else 0
+
+    @property
+    def phase(self) -> str | None:
+        """Name of the phase in force, if there are phases."""
+        return self.curriculum.current_phase if isinstance(self.curriculum, Phased) else None
+
+    def _begin_phase(self) -> None:
+        """Let all envs begin anew together, with an empty memory unless it is to be kept."""
+        clears = self.config.clears_buffer(self.phase or "")
+        self._seen = self.world.reset()
+        self._is_playing = np.ones_like(self._is_playing)
+        self._welcome()
+        if clears:
+            self.agent.forget()
+        else:
+            self.agent.drop_pending()
+
+    # Saving.
+
+    def snapshot(self) -> tuple[Snapshot, Snapshot]:
+        """Return the envs with their curriculum, and everything else but the agent."""
+        episodes = self.episodes
+        state = {
+            "num_steps": self.num_steps,
+            "num_updates": self.num_updates,
+            "num_ended": episodes.num_ended,
+            "latest": list(episodes.latest),
+            "seconds": asdict(self.seconds),
+        }
+        arrays = {
+            "is_playing": self._is_playing.copy(),
+            "returns": np.array(episodes.returns),
+            "lengths": np.array(episodes.lengths, dtype=np.int64),
+            "successes": np.array(episodes.successes),
+        }
+        own = Snapshot(state, arrays)
+        parts = {"own": own} | ({} if self.league is None else {"league": self.league.state()})
+        return self.world.envs.snapshot(in_flight=True), Snapshot.of_parts({}, **parts)
+
+    def restore(self, envs: Snapshot, rest: Snapshot) -> bool:
+        """Go on where a snapshot was made; the agent is restored by itself, before.
+
+        Returns:
+            Whether the games in flight go on. Otherwise they were begun again, which is all that
+            can be done with envs that are not built in.
+
+        Raises:
+            SnapshotError: It does not fit.
+        """
+        own = rest.part("own")
+        is_playing = matching(own.arrays, "is_playing", self._is_playing)
+        try:
+            numbers = {name: int(own.state[name]) for name in ("num_steps", "num_updates")}
+            self.episodes.num_ended = int(own.state["num_ended"])
+            self.episodes.latest.extend(own.state["latest"])
+            self.episodes.returns = own.arrays["returns"].tolist()
+            self.episodes.lengths = own.arrays["lengths"].tolist()
+            self.episodes.successes = own.arrays["successes"].tolist()
+            self.seconds = Clockwork(**own.state["seconds"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(
+                f"the counters in the checkpoint are damaged ({error}). Use an older one."
+            ) from error
+        self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
+        goes_on = self.world.envs.restore(envs, in_flight=True)
+        if self.league is not None:
+            self.league.restore(rest.part("league"))
+        if goes_on:
+            self._is_playing = is_playing.copy()
+            self._seen = self.world.seen_now()
+        else:
+            self._seen = self.world.reset()
+            self._is_playing = np.ones_like(self._is_playing)
+            self.agent.drop_pending()
+            self._welcome()
+        return goes_on
+
+    def close(self) -> None:
+        """Close the envs."""
+        self.world.envs.close()

@@ -1,0 +1,248 @@
+"""Agents on disk that many runs share: one folder each, a log of games, and ratings.
+
+Runs add themselves here, play against those of other runs (`visitors`), and report how it went.
+Any number of processes may do so at once: writers take turns by a lock that goes with its process,
+every agent and every file appears whole or not at all, and readers need no lock. What is broken or
+foreign is passed over with a reason.
+
+    archive/
+      sac-2000000-1f3c9a2b70d4/   an agent: agent.json, weights.safetensors
+      matches.jsonl               every game that counts; ratings follow from it alone
+      ratings.json                how far the log was read, and what came of it
+      archive.lock
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from stepladder.errors import ConfigError, SnapshotError
+from stepladder.training.opponents import match_log
+from stepladder.training.opponents.entry import (
+    AGENT_ID,
+    Entry,
+    id_of,
+    read_entry,
+    write_entry,
+)
+from stepladder.training.opponents.files import locked, naming, replace_file
+from stepladder.training.opponents.member import Member
+from stepladder.training.opponents.ratings import Games, Rating, Ratings
+from stepladder.training.tensor_files import sync
+
+LOCK, LOG, RATINGS = "archive.lock", "matches.jsonl", "ratings.json"
+SCHEMA = 1
+
+_PART = ".part"
+_OWN = (LOCK, LOG, RATINGS)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What is in an archive."""
+
+    entries: tuple[Entry, ...]
+    """Every agent, the oldest first."""
+
+    skipped: Mapping[str, str]
+    """What looks like an agent and is none, with the reason."""
+
+
+class Archive:
+    """A folder of agents.
+
+    Args:
+        folder: Where it is; made when something is first written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.folder = Path(folder)
+
+    # Agents.
+
+    def add(
+        self,
+        member: Member,
+        *,
+        origin: str,
+        tags: Iterable[str] = (),
+        former: str | None = None,
+    ) -> str:
+        """Put an agent into the archive; return its id.
+
+        Adding the same agent again changes nothing, so that a resumed run may.
+
+        Args:
+            member: Who it is.
+            origin: The run it comes from.
+            tags: Words to find it by.
+            former: What it was called while it was learning; it begins with the rating it had then.
+        """
+        new_id = id_of(member, origin)
+        entry = Entry(
+            agent_id=new_id,
+            description=dict(member.description),
+            origin=origin,
+            step=member.step,
+            tags=tuple(tags),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        with self._writing():
+            target = self.folder / new_id
+            if former is not None and new_id not in self._read_ratings().known():
+                self._log({"entered": new_id, "as": former})
+            if not target.exists():
+                part = self.folder / f".{new_id}{_PART}"
+                write_entry(part, entry, member)
+                part.rename(target)
+                sync(self.folder)
+        return new_id
+
+    def remove(self, agent_id: str) -> None:
+        """Take an agent out; its games stay in the log.
+
+        Raises:
+            ConfigError: There is none with this id.
+        """
+        with self._writing():
+            folder = self._folder_of(agent_id)
+            # Renamed first: a kill in between leaves no half of an agent.
+            part = folder.with_name(f".{agent_id}{_PART}")
+            folder.rename(part)
+            shutil.rmtree(part)
+
+    def list(self) -> Listing:
+        """Return all agents, without their weights."""
+        entries: list[Entry] = []
+        skipped: dict[str, str] = {}
+        with naming(self.folder):
+            folders = sorted(self.folder.iterdir()) if self.folder.exists() else []
+        for folder in folders:
+            if folder.name in _OWN or folder.name.startswith("."):
+                continue
+            try:
+                entries.append(read_entry(folder))
+            except SnapshotError as error:
+                # Somebody may have removed it meanwhile, which is no news.
+                if folder.exists():
+                    skipped[folder.name] = str(error)
+        entries.sort(key=lambda entry: (entry.created, entry.agent_id))
+        return Listing(tuple(entries), skipped)
+
+    def load(self, agent_id: str) -> Member:
+        """Return an agent with its weights.
+
+        Raises:
+            ConfigError: There is none with this id.
+            SnapshotError: It is damaged.
+        """
+        return read_entry(self._folder_of(agent_id)).load()
+
+    def __contains__(self, agent_id: object) -> bool:
+        """Say whether there is an agent with this id."""
+        return (
+            isinstance(agent_id, str)
+            and AGENT_ID.fullmatch(agent_id) is not None
+            and (self.folder / agent_id).is_dir()
+        )
+
+    def _folder_of(self, agent_id: str) -> Path:
+        if agent_id not in self:
+            present = ", ".join(entry.agent_id for entry in self.list().entries[:5]) or "nobody"
+            raise ConfigError(
+                f"the archive {self.folder} has no agent {agent_id!r}; it has {present}. "
+                "Use one of its ids."
+            )
+        return self.folder / agent_id
+
+    # Ratings.
+
+    def rate(
+        self,
+        games: Iterable[Games],
+        *,
+        learner: str | None = None,
+        origin: str | None = None,
+        batch: int = 0,
+    ) -> None:
+        """Count games.
+
+        Args:
+            games: Between ids of agents, baselines ("weak", "strong") and learners.
+            learner: Who of them is still learning: the games move its rating alone.
+            origin: Whose games these are, if they are numbered.
+            batch: Their number. A number that was there, or a lower one, is not counted again, so
+                that a resumed run may report what it has reported before.
+        """
+        entry = {
+            "origin": origin,
+            "batch": batch,
+            "learner": learner,
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+            "games": [vars(one) for one in games if one.outcomes],
+        }
+        with self._writing():
+            if entry["games"] and not self._read_ratings().has_batch(origin, batch):
+                self._log(entry)
+
+    def ratings(self) -> Ratings:
+        """Return everybody's rating."""
+        with naming(self.folder):
+            return self._read_ratings()
+
+    def rating(self, who: str) -> Rating:
+        """Return the rating of an agent, a baseline or a learner; a beginner's if it has none."""
+        return self.ratings()[who]
+
+    def _log(self, entry: Mapping[str, Any]) -> None:
+        """Write an entry and what follows from it; called by the only writer."""
+        ratings = self._read_ratings()
+        ratings.apply(entry)
+        read_to = match_log.append(self.folder / LOG, entry)
+        document = {"schema": SCHEMA, "read_to": read_to, **ratings.to_json()}
+        replace_file(self.folder / RATINGS, json.dumps(document, indent=1).encode())
+
+    def _read_ratings(self) -> Ratings:
+        """Return the ratings up to the end of the log.
+
+        What a writer has logged but not yet rated, because it was killed in between, is caught up
+        with. Ratings that cannot be read are made anew from the whole log. Entries that make no
+        sense are passed over.
+        """
+        ratings, start = self._rated_so_far()
+        for entry in match_log.read(self.folder / LOG, start):
+            with suppress(SnapshotError):
+                ratings.apply(entry)
+        return ratings
+
+    def _rated_so_far(self) -> tuple[Ratings, int]:
+        log = self.folder / LOG
+        try:
+            document = json.loads((self.folder / RATINGS).read_bytes())
+            read_to = int(document["read_to"])
+            if document["schema"] == SCHEMA and 0 <= read_to <= log.stat().st_size:
+                return Ratings.from_json(document), read_to
+        except (FileNotFoundError, KeyError, TypeError, ValueError, RecursionError):
+            pass
+        return Ratings(), 0
+
+    # Writing.
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Be the only writer; what killed ones have left half done is removed."""
+        with naming(self.folder):
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with locked(self.folder / LOCK):
+                for left in self.folder.glob(f".*{_PART}"):
+                    if left.is_dir():
+                        shutil.rmtree(left)
+                    else:
+                        left.unlink()
+                yield

@@ -1,0 +1,162 @@
+"""One agent of an archive as files: what ``agent.json`` says, and its weights.
+
+Written and read by `archive`; `loading` reads single ones. The weights are a policy as in any
+checkpoint (`training.tensor_files`), checked against a digest before they are used.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stepladder.errors import SnapshotError
+from stepladder.training.opponents.files import write_durably
+from stepladder.training.opponents.member import SPACES, Member, require_finite
+from stepladder.training.opponents.ratings import BASELINES
+from stepladder.training.tensor_files import read_policy, save_policy
+
+AGENT, WEIGHTS = "agent.json", "weights.safetensors"
+PACKAGE, SCHEMA = "stepladder", 1
+
+AGENT_ID = re.compile(r"\w[\w.+=-]{0,150}", re.ASCII)
+"""What an agent may be called, since a folder is called after it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """An agent of an archive, without its weights."""
+
+    agent_id: str
+    """The name of its folder."""
+
+    description: Mapping[str, Any]
+    """What `Agent.description` said."""
+
+    origin: str
+    """The run it comes from."""
+
+    step: int
+    """Env steps it had learnt from."""
+
+    tags: tuple[str, ...]
+    """Words to find it by."""
+
+    created: str
+    """When it was added, as ISO 8601 in UTC."""
+
+    folder: Path = Path()
+    """Where its files are."""
+
+    digest: str = ""
+    """Of the file with its weights."""
+
+    def load(self) -> Member:
+        """Return it with its weights.
+
+        Raises:
+            SnapshotError: They are missing or damaged.
+        """
+        path = self.folder / WEIGHTS
+        if digest_of(path) != self.digest:
+            raise SnapshotError(
+                f"{path} is damaged: its digest is another. Restore it from a copy."
+            )
+        try:
+            _, weights = read_policy(path)
+        except SnapshotError as error:
+            raise SnapshotError(f"{path} cannot be used: {error}. Use another agent.") from error
+        return require_finite(
+            Member(
+                name=self.agent_id,
+                description=self.description,
+                weights=weights,
+                step=self.step,
+                is_archived=True,
+            )
+        )
+
+
+def id_of(member: Member, origin: str) -> str:
+    """Return an id that says a little, and is another for every agent.
+
+    Args:
+        member: The agent.
+        origin: The run it comes from.
+    """
+    told = json.dumps([dict(member.description), origin, member.step], sort_keys=True)
+    hasher = hashlib.sha256(told.encode())
+    for name, tensor in sorted(member.weights.items()):
+        hasher.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        hasher.update(tensor.numpy().tobytes())
+    kind = re.sub(r"\W", "", str(member.description.get("type", "")).lower())
+    return f"{kind or 'agent'}-{member.step}-{hasher.hexdigest()[:12]}"
+
+
+def digest_of(path: Path) -> str:
+    """Return 64 hex digits that stand for the content of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def write_entry(folder: Path, entry: Entry, member: Member) -> None:
+    """Write the files of an agent into a new folder."""
+    folder.mkdir()
+    save_policy(folder / WEIGHTS, member.description, member.weights)
+    fields = {name: value for name, value in asdict(entry).items() if name in _FIELDS}
+    document = {
+        "package": PACKAGE,
+        "schema": SCHEMA,
+        "digest": digest_of(folder / WEIGHTS),
+        **fields,
+    }
+    write_durably(folder / AGENT, json.dumps(document, indent=2).encode() + b"\n")
+
+
+_FIELDS = {"description": dict, "origin": str, "step": int, "tags": list, "created": str}
+"""What ``agent.json`` says, beside who wrote it and a digest of the weights."""
+
+
+def read_entry(folder: Path) -> Entry:
+    """Return what a folder says about its agent.
+
+    Raises:
+        SnapshotError: It holds no agent, or a damaged one; the message says which.
+    """
+    if not AGENT_ID.fullmatch(folder.name) or folder.name in BASELINES:
+        raise SnapshotError(f"{folder.name!r} is no name for an agent. Rename the folder.")
+    path = folder / AGENT
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"{path} is damaged ({error}). Restore it from a copy.") from error
+    if not isinstance(document, dict) or document.get("package") != PACKAGE:
+        raise SnapshotError(f"{path} was not written by Stepladder. Move it elsewhere.")
+    if document.get("schema") != SCHEMA:
+        raise SnapshotError(
+            f"{path} has schema {document.get('schema')!r}; this version reads {SCHEMA}. Use the "
+            "Stepladder that wrote it."
+        )
+    for name, kind in {**_FIELDS, "digest": str}.items():
+        if not isinstance(document.get(name), kind):
+            raise SnapshotError(f"{path} is damaged: {name} is {document.get(name)!r}.")
+    if any(part not in document["description"] for part in ("type", *SPACES)):
+        raise SnapshotError(f"{path} does not describe an agent. Remove it.")
+    return Entry(
+        agent_id=folder.name,
+        folder=folder,
+        digest=document["digest"],
+        tags=tuple(map(str, document["tags"])),
+        **{name: document[name] for name in _FIELDS if name != "tags"},
+    )
+
+
+def _unreadable(path: Path, error: OSError) -> SnapshotError:
+    return SnapshotError(f"{path} cannot be read ({error.strerror}). Restore it, or remove it.")

@@ -1,0 +1,116 @@
+"""What a league says about itself: counts of results, and who is played and why.
+
+Filled in by `league`; the training loop logs the numbers and shows the text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stepladder.training.opponents.seats import SeatReport
+
+KINDS = ("newest", "pool", "archive", "named")
+"""How opponents are chosen."""
+
+WON, DRAWN, LOST = 0, 1, 2
+
+
+class Tally:
+    """Results by kind of opponent: in all, and since they were last asked for."""
+
+    def __init__(self) -> None:
+        self.totals = {kind: [0, 0, 0] for kind in KINDS}
+        """Games won, drawn and lost by the learner, per kind."""
+        self.num_aborted = 0
+        """Episodes whose end was never reported; they count for nobody."""
+        self._taken = {kind: [0, 0, 0] for kind in KINDS}
+
+    def add(self, kind: str, outcome: int) -> None:
+        """Count one result: 1, 0 or -1."""
+        self.totals[kind][1 - outcome] += 1
+
+    def take(self) -> dict[str, list[int]]:
+        """Return the results since the last call, of kinds that have any."""
+        fresh = {
+            kind: [now - before for now, before in zip(counts, self._taken[kind], strict=True)]
+            for kind, counts in self.totals.items()
+        }
+        self._taken = {kind: list(counts) for kind, counts in self.totals.items()}
+        return {kind: counts for kind, counts in fresh.items() if sum(counts)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain JSON."""
+        return {
+            "totals": {kind: list(counts) for kind, counts in self.totals.items()},
+            "taken": {kind: list(counts) for kind, counts in self._taken.items()},
+            "num_aborted": self.num_aborted,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> "Tally":
+        """Return what `to_json` gave; fails in any way if it is damaged."""
+        tally = cls()
+        for kind in KINDS:
+            tally.totals[kind] = _three(data["totals"][kind])
+            tally._taken[kind] = _three(data["taken"][kind])
+        tally.num_aborted = int(data["num_aborted"])
+        return tally
+
+
+def _three(counts: Any) -> list[int]:
+    won, drawn, lost = counts
+    return [int(won), int(drawn), int(lost)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeagueExplanation:
+    """Who is played, and why."""
+
+    results: Mapping[str, tuple[int, int, int]]
+    """Games won, drawn and lost, by kind of opponent."""
+
+    num_aborted: int
+    """Episodes whose end was never reported."""
+
+    seats: Mapping[str, tuple[SeatReport, ...]]
+    """Whoever may be drawn, by kind, the most learnable first."""
+
+    skipped: Mapping[str, str]
+    """Agents of the archive that are passed over, with the reason."""
+
+    trouble: str = ""
+    """Why the archive could not be used when it was last needed."""
+
+    def lines(self) -> list[str]:
+        """Return the text, line by line."""
+        text = [
+            f"Against {kind}: {won} won, {drawn} drawn, {lost} lost."
+            for kind, (won, drawn, lost) in self.results.items()
+        ]
+        for kind, reports in self.seats.items():
+            if not reports:
+                text.append(f"Nobody in the {kind} yet; the newest self plays instead.")
+                continue
+            text.append(f"In the {kind}, the most learnable first:")
+            text += [
+                f"  {seat.name:<28} score {seat.score:.2f} of {seat.num_games} games, "
+                f"learnability {seat.learnability:.3f}, probability {seat.prob:.3f}"
+                for seat in reports
+            ]
+        text += [f"Passed over: {name}: {reason}" for name, reason in self.skipped.items()]
+        return [*text, f"Trouble: {self.trouble}"] if self.trouble else text
+
+    def __str__(self) -> str:
+        """Return the whole text."""
+        return "\n".join(self.lines())
+
+
+def rates(prefix: str, results: Mapping[str, list[int]]) -> dict[str, float]:
+    """Return results as metrics: games, and shares of games won and drawn."""
+    metrics: dict[str, float] = {}
+    for kind, counts in results.items():
+        num_games = sum(counts)
+        metrics[f"{prefix}/games/{kind}"] = float(num_games)
+        metrics[f"{prefix}/won/{kind}"] = counts[WON] / num_games
+        metrics[f"{prefix}/drawn/{kind}"] = counts[DRAWN] / num_games
+    return metrics

@@ -1,0 +1,375 @@
+"""A training from its first step to its last: reports, evaluations, checkpoints, Ctrl-C.
+
+Between `starting`, which makes or reopens a run, and `loop`, which knows only steps. An epoch is so
+many env steps; at its end metrics are logged, and evaluations and checkpoints made if they are due.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from stepladder.agents.player import Player, make_player
+from stepladder.curricula.nested import in_force
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.staged import Staged
+from stepladder.errors import SnapshotError
+from stepladder.runs import Run
+from stepladder.runs.interrupting import Patience
+from stepladder.runs.reporter import EpochReporter
+from stepladder.training import checkpoints
+from stepladder.training.checkpoints import TrainingCheckpoint
+from stepladder.training.config import TrainingConfig
+from stepladder.training.evaluation import Evaluation, evaluate
+from stepladder.training.evaluation_request import EvaluationRequest
+from stepladder.training.loop import Clockwork, Trainer
+from stepladder.training.rivals import rivals_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How a training stands at the end of an epoch."""
+
+    num_steps: int
+    total_steps: int
+    evaluation_steps: int
+    """Env steps of evaluations so far; they count in the budget."""
+
+    num_episodes: int
+    num_updates: int
+    steps_per_second: float
+    """In this epoch, evaluations left out."""
+
+    seconds: Clockwork
+    """Of this epoch: where they went."""
+
+    elapsed_s: float
+    """Of the whole training, earlier sittings included."""
+
+    left_s: float
+    """Until its end, at the speed of this epoch."""
+
+    stage: str | None
+    phase: str | None
+    success: float | None
+    """Mean over the episodes of this epoch; None if none ended or none says."""
+
+    mean_return: float | None
+    evaluation: Evaluation | None
+    """If there was one at the end of this epoch."""
+
+    news: tuple[str, ...]
+    """What the curriculum has decided in this epoch, and other events, in words."""
+
+    logged: dict[str, float]
+    """Everything that was logged."""
+
+
+OnEpoch = Callable[[Progress], bool | None]
+"""Is told of every epoch; if it returns True, training is saved and ends."""
+
+
+@dataclass
+class TrainingResult:
+    """What a training left behind."""
+
+    run_folder: Path | None
+    run_name: str
+    final_reward: float
+    """Return of the episode that ended last; NaN if none did."""
+
+    mean_reward: float
+    """Mean over the last 100 episodes; NaN if none ended."""
+
+    total_episodes: int
+    total_steps: int
+    """Env steps of training."""
+
+    total_gradient_steps: int
+    evaluation_steps: int
+    """Env steps of evaluations."""
+
+    evaluation_results: list[dict[str, Any]]
+    """Every evaluation with the step at which it was made, oldest first."""
+
+    seconds: float
+    was_stopped: bool
+    """Whether somebody ended it before its time."""
+
+    refused_checkpoints: list[str] = field(default_factory=list[str])
+    """Checkpoints that could not be used when it was resumed, and why."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain JSON."""
+        folder = None if self.run_folder is None else str(self.run_folder)
+        return {**vars(self), "run_folder": folder}
+
+
+class Session:
+    """One sitting of a training.
+
+    Args:
+        config: The settings.
+        trainer: Agent, envs and curriculum.
+        run: Where everything is kept; None keeps nothing.
+    """
+
+    def __init__(self, config: TrainingConfig, trainer: Trainer, run: Run | None):
+        self.config, self.trainer, self.run = config, trainer, run
+        self._request = EvaluationRequest.of(config)
+        self._rivals = rivals_of(config, self._request, trainer.device)
+        self.reporter = EpochReporter(trainer.curriculum, run)
+        self.evaluations: list[dict[str, Any]] = []
+        self.evaluation_steps = 0
+        self._evaluated_at = 0
+        self._saved_at_step, self._saved_at_s = 0, time.monotonic()
+        self._earlier_s, self._began = 0.0, time.monotonic()
+        self._epoch_began = self._began
+        self._clock_before = Clockwork()
+        self._steps_before = 0
+        self._progress: Progress | None = None
+
+    # The whole of it.
+
+    def play(self, on_epoch: OnEpoch | None = None) -> bool:
+        """Train until the end; return whether somebody stopped it before."""
+        trainer, was_stopped = self.trainer, False
+        # All of it: Ctrl-C in the last evaluation must not lose what came before.
+        with Patience() as patience:
+            while not (self._is_over() or was_stopped):
+                boundary = (trainer.num_steps // self.config.epoch_steps + 1) * (
+                    self.config.epoch_steps
+                )
+                while trainer.num_steps < boundary and not (self._is_over() or patience.is_over):
+                    trainer.advance()
+                if patience.is_over:
+                    was_stopped = True
+                    break
+                was_stopped = self._end_epoch(on_epoch) or patience.is_over
+            if not was_stopped:
+                self._conclude()
+            self.save()
+        return was_stopped
+
+    def _conclude(self) -> None:
+        """Examine the agent a last time, and let it into the archive."""
+        trainer = self.trainer
+        if self._evaluated_at != trainer.num_steps:
+            self._evaluate()
+        if trainer.league is not None:
+            trainer.league.enter_archive(trainer.agent, trainer.num_steps)
+
+    def _is_over(self) -> bool:
+        config, trainer = self.config, self.trainer
+        if trainer.num_steps + self.evaluation_steps >= config.total_steps:
+            return True
+        most = config.total_episodes
+        return most is not None and trainer.episodes.num_ended >= most
+
+    def _end_epoch(self, on_epoch: OnEpoch | None) -> bool:
+        """Report an epoch, and do what is due; return whether to stop."""
+        progress = self._report()
+        if self._is_evaluation_due():
+            progress = replace(progress, evaluation=self._evaluate())
+        wishes_end = on_epoch is not None and on_epoch(progress) is True
+        if self._is_checkpoint_due() and not wishes_end:
+            self.save()
+        # Evaluations and checkpoints are not training; the next epoch begins after them.
+        self._epoch_began = time.monotonic()
+        return wishes_end
+
+    # Reports.
+
+    def _report(self) -> Progress:
+        trainer, clock = self.trainer, self.trainer.seconds
+        now = time.monotonic()
+        steps = trainer.num_steps - self._steps_before
+        rate = steps / max(1e-9, now - self._epoch_began)
+        spent = Clockwork(
+            clock.env - self._clock_before.env,
+            clock.act - self._clock_before.act,
+            clock.learn - self._clock_before.learn,
+        )
+        stats = trainer.episodes.stats()
+        successes, returns = stats.get("curriculum_success", []), stats.get("episode/r", [])
+        logged = self.reporter.end_epoch(
+            trainer.num_steps,
+            stats,
+            losses=trainer.agent.take_losses(),
+            experience=trainer.agent.memory_stats(),
+            extra=self._extra(spent),
+            total_time_s=self.elapsed_s,
+            steps_per_second=rate,
+        )
+        self._steps_before = trainer.num_steps
+        self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
+        left = self.config.total_steps - trainer.num_steps - self.evaluation_steps
+        self._progress = Progress(
+            num_steps=trainer.num_steps,
+            total_steps=self.config.total_steps,
+            evaluation_steps=self.evaluation_steps,
+            num_episodes=trainer.episodes.num_ended,
+            num_updates=trainer.num_updates,
+            steps_per_second=rate,
+            seconds=spent,
+            elapsed_s=self.elapsed_s,
+            left_s=max(0.0, left / max(1e-9, rate)),
+            stage=self._stage(),
+            phase=trainer.phase,
+            success=sum(successes) / len(successes) if successes else None,
+            mean_return=sum(returns) / len(returns) if returns else None,
+            evaluation=None,
+            news=tuple(event.text for event in self.reporter.last_events),
+            logged=logged,
+        )
+        return self._progress
+
+    def _extra(self, spent: Clockwork) -> dict[str, float]:
+        extra = {
+            "throughput/env_seconds": spent.env,
+            "throughput/act_seconds": spent.act,
+            "throughput/learn_seconds": spent.learn,
+            "throughput/updates": float(self.trainer.num_updates),
+        }
+        if self.trainer.league is not None:
+            extra |= self.trainer.league.metrics()
+        return extra
+
+    def _stage(self) -> str | None:
+        method = in_force(self.trainer.curriculum)
+        return method.current_stage if isinstance(method, Staged) else None
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds of training so far, earlier sittings included."""
+        return self._earlier_s + time.monotonic() - self._began
+
+    # Evaluations.
+
+    def _is_evaluation_due(self) -> bool:
+        every = self.config.evaluation.every_steps
+        return every is not None and self.trainer.num_steps - self._evaluated_at >= every
+
+    def _evaluate(self) -> Evaluation:
+        """Let the agent play held-out games; they count in the budget and nowhere else."""
+        agent, step = self.trainer.agent, self.trainer.num_steps
+        description, weights = agent.description(), agent.weights()
+
+        def maker(num_rows: int) -> Player:
+            return make_player(
+                description,
+                weights,
+                num_rows,
+                device=self.trainer.device,
+                seed=self.config.evaluation.seed,
+            )
+
+        result = evaluate(maker, self._request, rivals=self._rivals)
+        self.evaluation_steps += result.num_steps
+        self._evaluated_at = step
+        self.evaluations.append({"step": step, **result.to_json()})
+        if self.run is not None:
+            self.run.log(step, result.metrics() | {"evaluation/steps": self.evaluation_steps})
+            self.run.event(step, "evaluation", str(result).splitlines()[0], result.to_json())
+        return result
+
+    # Checkpoints.
+
+    def _is_checkpoint_due(self) -> bool:
+        config = self.config.checkpoints
+        if time.monotonic() - self._saved_at_s >= config.every_s:
+            return True
+        return (
+            config.every_steps is not None
+            and self.trainer.num_steps - self._saved_at_step >= config.every_steps
+        )
+
+    def save(self) -> Path | None:
+        """Save everything; return where, or None if no run is kept."""
+        if self.run is None:
+            return None
+        trainer = self.trainer
+        envs, rest = trainer.snapshot()
+        own = Snapshot(
+            {
+                "evaluations": self.evaluations,
+                "evaluation_steps": self.evaluation_steps,
+                "evaluated_at": self._evaluated_at,
+                "num_epochs": self.reporter.num_epochs,
+                "steps_before": self._steps_before,
+                "elapsed_s": self.elapsed_s,
+            }
+        )
+        parts = {"session": own, "trainer": rest, "meter": self.reporter.meter.snapshot()}
+        path = checkpoints.save(
+            self.run,
+            TrainingCheckpoint(
+                step=trainer.num_steps,
+                agent=trainer.agent.state(),
+                description=trainer.agent.description(),
+                envs=envs,
+                trainer=Snapshot.of_parts({}, **parts),
+            ),
+            curriculum=trainer.curriculum.snapshot(),
+            keep=self.config.checkpoints.keep,
+        )
+        self._saved_at_step, self._saved_at_s = trainer.num_steps, time.monotonic()
+        return path
+
+    def restore(self, checkpoint: TrainingCheckpoint) -> bool:
+        """Go on where a checkpoint was made.
+
+        Returns:
+            Whether games in flight go on, rather than begin again.
+
+        Raises:
+            SnapshotError: It does not fit.
+        """
+        parts = checkpoint.trainer
+        own = parts.part("session").state
+        self.trainer.agent.restore(checkpoint.agent)
+        goes_on = self.trainer.restore(checkpoint.envs, parts.part("trainer"))
+        self.reporter.meter.restore(parts.part("meter"))
+        try:
+            self.evaluations = list(own["evaluations"])
+            self.evaluation_steps = int(own["evaluation_steps"])
+            self._evaluated_at = int(own["evaluated_at"])
+            self.reporter.num_epochs = int(own["num_epochs"])
+            self._steps_before = int(own["steps_before"])
+            self._earlier_s = float(own["elapsed_s"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise SnapshotError(
+                f"the checkpoint's account of the training is damaged ({error}). Use an older one."
+            ) from error
+        self.reporter.catch_up()
+        clock = self.trainer.seconds
+        self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
+        self._saved_at_step = self.trainer.num_steps
+        return goes_on
+
+    # The end.
+
+    def result(self, was_stopped: bool) -> TrainingResult:
+        """Return what is left behind."""
+        episodes = self.trainer.episodes
+        latest, folder = list(episodes.latest), None if self.run is None else self.run.folder
+        nan = float("nan")
+        return TrainingResult(
+            run_folder=folder,
+            run_name="" if folder is None else folder.name,
+            final_reward=latest[-1] if latest else nan,
+            mean_reward=sum(latest) / len(latest) if latest else nan,
+            total_episodes=episodes.num_ended,
+            total_steps=self.trainer.num_steps,
+            total_gradient_steps=self.trainer.num_updates,
+            evaluation_steps=self.evaluation_steps,
+            evaluation_results=self.evaluations,
+            seconds=self.elapsed_s,
+            was_stopped=was_stopped,
+        )
+
+    def close(self) -> None:
+        """Close what was opened."""
+        self.reporter.close()
+        self.trainer.close()

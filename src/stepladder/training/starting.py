@@ -1,0 +1,258 @@
+"""Train an agent: from a config to a run, and from a run on.
+
+The upper end of `training`: `train` begins, `resume` goes on, `train_single_run` is called as the
+hockey trainer's own function was.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from stepladder.errors import ConfigError, RunError, SnapshotError
+from stepladder.runs import Logger, Run
+from stepladder.runs.run_folder import RunInfo
+from stepladder.training import checkpoints
+from stepladder.training.config import TrainingConfig, load_config
+from stepladder.training.loop import Trainer
+from stepladder.training.presets import PRESETS
+from stepladder.training.session import OnEpoch, Progress, Session, TrainingResult
+
+AnyConfig = TrainingConfig | Mapping[str, Any] | str | PathLike[str] | None
+"""A config, its JSON, a file that holds it, the name of a preset; None is the default."""
+
+MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
+"""Makes loggers, given the config of the run."""
+
+
+def train(
+    config: AnyConfig = None,
+    *,
+    num_envs: int | None = None,
+    device: str | None = None,
+    run_folder: str | PathLike[str] | None = None,
+    overwrite: bool = False,
+    initial_weights: str | PathLike[str] | None = None,
+    loggers: Sequence[Logger] | MakeLoggers = (),
+    on_epoch: OnEpoch | None = None,
+    **changes: Any,
+) -> TrainingResult:
+    """Train an agent.
+
+    Ctrl-C ends it after the step that is under way, with everything saved.
+
+    Args:
+        config: What is trained, and how; by default PPO climbs the stages of Ledge.
+        num_envs: Envs that are stepped together; by default as the config says.
+        device: Where the networks are, likewise.
+        run_folder: Where the run is kept; None keeps nothing, and nothing can be resumed.
+        overwrite: Whether a run that is there already is replaced.
+        initial_weights: A run, checkpoint or file whose policy the agent begins with.
+        loggers: Who else is told: TensorBoard, Weights & Biases, the console. Or a function that
+            makes them of the run's settings, once everything has been checked.
+        on_epoch: Is told of every epoch; if it returns True, training is saved and ends.
+        **changes: Other fields of the config to change, such as ``total_steps`` or ``seed``.
+
+    Raises:
+        ConfigError: The config cannot work; all that is wrong with it is listed, and nothing has
+            been started.
+    """
+    settings = changed(config, num_envs=num_envs, device=device, **changes)
+    if loggers and run_folder is None:
+        raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
+    trainer = Trainer(settings, "run" if run_folder is None else Path(run_folder).name)
+    try:
+        if initial_weights is not None:
+            _begin_with(trainer, initial_weights)
+        trainer.begin()
+        if run_folder is None:
+            return _play(Session(settings, trainer, None), on_epoch)
+        about = settings.to_json()
+        with Run.create(
+            run_folder,
+            kind="training",
+            config=about,
+            seed=settings.seed,
+            overwrite=overwrite,
+            loggers=list(loggers(about) if callable(loggers) else loggers),
+        ) as run:
+            return _play_and_close(Session(settings, trainer, run), run, on_epoch)
+    finally:
+        trainer.close()
+
+
+def resume(
+    run_folder: str | PathLike[str],
+    *,
+    device: str | None = None,
+    total_steps: int | None = None,
+    loggers: Sequence[Logger] | MakeLoggers = (),
+    on_epoch: OnEpoch | None = None,
+) -> TrainingResult:
+    """Go on with a training that was stopped, killed, or has come to its end.
+
+    On a CPU, with built-in games, it goes on bit for bit as if it had never stopped.
+
+    Args:
+        run_folder: The run.
+        device: Where the networks are; by default as before.
+        total_steps: Another end; by default the one that the run has.
+        loggers: Who else is told.
+        on_epoch: Is told of every epoch.
+
+    Raises:
+        RunError: There is no such run, or it is being written.
+        SnapshotError: It has no checkpoint that can be used.
+    """
+    folder = Path(run_folder)
+    info = RunInfo.read(folder)
+    if info.kind != "training":
+        raise RunError(
+            f"{folder} is a {info.kind}, not a training, and cannot be resumed. Name a training."
+        )
+    settings = changed(load_config(info.config), device=device, total_steps=total_steps)
+    checkpoint, refused = checkpoints.load_newest(folder)
+    trainer = Trainer(settings, folder.name)
+    try:
+        with Run.resume(
+            folder,
+            checkpoint=checkpoint.name,
+            loggers=list(loggers(info.config) if callable(loggers) else loggers),
+        ) as run:
+            for text in refused:
+                run.event(checkpoint.step, "checkpoint_refused", text, None)
+            session = Session(settings, trainer, run)
+            session.restore(checkpoint)
+            result = _play_and_close(session, run, on_epoch)
+        result.refused_checkpoints = refused
+        return result
+    finally:
+        trainer.close()
+
+
+def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
+    """Return a config with some fields changed; those that are None stay.
+
+    Raises:
+        ConfigError: There is no such field, or the result cannot work.
+    """
+    if config is None:
+        config = PRESETS["ledge"]
+    base = config if isinstance(config, TrainingConfig) else load_config(config)
+    given = {name: value for name, value in changes.items() if value is not None}
+    unknown = sorted(given.keys() - TrainingConfig.__dataclass_fields__.keys())
+    if unknown:
+        raise ConfigError(
+            f"a training has no setting {unknown[0]!r}; it has "
+            f"{', '.join(TrainingConfig.__dataclass_fields__)}. Correct the name."
+        )
+    return replace(base, **given) if given else base
+
+
+def _begin_with(trainer: Trainer, path: str | PathLike[str]) -> None:
+    """Give an agent the weights of another before it begins."""
+    description, weights = checkpoints.load_policy(path)
+    own = trainer.agent.description()
+    for part in ("type", "observation_space", "action_space"):
+        if description.get(part) != own[part]:
+            raise SnapshotError(
+                f"{path} holds a policy whose {part} is {description.get(part)!r}; expected "
+                f"{own[part]!r}. Use one of the same kind."
+            )
+    try:
+        trainer.agent.load_weights(weights)
+    except RuntimeError as error:
+        raise SnapshotError(
+            f"{path} holds a policy of other sizes ({' '.join(str(error).split())}). Use one with "
+            "the same networks."
+        ) from error
+
+
+def _play(session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
+    try:
+        return session.result(session.play(on_epoch))
+    finally:
+        session.close()
+
+
+def _play_and_close(session: Session, run: Run, on_epoch: OnEpoch | None) -> TrainingResult:
+    result = _play(session, on_epoch)
+    run.close("interrupted" if result.was_stopped else "finished")
+    return result
+
+
+def train_single_run(
+    config_path: str | PathLike[str],
+    base_output_dir: str | PathLike[str] = "results/runs",
+    run_name: str | None = None,
+    verbose: bool = True,
+    eval_freq_steps: int | None = 800_000,
+    eval_num_games: int = 200,
+    eval_weak_opponent: bool = True,
+    device: str | None = None,
+    checkpoint_path: str | PathLike[str] | None = None,
+    num_envs: int = 1,
+) -> dict[str, Any]:
+    """Train as the hockey trainer's function of this name did, with its parameters and results.
+
+    Args:
+        config_path: A config, in its schema or in ours.
+        base_output_dir: Folder of runs.
+        run_name: Name of this one; by default made of agent, settings, time and number of envs.
+        verbose: Whether to print a line per epoch.
+        eval_freq_steps: Env steps between two evaluations; None is only at the end.
+        eval_num_games: Games of an evaluation, half from each side.
+        eval_weak_opponent: Whether the weak opponent is played in evaluations, or the strong one.
+        device: "cpu", "cuda:1" and so on; None is CUDA where there is one.
+        checkpoint_path: A run, checkpoint or file whose policy the agent begins with.
+        num_envs: Envs that are stepped together.
+
+    Returns:
+        run_name, final_reward, mean_reward (over the last 100 episodes), total_episodes,
+        total_steps, total_gradient_steps, evaluation_results.
+    """
+    config = load_config(config_path)
+    evaluation = replace(
+        config.evaluation,
+        every_steps=eval_freq_steps,
+        num_games=eval_num_games,
+        opponents=("weak" if eval_weak_opponent else "strong",),
+    )
+    name = run_name or _name_of(config, num_envs)
+    result = train(
+        config,
+        num_envs=num_envs,
+        device=device or "auto",
+        evaluation=evaluation,
+        run_folder=Path(base_output_dir) / name,
+        initial_weights=checkpoint_path,
+        on_epoch=_print_line if verbose else None,
+    )
+    return {
+        "run_name": result.run_name,
+        "final_reward": result.final_reward,
+        "mean_reward": result.mean_reward,
+        "total_episodes": result.total_episodes,
+        "total_steps": result.total_steps,
+        "total_gradient_steps": result.total_gradient_steps,
+        "evaluation_results": result.evaluation_results,
+    }
+
+
+def _name_of(config: TrainingConfig, num_envs: int) -> str:
+    """Return a name that tells runs of different settings apart."""
+    agent, now = config.agent, datetime.now()
+    layers = "-".join(map(str, agent.hidden_sizes))
+    moment = f"{now:%Y-%m-%d_%H-%M-%S}-{now.microsecond:06d}"
+    return f"{agent.kind}_lr{agent.learning_rate:g}_h{layers}_{moment}_vec{num_envs}"
+
+
+def _print_line(progress: Progress) -> None:
+    success = "-" if progress.success is None else f"{progress.success:.2f}"
+    where = progress.phase or progress.stage or ""
+    print(  # noqa: T201, the caller asked for it
+        f"{progress.num_steps:>10,} steps  {progress.num_episodes:>8,} episodes  {where:<16}  "
+        f"success {success}  {progress.steps_per_second:,.0f} steps/s"
+    )

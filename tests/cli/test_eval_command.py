@@ -1,0 +1,199 @@
+"""``stepladder eval``: a policy from a run, a checkpoint or a file, on held-out games."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.command_line import CommandLine
+from cli.made_policies import HOCKEY, LEDGE, make_run
+from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
+from stepladder.runs import Run
+from stepladder.tasks import Task
+from stepladder.training.config import EvaluationConfig, LevelsConfig
+
+SMALL = (8,)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make runs of every kind of agent, once."""
+    folder = tmp_path_factory.mktemp("runs")
+    few = EvaluationConfig(num_games=4)
+    make_run(folder / "sac", HOCKEY, SACConfig(hidden_sizes=SMALL), evaluation=few)
+    make_run(
+        folder / "dqn",
+        HOCKEY,
+        DDDQNConfig(hidden_sizes=SMALL),
+        env_kwargs={"actions": "discrete", "fineness": 3},
+        evaluation=few,
+    )
+    make_run(
+        folder / "ledge",
+        LEDGE,
+        PPOConfig(hidden_sizes=SMALL, recurrent=True),
+        env_kwargs={"shaping": True, "time_limit": 30},
+        levels=LevelsConfig(stages=("simplest", "simpler")),
+    )
+    make_run(folder / "pole", "CartPole-v1", PPOConfig(hidden_sizes=SMALL), evaluation=few)
+    return folder
+
+
+def evaluated(command: CommandLine, *argv: object) -> dict[str, Any]:
+    code, out, err = command("eval", *argv, "--json")
+    assert (code, err) == (0, "")
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def test_hockey_is_played_against_both_opponents_from_both_sides(
+    command: CommandLine, runs: Path
+) -> None:
+    code, out, err = command("eval", runs / "sac")
+    assert (code, err) == (0, "")
+    title, head, *lines = out.splitlines()
+    assert title == f"sac (SAC) on {HOCKEY}: 8 games, best actions, seed 10000"
+    assert " ".join(head.split()) == "opponent games won 95 % interval drawn lost return length"
+    assert [line.split()[:2] for line in lines] == [
+        ["weak", "4"],
+        ["starts=one", "2"],
+        ["starts=two", "2"],
+        ["strong", "4"],
+        ["starts=one", "2"],
+        ["starts=two", "2"],
+        ["all", "8"],
+    ]
+
+
+def test_the_same_policy_has_the_same_result_by_whatever_name(
+    command: CommandLine, runs: Path
+) -> None:
+    (checkpoint,) = (folder for folder in (runs / "sac/checkpoints").iterdir() if folder.is_dir())
+    weights = Path("weights.safetensors")
+    weights.write_bytes((checkpoint / weights.name).read_bytes())
+    named = [
+        evaluated(command, runs / "sac", "--out", "all.json"),
+        evaluated(command, checkpoint),
+        evaluated(command, checkpoint / weights.name),
+        evaluated(command, weights, "--env-id", HOCKEY, "--episodes", 4),
+    ]
+    assert [document["policy"] for document in named] == [
+        "sac (SAC)",
+        f"sac/{checkpoint.name} (SAC)",
+        f"sac/{checkpoint.name} (SAC)",
+        "weights.safetensors (SAC)",
+    ]
+    for document in named:
+        assert document["total"] == named[0]["total"]
+    assert json.loads(Path("all.json").read_text()) == named[0]
+
+
+def test_levels_that_were_held_out_are_played_by_a_policy_with_a_memory(
+    command: CommandLine, runs: Path
+) -> None:
+    total = evaluated(command, runs / "ledge")["total"]
+    assert [(group["name"], group["num_games"]) for group in total["parts"]] == [
+        ("simplest", 16),
+        ("simpler", 16),
+    ]
+    out = command("eval", runs / "ledge", "--stages", "simplest", "--each").out
+    assert "  simplest/00_flat.txt      1   " in out
+    assert "best actions" in out
+    assert "\nall " not in out
+    flags = ("--stages", "simplest", "--stochastic", "--episodes", 20)
+    drawn = evaluated(command, runs / "ledge", *flags)
+    assert (drawn["is_deterministic"], drawn["total"]["num_games"]) == (False, 32)
+    assert drawn["total"]["num_trials"] == 16
+
+
+def test_any_other_env_is_played_as_it_comes(command: CommandLine, runs: Path) -> None:
+    one = evaluated(command, runs / "pole", "--episodes", 3)
+    assert (one["env"], one["total"]["num_games"], one["total"]["rate"]) == ("CartPole-v1", 3, None)
+    assert evaluated(command, runs / "pole", "--episodes", 3) == one
+    assert evaluated(command, runs / "pole", "--episodes", 3, "--seed", 7) != one
+    out = command("eval", runs / "pole").out
+    assert " ".join(out.splitlines()[1].split()) == "games return 95 % interval length"
+    assert out.splitlines()[2].startswith("all      4 ")
+
+
+def test_other_policies_are_opponents_even_with_another_kind_of_actions(
+    command: CommandLine, runs: Path
+) -> None:
+    argv = (runs / "sac", "--opponents", "weak", runs / "dqn", runs / "sac", "random")
+    total = evaluated(command, *argv)["total"]
+    assert [group["name"] for group in total["parts"]] == ["weak", "dqn", "sac", "random"]
+    # The other way round, and among those of one kind.
+    assert evaluated(command, runs / "dqn", "--opponents", runs / "sac")["total"]["num_games"] == 4
+    assert evaluated(command, runs / "dqn", "--opponents", runs / "dqn")["total"]["num_games"] == 4
+
+
+def test_opponents_of_one_name_are_told_apart(command: CommandLine, runs: Path) -> None:
+    Path("weak").symlink_to(runs / "sac")
+    argv = (runs / "sac", "--opponents", "weak", "./weak", runs / "sac", runs / "sac")
+    total = evaluated(command, *argv, "--episodes", 2)["total"]
+    assert [group["name"] for group in total["parts"]] == ["weak", "weak 2", "sac", "sac 2"]
+
+
+def test_random_play_needs_no_policy_and_no_torch(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch, runs: Path
+) -> None:
+    for name in ("stepladder.cli.learnt", "stepladder.agents.player"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    flags = ("--env-id", HOCKEY, "--env", "keep_mode=false", "--episodes", 2)
+    assert evaluated(command, "random", *flags)["policy"] == "random"
+    said = command.fails("eval", runs / "pole")
+    assert "need the package torch, which is not installed. Install it with: pip install" in said
+
+
+def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path) -> None:
+    Path("mine.json").write_text("{}")
+    said = command.fails("eval", runs / "pole", "--out", "mine.json")
+    assert "was not written by this command and stays as it is" in said
+    for _ in range(2):
+        assert command("eval", runs / "pole", "--episodes", 1, "--out", "new/ours.json").code == 0
+    assert json.loads(Path("new/ours.json").read_text())["policy"] == "pole (PPO)"
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "POLICY"),
+        (["nowhere"], "there is no 'nowhere'. Name the folder of a run, a checkpoint in it"),
+        (["random"], "Say it with --env-id, such as stepladder/Hockey-v0"),
+        (["random", "--env-id", "Nope-v1"], "Nope-v1 raised NameNotFound"),
+        (["random", "--env-id", "CartPole-v1", "--env", "x=1"], "CartPole-v1 raised TypeError"),
+        (["random", "--env-id", "CartPole-v1", "--env", "x"], "--env must be KEY=VALUE; got 'x'"),
+        (["bare"], "has no checkpoint of a training that can be used"),
+        (["RUNS/sac", "--episodes", "3"], "num_games must be even in hockey"),
+        (["RUNS/sac", "--episodes", "0"], "episodes must be a whole number of at least 1"),
+        (["RUNS/sac", "--seed", "-1"], "seed must be a whole number of at least 0"),
+        (["RUNS/sac", "--stages", "medium"], "--stages is for stepladder/Ledge-v0; this is"),
+        (["RUNS/sac", "--opponents", "weak", "weak"], "the opponent weak was given twice"),
+        (["RUNS/sac", "--opponents", "nobody"], "there is no 'nobody'"),
+        (["RUNS/sac", "--opponents", "RUNS/pole"], "pole cannot play stepladder/Hockey-v0: its"),
+        (["RUNS/sac", "--env-id", LEDGE], "observation_space is box [18], and here it is dict"),
+        (["RUNS/ledge", "--stages", "steep"], "There is no stage 'steep'"),
+        (["RUNS/ledge", "--opponents", "weak"], "--opponents is for stepladder/Hockey-v0"),
+        (["RUNS/pole", "--device", "tpu"], "device must be 'cpu', 'cuda', 'cuda:1' or 'auto'"),
+        (["RUNS/pole/config.json"], "is not a readable safetensors file"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_no_file(
+    command: CommandLine, runs: Path, argv: list[str], said: str
+) -> None:
+    with Run.create("bare", kind="training", config={"env": "CartPole-v1"}):
+        pass
+    argv_here = [word.replace("RUNS", str(runs)) for word in argv]
+    assert said in command.fails("eval", *argv_here, "--out", "a.json")
+    assert not Path("a.json").exists()
+
+
+def test_tasks_of_a_training_on_another_env_are_named(command: CommandLine, runs: Path) -> None:
+    make_run(
+        Path("tasked"), "CartPole-v1", PPOConfig(hidden_sizes=SMALL), tasks=(Task("pole", "poles"),)
+    )
+    said = command.fails("eval", "tasked", "--episodes", 2)
+    assert "the env offers no way to receive a task" in said

@@ -1,0 +1,156 @@
+"""``stepladder watch`` of a run that has learnt something: its own policy plays."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from cli.command_line import CommandLine
+from cli.made_policies import HOCKEY, LEDGE, make_run
+from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
+from stepladder.cli.learnt import SinglePolicy, find_learnt
+from stepladder.cli.playable import Playable, make_env
+from stepladder.cli.playing import Shutter, Tally, make_policy, play
+from stepladder.errors import ConfigError
+from stepladder.runs import Run
+from stepladder.tasks import Task
+from stepladder.training.config import LevelsConfig
+
+SMALL = (8,)
+FEW = ("--max-steps", 4, "--fps", 10, "--scale", 0.2)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make one run of each game and one of another env, once."""
+    folder = tmp_path_factory.mktemp("watched")
+    make_run(folder / "pole", "CartPole-v1", PPOConfig(hidden_sizes=SMALL, recurrent=True))
+    make_run(
+        folder / "ledge",
+        LEDGE,
+        DDDQNConfig(hidden_sizes=SMALL),
+        levels=LevelsConfig(stages=("simplest",), per_stage=3),
+    )
+    make_run(
+        folder / "hockey",
+        HOCKEY,
+        SACConfig(hidden_sizes=SMALL),
+        env_kwargs={"players": "both"},
+        tasks=(Task("self-play", params={"opponent": "caller:newest"}),),
+    )
+    return folder
+
+
+@pytest.mark.parametrize("name", ["pole", "ledge", "hockey"])
+def test_a_run_is_played_by_its_own_policy(command: CommandLine, runs: Path, name: str) -> None:
+    assert command("watch", runs / name, "--out", "own.gif", *FEW).code == 0
+    for policy in ("learnt", runs / name):
+        assert command("watch", runs / name, "--out", "a.gif", "--policy", policy, *FEW).code == 0
+        assert Path("a.gif").read_bytes() == Path("own.gif").read_bytes()
+
+
+def test_somebody_else_may_play_instead(command: CommandLine, runs: Path) -> None:
+    films: set[bytes] = set()
+    for policy in ("random", "idle"):
+        argv = ("watch", runs / "pole", "--out", "a.gif", "--policy", policy, *FEW)
+        assert command(*argv).code == 0
+        films.add(Path("a.gif").read_bytes())
+    assert len(films) == 2
+
+
+def test_an_env_by_itself_is_played_by_the_policy_of_a_run_or_a_checkpoint(
+    command: CommandLine, runs: Path
+) -> None:
+    (checkpoint,) = (folder for folder in (runs / "pole/checkpoints").iterdir() if folder.is_dir())
+    films: set[bytes] = set()
+    for policy in (runs / "pole", checkpoint, checkpoint / "weights.safetensors"):
+        argv = ("watch", "CartPole-v1", "--out", "a.gif", "--policy", policy, *FEW)
+        assert command(*argv).code == 0
+        films.add(Path("a.gif").read_bytes())
+    assert len(films) == 1
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["CartPole-v1", "--policy", "learnt"], "CartPole-v1 has learnt no policy yet"),
+        (["bare", "--policy", "learnt"], "bare has learnt no policy yet"),
+        (["CartPole-v1", "--policy", "RUNS/ledge"], "ledge cannot play CartPole-v1: its observ"),
+        (["CartPole-v1", "--policy", "bare"], "has no checkpoint of a training that can be used"),
+        (["CartPole-v1", "--policy", "clever"], "there is no policy 'clever'; there are random"),
+    ],
+)
+def test_a_policy_that_cannot_play_says_why(
+    command: CommandLine, runs: Path, argv: list[str], said: str
+) -> None:
+    with Run.create("bare", kind="training", config={"env": "CartPole-v1"}):
+        pass
+    words = [word.replace("RUNS", str(runs)) for word in argv]
+    assert said in command.fails("watch", *words, "--out", "a.gif")
+
+
+def test_without_torch_others_still_play(
+    command: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("stepladder.cli.learnt", "stepladder.agents.player"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    argv = ("watch", runs / "pole", "--out", "a.gif", *FEW)
+    assert "need the package torch" in command.fails(*argv)
+    assert command(*argv, "--policy", "random").code == 0
+
+
+def test_the_policy_is_told_of_every_episode_and_acts_as_its_batch_would(runs: Path) -> None:
+    env = make_env("CartPole-v1", {})
+    learnt = find_learnt(str(runs / "pole"))
+    policy = SinglePolicy(learnt, env, "pole")
+    begun: list[int] = []
+    begin = policy.begin
+    policy.begin = lambda: (begun.append(1), begin())[1]  # type: ignore[method-assign]
+    tally = Tally()
+    pictures = play(
+        Playable(name="pole", env=env),
+        policy,
+        num_episodes=2,
+        max_steps=3,
+        seed=0,
+        shutter=Shutter(50, 50),
+        end_pictures=0,
+        tally=tally,
+    )
+    assert len(list(pictures)) == 8
+    assert (len(begun), tally.num_episodes) == (2, 2)
+    # The same rows at once: a policy with a memory that was told to begin.
+    player = learnt.player(3)
+    begin()
+    seen = np.array([[0.1, 0, 0.02, 0], [0.2, 0, 0.03, 0]], dtype=np.float32)
+    alone = [policy(row) for row in seen]
+    together = [player.act_batch(np.repeat(row[None], 3, axis=0)) for row in seen]
+    assert [row.tolist() for row in together] == [[action] * 3 for action in alone]
+    env.close()
+
+
+def test_whoever_plays_both_sides_sees_each_from_its_own(runs: Path) -> None:
+    env = make_env(HOCKEY, {"players": "both"})
+    policy = make_policy("learnt", Playable(name="rink", env=env, learnt=runs / "hockey"))
+    one, two = np.random.default_rng(1).random((2, 18), np.float32)
+    actions: Any = policy({"player_one": one, "player_two": two})
+    swapped: Any = policy({"player_one": two, "player_two": one})
+    # Rows of one batch may differ in the last bit.
+    np.testing.assert_allclose(actions["player_one"], swapped["player_two"], rtol=1e-5)
+    np.testing.assert_allclose(actions["player_two"], swapped["player_one"], rtol=1e-5)
+    assert not np.allclose(actions["player_one"], actions["player_two"], rtol=1e-3)
+    assert isinstance(env.action_space, gym.spaces.Dict)
+    assert env.action_space.contains(actions)
+    env.close()
+
+
+def test_an_env_with_other_actions_is_refused(runs: Path) -> None:
+    env = make_env(HOCKEY, {"actions": "discrete"})
+    playable = Playable(name="rink", env=env, learnt=runs / "hockey")
+    with pytest.raises(ConfigError, match=r"action_space is box \[4\], and here it is discrete 8"):
+        make_policy(None, playable)
+    env.close()

@@ -1,0 +1,371 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stepladder.agents.config import AGENTS, DDDQNConfig, SACConfig
+from stepladder.curricula.config_registry import CONFIGS
+from stepladder.curricula.mixture import MixtureConfig
+from stepladder.curricula.phase_settings import Mixed, Ramp
+from stepladder.curricula.phased_config import Phase, PhasedConfig
+from stepladder.curricula.staged_config import StagedConfig
+from stepladder.curricula.uniform import UniformConfig
+from stepladder.errors import ConfigError
+from stepladder.games.ledge.source import LedgeLevels
+from stepladder.tasks import Task
+from stepladder.training.config import (
+    CheckpointConfig,
+    EvaluationConfig,
+    LevelsConfig,
+    OpponentsConfig,
+    TrainingConfig,
+    load_config,
+)
+from stepladder.training.contradictions import neural_opponents
+from stepladder.training.tasks import source_of
+
+HOCKEY = "stepladder/Hockey-v0"
+
+
+def problems_of(data, document="run.json"):
+    """Return the lines after the first of what is refused."""
+    with pytest.raises(ConfigError) as refusal:
+        TrainingConfig.from_json(data, document)
+    first, *lines = str(refusal.value).splitlines()
+    assert first == (
+        f"{len(lines)} problem{'s' * (len(lines) > 1)} in {document}; nothing was started:"
+    )
+    return [line.removeprefix("  ") for line in lines]
+
+
+def paths_of(data):
+    return [line.split(":")[0] for line in problems_of(data)]
+
+
+def test_by_default_ppo_climbs_five_stages_of_ledge():
+    config = TrainingConfig()
+    stages = [stage.name for stage in config.curriculum.stages]
+    assert stages == ["simplest", "simpler", "simple", "medium", "complex"]
+    assert config.levels.stages == tuple(stages)
+    assert (config.agent.kind, config.num_envs, config.device) == ("PPO", 128, "cpu")
+    curriculum = config.curriculum.make(source_of(config))
+    assert curriculum.pool.num_slots == 1_000
+
+
+def test_the_default_curriculum_follows_the_levels_and_the_env():
+    few = TrainingConfig(levels=LevelsConfig(stages=["medium", "complex"]))
+    assert [stage.name for stage in few.curriculum.stages] == ["medium", "complex"]
+    assert TrainingConfig(env="CartPole-v1").curriculum == UniformConfig()
+    named = TrainingConfig(env=HOCKEY, tasks=(Task("a"), Task("b")))
+    assert named.curriculum == UniformConfig()
+
+
+def test_what_is_practised_is_levels_or_tasks_or_the_env():
+    levels = source_of(TrainingConfig(levels=LevelsConfig(per_stage=None, seed=3)))
+    assert isinstance(levels, LedgeLevels)
+    assert levels.num_tasks is None
+    assert levels.get(0).seed != LedgeLevels(seed=4).get(0).seed
+    tasks = (Task("a"), Task("b"))
+    assert source_of(TrainingConfig(env=HOCKEY, tasks=tasks)).get(1) == Task("b")
+    assert source_of(TrainingConfig(env="CartPole-v1")).get(0) == Task("CartPole-v1")
+
+
+def every_setting_changed():
+    return TrainingConfig(
+        env=HOCKEY,
+        env_kwargs={"players": "both", "puck_speed": 3.5},
+        num_envs=3,
+        total_steps=17,
+        total_episodes=5,
+        seed=2,
+        device="cuda:1",
+        tasks=(Task("a", "x", {"opponent": "weak"}, 1), Task("b", "y")),
+        levels=LevelsConfig(stages=("medium",), per_stage=None, seed=1),
+        curriculum=PhasedConfig(
+            exploration=0.1,
+            phases=(
+                Phase(name="one", episodes=3, mixture={"x": 1.0}),
+                Phase(
+                    name="two",
+                    success=0.5,
+                    curriculum=StagedConfig(stages=("x", "y")),
+                    settings={
+                        "opponent": Mixed(("weak", "caller:pool", "caller:newest"), (1, 2, 3)),
+                        "closeness_weight": Ramp(start=1.0, end=0.0),
+                    },
+                ),
+                Phase(name="three"),
+            ),
+        ),
+        agent=SACConfig(tau=0.01, hidden_sizes=(8,)),
+        reward_scale=0.5,
+        max_episode_steps=100,
+        clear_buffer=False,
+        clear_buffer_on={"two": True},
+        evaluation=EvaluationConfig(every_steps=None, num_games=6, opponents=("strong",)),
+        opponents=OpponentsConfig(archive="rivals", deterministic=True),
+        checkpoints=CheckpointConfig(every_steps=9, every_s=2.5, keep=1),
+        epoch_steps=4,
+    )
+
+
+@pytest.mark.parametrize("config", [TrainingConfig(), every_setting_changed()])
+def test_a_config_comes_back_from_json_as_it_was(config, tmp_path):
+    assert TrainingConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config.to_json()))
+    assert load_config(path) == config
+    assert load_config(str(path)) == config
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_every_curriculum_can_be_read(name):
+    needed = {
+        "StagedConfig": {"stages": ["default"]},
+        "PhasedConfig": {"phases": [{"name": "only"}]},
+        "MixtureConfig": {"weights": {"default": 1.0}},
+    }.get(name, {})
+    data = {"env": "CartPole-v1", "curriculum": {"config": name, **needed}}
+    config = TrainingConfig.from_json(data)
+    assert type(config.curriculum).__name__ == name
+    assert TrainingConfig.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_every_agent_can_be_read(name):
+    config = TrainingConfig.from_json({"env": "CartPole-v1", "agent": {"type": name}})
+    assert config.agent == AGENTS[name]()
+
+
+def test_all_problems_are_listed_at_once_with_their_paths():
+    lines = problems_of(
+        {
+            "num_env": 3,
+            "num_envs": -1,
+            "total_steps": "many",
+            "levels": {"stages": ["simple", "hard"], "per_stage": 0},
+            "evaluation": {"num_games": 0, "opponents": ["weak", "storng"]},
+            "opponents": {"pool_size": 0, "archive": 3},
+            "checkpoints": {"every_s": 0, "keep": 1.5},
+            "agent": {"type": "SAC", "tau": 3, "gama": 0.9, "batch_size": -4, "noise": "red"},
+            "curriculum": {
+                "config": "StagedConfig",
+                "stages": [{"threshold": 7}, "b"],
+                "starting_stage": "b",
+                "threshold": 5,
+                "mixing": {"source": "none"},
+            },
+            "tasks": [{"name": "a"}, {"label": "b"}],
+        }
+    )
+    assert sorted(line.split(":")[0] for line in lines) == [
+        "agent.batch_size",
+        "agent.gama",
+        "agent.noise",
+        "agent.tau",
+        "checkpoints.every_s",
+        "checkpoints.keep",
+        "curriculum.mixing.source",
+        "curriculum.stages[0].name",
+        "curriculum.stages[0].threshold",
+        "curriculum.threshold",
+        "evaluation.num_games",
+        "evaluation.opponents",
+        "levels.per_stage",
+        "levels.stages",
+        "num_env",
+        "num_envs",
+        "opponents.archive",
+        "opponents.pool_size",
+        "tasks[1]",
+        "total_steps",
+    ]
+    assert "num_env: unknown key. Did you mean 'num_envs'?" in lines
+    assert "agent.gama: unknown key. Did you mean 'gamma'?" in lines
+
+
+def test_a_key_like_no_other_is_refused_with_all_that_are_known():
+    (line,) = problems_of({"levels": {"xyz": 1}})
+    assert line == "levels.xyz: unknown key. Known here: stages, per_stage, seed."
+
+
+def test_two_fields_that_disagree_inside_one_part_are_one_problem():
+    agent = {"type": "SAC", "batch_size": 64, "buffer_size": 32}
+    (line,) = problems_of({"env": HOCKEY, "agent": agent})
+    assert line.startswith("agent.buffer_size: (32) must be at least batch_size (64)")
+    agent["buffer_size"], agent["batch_size"] = 3_000_000, 2_000_000
+    assert TrainingConfig.from_json({"env": HOCKEY, "agent": agent}).agent.batch_size == 2_000_000
+
+
+@pytest.mark.parametrize("name", ["Staged", None, 3, ["StagedConfig"]])
+def test_a_curriculum_of_an_unknown_kind_is_refused(name):
+    assert paths_of({"curriculum": {"config": name}}) == ["curriculum.config"]
+    assert paths_of({"agent": {"type": name}}) == ["agent.type"]
+
+
+@pytest.mark.parametrize("part", ["levels", "agent", "curriculum", "env_kwargs", "tasks"])
+def test_a_part_of_the_wrong_kind_is_refused(part):
+    assert paths_of({part: 3}) == [part]
+
+
+def test_a_document_that_is_no_object_is_refused():
+    assert problems_of([1]) == ["must be an object with settings; got [1]."]
+
+
+def test_keys_that_are_no_texts_are_refused():
+    assert paths_of({1: 2}) == ["1"]
+
+
+def test_settings_that_do_not_go_together_are_listed_when_all_else_is_right():
+    lines = problems_of(
+        {
+            "agent": {"type": "SAC"},
+            "clear_buffer_on": {"shooting": True},
+            "curriculum": {"config": "StagedConfig", "stages": ["simple", "hard"]},
+            "levels": {"stages": ["simple", "medium"]},
+        }
+    )
+    assert [line.split(":")[0] for line in lines] == [
+        "agent",
+        "curriculum.stages[1]",
+        "curriculum.stages",
+        "clear_buffer_on.shooting",
+    ]
+    assert "SAC needs continuous actions" in lines[0]
+    assert paths_of({"agent": {"type": "SAC"}, "num_envs": 0}) == ["num_envs"]
+
+
+def test_an_agent_that_cannot_act_in_hockey_is_refused():
+    with pytest.raises(ConfigError, match=r'set env_kwargs\.actions to "discrete"'):
+        TrainingConfig(env=HOCKEY, agent=DDDQNConfig())
+    discrete = {"actions": "discrete"}
+    TrainingConfig(env=HOCKEY, agent=DDDQNConfig(), env_kwargs=discrete)
+    with pytest.raises(ConfigError, match=r"leave env_kwargs\.actions out"):
+        TrainingConfig(env=HOCKEY, agent=SACConfig(), env_kwargs=discrete)
+
+
+def test_a_mixture_of_labels_that_no_task_has_is_refused():
+    phases = (Phase(name="a", mixture={"easy": 1, "default": 1}),)
+    with pytest.raises(ConfigError, match=r"curriculum\.phases\[0\]\.mixture\.weights\.easy"):
+        TrainingConfig(env=HOCKEY, curriculum=PhasedConfig(phases=phases))
+    with pytest.raises(ConfigError, match=r"curriculum\.weights\.easy: no task has this label"):
+        TrainingConfig(env=HOCKEY, curriculum=MixtureConfig(weights={"easy": 1}))
+
+
+def hockey_phases(**settings):
+    return PhasedConfig(phases=(Phase(name="only", settings=settings),))
+
+
+def test_neural_opponents_are_found_and_need_both_players():
+    curriculum = hockey_phases(opponent=Mixed(("weak", "caller:newest", "caller:pool")))
+    with pytest.raises(ConfigError, match=r'env_kwargs\.players: must be "both"'):
+        TrainingConfig(env=HOCKEY, curriculum=curriculum)
+    config = TrainingConfig(env=HOCKEY, curriculum=curriculum, env_kwargs={"players": "both"})
+    assert neural_opponents(config) == ("caller:newest", "caller:pool")
+    assert neural_opponents(TrainingConfig()) == ()
+
+
+@pytest.mark.parametrize(
+    ("opponent", "reason"),
+    [
+        ("caller", "says .caller. and not who"),
+        ("caller:", "with a name behind it"),
+        ("caller:archive", r"opponents\.archive: is missing"),
+        ("storng", "must be one of"),
+    ],
+)
+def test_an_opponent_that_nobody_could_play_is_refused(opponent, reason):
+    with pytest.raises(ConfigError, match=reason):
+        TrainingConfig(
+            env=HOCKEY,
+            curriculum=hockey_phases(opponent=opponent),
+            env_kwargs={"players": "both"},
+        )
+
+
+def test_what_hockey_would_refuse_later_is_refused_now():
+    with pytest.raises(ConfigError) as refusal:
+        TrainingConfig(
+            env=HOCKEY,
+            env_kwargs={"keep_mode": 3},
+            evaluation=EvaluationConfig(num_games=7),
+            tasks=(Task("a", params={"puck_sped": 1}), Task("b", params={"puck_speed": -1})),
+            curriculum=hockey_phases(
+                mode=Mixed(("NORMAL", "SHOOT")), touch_weight=Ramp(start=0.0, end=1e9)
+            ),
+        )
+    assert [line.split(":")[0] for line in str(refusal.value).splitlines()] == [
+        "evaluation.num_games",
+        "env_kwargs.keep_mode",
+        "tasks[0].params.puck_sped",
+        "tasks[1].params.puck_speed",
+        "curriculum.phases[0].settings.mode",
+        "curriculum.phases[0].settings.touch_weight",
+    ]
+
+
+def test_the_memory_is_cleared_as_the_phase_says_or_else_all_phases():
+    config = every_setting_changed()
+    assert config.clears_buffer("two")
+    assert not config.clears_buffer("three")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"device": "gpu"},
+        {"device": "cuda:x"},
+        {"seed": -1},
+        {"seed": 2**63},
+        {"reward_scale": 0},
+        {"epoch_steps": 0},
+        {"total_episodes": 0},
+        {"max_episode_steps": 0},
+        {"env": ""},
+        {"env_kwargs": {"f": print}},
+        {"clear_buffer": 1},
+        {"clear_buffer_on": {"a": 1}},
+        {"tasks": (Task("a"), Task("a"))},
+        {"tasks": Task("a")},
+        {"agent": "PPO"},
+        {"curriculum": UniformConfig},
+        {"checkpoints": 3},
+    ],
+)
+def test_a_wrong_setting_is_named_when_made_in_python(settings):
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        TrainingConfig(**settings)
+
+
+def test_stages_are_names_that_exist_each_once():
+    for stages in ("simple", ("simple", "simple"), ("none",), ()):
+        with pytest.raises(ConfigError, match="stages"):
+            LevelsConfig(stages=stages)
+    assert EvaluationConfig().stages == ()
+
+
+def test_a_config_can_be_changed_in_one_field():
+    assert replace(TrainingConfig(), seed=4).curriculum == TrainingConfig().curriculum
+
+
+def test_a_file_that_is_missing_or_no_json_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="neither a preset nor a file"):
+        load_config(str(tmp_path / "none.json"))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_config(tmp_path / "none.json")
+    path = tmp_path / "some.json"
+    path.write_text('{"seed": 1, "seed": 2}')
+    with pytest.raises(ConfigError, match="'seed' is there twice"):
+        load_config(path)
+    path.write_bytes(b"\xff{")
+    with pytest.raises(ConfigError, match="no UTF-8"):
+        load_config(path)
+    path.write_text("{")
+    with pytest.raises(ConfigError, match=r"some\.json is not JSON"):
+        load_config(path)
+    path.write_text('{"sed": 1}')
+    with pytest.raises(ConfigError, match=r"1 problem in .*some\.json; nothing was started"):
+        load_config(Path(path))
+    with pytest.raises(ConfigError, match="source must be"):
+        load_config(3)
