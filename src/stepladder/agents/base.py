@@ -25,6 +25,9 @@ Mask = npt.NDArray[np.bool_]
 WEIGHTS = "weights/"
 """Prefix of the tensors of a state that are needed to act."""
 
+LOSSES = "losses/"
+"""Prefix of figures that were not asked for yet."""
+
 
 @dataclass(frozen=True)
 class VectorStep:
@@ -188,6 +191,8 @@ class Agent(ABC):
         for name, part in self._parts().items():
             structure[name] = flatten(part.state_dict(), f"{name}/", tensors)
         tensors["random/torch"] = self.generator.get_state()
+        for name, values in self._losses.items():
+            tensors[f"{LOSSES}{name}"] = torch.stack(values)
         numbers = {
             "description": self.description(),
             "num_envs": self.num_envs,
@@ -233,7 +238,11 @@ class Agent(ABC):
             raise SnapshotError(
                 f"the saved agent is damaged ({error}). Use an older checkpoint."
             ) from error
-        self._losses = {}
+        self._losses = {
+            name.removeprefix(LOSSES): list(tensor.to(self.device).unbind())
+            for name, tensor in tensors.items()
+            if name.startswith(LOSSES)
+        }
 
 
 def load_module(module: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:

@@ -102,8 +102,11 @@ class ReplayAgent(Agent):
         self.num_steps_since_clear += num_played
         if self.is_warming_up:
             self.updates_due = 0.0
-        else:
-            self.updates_due += num_played * self.config.updates_per_step
+            return
+        # Many envs overshoot the end of the warm-up: only what lies behind it is owed for.
+        config = self.config
+        num_beyond = self.num_steps_since_clear - max(config.warmup_steps, config.batch_size)
+        self.updates_due += min(num_played, num_beyond) * config.updates_per_step
 
     def _added(self, places: npt.NDArray[np.int64]) -> None:
         """Take note of where transitions were put."""

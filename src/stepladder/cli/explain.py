@@ -57,20 +57,22 @@ def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(ExplainArguments, argv, "explain")
     reader = RunReader(arguments.run)
+    about = _about(reader)
     if can_rebuild(reader):
         told = _from_curriculum(rebuilt_curriculum(reader), arguments)
     elif is_training(reader) and reader.checkpoints():
         told = _from_curriculum(curriculum_of(reader), arguments)
-        # Such a curriculum counts the steps of episodes that have ended, and no others.
+        # It counts the steps of episodes that have ended, and a training saves between two epochs.
         told["as_of"] = reader.checkpoint_step()
+        told["step"] = max(about["step"], told["as_of"])
     else:
         told = _from_tables(reader, arguments)
-    answer = {**_about(reader), **told}
+    answer = {**about, **told}
     past = [event for event in reader.events() if event.kind not in CLOSING]
     if arguments.task:
         # Of the events about single tasks, those of the tasks that were asked for.
-        about = (None, *arguments.task)
-        past = [event for event in past if event.data.get("task") in about]
+        asked = (None, *arguments.task)
+        past = [event for event in past if event.data.get("task") in asked]
     answer["events"] = [_plain(event) for event in past[max(0, len(past) - arguments.events) :]]
     if arguments.json:
         console.print_json(answer)
@@ -81,13 +83,13 @@ def main(argv: Sequence[str]) -> int:
 
 def _about(reader: RunReader) -> dict[str, Any]:
     """Say what run this is and how it ended."""
-    steps = (*reader.times()[0][-1:].tolist(), reader.checkpoint_step() or 0)
+    steps = reader.times()[0]
     closing = {event.kind: event.text for event in reader.events() if event.kind in CLOSING}
     return {
         "run": str(reader.folder),
         "kind": reader.kind,
         "status": reader.status,
-        "step": max(steps),
+        "step": int(steps[-1]) if len(steps) else 0,
         "verdict": closing.get("verdict"),
         "overview": closing.get("explanation"),
     }

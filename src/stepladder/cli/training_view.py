@@ -149,7 +149,9 @@ class TrainingView:
             f"{duration(progress.left_s)} left" if share < 1.0 else "evaluating at the end",
         )
         most = "" if self._most_episodes is None else f" of {self._most_episodes:,}"
+        examined = progress.evaluation_steps
         counts = (
+            *((f"{examined:,} steps in evaluations",) if examined else ()),
             f"{progress.num_episodes:,}{most} episodes",
             f"{progress.num_updates:,} updates",
             *figures(progress),
@@ -217,8 +219,7 @@ def by_label(logged: Mapping[str, float], prefix: str) -> dict[str, float]:
 
 def share_done(progress: "Progress") -> float:
     """Return how much of the budget is used, in [0, 1]; evaluations have their part in it."""
-    left = progress.left_s * progress.steps_per_second
-    return min(1.0, max(0.0, 1.0 - left / progress.total_steps))
+    return min(1.0, (progress.num_steps + progress.evaluation_steps) / progress.total_steps)
 
 
 def speed(progress: "Progress") -> str:

@@ -112,14 +112,18 @@ class Session:
     Args:
         config: The settings.
         trainer: Agent, envs and curriculum.
-        run: Where everything is kept; None keeps nothing.
+
+    Raises:
+        ConfigError: An evaluation is asked for that cannot be played.
+        SnapshotError: One of its opponents cannot be.
     """
 
-    def __init__(self, config: TrainingConfig, trainer: Trainer, run: Run | None):
-        self.config, self.trainer, self.run = config, trainer, run
+    def __init__(self, config: TrainingConfig, trainer: Trainer):
+        self.config, self.trainer = config, trainer
         self._request = EvaluationRequest.of(config)
         self._rivals = rivals_of(config, self._request, trainer.device)
-        self.reporter = EpochReporter(trainer.curriculum, run)
+        self.run: Run | None = None
+        self.reporter = EpochReporter(trainer.curriculum)
         self.evaluations: list[dict[str, Any]] = []
         self.evaluation_steps = 0
         self._evaluated_at = 0
@@ -128,7 +132,10 @@ class Session:
         self._epoch_began = self._began
         self._clock_before = Clockwork()
         self._steps_before = 0
-        self._progress: Progress | None = None
+
+    def keep_in(self, run: Run) -> None:
+        """Keep everything in a run from now on."""
+        self.run = self.reporter.run = run
 
     # The whole of it.
 
@@ -184,8 +191,7 @@ class Session:
     def _report(self) -> Progress:
         trainer, clock = self.trainer, self.trainer.seconds
         now = time.monotonic()
-        steps = trainer.num_steps - self._steps_before
-        rate = steps / max(1e-9, now - self._epoch_began)
+        rate = (trainer.num_steps - self._steps_before) / max(1e-9, now - self._epoch_began)
         spent = Clockwork(
             clock.env - self._clock_before.env,
             clock.act - self._clock_before.act,
@@ -205,7 +211,7 @@ class Session:
         self._steps_before = trainer.num_steps
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
         left = self.config.total_steps - trainer.num_steps - self.evaluation_steps
-        self._progress = Progress(
+        return Progress(
             num_steps=trainer.num_steps,
             total_steps=self.config.total_steps,
             evaluation_steps=self.evaluation_steps,
@@ -223,7 +229,6 @@ class Session:
             news=tuple(event.text for event in self.reporter.last_events),
             logged=logged,
         )
-        return self._progress
 
     def _extra(self, spent: Clockwork) -> dict[str, float]:
         extra = {
@@ -297,7 +302,6 @@ class Session:
                 "evaluation_steps": self.evaluation_steps,
                 "evaluated_at": self._evaluated_at,
                 "num_epochs": self.reporter.num_epochs,
-                "steps_before": self._steps_before,
                 "elapsed_s": self.elapsed_s,
             }
         )
@@ -336,7 +340,6 @@ class Session:
             self.evaluation_steps = int(own["evaluation_steps"])
             self._evaluated_at = int(own["evaluated_at"])
             self.reporter.num_epochs = int(own["num_epochs"])
-            self._steps_before = int(own["steps_before"])
             self._earlier_s = float(own["elapsed_s"])
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(
@@ -345,7 +348,9 @@ class Session:
         self.reporter.catch_up()
         clock = self.trainer.seconds
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
-        self._saved_at_step = self.trainer.num_steps
+        # The first epoch of a sitting is timed from here, also where a checkpoint fell into it.
+        self._saved_at_step = self._steps_before = self.trainer.num_steps
+        self._epoch_began = time.monotonic()
         return goes_on
 
     # The end.

@@ -66,9 +66,10 @@ def train(
     try:
         if initial_weights is not None:
             _begin_with(trainer, initial_weights)
+        session = Session(settings, trainer)
         trainer.begin()
         if run_folder is None:
-            return _play(Session(settings, trainer, None), on_epoch)
+            return _play(session, on_epoch)
         about = settings.to_json()
         with Run.create(
             run_folder,
@@ -78,7 +79,8 @@ def train(
             overwrite=overwrite,
             loggers=list(loggers(about) if callable(loggers) else loggers),
         ) as run:
-            return _play_and_close(Session(settings, trainer, run), run, on_epoch)
+            session.keep_in(run)
+            return _play_and_close(session, run, on_epoch)
     finally:
         trainer.close()
 
@@ -116,6 +118,7 @@ def resume(
     checkpoint, refused = checkpoints.load_newest(folder)
     trainer = Trainer(settings, folder.name)
     try:
+        session = Session(settings, trainer)
         with Run.resume(
             folder,
             checkpoint=checkpoint.name,
@@ -123,7 +126,7 @@ def resume(
         ) as run:
             for text in refused:
                 run.event(checkpoint.step, "checkpoint_refused", text, None)
-            session = Session(settings, trainer, run)
+            session.keep_in(run)
             session.restore(checkpoint)
             result = _play_and_close(session, run, on_epoch)
         result.refused_checkpoints = refused

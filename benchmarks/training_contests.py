@@ -1,0 +1,151 @@
+"""What `training` compares: algorithms with their settings, and our side of them.
+
+All play `stepladder/Hockey-v0` against the weak opponent: SAC and PPO with continuous actions,
+DDDQN and the peer's DQN with discrete ones.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import cycle
+from typing import Any
+
+import torch
+
+from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, ReplayConfig, SACConfig
+from stepladder.training.config import TrainingConfig
+from stepladder.training.loop import Clockwork, Trainer
+from stepladder.training.tasks import source_of
+from stepladder.training.world import World, make_envs
+
+NUM_ACTIONS = 16
+"""Batches of random actions, drawn beforehand and used in turn."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """One algorithm with its settings."""
+
+    name: str
+    agent: AgentConfig
+    """Ours; the peer's settings are translated from it."""
+
+    quick_steps: int
+    """Env steps of a turn; of PPO, a turn is one rollout."""
+
+    full_steps: int
+
+    def config(self, num_envs: int, turn_steps: int, device: str) -> TrainingConfig:
+        """Return the training of our side."""
+        agent = self.agent
+        is_choice = isinstance(agent, DDDQNConfig)
+        return TrainingConfig(
+            env="stepladder/Hockey-v0",
+            env_kwargs={"actions": "discrete"} if is_choice else {},
+            num_envs=num_envs,
+            device=device,
+            agent=replace(agent, rollout_steps=turn_steps)
+            if isinstance(agent, PPOConfig)
+            else agent,
+        )
+
+
+BUFFER_SIZE, WARMUP_STEPS = 100_000, 512
+
+SAC_16 = Contest(
+    name="SAC, an update per 16 steps",
+    agent=SACConfig(
+        batch_size=256, updates_per_step=1 / 16,
+        buffer_size=BUFFER_SIZE, warmup_steps=WARMUP_STEPS,
+    ),
+    quick_steps=256,
+    full_steps=2_048,
+)  # fmt: skip
+SAC_4 = Contest(
+    name="SAC, an update per 4 steps",
+    agent=replace(SAC_16.agent, updates_per_step=1 / 4),
+    quick_steps=128,
+    full_steps=1_024,
+)
+DQN_4 = Contest(
+    name="DQN, an update per 4 steps",
+    agent=DDDQNConfig(
+        hidden_sizes=(64, 64), batch_size=32, updates_per_step=1 / 4,
+        epsilon_start=0.05, epsilon_final=0.05,
+        buffer_size=BUFFER_SIZE, warmup_steps=WARMUP_STEPS,
+    ),
+    quick_steps=512,
+    full_steps=4_096,
+)  # fmt: skip
+PPO_64 = Contest(
+    name="PPO, 10 epochs of 64",
+    agent=PPOConfig(hidden_sizes=(64, 64), minibatch_size=64, num_epochs=10),
+    quick_steps=512,
+    full_steps=2_048,
+)
+PPO_1024 = Contest(
+    name="PPO, 4 epochs of 1,024",
+    agent=PPOConfig(hidden_sizes=(64, 64), minibatch_size=1_024, num_epochs=4),
+    quick_steps=1_024,
+    full_steps=8_192,
+)
+
+CONTESTS: dict[str, Sequence[Contest]] = {
+    "SAC": (SAC_16, SAC_4),
+    "DQN": (DQN_4,),
+    "PPO": (PPO_64, PPO_1024),
+}
+"""By algorithm; env only and act + env are measured with the first of each."""
+
+
+def fresh_envs(config: TrainingConfig) -> Any:
+    """Return the vector env of a training, with a curriculum of its own."""
+    return make_envs(config, config.curriculum.make(source_of(config), seed=config.seed))
+
+
+class Ours:
+    """Our side, warmed up: it has learnt at least once, if it learns from a memory.
+
+    Args:
+        config: Of the training.
+    """
+
+    def __init__(self, config: TrainingConfig):
+        self.num_envs = config.num_envs
+        self.trainer = trainer = Trainer(config)
+        trainer.begin()
+        while isinstance(config.agent, ReplayConfig) and trainer.num_updates == 0:
+            trainer.advance()
+        # Envs beside those of the training, which go on where they are.
+        self._world = World(config, config.curriculum.make(source_of(config), seed=1))
+        self._seen = self._world.reset(seed=1)
+        space = self._world.envs.action_space
+        space.seed(0)
+        self._actions = cycle([space.sample() for _ in range(NUM_ACTIONS)])
+
+    def step(self) -> None:
+        """Step the envs with fixed actions."""
+        self._world.step(next(self._actions))
+
+    def act(self) -> None:
+        """Choose actions and step the envs."""
+        self._seen = self._world.step(self.trainer.agent.act_batch(self._seen))[0]
+
+    def train(self, num_steps: int) -> None:
+        """Train for about so many env steps; wait for what a GPU still has to do."""
+        for _ in range(num_steps // self.num_envs):
+            self.trainer.advance()
+        if self.trainer.device.type == "cuda":
+            torch.cuda.synchronize(self.trainer.device)
+
+    def counts(self) -> tuple[int, int]:
+        """Return env steps and updates so far."""
+        return self.trainer.num_steps, self.trainer.num_updates
+
+    def forget_seconds(self) -> None:
+        """Count from here on where seconds go."""
+        self.trainer.seconds = Clockwork()
+
+    def close(self) -> None:
+        """Close all envs."""
+        self.trainer.close()
+        self._world.envs.close()
