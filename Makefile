@@ -21,10 +21,14 @@ $(STAMPS)/core: pyproject.toml constraints.txt
 	@touch $@
 
 # torch first and by itself: a resolver that meets it as somebody's dependency may pick a CUDA build.
-$(STAMPS)/test: $(STAMPS)/core
+$(STAMPS)/train: $(STAMPS)/core
 	$(PIP) install -c constraints.txt torch
+	$(PIP) install -c constraints.txt openskill safetensors
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/train
 	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis scipy
-	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil av pillow openskill safetensors
+	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil av pillow
 # Without its dependencies: it pins another torch, with gigabytes beside it.
 	$(PIP) install -c constraints.txt --no-deps pufferlib-core
 # Foreign envs to test with. Without dependencies: mettagrid asks for a whole server's.
@@ -51,21 +55,21 @@ $(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
 	@touch $@
 
 # All demos at once, briefly: their kernels are compiled the first time they run.
-$(STAMPS)/warm: $(STAMPS)/kernels
+$(STAMPS)/warm: $(STAMPS)/kernels $(STAMPS)/train
 	@echo "Compiling the kernels of the demo, once"
 	@$(BIN)/stepladder compare --scenarios chain-2 --num-seeds 1 --json \
 	  --curricula frontier frontier-features learning-progress >/dev/null & \
 	  $(BIN)/python examples/staged_over_subprocesses.py --seconds 1 >/dev/null; wait
 	@$(BIN)/python examples/hockey_phases.py --seconds 0.1 >/dev/null & \
-	  $(BIN)/python examples/ledge_stages.py --seconds 0.1 >/dev/null; wait
+	  $(BIN)/stepladder train --total-steps 20000 --no-keep >/dev/null; wait
 	@touch $@
 
-demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; two games learnt; the vector env measured
+demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; an agent trained and examined; the vector env measured
 	$(BIN)/stepladder compare --scenarios chain-10 grid-6x6 --num-seeds 16 \
 	  --curricula frontier frontier-features learning-progress --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
-	$(BIN)/python examples/ledge_stages.py --seconds 8
-	$(BIN)/python examples/hockey_phases.py --seconds 14
+	$(BIN)/stepladder train --total-steps 600000 --out runs/demo --overwrite
+	$(BIN)/python examples/hockey_phases.py --seconds 10
 	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
 
 test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite
@@ -88,6 +92,9 @@ bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.m
 	$(BIN)/python benchmarks/vector_env.py --quick
 	$(BIN)/python benchmarks/games.py --quick
 	$(BIN)/python benchmarks/hockey_fidelity.py --quick
+	$(BIN)/python benchmarks/training.py --quick
+	$(BIN)/python benchmarks/agents.py --quick
+	$(BIN)/python benchmarks/ledge_curricula.py --quick
 
 clean:  ## Remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache

@@ -211,9 +211,13 @@ def compare(contest: Contest, results: list[Result]) -> Comparison:
 
 def run(items: list[Item], num_jobs: int, out: Path | None, as_json: bool) -> None:
     """Do all items; say how each went, and compare a contest as soon as its last one is done."""
-    results: list[Result] = []
+    results = [result for result in kept(out) if result.item in items]
+    for index in dict.fromkeys(item.contest for item in items):
+        tell_if_complete(index, items, results, as_json)
+    done = {result.item for result in results}
+    left = [item for item in items if item not in done]
     with multiprocessing.get_context("spawn").Pool(num_jobs) as pool:
-        for result in pool.imap_unordered(work, items):
+        for result in pool.imap_unordered(work, left):
             results.append(result)
             item, contest = result.item, CONTESTS[result.item.contest]
             print(
@@ -224,10 +228,37 @@ def run(items: list[Item], num_jobs: int, out: Path | None, as_json: bool) -> No
             )
             if out is not None:
                 out.write_text(json.dumps([each.to_json() for each in results]))
-            same = [each for each in results if each.item.contest == item.contest]
-            if len(same) == sum(each.contest == item.contest for each in items):
-                figure = compare(contest, same)
-                print(json.dumps(asdict(figure)) if as_json else str(figure), flush=True)
+            tell_if_complete(item.contest, items, results, as_json)
+
+
+def tell_if_complete(index: int, items: list[Item], results: list[Result], as_json: bool) -> None:
+    """Compare a contest, if all of it is done."""
+    same = [each for each in results if each.item.contest == index]
+    if len(same) == sum(each.contest == index for each in items):
+        figure = compare(CONTESTS[index], same)
+        print(json.dumps(asdict(figure)) if as_json else str(figure), flush=True)
+
+
+def kept(out: Path | None) -> list[Result]:
+    """Return what an earlier run has kept."""
+    if out is None or not out.exists():
+        return []
+    indices = {contest.name: index for index, contest in enumerate(CONTESTS)}
+    return [
+        Result(
+            Item(
+                indices[entry["contest"]],
+                entry["side"],
+                entry["seed"],
+                entry["num_steps"],
+                entry["num_episodes"],
+            ),
+            entry["returns"],
+            entry["seconds"],
+        )
+        for entry in json.loads(out.read_text())
+        if entry["contest"] in indices
+    ]
 
 
 def chosen(only: list[str] | None) -> list[int]:
@@ -251,7 +282,12 @@ def arguments() -> argparse.Namespace:
         "--only", action="append", metavar="NAME", help='part of a name such as "CartPole-v1 PPO"'
     )
     made.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; 1")
-    made.add_argument("--out", type=Path, metavar="FILE", help="keep all returns there, as JSON")
+    made.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="keep all returns there, as JSON; what it holds already is not done again",
+    )
     return made.parse_args()
 
 

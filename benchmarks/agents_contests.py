@@ -20,6 +20,8 @@ class Contest:
     """By its name in Stable-Baselines3."""
 
     num_steps: int
+    """With DQN such that the end lies between two copies of the target, not right after one."""
+
     quick_steps: int
     random_return: float
     """Mean return of random play."""
@@ -79,10 +81,10 @@ CONTESTS = [
         },
     ),
     Contest(
-        **CARTPOLE, algorithm="DQN", num_steps=50_000, quick_steps=2_000, widths=(256, 256),
+        **CARTPOLE, algorithm="DQN", num_steps=50_176, quick_steps=2_048, widths=(256, 256),
         settings={
             "learning_rate": 2.3e-3, "gamma": 0.99, "batch_size": 64, "buffer_size": 100_000,
-            "learning_starts": 1_000, "train_freq": 256, "gradient_steps": 128,
+            "learning_starts": 1_023, "train_freq": 256, "gradient_steps": 128,
             "target_update_interval": 10, "exploration_fraction": 0.16,
             "exploration_final_eps": 0.04,
         },
@@ -106,6 +108,8 @@ def dddqn_config(contest: Contest, num_steps: int) -> DDDQNConfig:
     given = contest.settings
     ratio = given["gradient_steps"] / given["train_freq"]
     # The peer's target is not copied between the updates of a burst, however short the interval.
+    # Ours learns after every step, so its first burst counts as part of warming up: then targets
+    # are copied at the same updates, and a final policy is as far from the last copy on both sides.
     between = max(given["gradient_steps"], round(given["target_update_interval"] * ratio))
     return DDDQNConfig(
         learning_rate=given["learning_rate"],
@@ -114,7 +118,7 @@ def dddqn_config(contest: Contest, num_steps: int) -> DDDQNConfig:
         batch_size=given["batch_size"],
         updates_per_step=ratio,
         buffer_size=given["buffer_size"],
-        warmup_steps=given["learning_starts"],
+        warmup_steps=-(-given["learning_starts"] // given["train_freq"]) * given["train_freq"],
         target_every_updates=between,
         epsilon_final=given["exploration_final_eps"],
         epsilon_steps=round(given["exploration_fraction"] * num_steps),

@@ -45,7 +45,7 @@ class Settings:
     rollout_length: int = 64
     """Steps of each env between two rounds of updates."""
     minibatch_size: int = 1024
-    num_epochs: int = 4
+    num_epochs: int = 2
     learning_rate: float = 1e-3
     gamma: float = 0.99
     gae_lambda: float = 0.95

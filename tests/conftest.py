@@ -1,6 +1,7 @@
 """What every test may rely on, and the command that those of the commands ask for."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,3 +34,19 @@ def command(
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     return CommandLine(capsys)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Let torch compute in one thread: networks of tests are too small for more.
+
+    Where other processes want the cores too, threads that wait for each other take far longer.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

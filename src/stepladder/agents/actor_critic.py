@@ -14,6 +14,7 @@ from torch import nn
 
 from stepladder.agents.arithmetic import normal_entropy, normal_log_probs
 from stepladder.agents.config import PPOConfig
+from stepladder.agents.gradients import choice_gradient, normal_gradient
 from stepladder.agents.networks import Linear, trunk
 from stepladder.agents.observations import Encoder, Layout, Seen
 from stepladder.errors import ConfigError
@@ -30,6 +31,15 @@ class Said(NamedTuple):
     log_probs: torch.Tensor
     values: torch.Tensor
     memory: torch.Tensor
+
+
+class Slopes(NamedTuple):
+    """How a loss changes with what `ActorCritic.judge` returns; a row per env step."""
+
+    log_probs: torch.Tensor
+    values: torch.Tensor
+    entropy: float
+    """With the entropy of each row, the same for all."""
 
 
 class ActorCritic(nn.Module):
@@ -158,6 +168,7 @@ class ActorCritic(nn.Module):
             raw = outputs + self.log_std.exp() * noise
         return Said(raw, normal_log_probs(raw, outputs, self.log_std), values, memory)
 
+    @torch.no_grad()
     def judge(
         self, heads: torch.Tensor, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -169,6 +180,30 @@ class ActorCritic(nn.Module):
         log_probs = outputs.log_softmax(-1)
         entropies = -(log_probs.exp() * log_probs).sum(-1)
         return log_probs.gather(-1, actions[..., None])[..., 0], entropies, values
+
+    @torch.no_grad()
+    def gradients(
+        self,
+        heads: torch.Tensor,
+        actions: torch.Tensor,
+        slopes: Slopes,
+    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        """Return what a loss depends on, and its gradient with respect to each.
+
+        Args:
+            heads: As the network has said them, of shape ``(rows, columns)``.
+            actions: That were judged.
+            slopes: Of the loss with respect to what `judge` has returned.
+        """
+        outputs = heads[:, :-1]
+        if self.is_choice:
+            log_probs = outputs.log_softmax(-1)
+            by_output = choice_gradient(log_probs, actions, slopes.log_probs, slopes.entropy)
+            return [heads], [torch.cat([by_output, slopes.values[:, None]], dim=-1)]
+        by_mean, by_spread = normal_gradient(actions, outputs, self.log_std, slopes.log_probs)
+        by_head = torch.cat([by_mean, slopes.values[:, None]], dim=-1)
+        # The entropy of normal numbers is the sum of the logarithms of their spreads, and so on.
+        return [heads, self.log_std], [by_head, by_spread + slopes.entropy * len(heads)]
 
     def to_env(self, raw: torch.Tensor) -> npt.NDArray[Any]:
         """Return actions as the env wants them; numbers are cut off at its bounds."""

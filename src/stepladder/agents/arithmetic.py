@@ -110,14 +110,12 @@ def advantages_of(
         gamma: Discount.
         gae_lambda: How far to look.
     """
-    advantages = torch.empty_like(rewards)
-    deltas = rewards + gamma * values[1:] * (~terminated) - values[:-1]
-    carry = gamma * gae_lambda * (~ended)
-    running = torch.zeros_like(rewards[0])
-    for step in range(len(rewards) - 1, -1, -1):
-        running = deltas[step] + carry[step] * running
-        advantages[step] = running
-    return advantages
+    deltas = (rewards + gamma * values[1:] * (~terminated) - values[:-1]).cpu().numpy()
+    carry = (gamma * gae_lambda * (~ended)).float().cpu().numpy()
+    # Step by step, and NumPy takes a tenth of torch's time to begin with a few numbers.
+    for step in range(len(deltas) - 2, -1, -1):
+        deltas[step] += carry[step] * deltas[step + 1]
+    return torch.from_numpy(deltas).to(rewards.device)
 
 
 def clipped_policy_loss(

@@ -7,6 +7,7 @@ After Mnih et al. 2015 (replay and targets), van Hasselt et al. 2016 (double), W
 Do not use it for continuous actions (`sac`), or where the best policy must be random.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,15 +16,17 @@ import torch
 from gymnasium.spaces import Discrete, Space
 from torch import nn
 
-from stepladder.agents.arithmetic import double_q_targets
+from stepladder.agents.arithmetic import double_q_targets, dueling_values
 from stepladder.agents.config import DDDQNConfig
+from stepladder.agents.gradients import dueling_gradient
 from stepladder.agents.mirror import Mirror
 from stepladder.agents.networks import DuelingNetwork
 from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.optimiser import Adam
 from stepladder.agents.priorities import Priorities, importance
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
-from stepladder.agents.replaying import ReplayAgent, adam
+from stepladder.agents.replaying import ReplayAgent
 from stepladder.errors import ConfigError
 
 
@@ -57,7 +60,7 @@ class DDDQNPolicy(nn.Module):
 
     def choose(self, seen: Seen) -> torch.Tensor:
         """Return the best action of every row, counted from 0."""
-        return self.network(seen).argmax(-1)
+        return self.network.best(seen)
 
 
 class DDDQN(ReplayAgent):
@@ -86,7 +89,9 @@ class DDDQN(ReplayAgent):
         self.target = DDDQNPolicy(layout, action_space, config, first).network.to(self.device)
         self.target.load_state_dict(self._policy.network.state_dict())
         self.target.requires_grad_(False)
-        self._adam = adam(self._policy.parameters(), config.learning_rate, self.device)
+        self._adam = Adam(
+            self._policy.parameters(), config.learning_rate, max_grad_norm=config.max_grad_norm
+        )
         self._priorities = (
             Priorities(config.buffer_size, config.priority_exponent) if config.prioritised else None
         )
@@ -119,7 +124,9 @@ class DDDQN(ReplayAgent):
         if deterministic:
             explores = np.zeros(num_rows, dtype=np.bool_)
         else:
-            explores = self.rng.random(num_rows) < self.epsilon
+            # Before anything was learnt, the best of an untrained network is no exploration.
+            share = 1.0 if self.acts_at_random else self.epsilon
+            explores = self.rng.random(num_rows) < share
         if explores.all():
             actions = self.rng.integers(self._policy.num_actions, size=num_rows)
         else:
@@ -167,37 +174,44 @@ class DDDQN(ReplayAgent):
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         """Follow the gradient of the loss once; return figures and errors."""
         network, config = self._policy.network, self.config
+        actions, is_huber = sample.actions.long(), config.loss == "huber"
+        heads = network.both(sample.seen)
         with torch.no_grad():
             targets = double_q_targets(
                 sample.rewards,
                 sample.discounts,
-                network(sample.next_seen),
+                # Advantages choose the same action as the values that are made of them.
+                network.both(sample.next_seen)[:, 1:],
                 self.target(sample.next_seen),
             )
-        values = network(sample.seen).gather(1, sample.actions.long()).squeeze(1)
-        weigh = nn.functional.smooth_l1_loss if config.loss == "huber" else nn.functional.mse_loss
-        losses = weigh(values, targets, reduction="none")
-        loss = (losses if counts is None else losses * counts).mean()
-        self._adam.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), config.max_grad_norm, foreach=True)
-        self._adam.step()
-        errors = (values - targets).detach()
-        return {
-            "q": loss.detach(),
-            "value": values.detach().mean(),
-            "error": errors.abs().mean(),
-        }, errors
+            values = dueling_values(heads[:, :1], heads[:, 1:]).gather(1, actions).squeeze(1)
+            errors = values - targets
+            weigh = nn.functional.smooth_l1_loss if is_huber else nn.functional.mse_loss
+            losses = weigh(values, targets, reduction="none")
+            slopes = (errors.clamp(-1.0, 1.0) if is_huber else 2.0 * errors) / len(errors)
+            if counts is not None:
+                losses, slopes = losses * counts, slopes * counts
+            gradient = dueling_gradient(slopes, actions, self._policy.num_actions)
+        self._adam.follow([heads], [gradient])
+        return {"q": losses.mean(), "value": values.mean(), "error": errors.abs().mean()}, errors
 
     def _after_update(self) -> None:
         if self.num_updates % self.config.target_every_updates == 0:
-            with torch.no_grad():
-                for old, new in zip(
-                    self.target.state_dict().values(),
-                    self._policy.network.state_dict().values(),
-                    strict=True,
-                ):
-                    old.copy_(new)
+            self._copy_to_target()
+
+    @torch.no_grad()
+    def _copy_to_target(self) -> None:
+        for old, new in zip(
+            self.target.state_dict().values(),
+            self._policy.network.state_dict().values(),
+            strict=True,
+        ):
+            old.copy_(new)
+
+    def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Play with other weights from now on, also while warming up; the target has them too."""
+        super().load_weights(weights)
+        self._copy_to_target()
 
     def forget(self) -> None:
         """Drop everything that was remembered, priorities included."""

@@ -5,7 +5,7 @@ that is handed in; torch's own is not touched.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
@@ -13,6 +13,12 @@ from torch import nn
 
 from stepladder.agents.arithmetic import LOG_STD_MAX, LOG_STD_MIN, dueling_values
 from stepladder.agents.observations import Encoder, Layout, Seen
+
+IN_PLACE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
+    nn.ReLU: torch.relu_,
+    nn.Tanh: torch.tanh_,
+}
+"""Activations that need no memory of their own; their gradients are made of what they return."""
 
 
 class Linear(nn.Module):
@@ -43,18 +49,31 @@ def orthogonal(num_in: int, num_out: int, gain: float, generator: torch.Generato
     return gain * (basis if num_out >= num_in else basis.T).contiguous()
 
 
+class Trunk(nn.Sequential):
+    """Hidden layers with an activation after each."""
+
+    def __init__(self, layers: Sequence["Linear"], activation: type[nn.Module]):
+        super().__init__(*(part for layer in layers for part in (layer, activation())))
+        self._layers, self._activate = list(layers), IN_PLACE[activation]
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return what comes out of the last layer."""
+        # Not part by part: to call a module takes as long as to compute a small one.
+        for layer in self._layers:
+            inputs = self._activate(nn.functional.linear(inputs, layer.weight, layer.bias))
+        return inputs
+
+
 def trunk(
     num_in: int,
     widths: Sequence[int],
     activation: type[nn.Module],
     generator: torch.Generator,
-) -> nn.Sequential:
+) -> Trunk:
     """Return hidden layers with an activation after each."""
-    layers: list[nn.Module] = []
-    for width in widths:
-        layers += [Linear(num_in, width, math.sqrt(2.0), generator), activation()]
-        num_in = width
-    return nn.Sequential(*layers)
+    sizes = [num_in, *widths]
+    layers = [Linear(*pair, math.sqrt(2.0), generator) for pair in pairwise(sizes)]
+    return Trunk(layers, activation)
 
 
 class DuelingNetwork(nn.Module):
@@ -76,8 +95,16 @@ class DuelingNetwork(nn.Module):
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return action values of shape ``(rows, num_actions)``."""
-        heads = self.heads(self.trunk(self.encoder(seen)))
+        heads = self.both(seen)
         return dueling_values(heads[..., :1], heads[..., 1:])
+
+    def both(self, seen: Seen) -> torch.Tensor:
+        """Return the state's value and after it the actions' advantages."""
+        return self.heads(self.trunk(self.encoder(seen)))
+
+    def best(self, seen: Seen) -> torch.Tensor:
+        """Return the best action of every row: that of the largest advantage."""
+        return self.both(seen)[..., 1:].argmax(-1)
 
 
 class GaussianActor(nn.Module):
@@ -138,5 +165,5 @@ def twin_values(
     for index, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
         hidden = torch.baddbmm(bias, hidden, weight)
         if index < last:
-            hidden = hidden.relu()
+            hidden = hidden.relu_()
     return hidden.squeeze(-1)

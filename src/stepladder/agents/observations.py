@@ -55,15 +55,16 @@ class Layout:
         self.code_keys: list[str] = []
         self.kinds: list[int] = []
         """How many kinds each code column has."""
-        self.starts: dict[str, int] = {}
-        """The lowest code of each key."""
+        self.starts: dict[str, int | npt.NDArray[np.int64]] = {}
+        """The lowest codes of keys where they are not 0."""
         self.num_numbers = 0
         for key, part in parts.items():
             kinds, start = _kinds(part, key)
             if kinds:
                 self.code_keys.append(key)
-                self.starts[key] = start
                 self.kinds += kinds
+                if np.any(start):
+                    self.starts[key] = start
             else:
                 self.number_keys.append(key)
                 self.num_numbers += int(np.prod(part.shape or (1,)))
@@ -75,11 +76,16 @@ class Layout:
         self, observations: Observations
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
         """Return numbers and codes, with a row per env; may be the observations themselves."""
+        if not (self.is_dict or self.num_codes):
+            # The way of most envs, and of every step.
+            rows = np.asarray(observations)
+            numbers = rows.reshape(len(rows), -1).astype(np.float32, copy=False)
+            return numbers, np.zeros((len(rows), 0), dtype=np.uint8)
         parts: Any = observations if self.is_dict else {"": observations}
         num_rows = len(next(iter(parts.values())))
         numbers = _joined([parts[key] for key in self.number_keys], num_rows, np.float32)
         codes = _joined(
-            [parts[key] - start if (start := self.starts[key]) else parts[key]
+            [parts[key] - self.starts[key] if key in self.starts else parts[key]
              for key in self.code_keys],
             num_rows,
             np.uint8,
@@ -95,12 +101,12 @@ class Layout:
         )
 
 
-def _kinds(space: Space[Any], key: str) -> tuple[list[int], int]:
-    """Return how many kinds each column has and the lowest code; no columns if it is numbers."""
+def _kinds(space: Space[Any], key: str) -> tuple[list[int], int | npt.NDArray[np.int64]]:
+    """Return how many kinds each column has and the lowest codes; no columns if it is numbers."""
     if isinstance(space, Discrete) and space.n <= MAX_CODES:
         return [int(space.n)], int(space.start)
     if isinstance(space, MultiDiscrete) and (space.nvec <= MAX_CODES).all():
-        return [int(count) for count in space.nvec.reshape(-1)], 0
+        return [int(count) for count in space.nvec.reshape(-1)], space.start.astype(np.int64)
     if isinstance(space, Box):
         if np.issubdtype(np.dtype(space.dtype), np.integer):
             low, high = int(space.low.min()), int(space.high.max())

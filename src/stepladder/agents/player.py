@@ -93,7 +93,7 @@ class Player:
         load_module(self.policy, weights)
 
     def state(self) -> dict[str, torch.Tensor]:
-        """Return copies of all that is needed to play on exactly, beside the weights; on the CPU."""
+        """Return copies of all that is needed to play on, beside the weights; on the CPU."""
         return {
             "generator": self._generator.get_state(),
             "memory": self._memory.to("cpu", copy=True),

@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium.spaces import Space
-from torch import nn
 
-from stepladder.agents.actor_critic import ActorCritic
+from stepladder.agents.actor_critic import ActorCritic, Slopes
 from stepladder.agents.arithmetic import advantages_of, clipped_policy_loss, standardised
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.config import PPOConfig
+from stepladder.agents.gradients import clipped_policy_slopes
 from stepladder.agents.observations import Observations, Seen
-from stepladder.agents.replaying import adam
+from stepladder.agents.optimiser import Adam
 from stepladder.agents.rollout import Rollout
 
 
@@ -55,7 +55,10 @@ class PPO(Agent):
         )
         first = torch.Generator().manual_seed(seed)
         self._policy = ActorCritic(self.layout, action_space, config, first).to(self.device)
-        self._adam = adam(self._policy.parameters(), config.learning_rate, self.device, eps=1e-5)
+        self._adam = Adam(
+            self._policy.parameters(), config.learning_rate, eps=1e-5,
+            max_grad_norm=config.max_grad_norm,
+        )  # fmt: skip
         num_steps = -(-config.rollout_steps // num_envs)
         self.rollout = Rollout(self.layout, num_steps, num_envs, self._policy.num_action_columns)
         self._memory = self._policy.first_memory(num_envs)
@@ -90,7 +93,7 @@ class PPO(Agent):
         numbers, codes = self.layout.pack(step.observations)
         self.rollout.add(numbers, codes, self._said, step)
         self._said = None
-        self.num_steps += int(step.is_playing.sum())
+        self.num_steps += int(np.count_nonzero(step.is_playing))
         if self._policy.is_recurrent:
             # The step that resets belongs to no episode: the next one begins without a past.
             with torch.inference_mode():
@@ -105,7 +108,7 @@ class PPO(Agent):
         config, count = self.config, 0
         if config.anneal_learning_rate:
             left = max(0.0, 1.0 - self.num_steps / config.anneal_steps)
-            self._adam.param_groups[0]["lr"] = config.learning_rate * left
+            self._adam.learning_rate = config.learning_rate * left
         self._meet()
         whole = self._whole()
         for _ in range(config.num_epochs):
@@ -184,15 +187,15 @@ class PPO(Agent):
         policy_loss, ratios = clipped_policy_loss(
             log_probs, batch.log_probs, advantages, config.clip
         )
-        value_loss = (values - batch.returns).square().mean()
-        entropy = entropy.mean()
-        loss = policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
-        self._adam.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self._policy.parameters(), config.max_grad_norm, foreach=True)
-        self._adam.step()
-        with torch.no_grad():
-            far = ((ratios - 1.0).abs() > config.clip).float().mean()
+        errors = values - batch.returns
+        slopes = Slopes(
+            clipped_policy_slopes(ratios, advantages, config.clip),
+            errors * (2.0 * config.value_coef / len(errors)),
+            -config.entropy_coef / len(errors),
+        )
+        self._adam.follow(*self._policy.gradients(heads, batch.actions, slopes))
+        value_loss, entropy = errors.square().mean(), entropy.mean()
+        far = ((ratios - 1.0).abs() > config.clip).float().mean()
         return {
             "policy": policy_loss, "value": value_loss, "entropy": entropy, "clipped_share": far
         }  # fmt: skip

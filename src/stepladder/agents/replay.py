@@ -6,7 +6,6 @@ whichever device the agent computes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +19,7 @@ Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
-class Rows:
+class Rows(NamedTuple):
     """Transitions to remember; every array has a row per transition."""
 
     numbers: Floats
@@ -70,10 +68,9 @@ class Replay:
     ):
         self.capacity, self.device = capacity, device
         self._mirror = mirror
-        self._num_numbers, self._num_codes = layout.num_numbers, layout.num_codes
-        widths = [layout.num_numbers, layout.num_numbers, num_action_columns, 1, 1]
-        self._ends = np.cumsum(widths).tolist()
-        self.floats = torch.empty((capacity, self._ends[-1]), device=device)
+        self._num_codes = layout.num_codes
+        self._widths = [layout.num_numbers, layout.num_numbers, num_action_columns, 1, 1]
+        self.floats = torch.empty((capacity, sum(self._widths)), device=device)
         self.codes = torch.empty((capacity, 2 * layout.num_codes), dtype=torch.uint8, device=device)
         self.size = 0
         """Transitions that are there."""
@@ -96,23 +93,27 @@ class Replay:
             axis=1,
             dtype=np.float32,
         )
-        spots = (self.head + np.arange(count)) % self.capacity
+        spots = np.arange(self.head, self.head + count) % self.capacity
         self._write(self.floats, floats)
         if self._num_codes:
             self._write(self.codes, np.concatenate([rows.codes, rows.next_codes], axis=1))
         self.head = (self.head + count) % self.capacity
-        self.size = min(self.capacity, self.size + count)
-        self.size_there.fill_(self.size)
+        if self.size < self.capacity:
+            self.size = min(self.capacity, self.size + count)
+            self.size_there.fill_(self.size)
         return spots
 
     def _write(self, ring: torch.Tensor, rows: npt.NDArray[Any]) -> None:
         """Copy rows into a ring from its head on; the latest win where there are too many."""
-        there = torch.from_numpy(rows).to(self.device)
+        is_here = self.device.type == "cpu"
+        # Through NumPy where it can: torch takes three times as long over a few rows.
+        there: Any = ring.numpy() if is_here else ring
+        left: Any = rows if is_here else torch.from_numpy(rows).to(self.device)
         start = self.head
-        while len(there):
-            part = there[: self.capacity - start]
-            ring[start : start + len(part)] = part
-            there, start = there[len(part) :], 0
+        while len(left):
+            count = min(len(left), self.capacity - start)
+            there[start : start + count] = left[:count]
+            left, start = left[count:], 0
 
     def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
         """Return places of transitions, each as likely as any other."""
@@ -121,14 +122,16 @@ class Replay:
 
     def at(self, places: torch.Tensor, generator: torch.Generator) -> Sample:
         """Return the transitions at some places; half of them mirrored if there is a mirror."""
-        floats, ends, width = self.floats.index_select(0, places), self._ends, self._num_codes
-        codes = self.codes.index_select(0, places)
+        numbers, next_numbers, actions, rewards, discounts = self.floats.index_select(
+            0, places
+        ).split(self._widths, dim=1)
+        codes, next_codes = self.codes.index_select(0, places).split([self._num_codes] * 2, dim=1)
         sample = Sample(
-            Seen(floats[:, : ends[0]], codes[:, :width]),
-            floats[:, ends[1] : ends[2]],
-            floats[:, ends[2]],
-            floats[:, ends[3]],
-            Seen(floats[:, ends[0] : ends[1]], codes[:, width:]),
+            Seen(numbers, codes),
+            actions,
+            rewards.squeeze(1),
+            discounts.squeeze(1),
+            Seen(next_numbers, next_codes),
         )
         return sample if self._mirror is None else self._mirrored(sample, generator)
 

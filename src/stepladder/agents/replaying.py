@@ -68,6 +68,8 @@ class ReplayAgent(Agent):
         """Env steps since the memory was empty."""
         self.updates_due = 0.0
         """Updates owed, fractions included."""
+        self.was_given_weights = False
+        """Whether it began with what another agent has learnt."""
 
     @property
     def is_warming_up(self) -> bool:
@@ -80,7 +82,8 @@ class ReplayAgent(Agent):
     @property
     def acts_at_random(self) -> bool:
         """Whether nothing was learnt yet, so that any action is as good as another."""
-        return self.num_updates == 0 and self.config.warmup_steps > 0
+        is_untaught = self.num_updates == 0 and not self.was_given_weights
+        return is_untaught and self.config.warmup_steps > 0
 
     @abstractmethod
     def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
@@ -97,7 +100,7 @@ class ReplayAgent(Agent):
                 self._added(self.memory.add(rows))
                 if self.config.normalise_observations:
                     self._meet(torch.from_numpy(rows.numbers).to(self.device))
-        num_played = int(step.is_playing.sum())
+        num_played = int(np.count_nonzero(step.is_playing))
         self.num_steps += num_played
         self.num_steps_since_clear += num_played
         if self.is_warming_up:
@@ -140,6 +143,11 @@ class ReplayAgent(Agent):
         """Forget transitions that are not finished: their episodes will not go on."""
         self._transitions.clear()
 
+    def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Play with other weights from now on, also while warming up."""
+        super().load_weights(weights)
+        self.was_given_weights = True
+
     def memory_stats(self) -> dict[str, float]:
         """Return how full the memory is."""
         return {"size": float(self.memory.size), "share": self.memory.size / self.memory.capacity}
@@ -151,17 +159,10 @@ class ReplayAgent(Agent):
         return {
             "num_steps_since_clear": self.num_steps_since_clear,
             "updates_due": self.updates_due,
+            "was_given_weights": self.was_given_weights,
         }
 
     def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
         self.num_steps_since_clear = numbers["num_steps_since_clear"]
         self.updates_due = numbers["updates_due"]
-
-
-def adam(
-    parameters: Any, learning_rate: float, device: torch.device, eps: float = 1e-8
-) -> torch.optim.Adam:
-    """Return Adam in one kernel; on a GPU, such that it can be recorded."""
-    return torch.optim.Adam(
-        parameters, lr=learning_rate, eps=eps, fused=True, capturable=device.type == "cuda"
-    )
+        self.was_given_weights = numbers["was_given_weights"]

@@ -51,13 +51,14 @@ class Transitions:
         numbers, codes = self._layout.pack(step.observations)
         next_numbers, next_codes = self._layout.pack(step.next_observations)
         rewards = np.asarray(step.rewards, dtype=np.float32)
-        lasts = np.where(step.terminated, np.float32(0.0), np.float32(1.0))
+        lasts = (~step.terminated).astype(np.float32)
         if self._num_steps == 1:
             rows = Rows(
                 numbers, codes, actions, rewards, lasts * np.float32(self._gamma),
                 next_numbers, next_codes,
             )  # fmt: skip
-            return [rows if step.is_playing.all() else _chosen(rows, step.is_playing)]
+            are_all = np.count_nonzero(step.is_playing) == len(rewards)
+            return [rows if are_all else _chosen(rows, step.is_playing)]
         return self._fold(
             step, Rows(numbers, codes, actions, rewards, lasts, next_numbers, next_codes)
         )
@@ -112,11 +113,4 @@ class Transitions:
 
 
 def _chosen(rows: Rows, mask: npt.NDArray[np.bool_]) -> Rows:
-    return Rows(
-        *(
-            getattr(rows, name)[mask]
-            for name in (
-                "numbers", "codes", "actions", "rewards", "discounts", "next_numbers", "next_codes"
-            )
-        )
-    )  # fmt: skip
+    return Rows(*(part[mask] for part in rows))

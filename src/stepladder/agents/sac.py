@@ -24,8 +24,9 @@ from stepladder.agents.mirror import Mirror
 from stepladder.agents.networks import GaussianActor, TwinCritic
 from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.optimiser import Adam, flattened
 from stepladder.agents.repetition import Repetition
-from stepladder.agents.replaying import ReplayAgent, adam
+from stepladder.agents.replaying import ReplayAgent
 from stepladder.errors import ConfigError
 
 
@@ -39,8 +40,8 @@ class SACPolicy(nn.Module):
         generator: What weights are drawn from.
     """
 
-    low: torch.Tensor
-    span: torch.Tensor
+    centre: torch.Tensor
+    reach: torch.Tensor
 
     def __init__(
         self,
@@ -61,8 +62,8 @@ class SACPolicy(nn.Module):
             torch.as_tensor(bound.reshape(-1), dtype=torch.float32)
             for bound in (action_space.low, action_space.high)
         )
-        self.register_buffer("low", low, persistent=False)
-        self.register_buffer("span", high - low, persistent=False)
+        self.register_buffer("centre", 0.5 * low + 0.5 * high, persistent=False)
+        self.register_buffer("reach", 0.5 * high - 0.5 * low, persistent=False)
         self.actor = GaussianActor(
             layout, self.num_dims, config.hidden_sizes, config.normalise_observations, generator
         )
@@ -70,8 +71,8 @@ class SACPolicy(nn.Module):
     def choose(self, seen: Seen, noise: torch.Tensor | None) -> torch.Tensor:
         """Return actions within the env's bounds; without noise, the most likely ones."""
         mean, log_std = self.actor(seen)
-        raw = mean if noise is None else mean + log_std.exp() * noise
-        return self.low + self.span * (0.5 + 0.5 * raw.tanh())
+        raw = mean if noise is None else torch.addcmul(mean, log_std.exp(), noise)
+        return torch.addcmul(self.centre, self.reach, raw.tanh())
 
 
 class SAC(ReplayAgent):
@@ -98,6 +99,9 @@ class SAC(ReplayAgent):
             num_action_columns=num_dims, device=device, seed=seed, mirror=mirror,
         )  # fmt: skip
         self._policy.to(self.device)
+        self._centre, self._reach = (
+            bound.cpu().numpy() for bound in (self._policy.centre, self._policy.reach)
+        )
         width = layout.num_features + num_dims
         self.critic = TwinCritic(width, config.hidden_sizes, first).to(self.device)
         self.target = TwinCritic(width, config.hidden_sizes, first).to(self.device)
@@ -109,9 +113,10 @@ class SAC(ReplayAgent):
         given = config.target_entropy
         self._target_entropy = -float(num_dims) if given is None else float(given)
         rate = config.learning_rate
-        self._actor_adam = adam(self._policy.parameters(), rate, self.device)
-        self._critic_adam = adam(self.critic.parameters(), rate, self.device)
-        self._temperature_adam = adam([self.log_temperature], rate, self.device)
+        self._actor_adam = Adam(self._policy.parameters(), rate)
+        self._critic_adam = Adam(self.critic.parameters(), rate)
+        self._temperature_adam = Adam([self.log_temperature], rate)
+        self._target_weights = flattened(list(self.target.parameters()))
         self._pink = (
             PinkNoise(num_envs, num_dims, config.pink_steps, self.rng)
             if config.noise == "pink"
@@ -136,7 +141,7 @@ class SAC(ReplayAgent):
             shares = torch.rand(
                 num_rows, self._policy.num_dims, device=self.device, generator=self.generator
             )
-            actions = self._policy.low + self._policy.span * shares
+            actions = self._policy.centre + self._policy.reach * (2.0 * shares - 1.0)
         else:
             noise = None if deterministic else self._noise(num_rows)
             actions = self._policy.choose(seen, noise)
@@ -171,14 +176,8 @@ class SAC(ReplayAgent):
             self._pink.begin(np.ones(self.num_envs, dtype=np.bool_))
 
     def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        policy, flat = self._policy, np.asarray(actions, dtype=np.float32)
-        low, span = self._bounds()
-        return (flat.reshape(len(flat), policy.num_dims) - low) / span * 2.0 - 1.0
-
-    def _bounds(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        space: Any = self.action_space
-        low = space.low.reshape(-1).astype(np.float32)
-        return low, space.high.reshape(-1).astype(np.float32) - low
+        flat = np.asarray(actions, dtype=np.float32).reshape(self.num_envs, -1)
+        return (flat - self._centre) / self._reach
 
     def _meet(self, numbers: torch.Tensor) -> None:
         self._policy.actor.encoder.meet(numbers)
@@ -198,23 +197,22 @@ class SAC(ReplayAgent):
                 sample.rewards, sample.discounts, next_values, log_probs, temperature
             )
         values = self.critic(torch.cat([features, sample.actions], dim=1))
-        critic_loss = 0.5 * (values - targets).square().mean(1).sum()
-        step(self._critic_adam, critic_loss)
+        errors = values.detach() - targets
+        self._critic_adam.follow([values], [errors / config.batch_size])
 
         actions, log_probs = squashed_sample(*actor.of_features(features), noise[1])
         value = self.critic.frozen(torch.cat([features, actions], dim=1)).amin(0)
         actor_loss = (temperature * log_probs - value).mean()
-        step(self._actor_adam, actor_loss)
+        self._actor_adam.follow([actor_loss])
 
         entropy = -log_probs.detach().mean()
         if config.learn_temperature:
-            step(self._temperature_adam, self.log_temperature * (entropy - self._target_entropy))
-        with torch.no_grad():
-            torch._foreach_lerp_(  # pyright: ignore[reportPrivateImportUsage]
-                list(self.target.parameters()), list(self.critic.parameters()), config.tau
-            )
+            # Of a loss that is the temperature's logarithm times this difference.
+            missing = entropy - self._target_entropy
+            self._temperature_adam.follow([self.log_temperature], [missing])
+        self._target_weights.lerp_(self._critic_adam.weights, config.tau)
         return {
-            "critic": critic_loss.detach(),
+            "critic": 0.5 * errors.square().mean(1).sum(),
             "actor": actor_loss.detach(),
             "temperature": temperature,
             "entropy": entropy,
@@ -240,10 +238,3 @@ class SAC(ReplayAgent):
         super()._set_numbers(numbers)
         with torch.no_grad():
             self.log_temperature.fill_(numbers["log_temperature"])
-
-
-def step(optimiser: torch.optim.Optimizer, loss: torch.Tensor) -> None:
-    """Follow the gradient of a loss once."""
-    optimiser.zero_grad(set_to_none=True)
-    loss.backward()
-    optimiser.step()

@@ -4,7 +4,6 @@ Used by `base` when an agent describes itself and by `player` when that is read 
 """
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,8 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
     if isinstance(space, Discrete):
         return {"space": "discrete", "n": int(space.n), "start": int(space.start)}
     if isinstance(space, MultiDiscrete):
-        return {"space": "multi_discrete", "nvec": space.nvec.reshape(-1).tolist()}
+        parts = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
+        return {"space": "multi_discrete", **parts}
     if isinstance(space, Box):
         return {
             "space": "box",
@@ -47,15 +47,14 @@ def space_from_json(data: Any) -> Space[Any]:
         if kind == "discrete":
             return Discrete(data["n"], start=data["start"])
         if kind == "multi_discrete":
-            return MultiDiscrete(data["nvec"])
+            return MultiDiscrete(data["nvec"], start=data["start"])
         if kind == "box":
-            shape = tuple(data["shape"])
-            low, high = (_array(data[name], shape) for name in ("low", "high"))
-            dtype: Any = np.dtype(data["dtype"])
-            return Box(low.astype(dtype), high.astype(dtype), shape, dtype)
+            shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
+            low, high = (_array(data[name], shape, dtype) for name in ("low", "high"))
+            return Box(low, high, shape, dtype)  # pyright: ignore[reportArgumentType]
         if kind == "dict":
             return Dict({name: space_from_json(part) for name, part in data["parts"].items()})
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise SnapshotError(f"{data!r} describes no space ({error}). Use another file.") from error
     raise SnapshotError(f"{kind!r} is no known kind of space. Use another file.")
 
@@ -72,10 +71,12 @@ def _finite(number: float) -> float | str:
     return number
 
 
-def _array(bound: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    if isinstance(bound, Mapping):
-        raise ValueError(f"{bound!r} is no bound")
-    numbers = np.array(
-        [float(number) for number in (bound if isinstance(bound, list) else [bound])]
-    )
-    return np.broadcast_to(numbers, shape) if numbers.size == 1 else numbers.reshape(shape)
+def _array(bound: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    if isinstance(bound, list):
+        return np.array([_number(number) for number in bound], dtype).reshape(shape)
+    return np.full(shape, _number(bound), dtype)
+
+
+def _number(number: Any) -> Any:
+    # By way of a float, whole numbers of 64 bits would lose digits.
+    return float(number) if isinstance(number, str) else number

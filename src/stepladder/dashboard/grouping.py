@@ -134,13 +134,12 @@ def _plots(section: str, names: Sequence[str]) -> list[Plot]:
             families.setdefault(found[0], []).append((found[1], name))
         else:
             singles.append(name)
-    for family, members in _taken_apart(singles).items():
+    apart = _taken_apart(singles)
+    taken = {name for members in apart.values() for _, name in members}
+    numbered = _numbered([name for name in singles if name not in taken])
+    taken |= {name for members in numbered.values() for _, name in members}
+    for family, members in (*apart.items(), *numbered.items()):
         families.setdefault(family, []).extend(members)
-        singles = [name for name in singles if name not in {member for _, member in members}]
-    numbered = _numbered(singles)
-    for family, members in numbered.items():
-        families.setdefault(family, []).extend(members)
-    taken = {name for members in numbered.values() for _, name in members}
     plots = [
         Plot(title=_short(n, section), section=section, metrics=(n,))
         for n in singles
@@ -156,12 +155,14 @@ def _plots(section: str, names: Sequence[str]) -> list[Plot]:
 
 def _taken_apart(names: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
     """Join a metric with itself by label, such as ``evaluation/success``, ``…/success/medium``."""
-    found: dict[str, list[tuple[str, str]]] = {}
-    for whole in names:
-        parts = [name for name in names if name.startswith(f"{whole}/")]
-        if parts:
-            labels = [(name.removeprefix(f"{whole}/"), name) for name in parts]
-            found[whole] = [*labels, (_WHOLE, whole)]
+    known, found = set(names), dict[str, list[tuple[str, str]]]()
+    for name in names:
+        words = name.split("/")
+        wholes = ("/".join(words[:place]) for place in range(1, len(words)))
+        whole = next((whole for whole in wholes if whole in known), None)
+        if whole is not None:
+            members = found.setdefault(whole, [(_WHOLE, whole)])
+            members.append((name.removeprefix(f"{whole}/"), name))
     return found
 
 

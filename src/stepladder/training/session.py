@@ -144,8 +144,9 @@ class Session:
         trainer, was_stopped = self.trainer, False
         # All of it: Ctrl-C in the last evaluation must not lose what came before.
         with Patience() as patience:
-            while not (self._is_over() or was_stopped):
-                boundary = (trainer.num_steps // self.config.epoch_steps + 1) * (
+            # From the last report on: a sitting may have ended between a last step and its report.
+            while not was_stopped and (not self._is_over() or self._is_epoch_begun()):
+                boundary = (self._steps_before // self.config.epoch_steps + 1) * (
                     self.config.epoch_steps
                 )
                 while trainer.num_steps < boundary and not (self._is_over() or patience.is_over):
@@ -173,6 +174,9 @@ class Session:
             return True
         most = config.total_episodes
         return most is not None and trainer.episodes.num_ended >= most
+
+    def _is_epoch_begun(self) -> bool:
+        return self.trainer.num_steps > self._steps_before
 
     def _end_epoch(self, on_epoch: OnEpoch | None) -> bool:
         """Report an epoch, and do what is due; return whether to stop."""

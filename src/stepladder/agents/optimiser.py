@@ -1,0 +1,87 @@
+"""Adam over all weights of a network at once (Kingma and Ba 2015).
+
+Used by all agents. The weights move into one flat tensor, of which the network's parameters are
+views from then on, so that clipping is one call and the step another. What `torch.optim` does
+around them takes longer than small networks take to learn.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+BETAS = (0.9, 0.999)
+TINY = 1e-6
+"""Added to the length of a gradient, so that it can be divided by."""
+
+
+class Adam:
+    """Follows gradients.
+
+    Args:
+        parameters: What learns, where it is to stay: on its device.
+        learning_rate: Size of a step; may be changed on the way.
+        eps: Keeps steps finite where gradients vanish.
+        max_grad_norm: Gradients are scaled down to this length; None leaves them as they are.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        learning_rate: float,
+        *,
+        eps: float = 1e-8,
+        max_grad_norm: float | None = None,
+    ):
+        self.learning_rate = learning_rate
+        self._eps, self._max_grad_norm = eps, max_grad_norm
+        self._parameters = list(parameters)
+        self.weights = flattened(self._parameters)
+        """All that learns, in one row."""
+        self._means = torch.zeros_like(self.weights)
+        self._squares = torch.zeros_like(self.weights)
+        # On the device, so that a recorded update counts.
+        self._num_steps = torch.zeros((), device=self.weights.device)
+
+    def follow(
+        self, outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor] | None = None
+    ) -> None:
+        """Do one step.
+
+        Args:
+            outputs: A loss; or what the network has returned, with `gradients`.
+            gradients: Of the loss with respect to each output.
+        """
+        found = torch.autograd.grad(outputs, self._parameters, gradients)
+        gradient = torch.cat([part.reshape(-1) for part in found])
+        scale = None
+        if self._max_grad_norm is not None:
+            length = torch.linalg.vector_norm(gradient)
+            scale = ((length + TINY) / self._max_grad_norm).clamp_min_(1.0)
+        self._num_steps += 1.0
+        torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
+            [self.weights], [gradient], [self._means], [self._squares], [], [self._num_steps],
+            lr=self.learning_rate, beta1=BETAS[0], beta2=BETAS[1], weight_decay=0.0, eps=self._eps,
+            amsgrad=False, maximize=False, grad_scale=scale,
+        )  # fmt: skip
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return what it knows of earlier gradients; the tensors are its own."""
+        return {"means": self._means, "squares": self._squares, "num_steps": self._num_steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from there."""
+        for name, tensor in self.state_dict().items():
+            if state[name].shape != tensor.shape:
+                raise ValueError(f"{name} has the shape {tuple(state[name].shape)}")
+            tensor.copy_(state[name])
+
+
+def flattened(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
+    """Move parameters into one flat tensor, of which they are views from then on; return it."""
+    flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+    parts = flat.split([parameter.numel() for parameter in parameters])
+    for parameter, part in zip(parameters, parts, strict=True):
+        parameter.data = part.view_as(parameter)
+    return flat

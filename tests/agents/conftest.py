@@ -1,5 +1,0 @@
-"""What every test of agents relies on."""
-
-from agents.one_thread import one_thread
-
-__all__ = ["one_thread"]

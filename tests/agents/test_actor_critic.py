@@ -1,0 +1,87 @@
+"""Policy and value in one module: what is said, and what it is made into."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from agents.small_worlds import CHOICES, NUMBERS, SEEN
+from stepladder.agents.actor_critic import ActorCritic, drawn
+from stepladder.agents.config import PPOConfig
+from stepladder.agents.observations import Layout, Seen
+
+LAYOUT = Layout(SEEN)
+
+
+def made(actions: Any = CHOICES, **changes: Any) -> ActorCritic:
+    """Make a policy."""
+    config = PPOConfig(hidden_sizes=(8,), **changes)
+    return ActorCritic(LAYOUT, actions, config, torch.Generator().manual_seed(0))
+
+
+def seen(*shape: int) -> Seen:
+    """Return something to look at."""
+    numbers = torch.randn(*shape, 3, generator=torch.Generator().manual_seed(1))
+    return Seen(numbers, torch.zeros(*shape, 0, dtype=torch.uint8))
+
+
+def test_choices_are_drawn_as_often_as_they_are_likely():
+    probs = torch.tensor([0.1, 0.6, 0.0, 0.3])
+    draws = drawn(probs.log().expand(20_000, 4), torch.Generator().manual_seed(0))
+    shares = torch.bincount(draws, minlength=4) / 20_000
+    assert shares.tolist() == pytest.approx(probs.tolist(), abs=0.015)
+    assert shares[2] == 0.0
+
+
+@pytest.mark.parametrize("actions", [CHOICES, NUMBERS])
+@torch.inference_mode()
+def test_what_is_said_has_the_density_that_torch_gives_it(actions: Any):
+    policy, look = made(actions), seen(50)
+    with torch.no_grad():
+        # A policy begins as good as even; here it has opinions.
+        policy.actions.weight *= 100.0
+    said = policy.play(look, policy.first_memory(50), torch.Generator().manual_seed(2), False)
+    heads = policy(look)
+    if actions is CHOICES:
+        there: Any = torch.distributions.Categorical(logits=heads[:, :-1])
+        log_probs, entropy = there.log_prob(said.raw), there.entropy()
+    else:
+        there = torch.distributions.Normal(heads[:, :-1], policy.log_std.exp())
+        log_probs, entropy = there.log_prob(said.raw).sum(-1), there.entropy().sum(-1)[0]
+    assert torch.allclose(said.log_probs, log_probs, atol=1e-5)
+    judged = policy.judge(heads, said.raw)
+    assert torch.allclose(judged[0], log_probs, atol=1e-5)
+    assert torch.allclose(judged[1], entropy, atol=1e-5)
+    assert torch.equal(judged[2], said.values)
+
+
+def test_numbers_are_cut_off_at_the_bounds_and_choices_count_from_their_start():
+    raw = torch.tensor([[-9.0, 0.25], [0.5, 9.0]])
+    assert made(NUMBERS).to_env(raw).tolist() == [[-2.0, 0.25], [0.5, 1.0]]
+    assert made(CHOICES).to_env(torch.tensor([0, 2])).tolist() == [1, 3]
+
+
+@torch.inference_mode()
+def test_steps_at_once_are_steps_one_by_one():
+    policy, look = made(recurrent=True), seen(6, 4)
+    begins = torch.zeros(6, 4, dtype=torch.bool)
+    begins[3, 1] = begins[0, 2] = True
+    first = torch.ones(4, 8) * 0.3
+    at_once = policy.unroll(look, first, begins)
+    memory = first
+    for step in range(6):
+        memory = memory * ~begins[step][:, None]
+        heads, memory = policy.remembering(Seen(look.numbers[step], look.codes[step]), memory)
+        assert torch.allclose(at_once[step], heads, atol=1e-6)
+
+
+def test_policy_and_value_share_layers_when_asked_and_where_they_remember():
+    assert "value_trunk.0.weight" in made().state_dict()
+    assert "value_trunk.0.weight" not in made(share_layers=True).state_dict()
+    assert "value_trunk.0.weight" not in made(recurrent=True).state_dict()
+
+
+def test_an_untaught_policy_prefers_nothing():
+    probs = made()(seen(20))[:, :-1].softmax(-1)
+    assert np.allclose(probs.detach().numpy(), 1 / 3, atol=0.02)

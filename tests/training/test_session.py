@@ -1,0 +1,173 @@
+"""A training from its first step to its last: epochs, the budget, evaluations, checkpoints."""
+
+import json
+import signal
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stepladder.runs import RunReader
+from stepladder.training import checkpoints, session
+from stepladder.training.config import CheckpointConfig, EvaluationConfig
+from stepladder.training.session import Progress
+from stepladder.training.starting import resume, train
+from training.training_scenes import DISCRETE, FOREIGN, LEDGE_PPO, ONCE, SELF_PLAY
+
+SHORT = replace(FOREIGN, total_steps=240)
+
+
+def test_every_epoch_is_told_and_logged(tmp_path: Path):
+    told: list[Progress] = []
+    result = train(SHORT, run_folder=tmp_path / "run", on_epoch=lambda one: told.append(one))
+    steps = [progress.num_steps for progress in told]
+    # Three envs: an epoch of 48 steps ends up to two steps late.
+    assert all(48 * number <= step < 48 * number + 3 for number, step in enumerate(steps[:-1], 1))
+    assert steps[-1] == result.total_steps
+    logged = RunReader(tmp_path / "run").metric("metric/agent_step")[1].tolist()
+    assert logged == [float(step) for step in steps]
+    last = told[-1]
+    assert last.total_steps == 240
+    assert last.num_updates == result.total_gradient_steps > 0
+    assert last.num_episodes <= result.total_episodes
+    assert last.steps_per_second > 0.0
+    assert last.seconds.env > 0.0
+    assert last.seconds.act > 0.0
+    assert last.left_s == 0.0
+    assert (last.stage, last.phase) == (None, None)
+    assert any(progress.mean_return is not None for progress in told)
+    assert last.logged["throughput/updates"] == last.num_updates
+
+
+def test_stages_and_phases_are_told_by_name():
+    told: list[Progress] = []
+    train(
+        LEDGE_PPO, total_steps=64, on_epoch=lambda one: told.append(one), evaluation=ONCE,
+    )  # fmt: skip
+    train(SELF_PLAY, on_epoch=lambda one: told.append(one))
+    assert told[0].stage == "simplest"
+    phases = [progress.phase for progress in told[1:]]
+    assert phases[0] == "first"
+    assert phases[-1] == "second"
+    news = [text for progress in told[1:] for text in progress.news]
+    assert any("second" in text for text in news)
+
+
+def test_evaluations_count_in_the_budget():
+    # Two games of up to 30 steps after about every 48: they leave less for training.
+    config = replace(SHORT, evaluation=EvaluationConfig(every_steps=48, num_games=2))
+    result = train(config)
+    assert len(result.evaluation_results) > 2
+    played = [one["total"]["num_steps"] for one in result.evaluation_results]
+    assert result.evaluation_steps == sum(played)
+    # The last one comes when all is used up, and not a step of training after it.
+    assert result.total_steps + sum(played[:-1]) < 240 + SHORT.num_envs + max(played)
+    assert result.total_steps < 240
+    assert result.total_steps + result.evaluation_steps >= 240
+    plain = train(replace(SHORT, evaluation=EvaluationConfig(every_steps=None, num_games=2)))
+    assert 240 <= plain.total_steps < 243
+
+
+def test_evaluations_come_when_due_and_once_at_the_end(tmp_path: Path):
+    config = replace(SHORT, evaluation=EvaluationConfig(every_steps=96, num_games=2))
+    told: list[Progress] = []
+    result = train(config, run_folder=tmp_path / "run", on_epoch=lambda one: told.append(one))
+    steps = [one["step"] for one in result.evaluation_results]
+    assert steps[0] >= 96
+    assert all(later - earlier >= 96 for earlier, later in pairwise(steps[:-1]))
+    assert steps[-1] == result.total_steps
+    assert len(set(steps)) == len(steps)
+    on_the_way = [progress.num_steps for progress in told if progress.evaluation is not None]
+    assert on_the_way == steps[: len(on_the_way)]
+    events = RunReader(tmp_path / "run").events("evaluation")
+    assert [event.step for event in events] == steps
+
+
+def test_so_many_episodes_are_an_end_too():
+    result = train(SHORT, total_episodes=7, total_steps=100_000)
+    assert 7 <= result.total_episodes < 7 + SHORT.num_envs
+    assert not result.was_stopped
+
+
+def test_who_is_stopped_is_not_examined():
+    result = train(SHORT, on_epoch=lambda progress: True)
+    assert result.was_stopped
+    assert result.evaluation_results == []
+    assert result.total_steps < 240
+
+
+def test_a_result_is_plain_json(tmp_path: Path):
+    result = train(SHORT, run_folder=tmp_path / "run")
+    data = json.loads(json.dumps(result.to_json()))
+    assert data["run_folder"] == str(tmp_path / "run")
+    assert data["run_name"] == "run"
+    assert data["total_steps"] == result.total_steps
+    assert data["final_reward"] == result.final_reward
+
+
+# Checkpoints.
+
+
+def test_checkpoints_come_when_due_and_the_oldest_make_room(tmp_path: Path):
+    kept: list[list[int]] = []
+    config = replace(
+        DISCRETE, checkpoints=CheckpointConfig(every_steps=128, keep=3), total_steps=512
+    )
+
+    def look(progress: Progress) -> None:
+        kept.append([checkpoints.load(one).step for one in checkpoints.find(tmp_path / "run")])
+
+    train(replace(config, evaluation=ONCE), run_folder=tmp_path / "run", on_epoch=look)
+    # Looked at before each save: every second epoch of 64 steps.
+    assert [len(steps) for steps in kept] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [steps[0] for steps in kept[2::2]] == [128, 256, 384]
+    assert len(checkpoints.find(tmp_path / "run")) == 3
+
+
+def test_time_alone_is_a_reason_to_save(tmp_path: Path):
+    config = replace(SHORT, checkpoints=CheckpointConfig(every_s=1e-6))
+    found: list[int] = []
+    train(
+        config,
+        run_folder=tmp_path / "run",
+        on_epoch=lambda one: found.append(len(checkpoints.find(tmp_path / "run"))),
+    )
+    assert found[:3] == [0, 1, 2]
+
+
+# Ctrl-C.
+
+
+def test_ctrl_c_in_the_last_evaluation_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    evaluate = session.evaluate
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return evaluate(*arguments, **settings)
+
+    monkeypatch.setattr(session, "evaluate", interrupted)
+    result = train(SHORT, run_folder=tmp_path / "run")
+    assert len(result.evaluation_results) == 1
+    assert checkpoints.load_newest(tmp_path / "run")[0].step == result.total_steps
+    again = resume(tmp_path / "run")
+    assert again.total_steps == result.total_steps
+    assert again.evaluation_results == result.evaluation_results
+
+
+def test_ctrl_c_is_given_back_afterwards():
+    before = signal.getsignal(signal.SIGINT)
+    train(SHORT, on_epoch=lambda progress: signal.raise_signal(signal.SIGINT))
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_listener_that_fails_is_not_silenced_and_the_run_says_so(tmp_path: Path):
+    def fail(progress: Progress) -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        train(SHORT, run_folder=tmp_path / "run", on_epoch=fail)
+    assert RunReader(tmp_path / "run").status != "finished"
