@@ -211,7 +211,9 @@ def compare(contest: Contest, results: list[Result]) -> Comparison:
 
 def run(items: list[Item], num_jobs: int, out: Path | None, as_json: bool) -> None:
     """Do all items; say how each went, and compare a contest as soon as its last one is done."""
-    results = [result for result in kept(out) if result.item in items]
+    earlier = kept(out)
+    others = [result for result in earlier if result.item not in items]
+    results = [result for result in earlier if result.item in items]
     for index in dict.fromkeys(item.contest for item in items):
         tell_if_complete(index, items, results, as_json)
     done = {result.item for result in results}
@@ -227,7 +229,7 @@ def run(items: list[Item], num_jobs: int, out: Path | None, as_json: bool) -> No
                 flush=True,
             )
             if out is not None:
-                out.write_text(json.dumps([each.to_json() for each in results]))
+                out.write_text(json.dumps([each.to_json() for each in [*others, *results]]))
             tell_if_complete(item.contest, items, results, as_json)
 
 

@@ -5,8 +5,8 @@ updates per env step and torch threads, on the CPU. Three figures for each numbe
 alone, stepped with fixed actions; acting in them; training, with all learning. That both sides do
 the same number of updates is counted, and printed beside where our time goes.
 
-With ``--device cuda`` only our SAC is measured; nothing but torch, NumPy, Numba and Gymnasium is
-needed then. There, learning goes on while the envs step, and "act" includes waiting for it.
+With ``--device cuda`` only our SAC is measured, and Stable-Baselines3 need not be installed. There,
+learning goes on while the envs step, and "act" includes waiting for it.
 """
 
 import argparse

@@ -101,6 +101,17 @@ def test_a_state_goes_on_exactly(kind: str, num_steps: int, tmp_path: Path):
     assert agent.take_losses() == other.take_losses() != {}
 
 
+def test_a_state_from_another_kind_of_device_goes_on_with_other_chances(kind: str):
+    agent, world = make(kind), Noise(4)
+    live(agent, world, 14)
+    state = agent.state()
+    state.tensors["random/torch"] = torch.arange(16, dtype=torch.uint8)  # As on a GPU.
+    other = make(kind)
+    other.restore(state)
+    assert other.num_updates == agent.num_updates
+    assert live(other, world, 12) > 0
+
+
 def test_restoring_leaves_nothing_of_what_was_learnt_in_between(kind: str):
     agent = make(kind)
     live(agent, Noise(4), 20)

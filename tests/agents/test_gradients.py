@@ -6,12 +6,14 @@ from stepladder.agents.arithmetic import (
     clipped_policy_loss,
     dueling_values,
     normal_log_probs,
+    squashed_sample,
 )
 from stepladder.agents.gradients import (
     choice_gradient,
     clipped_policy_slopes,
     dueling_gradient,
     normal_gradient,
+    squashed_gradient,
 )
 
 
@@ -55,4 +57,14 @@ def test_the_gradients_of_normal_numbers_are_those_of_autograd():
     log_probs = normal_log_probs(actions, mean, log_std)
     expected = torch.autograd.grad(log_probs, (mean, log_std), slopes)
     got = normal_gradient(actions, mean.detach(), log_std.detach(), slopes)
+    assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(got, expected, strict=True))
+
+
+def test_the_gradients_of_a_squashed_sample_are_those_of_autograd():
+    mean, log_std = numbers(6, 2).requires_grad_(), numbers(6, 2, seed=1).requires_grad_()
+    noise, by_action, weight = numbers(6, 2, seed=2), numbers(6, 2, seed=3), torch.tensor(0.3)
+    actions, log_probs = squashed_sample(mean, log_std, noise)
+    loss = (by_action * actions).sum() + weight * log_probs.sum()
+    expected = torch.autograd.grad(loss, (mean, log_std))
+    got = squashed_gradient(by_action, actions.detach(), log_std.detach(), noise, weight)
     assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(got, expected, strict=True))

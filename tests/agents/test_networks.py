@@ -79,14 +79,56 @@ def test_twin_critics_are_two_networks_computed_at_once():
     assert not torch.allclose(values[0], values[1])
 
 
-def test_frozen_critics_pass_gradients_to_their_inputs_alone():
-    critic, inputs = TwinCritic(3, (8,), chance()), seen().numbers.requires_grad_()
-    critic.frozen(inputs).sum().backward()
-    assert inputs.grad is not None
-    assert all(parameter.grad is None for parameter in critic.parameters())
-    assert math.isclose(
-        critic.frozen(inputs).sum().item(), critic(inputs).sum().item(), rel_tol=1e-6
-    )
+def with_gradients(network: nn.Module) -> None:
+    """Give every parameter a gradient to be written into, as an optimiser does."""
+    for parameter in network.parameters():
+        parameter.grad = torch.full_like(parameter, math.nan)
+
+
+def written(parameter: nn.Parameter) -> torch.Tensor:
+    """Return a parameter's gradient."""
+    assert parameter.grad is not None
+    return parameter.grad
+
+
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.ReLU])
+def test_gradients_of_a_trunk_by_hand_are_those_of_autograd(activation: type[nn.Module]):
+    layers, inputs = trunk(3, (8, 4), activation, chance()), seen().numbers
+    gradient = torch.randn(4, 4, generator=chance(2))
+    expected = torch.autograd.grad(layers(inputs), list(layers.parameters()), gradient)
+    with_gradients(layers)
+    with torch.no_grad():
+        layers.back(layers.keep(inputs), gradient)
+    for parameter, other in zip(layers.parameters(), expected, strict=True):
+        assert torch.allclose(written(parameter), other, atol=1e-6)
+
+
+def test_gradients_of_heads_by_hand_are_those_of_autograd():
+    network = DuelingNetwork(LAYOUT, 4, (8, 4), False, chance())
+    gradient = torch.randn(4, 5, generator=chance(2))
+    parameters = list(network.parameters())
+    expected = torch.autograd.grad(network.said(seen().numbers), parameters, gradient)
+    with_gradients(network)
+    with torch.no_grad():
+        network.back(network.keep(seen().numbers), gradient)
+    for parameter, other in zip(parameters, expected, strict=True):
+        assert torch.allclose(written(parameter), other, atol=1e-6)
+
+
+def test_gradients_of_twin_critics_by_hand_are_those_of_autograd():
+    critic, inputs = TwinCritic(3, (8, 4), chance()), seen().numbers.requires_grad_()
+    gradient = torch.randn(2, 4, generator=chance(2))
+    parameters = list(critic.parameters())
+    *expected, by_input = torch.autograd.grad(critic(inputs), [*parameters, inputs], gradient)
+    with_gradients(critic)
+    with torch.no_grad():
+        kept = critic.keep(inputs)
+        assert torch.allclose(critic.to_inputs(kept, gradient), by_input, atol=1e-6)
+        # Which writes nothing.
+        assert all(torch.isnan(written(parameter)).all() for parameter in parameters)
+        critic.back(kept, gradient)
+    for parameter, other in zip(parameters, expected, strict=True):
+        assert torch.allclose(written(parameter), other, atol=1e-6)
 
 
 def test_weights_depend_on_the_generator_alone():

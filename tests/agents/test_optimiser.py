@@ -28,7 +28,7 @@ def test_it_takes_the_steps_of_torchs_adam_with_clipped_gradients(max_grad_norm:
     adam = Adam(ours.parameters(), 0.01, eps=1e-5, max_grad_norm=max_grad_norm)
     peer = torch.optim.Adam(theirs.parameters(), lr=0.01, eps=1e-5)
     for step in range(20):
-        adam.follow([ours(inputs(step)).square().mean()])
+        adam.follow([ours(inputs(step)).square().mean()], [torch.ones(())])
         peer.zero_grad()
         theirs(inputs(step)).square().mean().backward()
         if max_grad_norm is not None:
@@ -40,9 +40,18 @@ def test_it_takes_the_steps_of_torchs_adam_with_clipped_gradients(max_grad_norm:
 
 def test_gradients_of_outputs_stand_for_the_loss_behind_them():
     one, two = network(), network()
-    Adam(one.parameters(), 0.01).follow([one(inputs(0)).sum()])
+    Adam(one.parameters(), 0.01).follow([one(inputs(0)).sum()], [torch.ones(())])
     said = two(inputs(0))
     Adam(two.parameters(), 0.01).follow([said], [torch.ones_like(said)])
+    assert all(map(torch.equal, one.parameters(), two.parameters()))
+
+
+def test_a_step_follows_what_was_written_into_the_gradients():
+    one, two = network(), network()
+    adam, said = Adam(one.parameters(), 0.01), two(inputs(0))
+    Adam(two.parameters(), 0.01).follow([said], [torch.ones_like(said)])
+    one(inputs(0)).sum().backward()
+    adam.step()
     assert all(map(torch.equal, one.parameters(), two.parameters()))
 
 
@@ -50,11 +59,11 @@ def test_weights_can_be_loaded_and_are_followed_from_there():
     one, two = network(), network()
     adam, other = Adam(one.parameters(), 0.01), Adam(two.parameters(), 0.01)
     for step in range(3):
-        adam.follow([one(inputs(step)).square().mean()])
+        adam.follow([one(inputs(step)).square().mean()], [torch.ones(())])
     two.load_state_dict(one.state_dict())
     other.load_state_dict(adam.state_dict())
     for net, own in ((one, adam), (two, other)):
-        own.follow([net(inputs(9)).square().mean()])
+        own.follow([net(inputs(9)).square().mean()], [torch.ones(())])
     assert all(map(torch.equal, one.parameters(), two.parameters()))
 
 

@@ -11,7 +11,6 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live
 from stepladder.agents.base import VectorStep
 from stepladder.agents.config import PPOConfig
-from stepladder.agents.observations import Seen
 from stepladder.agents.ppo import PPO
 from stepladder.errors import ConfigError
 
@@ -128,7 +127,7 @@ def test_advantages_are_those_of_each_episode_by_itself():
     def value(observations: Any) -> Any:
         seen = agent.layout.to_seen(observations, agent.device)
         with torch.no_grad():
-            return agent.policy().value(seen, agent._memory).numpy()
+            return agent.policy()(seen)[:, -1].numpy()
 
     for env in range(8):
         later = 0.0
@@ -163,26 +162,39 @@ def test_nothing_is_learnt_from_a_step_that_resets(recurrent: bool):
 
 
 @pytest.mark.parametrize("recurrent", [False, True])
-def test_a_policy_that_has_not_moved_finds_its_own_probabilities_again(recurrent: bool):
+def test_what_a_rollout_was_worth_is_asked_of_the_policy_that_played_it(recurrent: bool):
     agent, world = made(recurrent=recurrent, gae_lambda=0.8), Noise(8)
     filled(agent, world)
-    agent.learn()
-    filled(agent, world)  # The memory comes from the rollout before.
-    whole, policy = agent._whole(), agent.policy()
-    with torch.no_grad():
-        if recurrent:
-            begins = torch.from_numpy(agent.rollout.begins)
-            heads = policy.unroll(whole.seen, agent._first_memory, begins)
-            assert agent._first_memory.abs().sum() > 0
-        else:
-            heads = policy(Seen(*whole.seen))
-        log_probs, _, values = policy.judge(heads, whole.actions)
-    playing = torch.from_numpy(agent.rollout.is_playing)
+    agent.learn()  # The memory comes from the rollout before.
+    policy, outputs = agent.policy(), list[torch.Tensor]()
+
+    def note(_: Any, __: Any, said: Any) -> None:
+        outputs.append(said)
+
+    hook = policy.actions.register_forward_hook(note)
+    filled(agent, world)
+    hook.remove()
+    assert agent._first_memory.abs().sum() > 0 or not recurrent
+    whole, playing = agent._whole(), torch.from_numpy(agent.rollout.is_playing)
+    logits = torch.stack(outputs)
+    expected = logits.log_softmax(-1).gather(-1, whole.actions[..., None])[..., 0]
     assert not playing.all()
-    assert torch.allclose(log_probs[playing], whole.log_probs[playing], atol=1e-5)
-    assert torch.allclose(
-        values[playing], torch.from_numpy(agent.rollout.values)[playing], atol=1e-5
-    )
+    assert torch.allclose(whole.log_probs[playing], expected[playing], atol=1e-5)
+
+
+@pytest.mark.parametrize("recurrent", [False, True])
+@pytest.mark.parametrize("num_playing", [0, 1, 8])
+def test_a_rollout_in_which_hardly_anybody_plays_does_no_harm(recurrent: bool, num_playing: int):
+    # As many envs as steps in a rollout, and most of them reset in the same step.
+    agent, world = made(recurrent=recurrent, rollout_steps=8, minibatch_size=1), Noise(8)
+    never, playing = np.zeros(8, dtype=np.bool_), np.arange(8) < num_playing
+    before = agent.weights()
+    step = world.step(agent.act_batch(world.seen))
+    agent.remember(replace(step, terminated=never, truncated=never, is_playing=playing))
+    assert agent.learn() == 4 * num_playing
+    after = agent.weights()
+    assert all(torch.isfinite(tensor).all() for tensor in after.values())
+    assert all(torch.equal(before[name], after[name]) for name in after) is (num_playing == 0)
 
 
 def test_every_env_step_is_learnt_from_once_per_epoch():

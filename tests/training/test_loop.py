@@ -20,7 +20,7 @@ from stepladder.curricula.phase_settings import Mixed, Ramp
 from stepladder.curricula.phased_config import Phase, PhasedConfig
 from stepladder.errors import ConfigError
 from stepladder.games.hockey.actions import num_actions
-from stepladder.games.hockey.rules import NORMAL, TRAIN_SHOOTING
+from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE
 from stepladder.games.hockey.vector_env import HockeyVectorEnv
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.contradictions import HOCKEY, phases_of
@@ -31,7 +31,20 @@ from training.training_scenes import DISCRETE, FOREIGN, LEDGE_PPO, REPLAY, SELF_
 
 GAMMA = 0.99
 
-FIRST = phases_of(SELF_PLAY.curriculum)[0]
+GOALS = {"mode": "TRAIN_DEFENSE", "opponent": "weak"}
+"""Pucks that fly at the goal: some go in before time runs out, in each env at another time."""
+
+PHASED = replace(
+    SELF_PLAY,
+    curriculum=PhasedConfig(
+        phases=(
+            Phase(name="first", episodes=6, settings=GOALS),
+            phases_of(SELF_PLAY.curriculum)[1],
+        )
+    ),
+    max_episode_steps=24,
+)
+"""A training whose second phase begins while episodes of the first are under way."""
 
 
 @contextmanager
@@ -99,9 +112,10 @@ class Diary:
                 del self._running[row]
         self._remember(step)
 
-    def cut(self) -> None:
-        """Begin new episodes everywhere: there is a new phase."""
-        self._running = {}
+    def cut(self) -> int:
+        """Begin new episodes everywhere; return how many were under way."""
+        num_cut, self._running = len(self._running), {}
+        return num_cut
 
     def transitions(self, num_steps: int) -> npt.NDArray[np.float32]:
         """Return what a memory should hold, worked out one episode at a time."""
@@ -131,18 +145,17 @@ def in_order(rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 @pytest.mark.parametrize("clears", [True, False])
 def test_the_memory_holds_exactly_the_transitions_of_its_episodes(num_steps: int, clears: bool):
     agent = SACConfig(**{**REPLAY, "buffer_size": 2_000}, num_step_returns=num_steps)
-    # Pucks that fly at the goal: some go in before time runs out.
-    second = Phase(name="second", settings={"mode": "TRAIN_DEFENSE", "opponent": "weak"})
-    phases = PhasedConfig(phases=(replace(FIRST, episodes=8), second))
-    config = replace(SELF_PLAY, agent=agent, curriculum=phases, clear_buffer=clears)
-    with begun(replace(config, max_episode_steps=24)) as trainer:
+    phases = tuple(Phase(name=name, episodes=6, settings=GOALS) for name in ("first", "second"))
+    curriculum = PhasedConfig(phases=(phases[0], replace(phases[1], episodes=None)))
+    config = replace(PHASED, agent=agent, curriculum=curriculum, clear_buffer=clears)
+    with begun(config) as trainer:
         diary, num_phases = Diary(trainer), 0
         for _ in range(120):
             phase = trainer.phase
             trainer.advance()
             if trainer.phase != phase:
                 num_phases += 1
-                diary.cut()
+                assert diary.cut() > 0
                 if clears:
                     assert memory_of(trainer).size == 0
                     diary.episodes.clear()
@@ -199,8 +212,8 @@ def modes(trainer: Trainer) -> list[int]:
 
 
 def test_all_envs_begin_the_new_phase_together():
-    with begun(SELF_PLAY) as trainer:
-        assert set(modes(trainer)) == {TRAIN_SHOOTING}
+    with begun(PHASED) as trainer:
+        assert set(modes(trainer)) == {TRAIN_DEFENSE}
         until_the_next_phase(trainer)
         assert set(modes(trainer)) == {NORMAL}
         assert trainer.world.envs.unwrapped.worlds["steps"].tolist() == [0] * 4
@@ -217,7 +230,7 @@ def test_all_envs_begin_the_new_phase_together():
 
 
 def test_no_episode_of_the_old_phase_is_counted_in_the_new_one():
-    with begun(SELF_PLAY) as trainer:
+    with begun(PHASED) as trainer:
         until_the_next_phase(trainer)
         version = trainer.curriculum.plan.version
         records: list[Any] = []
@@ -229,9 +242,9 @@ def test_no_episode_of_the_old_phase_is_counted_in_the_new_one():
 
 
 def test_a_cleared_memory_warms_up_again_and_a_kept_one_does_not():
-    agent = replace(SELF_PLAY.agent, warmup_steps=40)
+    agent = replace(PHASED.agent, warmup_steps=40)
     for clears in (True, False):
-        config = replace(SELF_PLAY, agent=agent, clear_buffer_on={"second": clears})
+        config = replace(PHASED, agent=agent, clear_buffer_on={"second": clears})
         with begun(config) as trainer:
             until_the_next_phase(trainer)
             updates = trainer.num_updates
@@ -246,7 +259,7 @@ def test_a_cleared_memory_warms_up_again_and_a_kept_one_does_not():
 
 
 def test_a_rollout_under_way_ends_with_its_phase():
-    config = replace(SELF_PLAY, agent=replace(LEDGE_PPO.agent, rollout_steps=4_000))
+    config = replace(PHASED, agent=replace(LEDGE_PPO.agent, rollout_steps=4_000))
     with begun(config) as trainer:
         rollout: Any = trainer.agent
         until_the_next_phase(trainer)
@@ -377,7 +390,8 @@ def test_no_global_generator_is_touched():
     torch.manual_seed(5)
     random.seed(5)
     np.random.seed(5)  # noqa: NPY002, it is the global one that is watched
-    before = torch.get_rng_state(), random.getstate(), np.random.get_state()  # noqa: NPY002
+    legacy: Any = np.random.get_state()  # noqa: NPY002
+    before = torch.get_rng_state(), random.getstate()
     for config in (LEDGE_PPO, SELF_PLAY, DISCRETE, FOREIGN):
         with begun(config) as trainer:
             for _ in range(20):
@@ -385,8 +399,8 @@ def test_no_global_generator_is_touched():
     assert torch.equal(before[0], torch.get_rng_state())
     assert before[1] == random.getstate()
     after: Any = np.random.get_state()  # noqa: NPY002
-    assert before[2][0] == after[0]
-    assert np.array_equal(before[2][1], after[1])
+    assert legacy[0] == after[0]
+    assert np.array_equal(legacy[1], after[1])
 
 
 def test_parts_that_do_not_fit_are_refused_before_anything_begins():

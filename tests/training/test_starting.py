@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -89,7 +90,7 @@ def test_an_agent_begins_with_the_weights_of_another(tmp_path: Path):
 
 def test_weights_of_another_kind_or_size_are_refused_and_nothing_begun(tmp_path: Path):
     train(DISCRETE, run_folder=tmp_path / "first", total_steps=64)
-    settings = {"initial_weights": tmp_path / "first", "run_folder": tmp_path / "second"}
+    settings: Any = {"initial_weights": tmp_path / "first", "run_folder": tmp_path / "second"}
     with pytest.raises(SnapshotError, match="whose type is 'DDDQN'"):
         train(LEDGE_PPO, **settings)
     with pytest.raises(SnapshotError, match="of other sizes"):

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -39,3 +40,16 @@ def test_self_play_meets_the_newest_and_past_selves():
     neural = neural_opponents(PRESETS["hockey-self-play"])
     assert neural == ("caller:newest", "caller:pool")
     assert neural_opponents(PRESETS["hockey-sac"]) == ()
+
+
+CONFIGS = Path(__file__).parents[2] / "examples" / "configs"
+
+
+def test_the_file_of_the_hockey_result_is_the_preset():
+    assert load_config(CONFIGS / "hockey_sac.json") == PRESETS["hockey-sac"]
+
+
+def test_the_example_in_the_schema_of_the_published_trainer_is_read():
+    config = load_config(CONFIGS / "curriculum_simple.json")
+    assert config.agent.kind == "DDDQN"
+    assert config.total_episodes == 16_000

@@ -15,7 +15,7 @@ from torch import nn
 from stepladder.agents.arithmetic import normal_entropy, normal_log_probs
 from stepladder.agents.config import PPOConfig
 from stepladder.agents.gradients import choice_gradient, normal_gradient
-from stepladder.agents.networks import Linear, trunk
+from stepladder.agents.networks import Kept, Linear, trunk
 from stepladder.agents.observations import Encoder, Layout, Seen
 from stepladder.errors import ConfigError
 
@@ -28,8 +28,6 @@ class Said(NamedTuple):
     raw: torch.Tensor
     """Actions as the network says them: choices from 0, or numbers that may leave the bounds."""
 
-    log_probs: torch.Tensor
-    values: torch.Tensor
     memory: torch.Tensor
 
 
@@ -109,6 +107,29 @@ class ActorCritic(nn.Module):
         beside = hidden if self._shares else self.value_trunk(features)
         return torch.cat([self.actions(hidden), self.values(beside)], dim=-1)
 
+    def keep(self, seen: Seen) -> tuple[torch.Tensor, list[Kept]]:
+        """Return the same, and what `back` needs."""
+        features = self.encoder(seen)
+        kept = [self.trunk.keep(features)]
+        kept.append(kept[0] if self._shares else self.value_trunk.keep(features))
+        heads = torch.cat([self.actions(kept[0][-1]), self.values(kept[1][-1])], dim=-1)
+        return heads, kept
+
+    def back(
+        self, kept: list[Kept], gradient: torch.Tensor, by_spread: torch.Tensor | None
+    ) -> None:
+        """Write the gradients of all weights, given those that `gradients` returns."""
+        by_action, by_value = gradient[:, :-1], gradient[:, -1:]
+        self.actions.back(kept[0][-1], by_action)
+        self.values.back(kept[1][-1], by_value)
+        hidden, beside = self.actions.to_inputs(by_action), self.values.to_inputs(by_value)
+        self.trunk.back(kept[0], hidden + beside if self._shares else hidden)
+        if not self._shares:
+            self.value_trunk.back(kept[1], beside)
+        if by_spread is not None:
+            assert self.log_std.grad is not None
+            self.log_std.grad.copy_(by_spread)
+
     def remembering(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the heads of a recurrent policy after one step, and its memory."""
         memory = self._next(self.trunk(self.encoder(seen)), memory)
@@ -136,11 +157,6 @@ class ActorCritic(nn.Module):
         past = torch.stack(memories)
         return torch.cat([self.actions(past), self.values(past)], dim=-1)
 
-    def value(self, seen: Seen, memory: torch.Tensor) -> torch.Tensor:
-        """Return what is expected to come, of shape ``(envs,)``."""
-        heads = self.remembering(seen, memory)[0] if self.is_recurrent else self(seen)
-        return heads[..., -1]
-
     # From what is said to actions.
 
     def play(
@@ -150,23 +166,20 @@ class ActorCritic(nn.Module):
         generator: torch.Generator,
         deterministic: bool,
     ) -> Said:
-        """Choose an action in every env."""
+        """Choose an action in every env; what it is worth is left for when that matters."""
         if self.is_recurrent:
             heads, memory = self.remembering(seen, memory)
+            outputs = heads[..., :-1]
         else:
-            heads = self(seen)
-        outputs, values = heads[..., :-1], heads[..., -1]
+            outputs = self.actions(self.trunk(self.encoder(seen)))
+        if deterministic:
+            return Said(outputs.argmax(-1) if self.is_choice else outputs, memory)
         if self.is_choice:
-            log_probs = outputs.log_softmax(-1)
-            raw = outputs.argmax(-1) if deterministic else drawn(log_probs, generator)
-            return Said(raw, log_probs.gather(-1, raw[..., None])[..., 0], values, memory)
-        raw = outputs
-        if not deterministic:
-            noise = torch.randn(
-                outputs.shape, device=outputs.device, generator=generator, dtype=outputs.dtype
-            )
-            raw = outputs + self.log_std.exp() * noise
-        return Said(raw, normal_log_probs(raw, outputs, self.log_std), values, memory)
+            return Said(drawn(outputs, generator), memory)
+        noise = torch.randn(
+            outputs.shape, device=outputs.device, generator=generator, dtype=outputs.dtype
+        )
+        return Said(torch.addcmul(outputs, self.log_std.exp(), noise), memory)
 
     @torch.no_grad()
     def judge(
@@ -183,27 +196,24 @@ class ActorCritic(nn.Module):
 
     @torch.no_grad()
     def gradients(
-        self,
-        heads: torch.Tensor,
-        actions: torch.Tensor,
-        slopes: Slopes,
-    ) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        """Return what a loss depends on, and its gradient with respect to each.
+        self, heads: torch.Tensor, actions: torch.Tensor, slopes: Slopes
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the gradients of a loss with respect to the heads and to `log_std`.
 
         Args:
             heads: As the network has said them, of shape ``(rows, columns)``.
             actions: That were judged.
             slopes: Of the loss with respect to what `judge` has returned.
         """
-        outputs = heads[:, :-1]
+        outputs, by_value = heads[:, :-1], slopes.values[:, None]
         if self.is_choice:
             log_probs = outputs.log_softmax(-1)
             by_output = choice_gradient(log_probs, actions, slopes.log_probs, slopes.entropy)
-            return [heads], [torch.cat([by_output, slopes.values[:, None]], dim=-1)]
+            return torch.cat([by_output, by_value], dim=-1), None
         by_mean, by_spread = normal_gradient(actions, outputs, self.log_std, slopes.log_probs)
-        by_head = torch.cat([by_mean, slopes.values[:, None]], dim=-1)
-        # The entropy of normal numbers is the sum of the logarithms of their spreads, and so on.
-        return [heads, self.log_std], [by_head, by_spread + slopes.entropy * len(heads)]
+        # The entropy of normal numbers grows with the logarithms of their spreads, in every row.
+        by_spread += slopes.entropy * len(heads)
+        return torch.cat([by_mean, by_value], dim=-1), by_spread
 
     def to_env(self, raw: torch.Tensor) -> npt.NDArray[Any]:
         """Return actions as the env wants them; numbers are cut off at its bounds."""
@@ -214,7 +224,7 @@ class ActorCritic(nn.Module):
         return np.clip(shaped, self._low, self._high)
 
 
-def drawn(log_probs: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+def drawn(logits: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Draw one choice per row: the first of exponential clocks, each as quick as it is likely."""
-    clocks = torch.empty_like(log_probs).exponential_(generator=generator)
-    return (log_probs - clocks.log()).argmax(-1)
+    clocks = torch.empty_like(logits).exponential_(generator=generator)
+    return (logits - clocks.log_()).argmax(-1)

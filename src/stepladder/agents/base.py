@@ -230,7 +230,7 @@ class Agent(ABC):
             self.load_weights(weights)
             for name, part in self._parts().items():
                 part.load_state_dict(unflatten(numbers["structure"][name], tensors))
-            self.generator.set_state(tensors["random/torch"].cpu())
+            restore_generator(self.generator, tensors["random/torch"])
             self.rng.bit_generator.state = numbers["rng"]
             self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
             self._set_numbers(numbers)
@@ -248,6 +248,18 @@ class Agent(ABC):
 def load_module(module: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
     """Copy weights into a module, in place."""
     module.load_state_dict({name: tensor.detach() for name, tensor in weights.items()})
+
+
+def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
+    """Let a generator go on where a state was taken.
+
+    One on another kind of device cannot: it begins anew, each time at another place.
+    """
+    state = state.cpu()
+    if state.shape == generator.get_state().shape:
+        generator.set_state(state)
+    else:
+        generator.manual_seed(generator.initial_seed() + int(state.sum()))
 
 
 def flatten(value: Any, prefix: str, tensors: dict[str, torch.Tensor]) -> Any:

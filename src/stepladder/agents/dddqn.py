@@ -60,7 +60,7 @@ class DDDQNPolicy(nn.Module):
 
     def choose(self, seen: Seen) -> torch.Tensor:
         """Return the best action of every row, counted from 0."""
-        return self.network.best(seen)
+        return self.network.advantages(seen).argmax(-1)
 
 
 class DDDQN(ReplayAgent):
@@ -169,30 +169,31 @@ class DDDQN(ReplayAgent):
         self._priorities.update(places, errors.cpu().numpy())
         return figures
 
+    @torch.no_grad()
     def _follow(
         self, sample: Sample, counts: torch.Tensor | None
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         """Follow the gradient of the loss once; return figures and errors."""
         network, config = self._policy.network, self.config
         actions, is_huber = sample.actions.long(), config.loss == "huber"
-        heads = network.both(sample.seen)
-        with torch.no_grad():
-            targets = double_q_targets(
-                sample.rewards,
-                sample.discounts,
-                # Advantages choose the same action as the values that are made of them.
-                network.both(sample.next_seen)[:, 1:],
-                self.target(sample.next_seen),
-            )
-            values = dueling_values(heads[:, :1], heads[:, 1:]).gather(1, actions).squeeze(1)
-            errors = values - targets
-            weigh = nn.functional.smooth_l1_loss if is_huber else nn.functional.mse_loss
-            losses = weigh(values, targets, reduction="none")
-            slopes = (errors.clamp(-1.0, 1.0) if is_huber else 2.0 * errors) / len(errors)
-            if counts is not None:
-                losses, slopes = losses * counts, slopes * counts
-            gradient = dueling_gradient(slopes, actions, self._policy.num_actions)
-        self._adam.follow([heads], [gradient])
+        kept = network.keep(network.encoder(sample.seen))
+        heads = kept[-1]
+        targets = double_q_targets(
+            sample.rewards,
+            sample.discounts,
+            # They choose the same action as the values that are made of them.
+            network.advantages(sample.next_seen),
+            self.target(sample.next_seen),
+        )
+        values = dueling_values(heads[:, :1], heads[:, 1:]).gather(1, actions).squeeze(1)
+        errors = values - targets
+        weigh = nn.functional.smooth_l1_loss if is_huber else nn.functional.mse_loss
+        losses = weigh(values, targets, reduction="none")
+        slopes = (errors.clamp(-1.0, 1.0) if is_huber else 2.0 * errors) / len(errors)
+        if counts is not None:
+            losses, slopes = losses * counts, slopes * counts
+        network.back(kept, dueling_gradient(slopes, actions, self._policy.num_actions))
+        self._adam.step()
         return {"q": losses.mean(), "value": values.mean(), "error": errors.abs().mean()}, errors
 
     def _after_update(self) -> None:

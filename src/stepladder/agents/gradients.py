@@ -1,8 +1,8 @@
 """Gradients of losses with respect to what a network says, each a formula.
 
-Beside `arithmetic`, which has the losses themselves; called by `dddqn` and `ppo`. Between a small
-network and its loss lie thirty operations on a few numbers, through which autograd takes longer
-than through the network.
+Beside `arithmetic`, which has the losses themselves; called by `dddqn`, `sac` and `actor_critic`.
+Between a small network and its loss lie thirty operations on a few numbers, through which autograd
+takes longer than through the network.
 """
 
 import torch
@@ -78,3 +78,25 @@ def normal_gradient(
     scaled = (actions - mean).mul_(narrow)
     by_slope = scaled * slopes[:, None]
     return by_slope * narrow, scaled.mul_(by_slope).sum(0).sub_(slopes.sum())
+
+
+@torch.no_grad()
+def squashed_gradient(
+    by_action: torch.Tensor,
+    actions: torch.Tensor,
+    log_std: torch.Tensor,
+    noise: torch.Tensor,
+    entropy_weight: torch.Tensor,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients with respect to mean and log of spread, through `squashed_sample`.
+
+    Args:
+        by_action: Gradient of the loss with respect to the actions.
+        actions: In (-1, 1).
+        log_std: Logarithm of the spread before squashing.
+        noise: From which the actions were made.
+        entropy_weight: Slope of the loss with respect to the logarithm of each row's density.
+    """
+    # The density of a squashed number grows as -log(1 - tanh^2), whose slope is 2 tanh.
+    by_raw = by_action * (1.0 - actions.square()) + 2.0 * entropy_weight * actions
+    return by_raw, by_raw * noise * log_std.exp() - entropy_weight

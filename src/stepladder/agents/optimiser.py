@@ -1,8 +1,8 @@
 """Adam over all weights of a network at once (Kingma and Ba 2015).
 
 Used by all agents. The weights move into one flat tensor, of which the network's parameters are
-views from then on, so that clipping is one call and the step another. What `torch.optim` does
-around them takes longer than small networks take to learn.
+views from then on, and their gradients likewise, so that clipping is one call and the step another.
+What `torch.optim` does around them takes longer than small networks take to learn.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -39,31 +39,39 @@ class Adam:
         self._parameters = list(parameters)
         self.weights = flattened(self._parameters)
         """All that learns, in one row."""
+        self._gradient = torch.zeros_like(self.weights)
+        for parameter, part in zip(
+            self._parameters, shaped(self._gradient, self._parameters), strict=True
+        ):
+            parameter.grad = part
         self._means = torch.zeros_like(self.weights)
         self._squares = torch.zeros_like(self.weights)
         # On the device, so that a recorded update counts.
         self._num_steps = torch.zeros((), device=self.weights.device)
 
-    def follow(
-        self, outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor] | None = None
-    ) -> None:
-        """Do one step.
+    def follow(self, outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> None:
+        """Let autograd find the gradient, and do one step.
 
         Args:
-            outputs: A loss; or what the network has returned, with `gradients`.
-            gradients: Of the loss with respect to each output.
+            outputs: What the network has returned, or a loss.
+            gradients: Of the loss with respect to each of them.
         """
         found = torch.autograd.grad(outputs, self._parameters, gradients)
-        gradient = torch.cat([part.reshape(-1) for part in found])
+        torch.cat([part.reshape(-1) for part in found], out=self._gradient)
+        self.step()
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Do one step along the gradient that was written into every parameter's ``grad``."""
         scale = None
         if self._max_grad_norm is not None:
-            length = torch.linalg.vector_norm(gradient)
+            length = torch.linalg.vector_norm(self._gradient)
             scale = ((length + TINY) / self._max_grad_norm).clamp_min_(1.0)
         self._num_steps += 1.0
         torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
-            [self.weights], [gradient], [self._means], [self._squares], [], [self._num_steps],
-            lr=self.learning_rate, beta1=BETAS[0], beta2=BETAS[1], weight_decay=0.0, eps=self._eps,
-            amsgrad=False, maximize=False, grad_scale=scale,
+            [self.weights], [self._gradient], [self._means], [self._squares], [],
+            [self._num_steps], lr=self.learning_rate, beta1=BETAS[0], beta2=BETAS[1],
+            weight_decay=0.0, eps=self._eps, amsgrad=False, maximize=False, grad_scale=scale,
         )  # fmt: skip
 
     def state_dict(self) -> dict[str, Any]:
@@ -81,7 +89,12 @@ class Adam:
 def flattened(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
     """Move parameters into one flat tensor, of which they are views from then on; return it."""
     flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-    parts = flat.split([parameter.numel() for parameter in parameters])
-    for parameter, part in zip(parameters, parts, strict=True):
-        parameter.data = part.view_as(parameter)
+    for parameter, part in zip(parameters, shaped(flat, parameters), strict=True):
+        parameter.data = part
     return flat
+
+
+def shaped(flat: torch.Tensor, parameters: Sequence[nn.Parameter]) -> list[torch.Tensor]:
+    """Return views of a flat tensor, one after the other, with the shapes of parameters."""
+    parts = flat.split([parameter.numel() for parameter in parameters])
+    return [part.view_as(one) for part, one in zip(parts, parameters, strict=True)]

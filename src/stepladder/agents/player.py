@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from stepladder.agents.actor_critic import ActorCritic
-from stepladder.agents.base import checked_device, load_module
+from stepladder.agents.base import checked_device, load_module, restore_generator
 from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig, agent_from_json
 from stepladder.agents.dddqn import DDDQNPolicy
 from stepladder.agents.observations import Layout, Observations, Seen
@@ -109,7 +109,7 @@ class Player:
             generator, memory = state["generator"], state["memory"]
             if memory.shape != self._memory.shape:
                 raise ValueError(f"memory has shape {list(memory.shape)}")
-            self._generator.set_state(generator.cpu())
+            restore_generator(self._generator, generator)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the saved player is another one ({error}). Use an older checkpoint."

@@ -63,7 +63,7 @@ class PPO(Agent):
         self.rollout = Rollout(self.layout, num_steps, num_envs, self._policy.num_action_columns)
         self._memory = self._policy.first_memory(num_envs)
         self._first_memory = self._memory.clone()
-        self._said: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]] | None = None
+        self._said: npt.NDArray[Any] | None = None
 
     # Playing.
 
@@ -80,9 +80,7 @@ class PPO(Agent):
         said = self._policy.play(seen, self._memory, self.generator, deterministic)
         if not deterministic:
             self._memory = said.memory
-            self._said = (
-                said.raw.cpu().numpy(), said.log_probs.cpu().numpy(), said.values.cpu().numpy()
-            )  # fmt: skip
+            self._said = said.raw.cpu().numpy()
         return self._policy.to_env(said.raw)
 
     # Learning.
@@ -109,8 +107,8 @@ class PPO(Agent):
         if config.anneal_learning_rate:
             left = max(0.0, 1.0 - self.num_steps / config.anneal_steps)
             self._adam.learning_rate = config.learning_rate * left
-        self._meet()
         whole = self._whole()
+        self._meet()
         for _ in range(config.num_epochs):
             batches = self._sequences(whole) if self._policy.is_recurrent else self._rows(whole)
             for figures in map(self._update, batches):
@@ -128,12 +126,19 @@ class PPO(Agent):
 
     @torch.no_grad()
     def _whole(self) -> Batch:
-        """Return the rollout with its advantages, of shape ``(steps, envs, ...)``."""
+        """Return the rollout with its advantages, of shape ``(steps, envs, ...)``.
+
+        What every action was worth is only asked now, of all steps at once: the policy has not
+        changed since it played.
+        """
         rollout, config = self.rollout, self.config
         seen = Seen(*(self._there(part) for part in (rollout.numbers, rollout.codes)))
-        last = Seen(seen.numbers[-1], seen.codes[-1])
-        last_values = self._policy.value(last, self._memory)
-        values = torch.cat([self._there(rollout.values), last_values[None]])
+        if self._policy.is_recurrent:
+            begins = self._there(np.concatenate([rollout.begins, rollout.has_reset[None]]))
+            heads = self._policy.unroll(seen, self._first_memory, begins)
+        else:
+            heads = self._policy(seen)
+        actions, values = self._there(rollout.actions), heads[..., -1]
         advantages = advantages_of(
             self._there(rollout.rewards),
             values,
@@ -144,8 +149,8 @@ class PPO(Agent):
         )
         return Batch(
             Seen(seen.numbers[:-1], seen.codes[:-1]),
-            self._there(rollout.actions),
-            self._there(rollout.log_probs),
+            actions,
+            self._policy.judge(heads[:-1], actions)[0],
             advantages,
             advantages + values[:-1],
         )
@@ -156,6 +161,8 @@ class PPO(Agent):
     def _rows(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
         """Yield minibatches of single env steps, in an order of chance."""
         rows = self._there(np.flatnonzero(self.rollout.is_playing))
+        if not len(rows):
+            return  # All envs have reset, in a rollout of one step.
         order = torch.randperm(len(rows), device=self.device, generator=self.generator)
         flat = _each(whole, lambda part: part.flatten(0, 1))
         num_batches = max(1, round(len(rows) / self.config.minibatch_size))
@@ -164,22 +171,40 @@ class PPO(Agent):
 
     def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
         """Yield minibatches of whole envs: a memory is learnt by going through its steps."""
-        order = torch.randperm(self.num_envs, device=self.device, generator=self.generator)
+        playing = self._there(np.flatnonzero(self.rollout.is_playing.any(0)))
+        if not len(playing):
+            return
+        order = torch.randperm(len(playing), device=self.device, generator=self.generator)
         num_batches = max(1, round(self.rollout.num_cells / self.config.minibatch_size))
-        for envs in order.tensor_split(min(num_batches, self.num_envs)):
+        for envs in playing[order].tensor_split(min(num_batches, len(playing))):
             yield _each(whole, lambda part, envs=envs: part[:, envs]), envs
 
     def _update(self, chosen: tuple[Batch, torch.Tensor | None]) -> dict[str, torch.Tensor]:
         """Do one update on a minibatch."""
-        (batch, envs), config = chosen, self.config
+        (batch, envs), policy = chosen, self._policy
         if envs is None:
-            heads = self._policy(batch.seen)
+            with torch.no_grad():
+                heads, kept = policy.keep(batch.seen)
+                gradient, by_spread, figures = self._gradients(heads, batch)
+                policy.back(kept, gradient, by_spread)
+                self._adam.step()
+            return figures
+        mask = self._there(self.rollout.is_playing)[:, envs]
+        begins = self._there(self.rollout.begins)[:, envs]
+        heads = policy.unroll(batch.seen, self._first_memory[envs], begins)[mask]
+        gradient, by_spread, figures = self._gradients(heads, _each(batch, lambda part: part[mask]))
+        if by_spread is None:
+            self._adam.follow([heads], [gradient])
         else:
-            begins = self._there(self.rollout.begins)[:, envs]
-            heads = self._policy.unroll(batch.seen, self._first_memory[envs], begins)
-            mask = self._there(self.rollout.is_playing)[:, envs]
-            batch = _each(batch, lambda part: part[mask])
-            heads = heads[mask]
+            self._adam.follow([heads, policy.log_std], [gradient, by_spread])
+        return figures
+
+    @torch.no_grad()
+    def _gradients(
+        self, heads: torch.Tensor, batch: Batch
+    ) -> tuple[torch.Tensor, torch.Tensor | None, dict[str, torch.Tensor]]:
+        """Return the gradients of the loss, as `ActorCritic.gradients` does, and its figures."""
+        config = self.config
         log_probs, entropy, values = self._policy.judge(heads, batch.actions)
         advantages = batch.advantages
         if config.normalise_advantages:
@@ -193,12 +218,17 @@ class PPO(Agent):
             errors * (2.0 * config.value_coef / len(errors)),
             -config.entropy_coef / len(errors),
         )
-        self._adam.follow(*self._policy.gradients(heads, batch.actions, slopes))
-        value_loss, entropy = errors.square().mean(), entropy.mean()
         far = ((ratios - 1.0).abs() > config.clip).float().mean()
-        return {
-            "policy": policy_loss, "value": value_loss, "entropy": entropy, "clipped_share": far
+        figures = {
+            "policy": policy_loss, "value": errors.square().mean(), "entropy": entropy.mean(),
+            "clipped_share": far,
         }  # fmt: skip
+        return *self._policy.gradients(heads, batch.actions, slopes), figures
+
+    def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Play with other weights from now on; what others have played is not learnt from."""
+        super().load_weights(weights)
+        self.forget()
 
     def forget(self) -> None:
         """Drop the rollout that is under way; all envs begin anew."""

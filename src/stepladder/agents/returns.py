@@ -113,4 +113,5 @@ class Transitions:
 
 
 def _chosen(rows: Rows, mask: npt.NDArray[np.bool_]) -> Rows:
-    return Rows(*(part[mask] for part in rows))
+    parts: list[Any] = [part[mask] for part in rows]
+    return Rows(*parts)

@@ -34,15 +34,14 @@ class Rollout:
         is_choice = num_action_columns == 0
         shape = cells if is_choice else (*cells, num_action_columns)
         self.actions: npt.NDArray[Any] = np.zeros(shape, np.int64 if is_choice else np.float32)
-        self.log_probs = np.zeros(cells, dtype=np.float32)
-        self.values = np.zeros(cells, dtype=np.float32)
         self.rewards = np.zeros(cells, dtype=np.float32)
         self.terminated = np.zeros(cells, dtype=np.bool_)
         self.ended = np.zeros(cells, dtype=np.bool_)
         self.is_playing = np.zeros(cells, dtype=np.bool_)
         self.begins = np.zeros(cells, dtype=np.bool_)
         """Whether the step is the first of its episode, so that the past does not count."""
-        self._has_reset = np.zeros(num_envs, dtype=np.bool_)
+        self.has_reset = np.zeros(num_envs, dtype=np.bool_)
+        """Whether the latest step has only reset the env."""
 
     @property
     def is_full(self) -> bool:
@@ -53,7 +52,7 @@ class Rollout:
         self,
         numbers: npt.NDArray[np.float32],
         codes: npt.NDArray[np.uint8],
-        said: tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
+        actions: npt.NDArray[Any],
         step: VectorStep,
     ) -> None:
         """Keep one step of all envs.
@@ -61,18 +60,18 @@ class Rollout:
         Args:
             numbers: That were seen.
             codes: That were seen.
-            said: Actions, logarithms of their probabilities, and values.
+            actions: As the network has said them.
             step: What came of it.
         """
         row = self.num_filled
         self.numbers[row], self.codes[row] = numbers, codes
-        self.actions[row], self.log_probs[row], self.values[row] = said
+        self.actions[row] = actions
         self.rewards[row] = step.rewards
         self.terminated[row] = step.terminated
         np.logical_or(step.terminated, step.truncated, out=self.ended[row])
         self.is_playing[row] = step.is_playing
-        self.begins[row] = self._has_reset
-        np.logical_not(step.is_playing, out=self._has_reset)
+        self.begins[row] = self.has_reset
+        np.logical_not(step.is_playing, out=self.has_reset)
         self.num_filled = row + 1
 
     def keep_last(self, numbers: npt.NDArray[np.float32], codes: npt.NDArray[np.uint8]) -> None:
@@ -88,7 +87,7 @@ class Rollout:
         tensors = {
             name: torch.from_numpy(array[: self.num_filled]) for name, array in self._arrays()
         }
-        reset = torch.from_numpy(self._has_reset.copy())
+        reset = torch.from_numpy(self.has_reset.copy())
         return {"num_filled": self.num_filled, "has_reset": reset, **tensors}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -97,7 +96,7 @@ class Rollout:
         if not 0 <= num_filled < self.num_steps:
             raise ValueError(f"a rollout of {self.num_steps} steps cannot hold {num_filled}")
         self.num_filled = num_filled
-        self._has_reset[:] = state["has_reset"].numpy()
+        self.has_reset[:] = state["has_reset"].numpy()
         for name, array in self._arrays():
             array[:num_filled] = state[name].numpy()
 
@@ -105,7 +104,7 @@ class Rollout:
         return [
             (name, getattr(self, name))
             for name in (
-                "numbers", "codes", "actions", "log_probs", "values", "rewards",
-                "terminated", "ended", "is_playing", "begins",
+                "numbers", "codes", "actions", "rewards", "terminated", "ended", "is_playing",
+                "begins",
             )
         ]  # fmt: skip

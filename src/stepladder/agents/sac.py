@@ -20,12 +20,14 @@ from torch import nn
 from stepladder.agents.arithmetic import soft_targets, squashed_sample
 from stepladder.agents.base import VectorStep
 from stepladder.agents.config import SACConfig
+from stepladder.agents.gradients import squashed_gradient
 from stepladder.agents.mirror import Mirror
-from stepladder.agents.networks import GaussianActor, TwinCritic
+from stepladder.agents.networks import GaussianActor, TwinCritic, spread_of
 from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam, flattened
 from stepladder.agents.repetition import Repetition
+from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
 from stepladder.errors import ConfigError
 
@@ -99,9 +101,8 @@ class SAC(ReplayAgent):
             num_action_columns=num_dims, device=device, seed=seed, mirror=mirror,
         )  # fmt: skip
         self._policy.to(self.device)
-        self._centre, self._reach = (
-            bound.cpu().numpy() for bound in (self._policy.centre, self._policy.reach)
-        )
+        self._centre: npt.NDArray[np.float32] = self._policy.centre.cpu().numpy()
+        self._reach: npt.NDArray[np.float32] = self._policy.reach.cpu().numpy()
         width = layout.num_features + num_dims
         self.critic = TwinCritic(width, config.hidden_sizes, first).to(self.device)
         self.target = TwinCritic(width, config.hidden_sizes, first).to(self.device)
@@ -176,48 +177,75 @@ class SAC(ReplayAgent):
             self._pink.begin(np.ones(self.num_envs, dtype=np.bool_))
 
     def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        flat = np.asarray(actions, dtype=np.float32).reshape(self.num_envs, -1)
+        flat: Any = np.asarray(actions, dtype=np.float32).reshape(self.num_envs, -1)
         return (flat - self._centre) / self._reach
 
     def _meet(self, numbers: torch.Tensor) -> None:
         self._policy.actor.encoder.meet(numbers)
 
+    @torch.no_grad()
     def _update(self) -> dict[str, torch.Tensor]:
         """Do one update of critics, actor and temperature."""
-        config, actor, memory = self.config, self._policy.actor, self.memory
+        config, memory, encoder = self.config, self.memory, self._policy.actor.encoder
         sample = memory.at(memory.draw(config.batch_size, self.generator), self.generator)
-        temperature = self.log_temperature.detach().exp()
-        shape = (config.batch_size, self._policy.num_dims)
-        with torch.no_grad():
-            features, next_features = actor.encoder(sample.seen), actor.encoder(sample.next_seen)
-            noise = torch.randn(2, *shape, device=self.device, generator=self.generator)
-            actions, log_probs = squashed_sample(*actor.of_features(next_features), noise[0])
-            next_values = self.target(torch.cat([next_features, actions], dim=1))
-            targets = soft_targets(
-                sample.rewards, sample.discounts, next_values, log_probs, temperature
-            )
-        values = self.critic(torch.cat([features, sample.actions], dim=1))
-        errors = values.detach() - targets
-        self._critic_adam.follow([values], [errors / config.batch_size])
-
-        actions, log_probs = squashed_sample(*actor.of_features(features), noise[1])
-        value = self.critic.frozen(torch.cat([features, actions], dim=1)).amin(0)
-        actor_loss = (temperature * log_probs - value).mean()
-        self._actor_adam.follow([actor_loss])
-
-        entropy = -log_probs.detach().mean()
+        temperature = self.log_temperature.exp()
+        shape = (2, config.batch_size, self._policy.num_dims)
+        noise = torch.randn(shape, device=self.device, generator=self.generator)
+        features = encoder(sample.seen)
+        targets = self._targets(sample, encoder(sample.next_seen), noise[0], temperature)
+        kept = self.critic.keep(torch.cat([features, sample.actions], dim=1))
+        values = kept[-1]
+        errors = values - targets
+        self.critic.back(kept, errors / config.batch_size)
+        self._critic_adam.step()
+        actor_loss, entropy = self._follow_critics(features, noise[1], temperature)
         if config.learn_temperature:
-            # Of a loss that is the temperature's logarithm times this difference.
-            missing = entropy - self._target_entropy
-            self._temperature_adam.follow([self.log_temperature], [missing])
+            # The loss is the temperature's logarithm times this difference.
+            assert self.log_temperature.grad is not None
+            self.log_temperature.grad.copy_(entropy - self._target_entropy)
+            self._temperature_adam.step()
         self._target_weights.lerp_(self._critic_adam.weights, config.tau)
         return {
             "critic": 0.5 * errors.square().mean(1).sum(),
-            "actor": actor_loss.detach(),
+            "actor": actor_loss,
             "temperature": temperature,
             "entropy": entropy,
-            "value": values.detach().mean(),
+            "value": values.mean(),
         }
+
+    def _targets(
+        self,
+        sample: Sample,
+        features: torch.Tensor,
+        noise: torch.Tensor,
+        temperature: torch.Tensor,
+    ) -> torch.Tensor:
+        """Return what the critics should say, given the features of the next states."""
+        mean, log_std = spread_of(self._policy.actor.said(features))
+        actions, log_probs = squashed_sample(mean, log_std, noise)
+        values = self.target(torch.cat([features, actions], dim=1))
+        return soft_targets(sample.rewards, sample.discounts, values, log_probs, temperature)
+
+    def _follow_critics(
+        self, features: torch.Tensor, noise: torch.Tensor, temperature: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Do one step of the actor towards what the critics value; return its loss and entropy."""
+        actor, num_rows = self._policy.actor, len(features)
+        kept = actor.keep(features)
+        mean, log_std = spread_of(kept[-1])
+        actions, log_probs = squashed_sample(mean, log_std, noise)
+        judged = self.critic.keep(torch.cat([features, actions], dim=1))
+        values, lower = judged[-1].min(0, keepdim=True)
+        # Only the lower of the two values counts.
+        by_value = torch.zeros_like(judged[-1]).scatter_(0, lower, -1.0 / num_rows)
+        by_action = self.critic.to_inputs(judged, by_value)[:, features.shape[1] :]
+        by_mean, by_spread = squashed_gradient(
+            by_action, actions, log_std, noise, temperature / num_rows
+        )
+        is_within = log_std == kept[-1][:, self._policy.num_dims :]
+        actor.back(kept, torch.cat([by_mean, by_spread * is_within], dim=1))
+        self._actor_adam.step()
+        return (temperature * log_probs - values[0]).mean(), -log_probs.mean()
 
     # Saving.
 

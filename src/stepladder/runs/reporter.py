@@ -49,7 +49,8 @@ class EpochReporter:
         """What the curriculum has decided in the last epoch."""
         self._names = MetricNames()
         # What a restored curriculum decided before was reported then.
-        self._cursor = EventCursor.at_end(curriculum)
+        self.cursor = EventCursor.at_end(curriculum)
+        """What was reported of the curriculum's decisions."""
         self._began = time.monotonic()
         self._last_step = 0
         self._has_table = False
@@ -95,7 +96,7 @@ class EpochReporter:
             extra={**self.meter.metrics(), **(extra or {})},
             names=self._names,
         )
-        self.last_events = tuple(curriculum_events(self.curriculum, self._cursor))
+        self.last_events = tuple(curriculum_events(self.curriculum, self.cursor))
         if self.run is not None:
             self.run.log(agent_step, logged)
             if processed.undeclared:
@@ -110,10 +111,6 @@ class EpochReporter:
         self.meter.end_epoch()
         self.last_payload = logged
         return logged
-
-    def catch_up(self) -> None:
-        """Report nothing of what a curriculum decided that has just been restored."""
-        self._cursor = EventCursor.at_end(self.curriculum)
 
     def close(self) -> None:
         """Keep the last table of all tasks and the curriculum's own words; stop counting."""

@@ -1,9 +1,9 @@
 """The training loop: act, step, remember, learn; one loop for one env and for many.
 
-`session` drives it and decides when to report, evaluate and save. Here is what happens in a step, in
-order: all envs act in one forward pass, are stepped together, the curriculum learns from what has
-ended, then the agent from what has happened. Only after all of that may a phase change; then all
-envs begin anew, so that no episode of the old phase reaches into the new one.
+`session` drives it and decides when to report, evaluate and save. In a step all envs act in one
+forward pass, are stepped together, the curriculum learns from what has ended, then the agent from
+what has happened. Only after all of that may a phase change; then all envs begin anew, so that no
+episode of the old phase reaches into the new one.
 """
 
 import time

@@ -94,7 +94,8 @@ PRESETS: dict[str, TrainingConfig] = {
     ),
     "hockey-sac": TrainingConfig(
         env=HOCKEY,
-        total_steps=2_000_000,
+        num_envs=256,
+        total_steps=4_000_000,
         tasks=(HOCKEY_TASK,),
         curriculum=PhasedConfig(
             phases=(

@@ -6,11 +6,12 @@ many env steps; at its end metrics are logged, and evaluations and checkpoints m
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from stepladder.agents.player import Player, make_player
+from stepladder.curricula.events import EventCursor
 from stepladder.curricula.nested import in_force
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.curricula.staged import Staged
@@ -132,6 +133,7 @@ class Session:
         self._epoch_began = self._began
         self._clock_before = Clockwork()
         self._steps_before = 0
+        self._reported_at = 0
 
     def keep_in(self, run: Run) -> None:
         """Keep everything in a run from now on."""
@@ -146,7 +148,7 @@ class Session:
         with Patience() as patience:
             # From the last report on: a sitting may have ended between a last step and its report.
             while not was_stopped and (not self._is_over() or self._is_epoch_begun()):
-                boundary = (self._steps_before // self.config.epoch_steps + 1) * (
+                boundary = (self._reported_at // self.config.epoch_steps + 1) * (
                     self.config.epoch_steps
                 )
                 while trainer.num_steps < boundary and not (self._is_over() or patience.is_over):
@@ -176,7 +178,7 @@ class Session:
         return most is not None and trainer.episodes.num_ended >= most
 
     def _is_epoch_begun(self) -> bool:
-        return self.trainer.num_steps > self._steps_before
+        return self.trainer.num_steps > self._reported_at
 
     def _end_epoch(self, on_epoch: OnEpoch | None) -> bool:
         """Report an epoch, and do what is due; return whether to stop."""
@@ -212,7 +214,7 @@ class Session:
             total_time_s=self.elapsed_s,
             steps_per_second=rate,
         )
-        self._steps_before = trainer.num_steps
+        self._steps_before = self._reported_at = trainer.num_steps
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
         left = self.config.total_steps - trainer.num_steps - self.evaluation_steps
         return Progress(
@@ -306,6 +308,8 @@ class Session:
                 "evaluation_steps": self.evaluation_steps,
                 "evaluated_at": self._evaluated_at,
                 "num_epochs": self.reporter.num_epochs,
+                "reported_at": self._reported_at,
+                "cursor": asdict(self.reporter.cursor),
                 "elapsed_s": self.elapsed_s,
             }
         )
@@ -344,12 +348,13 @@ class Session:
             self.evaluation_steps = int(own["evaluation_steps"])
             self._evaluated_at = int(own["evaluated_at"])
             self.reporter.num_epochs = int(own["num_epochs"])
+            self._reported_at = int(own["reported_at"])
+            self.reporter.cursor = _cursor(own["cursor"])
             self._earlier_s = float(own["elapsed_s"])
         except (KeyError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the checkpoint's account of the training is damaged ({error}). Use an older one."
             ) from error
-        self.reporter.catch_up()
         clock = self.trainer.seconds
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
         # The first epoch of a sitting is timed from here, also where a checkpoint fell into it.
@@ -382,3 +387,12 @@ class Session:
         """Close what was opened."""
         self.reporter.close()
         self.trainer.close()
+
+
+def _cursor(saved: dict[str, Any]) -> EventCursor:
+    """Return what was reported of a curriculum's decisions; JSON has no tuples."""
+    states = {
+        name: [(int(generation), str(state)) for generation, state in slots]
+        for name, slots in saved["states"].items()
+    }
+    return EventCursor(dict(saved["positions"]), states)
