@@ -175,7 +175,7 @@ def learn(policy: Policy, optimiser: Any, rollout: Rollout, settings: Settings) 
             loss.backward()
             nn.utils.clip_grad_norm_(policy.parameters(), settings.max_grad_norm)
             optimiser.step()
-    return float(entropy)
+    return float(entropy.detach())
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
-from stepladder import Task, train
+from stepladder import Stage, Task, train
 from stepladder.agents.config import PPOConfig
 from stepladder.curricula import StagedConfig
 from stepladder.training.config import EvaluationConfig, TrainingConfig
@@ -30,21 +30,27 @@ HOLES = {(0, 3), (0, 7), (1, 3), (4, 0), (5, 0), (5, 1), (5, 6), (6, 5), (6, 6),
 GOALS = {"near": (2, 2), "halfway": (5, 4), "far": (7, 7)}
 
 
-class LakeWithGoals(FrozenLakeEnv):
-    """Gymnasium's frozen lake, not slippery; the task says where the goal is."""
+class LakeWithGoals(gym.Wrapper[Any, Any, Any, Any]):
+    """Gymnasium's frozen lake, not slippery; the task says where the goal is.
 
-    def __init__(self) -> None:
-        self.moves = {goal: FrozenLakeEnv(desc=lake(goal), is_slippery=False).P for goal in GOALS}
-        super().__init__(desc=lake("far"), is_slippery=False)
+    Args:
+        **settings: Of `FrozenLakeEnv`, such as ``render_mode``.
+    """
+
+    def __init__(self, **settings: Any):
+        self.lakes = {
+            goal: FrozenLakeEnv(desc=lake(goal), is_slippery=False, **settings) for goal in GOALS
+        }
+        super().__init__(self.lakes["far"])
 
     def set_task(self, task: Task) -> None:
-        """Play this task from the next reset on."""
-        self.P = self.moves[task.params["goal"]]
+        """Play this task; its episode begins with the next reset."""
+        self.env = self.lakes[task.params["goal"]]
 
-    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Move one field; it is a success if the goal is there."""
-        field, reward, terminated, truncated, _ = super().step(int(action))
-        return field, float(reward), terminated, truncated, {"is_success": reward > 0}
+        field, reward, terminated, truncated, _ = self.env.step(int(action))
+        return field, float(reward), terminated, truncated, {"is_success": float(reward) > 0.0}
 
 
 def lake(goal: str) -> list[str]:
@@ -63,7 +69,10 @@ def settings(goals: list[str], seed: int, steps: int) -> TrainingConfig:
         seed=seed,
         tasks=tuple(Task(goal, goal, {"goal": goal}) for goal in goals),
         curriculum=StagedConfig(
-            stages=tuple(goals), threshold=0.9, window_episodes=100, mixing=None
+            stages=tuple(Stage(name=goal) for goal in goals),
+            threshold=0.9,
+            window_episodes=100,
+            mixing=None,
         ),
         agent=PPOConfig(
             learning_rate=1e-3,

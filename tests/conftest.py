@@ -1,5 +1,9 @@
 """What every test may rely on, and the command that those of the commands ask for."""
 
+import compileall
+import gc
+import multiprocessing
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -7,7 +11,26 @@ from pathlib import Path
 
 import pytest
 
+import stepladder
 from cli.command_line import CommandLine
+
+# Read by PyTorch when it is imported, also in processes that tests start. Over networks as small as
+# theirs more threads only wait for each other, which on two cores took longer than the rest.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_finish() -> None:
+    """Make processes cheap to start: by now some hundred megabytes have been imported.
+
+    What the collector no longer visits stays shared with forked workers. The server that forks
+    workers imports once what each of them would import by itself. Where Python may not write
+    bytecode, each of some hundred processes would compile the library again.
+    """
+    compileall.compile_dir(Path(stepladder.__file__).parent, quiet=2)
+    gc.collect()
+    gc.freeze()
+    loaded = [name for name in ("stable_baselines3", "stepladder.envs") if name in sys.modules]
+    multiprocessing.set_forkserver_preload(["__main__", *loaded])
 
 
 @pytest.fixture(autouse=True)

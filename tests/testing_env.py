@@ -363,8 +363,11 @@ def _about(info: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-ARENAS = ("subproc-fork", "subproc-spawn", "async-fork", "async-spawn")
-"""Arenas whose envs run in processes of their own."""
+ARENAS = ("subproc-fork", "subproc-forkserver", "async-fork", "async-spawn")
+"""Arenas whose envs run in processes of their own.
+
+A worker of Stable-Baselines3 that is spawned takes two seconds to import PyTorch: those are few.
+"""
 
 _standing: dict[tuple[Any, ...], Any] = {}
 """Vector envs whose workers take seconds to start are kept for the next arena."""
@@ -416,6 +419,8 @@ def arena(
         keeps: Whether spawned workers may be used again by others.
         **practice: Settings of each `PracticeEnv`.
     """
+    if kind.startswith("async"):
+        mode = mode or AutoresetMode.NEXT_STEP
     key = (kind, num_envs, mode, repr(settings), repr(practice))
     keeps = keeps and kind.endswith("spawn")
     venv = _standing.pop(key, None) if keeps else None

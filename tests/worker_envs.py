@@ -94,10 +94,10 @@ class RandomEnv(gym.Env[Any, Any]):
         self._info_share = info_share
         self._in_place = in_place and isinstance(observation_space, spaces.Box)
         self._memory: Any = None
+        self._sampler = deepcopy(observation_space)
         self._seed(1000 + env_index)
 
     def _seed(self, seed: int) -> None:
-        self._sampler = deepcopy(self.observation_space)
         self._sampler.seed(seed)
         self._rng = np.random.default_rng(seed)
 
@@ -190,6 +190,7 @@ class TroubleEnv(gym.Env[Any, Any]):
         length: Steps of an episode.
         trouble: What happens in which method, each time: ``{"step": "raise"}``.
         once: A file; trouble of the constructor happens only if it is there, and takes it away.
+        met: A file that is made when trouble begins.
         diary: A file to which a byte is added when an episode ends.
         pause_s: How long a step takes.
         quiet: Whether infos are empty.
@@ -207,6 +208,7 @@ class TroubleEnv(gym.Env[Any, Any]):
         *,
         trouble: dict[str, str] | None = None,
         once: Path | None = None,
+        met: Path | None = None,
         diary: Path | None = None,
         pause_s: float = 0.0,
         quiet: bool = True,
@@ -217,6 +219,7 @@ class TroubleEnv(gym.Env[Any, Any]):
         self.always = dict(trouble or {})
         self.trouble: dict[str, str] = {}
         """What happens in which method, the next time."""
+        self.met = met
         self.diary = diary
         self.pause_s = pause_s
         self.quiet = quiet
@@ -234,6 +237,8 @@ class TroubleEnv(gym.Env[Any, Any]):
     def _meet(self, method: str) -> None:
         what = self.trouble.pop(method, None) or self.always.get(method)
         if what is not None:
+            if self.met is not None:
+                self.met.touch()
             TROUBLES[what](f"boom in {method} of env {self.env_index}")
 
     def set_task(self, task: Task) -> None:

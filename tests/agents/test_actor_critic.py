@@ -67,7 +67,7 @@ def test_steps_at_once_are_steps_one_by_one():
     begins = torch.zeros(6, 4, dtype=torch.bool)
     begins[3, 1] = begins[0, 2] = True
     first = torch.ones(4, 8) * 0.3
-    at_once = policy.unroll(look, first, begins)
+    at_once, _ = policy.unroll(look, first, begins)
     memory = first
     for step in range(6):
         memory = memory * ~begins[step][:, None]

@@ -89,7 +89,7 @@ def test_another_agent_and_curriculum_bring_their_own_flags(command: CommandLine
     code, out, err = command(
         *("train", "--env", "CartPole-v1", "--agent", "dddqn", "--agent.epsilon-steps", 50),
         *("--agent.batch-size", 8, "--agent.warmup-steps", 16, "--agent.hidden-sizes", 8),
-        *("--curriculum", "learnability", "--curriculum.exploration", 0.5, "--num-envs", 2),
+        *("--curriculum", "uniform", "--curriculum.exploration", 0.5, "--num-envs", 2),
         *("--total-steps", 60, "--epoch-steps", 50, "--evaluation.num-games", 1, "--json"),
     )
     assert (code, err) == (0, "")
@@ -98,7 +98,7 @@ def test_another_agent_and_curriculum_bring_their_own_flags(command: CommandLine
     config = config_of(told["run"])
     assert config["agent"]["type"] == "DDDQN"
     assert config["agent"]["epsilon_steps"] == 50
-    assert config["curriculum"]["config"] == "LearnabilityConfig"
+    assert config["curriculum"]["config"] == "UniformConfig"
     assert config["curriculum"]["exploration"] == 0.5
 
 

@@ -6,6 +6,7 @@ anywhere.
 """
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from stepladder.curricula import Curriculum, Draw, Record, Snapshot
 
 
+@cache
 def chance(task_id: int, episode: int) -> float:
     """Return a number in [0, 1) that depends on nothing but the arguments."""
     return float(np.random.default_rng((task_id, episode)).random())

@@ -331,11 +331,11 @@ def test_the_lock_dies_with_the_writer_though_its_children_live(folder: Path) ->
     run = Run.create(argv[0], kind="training")
     run.log(1, {"a": 1.0})
     run.flush()
-    pid = os.fork()
-    if pid == 0:
+    if os.fork() == 0:
+        # Said by the child itself, which has let go of its copy of the lock by now.
+        print(os.getpid(), flush=True)
         time.sleep(60)
         os._exit(0)
-    print(pid, flush=True)
     time.sleep(60)
     """
     with running(script, folder) as process:

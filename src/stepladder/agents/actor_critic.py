@@ -141,8 +141,10 @@ class ActorCritic(nn.Module):
         new = self.candidate(torch.cat([hidden, take * memory], dim=-1)).tanh()
         return keep * memory + (1.0 - keep) * new
 
-    def unroll(self, seen: Seen, memory: torch.Tensor, begins: torch.Tensor) -> torch.Tensor:
-        """Return the heads of several steps, one after the other.
+    def unroll(
+        self, seen: Seen, memory: torch.Tensor, begins: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the heads and the memories of several steps, one after the other.
 
         Args:
             seen: Of shape ``(steps, envs, ...)``.
@@ -155,7 +157,7 @@ class ActorCritic(nn.Module):
             memory = self._next(row, memory * ~is_new[:, None])
             memories.append(memory)
         past = torch.stack(memories)
-        return torch.cat([self.actions(past), self.values(past)], dim=-1)
+        return torch.cat([self.actions(past), self.values(past)], dim=-1), past
 
     # From what is said to actions.
 

@@ -35,6 +35,13 @@ class Batch(NamedTuple):
     returns: torch.Tensor
 
 
+class Part(NamedTuple):
+    """Which steps of which envs a recurrent policy learns from at once."""
+
+    times: slice
+    envs: torch.Tensor
+
+
 class PPO(Agent):
     """Learns from what has just been played; see `Agent` for the arguments."""
 
@@ -63,6 +70,7 @@ class PPO(Agent):
         self.rollout = Rollout(self.layout, num_steps, num_envs, self._policy.num_action_columns)
         self._memory = self._policy.first_memory(num_envs)
         self._first_memory = self._memory.clone()
+        self._pasts = self._first_memory[None]
         self._said: npt.NDArray[Any] | None = None
 
     # Playing.
@@ -135,7 +143,8 @@ class PPO(Agent):
         seen = Seen(*(self._there(part) for part in (rollout.numbers, rollout.codes)))
         if self._policy.is_recurrent:
             begins = self._there(np.concatenate([rollout.begins, rollout.has_reset[None]]))
-            heads = self._policy.unroll(seen, self._first_memory, begins)
+            heads, past = self._policy.unroll(seen, self._first_memory, begins)
+            self._pasts = torch.cat([self._first_memory[None], past[:-1]])
         else:
             heads = self._policy(seen)
         actions, values = self._there(rollout.actions), heads[..., -1]
@@ -158,7 +167,7 @@ class PPO(Agent):
     def _there(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def _rows(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
+    def _rows(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
         """Yield minibatches of single env steps, in an order of chance."""
         rows = self._there(np.flatnonzero(self.rollout.is_playing))
         if not len(rows):
@@ -169,30 +178,47 @@ class PPO(Agent):
         for places in rows[order].tensor_split(num_batches):
             yield _each(flat, lambda part, places=places: part.index_select(0, places)), None
 
-    def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, torch.Tensor | None]]:
-        """Yield minibatches of whole envs: a memory is learnt by going through its steps."""
-        playing = self._there(np.flatnonzero(self.rollout.is_playing.any(0)))
-        if not len(playing):
-            return
-        order = torch.randperm(len(playing), device=self.device, generator=self.generator)
-        num_batches = max(1, round(self.rollout.num_cells / self.config.minibatch_size))
-        for envs in playing[order].tensor_split(min(num_batches, len(playing))):
-            yield _each(whole, lambda part, envs=envs: part[:, envs]), envs
+    def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
+        """Yield minibatches of some envs' steps in a row: a memory is learnt by going through them.
 
-    def _update(self, chosen: tuple[Batch, torch.Tensor | None]) -> dict[str, torch.Tensor]:
+        Where there are fewer envs than minibatches, time is cut too; a part begins with what was
+        remembered there.
+        """
+        rollout, config = self.rollout, self.config
+        num_batches = max(1, round(rollout.num_cells / config.minibatch_size))
+        # As few cuts as make exactly so many parts.
+        num_cuts = next(
+            cuts
+            for cuts in range(1, num_batches + 1)
+            if num_batches % cuts == 0 and num_batches <= cuts * self.num_envs
+        )
+        num_groups = num_batches // num_cuts
+        num_cuts = min(num_cuts, rollout.num_steps)
+        times = [slice(int(cut[0]), int(cut[-1]) + 1)
+                 for cut in np.array_split(np.arange(rollout.num_steps), num_cuts)]  # fmt: skip
+        envs = torch.randperm(self.num_envs, device=self.device, generator=self.generator)
+        groups = envs.tensor_split(num_groups)
+        order = self.rng.permutation(num_cuts * num_groups)
+        for number in order.tolist():
+            part = Part(times[number // num_groups], groups[number % num_groups])
+            if rollout.is_playing[part.times][:, part.envs.cpu().numpy()].any():
+                yield _each(whole, lambda all, part=part: all[part.times][:, part.envs]), part
+
+    def _update(self, chosen: tuple[Batch, Part | None]) -> dict[str, torch.Tensor]:
         """Do one update on a minibatch."""
-        (batch, envs), policy = chosen, self._policy
-        if envs is None:
+        (batch, part), policy = chosen, self._policy
+        if part is None:
             with torch.no_grad():
                 heads, kept = policy.keep(batch.seen)
                 gradient, by_spread, figures = self._gradients(heads, batch)
                 policy.back(kept, gradient, by_spread)
                 self._adam.step()
             return figures
-        mask = self._there(self.rollout.is_playing)[:, envs]
-        begins = self._there(self.rollout.begins)[:, envs]
-        heads = policy.unroll(batch.seen, self._first_memory[envs], begins)[mask]
-        gradient, by_spread, figures = self._gradients(heads, _each(batch, lambda part: part[mask]))
+        times, envs = part
+        mask = self._there(self.rollout.is_playing)[times][:, envs]
+        begins = self._there(self.rollout.begins)[times][:, envs]
+        heads = policy.unroll(batch.seen, self._pasts[times.start, envs], begins)[0][mask]
+        gradient, by_spread, figures = self._gradients(heads, _each(batch, lambda all: all[mask]))
         if by_spread is None:
             self._adam.follow([heads], [gradient])
         else:

@@ -58,6 +58,11 @@ class SACPolicy(nn.Module):
                 f"SAC needs actions that are numbers with bounds (Box); got {action_space}. Use "
                 "PPO or DDDQN, or bound the actions."
             )
+        if not (action_space.low < action_space.high).all():
+            raise ConfigError(
+                f"SAC needs actions whose lower bound is below the upper one; got {action_space}. "
+                "Leave dimensions out that cannot move."
+            )
         self.shape = action_space.shape
         self.num_dims = int(np.prod(self.shape))
         low, high = (

@@ -25,7 +25,8 @@ from stepladder.curricula.level_replay_config import LevelReplayConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.training.config import STAGES_IN_ORDER, TrainingConfig, load_config
-from stepladder.training.contradictions import ContradictionError
+from stepladder.training.contradictions import LEDGE, ContradictionError
+from stepladder.training.presets import any_env
 from stepladder.training.problems import Problems
 from stepladder.training.reading import load_document
 
@@ -136,7 +137,9 @@ def _parsed(
     argv: Sequence[str], named: str | None
 ) -> tuple[TrainArguments, TrainingConfig, TrainArguments]:
     """Return the flags, the config that was named, and the flags as they stand for it."""
-    base = load_config(named or USUAL)
+    env = given(argv, "--env")
+    # Who names an env of their own does not want the number of envs that suits Ledge.
+    base = load_config(named or USUAL) if named or env in (None, LEDGE) else any_env(str(env))
     settings: dict[str, Any] = {entry.name: getattr(base, entry.name) for entry in fields(base)}
     agent, curriculum = given(argv, "--agent"), given(argv, "--curriculum")
     if agent is not None and agent.upper() != base.agent.kind:

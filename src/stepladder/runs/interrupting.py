@@ -9,20 +9,33 @@ import threading
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+USUAL: dict[signal.Signals, Any] = {
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
+"""What a process does when nobody has said otherwise."""
+
 
 class Patience:
-    """Holds back the first interruption; `is_over` tells of it."""
+    """Holds back the first interruption; `is_over` tells of it.
 
-    def __init__(self) -> None:
-        self._before: Any = None
+    Args:
+        also_when_terminated: Whether SIGTERM counts too, which clusters and containers send before
+            they kill.
+    """
+
+    def __init__(self, *, also_when_terminated: bool = False) -> None:
+        self._signals = [signal.SIGINT, *([signal.SIGTERM] if also_when_terminated else [])]
+        self._before: dict[signal.Signals, Any] = {}
         self._is_wished = False
 
     def __enter__(self) -> Self:
         # A process in the background ignores Ctrl-C, some have a handler of their own, and only
         # the main thread may set one.
-        is_main = threading.current_thread() is threading.main_thread()
-        if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._before = signal.signal(signal.SIGINT, self._note)
+        if threading.current_thread() is threading.main_thread():
+            for number in self._signals:
+                if signal.getsignal(number) is USUAL[number]:
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(
@@ -43,6 +56,6 @@ class Patience:
         self._give_back()
 
     def _give_back(self) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
+        while self._before:
+            number, handler = self._before.popitem()
+            signal.signal(number, handler)

@@ -15,7 +15,7 @@ from stepladder.training.problems import join, short
 from stepladder.training.sections import Section
 
 REFUSED = {
-    "TD3": "TD3 is not among the agents here; it was refused by the ancestor too, though later. "
+    "TD3": "TD3 is not among the agents here; the published trainer refused it too, though later. "
     "Use SAC, which has the same actions.",
     "DDQN_PER": "DDQN_PER is DDDQN here; write that, with use_per true among its hyperparameters.",
 }

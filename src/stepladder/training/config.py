@@ -139,7 +139,7 @@ class CheckpointConfig:
     every_steps: int | None = None
     """Env steps between two checkpoints; None goes by time alone."""
 
-    every_s: float = 120.0
+    every_s: float = 60.0
     """Seconds between two checkpoints, whatever the steps."""
 
     keep: int = 2
@@ -166,7 +166,8 @@ class TrainingConfig:
     """Envs that are stepped together."""
 
     total_steps: int = 2_000_000
-    """Env steps of all envs together, after which training ends."""
+    """Env steps of all envs together, after which training ends; those of evaluations count, unless
+    there are `total_episodes`."""
 
     total_episodes: int | None = None
     """Episodes after which training ends, if `total_steps` have not ended it; None is no limit."""
@@ -212,7 +213,7 @@ class TrainingConfig:
     """What is saved so that the training can be resumed."""
 
     epoch_steps: int = 16_384
-    """Env steps between two lines of metrics."""
+    """Env steps between two lines of metrics; as many as between two evaluations at the most."""
 
     def __post_init__(self) -> None:
         self._check_numbers()

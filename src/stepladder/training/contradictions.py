@@ -36,6 +36,7 @@ def contradictions(config: "TrainingConfig") -> list[tuple[str, str]]:
     """Return the path and the text of each."""
     return [
         *_about_actions(config),
+        *_about_mirror(config),
         *_about_labels(config.curriculum, _labels(config), "curriculum"),
         *_about_phases(config),
         *_about_opponents(config),
@@ -68,6 +69,11 @@ def _about_actions(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
             f"DDDQN needs discrete actions and {config.env} has continuous ones; set "
             'env_kwargs.actions to "discrete".',
         )
+
+
+def _about_mirror(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
+    if getattr(config.agent, "mirror", False) and config.env != HOCKEY:
+        yield "agent.mirror", f"only {HOCKEY} has a mirror; env is {config.env!r}. Leave it out."
 
 
 def _labels(config: "TrainingConfig") -> tuple[str, ...]:
@@ -117,6 +123,11 @@ def _about_opponents(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
     archive = f"{CALLED}archive"
     if archive in neural_opponents(config) and config.opponents.archive is None:
         yield "opponents.archive", f"is missing, and {archive!r} is an opponent. Name its folder."
+    if config.opponents.archive is not None and config.env != HOCKEY:
+        yield (
+            "opponents.archive",
+            f"opponents are for {HOCKEY}; env is {config.env!r}. Leave it out.",
+        )
     if needs_both and config.env_kwargs.get("players") != "both":
         yield "env_kwargs.players", 'must be "both", because there are neural opponents.'
 

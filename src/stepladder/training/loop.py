@@ -147,6 +147,7 @@ class Trainer:
         phase = self._phase()
         self._seen, rewards, terminated, truncated, infos = world.step(actions, rivals)
         stepped = time.perf_counter()
+        world.check(world.of_learner(self._seen), rewards)
         self._learn(seen, actions, rewards, terminated, truncated)
         ended = terminated | truncated
         if self.league is not None:
@@ -180,7 +181,7 @@ class Trainer:
                 is_playing=self._is_playing,
             )
         )
-        self.num_steps += int(self._is_playing.sum())
+        self.num_steps += int(np.count_nonzero(self._is_playing))
         self.num_updates += self.agent.learn()
 
     def _note_results(self, ended: npt.NDArray[np.bool_], infos: Mapping[str, Any]) -> None:

@@ -146,6 +146,18 @@ PRESETS: dict[str, TrainingConfig] = {
 """Every preset by its name."""
 
 
+def any_env(env: str) -> TrainingConfig:
+    """Return settings to begin with in an env of which nothing is known."""
+    return TrainingConfig(
+        env=env,
+        num_envs=8,
+        total_steps=200_000,
+        agent=PPOConfig(hidden_sizes=(64, 64), rollout_steps=2_048, minibatch_size=256),
+        evaluation=EvaluationConfig(every_steps=50_000, num_games=20),
+        epoch_steps=2_048,
+    )
+
+
 def no_such_preset(name: str) -> ConfigError:
     """Return the error that says what a user may have meant."""
     return ConfigError(

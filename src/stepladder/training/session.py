@@ -122,7 +122,11 @@ class Session:
     def __init__(self, config: TrainingConfig, trainer: Trainer):
         self.config, self.trainer = config, trainer
         self._request = EvaluationRequest.of(config)
-        self._rivals = rivals_of(config, self._request, trainer.device)
+        self._rivals = rivals_of(config, self._request, trainer.agent)
+        # An evaluation is made at the end of an epoch, so that none is longer than the time to one.
+        self._epoch_steps = min(
+            config.epoch_steps, config.evaluation.every_steps or config.epoch_steps
+        )
         self.run: Run | None = None
         self.reporter = EpochReporter(trainer.curriculum)
         self.evaluations: list[dict[str, Any]] = []
@@ -145,37 +149,41 @@ class Session:
         """Train until the end; return whether somebody stopped it before."""
         trainer, was_stopped = self.trainer, False
         # All of it: Ctrl-C in the last evaluation must not lose what came before.
-        with Patience() as patience:
+        with Patience(also_when_terminated=True) as patience:
             # From the last report on: a sitting may have ended between a last step and its report.
             while not was_stopped and (not self._is_over() or self._is_epoch_begun()):
-                boundary = (self._reported_at // self.config.epoch_steps + 1) * (
-                    self.config.epoch_steps
-                )
+                boundary = (self._reported_at // self._epoch_steps + 1) * self._epoch_steps
                 while trainer.num_steps < boundary and not (self._is_over() or patience.is_over):
                     trainer.advance()
                 if patience.is_over:
                     was_stopped = True
                     break
                 was_stopped = self._end_epoch(on_epoch) or patience.is_over
-            if not was_stopped:
-                self._conclude()
+            if not was_stopped and self._evaluated_at != trainer.num_steps:
+                self._evaluate()
             self.save()
+            if not was_stopped and trainer.league is not None:
+                # Last: an archive that cannot be reached must not cost what was learnt.
+                trainer.league.enter_archive(trainer.agent, trainer.num_steps)
         return was_stopped
 
-    def _conclude(self) -> None:
-        """Examine the agent a last time, and let it into the archive."""
-        trainer = self.trainer
-        if self._evaluated_at != trainer.num_steps:
-            self._evaluate()
-        if trainer.league is not None:
-            trainer.league.enter_archive(trainer.agent, trainer.num_steps)
+    @property
+    def _budget_left(self) -> int:
+        """Env steps until the end.
+
+        Evaluations count in it, unless episodes are what ends the training: then steps are only a
+        bound, which evaluations must not reach instead.
+        """
+        spent = self.trainer.num_steps
+        if self.config.total_episodes is None:
+            spent += self.evaluation_steps
+        return self.config.total_steps - spent
 
     def _is_over(self) -> bool:
-        config, trainer = self.config, self.trainer
-        if trainer.num_steps + self.evaluation_steps >= config.total_steps:
+        most = self.config.total_episodes
+        if most is not None and self.trainer.episodes.num_ended >= most:
             return True
-        most = config.total_episodes
-        return most is not None and trainer.episodes.num_ended >= most
+        return self._budget_left <= 0
 
     def _is_epoch_begun(self) -> bool:
         return self.trainer.num_steps > self._reported_at
@@ -216,7 +224,6 @@ class Session:
         )
         self._steps_before = self._reported_at = trainer.num_steps
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
-        left = self.config.total_steps - trainer.num_steps - self.evaluation_steps
         return Progress(
             num_steps=trainer.num_steps,
             total_steps=self.config.total_steps,
@@ -226,7 +233,7 @@ class Session:
             steps_per_second=rate,
             seconds=spent,
             elapsed_s=self.elapsed_s,
-            left_s=max(0.0, left / max(1e-9, rate)),
+            left_s=max(0.0, self._budget_left / max(1e-9, rate)),
             stage=self._stage(),
             phase=trainer.phase,
             success=sum(successes) / len(successes) if successes else None,

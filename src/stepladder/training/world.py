@@ -18,7 +18,7 @@ from gymnasium.wrappers import TimeLimit
 from stepladder.agents.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, EnvError
 from stepladder.games.hockey.actions import num_actions
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import HOCKEY, LEDGE
@@ -49,6 +49,8 @@ class World:
         )
         """Whether the training plays both players."""
         self.observation_space: Space[Any] = space[ONE] if self.has_rivals else space
+        self.is_trusted = config.env in (HOCKEY, LEDGE)
+        """Whether the envs are known to give finite numbers only."""
         actions = self.envs.single_action_space
         self.action_space: Space[Any] = actions[ONE] if self.has_rivals else actions
 
@@ -74,6 +76,20 @@ class World:
             rival_actions = np.zeros_like(actions)
         return self.envs.step({ONE: actions, TWO: rival_actions})
 
+    def check(self, seen: Any, rewards: npt.NDArray[Any]) -> None:
+        """Raise if a foreign env gives what nobody can learn from.
+
+        Raises:
+            EnvError: An observation or a reward is not finite.
+        """
+        if self.is_trusted:
+            return
+        _require_finite(rewards, "reward")
+        parts: Any = seen.values() if isinstance(seen, Mapping) else (seen,)
+        for part in parts:
+            if part.dtype.kind == "f":
+                _require_finite(part, "observation")
+
     def has_begun(self) -> npt.NDArray[np.bool_]:
         """Return which games have begun in the last step or reset; of built-in games only."""
         return self.envs.unwrapped.batch.has_begun
@@ -88,6 +104,17 @@ class World:
         if isinstance(seen, Mapping):
             return {name: part.copy() for name, part in seen.items()}
         return seen.copy()
+
+
+def _require_finite(numbers: npt.NDArray[Any], what: str) -> None:
+    if np.isfinite(numbers).all():
+        return
+    finite = np.isfinite(numbers.reshape(len(numbers), -1)).all(axis=1)
+    env_index = int(np.flatnonzero(~finite)[0])
+    raise EnvError(
+        f"the {what} of env {env_index} is {numbers[env_index].tolist()}; expected finite numbers, "
+        "because an agent that learns from it forgets everything. Mend the env."
+    )
 
 
 def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
@@ -108,6 +135,9 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
         if not config.tasks:
             settings["curriculum_env"] = {"deliver": play_as_it_is}
     try:
+        if config.env not in (HOCKEY, LEDGE):
+            # Before envs are tried out in workers: a misspelt name is said once.
+            gym.spec(config.env)
         return make_vec(
             config.env,
             config.num_envs,
