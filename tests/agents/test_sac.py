@@ -118,3 +118,16 @@ def test_pink_noise_begins_anew_everywhere_with_a_new_phase():
 def test_actions_without_bounds_are_refused(space: Any):
     with pytest.raises(ConfigError, match="numbers with bounds"):
         SAC(SACConfig(), SEEN, space, 1)
+
+
+def test_a_spread_at_its_bound_is_not_pushed_farther():
+    agent = made(num_envs=8)
+    Bandit(8, nearness).teach(agent, 20)
+    heads = agent.policy().actor.heads
+    with torch.no_grad():
+        heads.weight[2:] = 0.0
+        heads.bias[2:] = torch.tensor([5.0, 0.0])
+    agent._update()
+    assert heads.bias.grad is not None
+    assert heads.bias.grad[2] == 0.0
+    assert heads.bias.grad[3] != 0.0

@@ -36,6 +36,11 @@ class Repetition:
         """Do one update; return its figures, which the next one may overwrite."""
         if self._device.type != "cuda":
             return self._update()
+        # Streams and recordings belong to the current device, which need not be the agent's.
+        with torch.cuda.device(self._device):
+            return self._repeated()
+
+    def _repeated(self) -> Figures:
         if self._graph is None:
             if self._num_trials < NUM_TRIALS:
                 self._num_trials += 1
