@@ -8,6 +8,7 @@ was logged before it, and then its folder, which appears complete. Whatever a ki
 one alone is passed over, and removed by the next save.
 """
 
+import logging
 import os
 import shutil
 from collections.abc import Callable
@@ -38,6 +39,8 @@ from stepladder.training.checkpoint_folder import (
     write_folder,
 )
 from stepladder.training.tensor_files import read_policy, sync
+
+logger = logging.getLogger("stepladder.training")
 
 T = TypeVar("T")
 
@@ -167,7 +170,10 @@ def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, l
             try:
                 manifest = read_manifest(folder)
                 _require_own(folder.name, manifest, reader)
-                return read(folder, manifest), refused
+                found = read(folder, manifest)
+                for reason in refused:
+                    logger.warning("%s; %s is used instead.", reason, folder.name)
+                return found, refused
             except (OSError, SnapshotError) as error:
                 refused.append(f"{folder.name} was refused: {_reason(error)}")
         # A run that goes on may have replaced them meanwhile.
