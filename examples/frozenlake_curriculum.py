@@ -20,7 +20,7 @@ from stepladder import Stage, Task, train
 from stepladder.agents.config import PPOConfig
 from stepladder.curricula import StagedConfig
 from stepladder.training.config import EvaluationConfig, TrainingConfig
-from stepladder.training.session import Progress, TrainingResult
+from stepladder.training.results import Progress, TrainingResult
 
 ENV = "LakeWithGoals-v0"
 SIZE = 8

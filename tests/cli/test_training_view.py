@@ -15,7 +15,7 @@ from stepladder.training.scores import Evaluation, Interval, Score
 pytest.importorskip("torch")
 
 from stepladder.training.loop import Clockwork
-from stepladder.training.session import Progress
+from stepladder.training.results import Progress
 
 LEDGE = TrainingConfig().to_json()
 LOGGED = {f"{SUCCESS}simplest": 0.875, f"{SAMPLES}simplest": 3.0, f"{SAMPLES}simpler": 1.0}

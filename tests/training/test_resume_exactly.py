@@ -16,7 +16,7 @@ from stepladder.runs import Run, RunReader
 from stepladder.training import checkpoints
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Trainer
-from stepladder.training.session import Progress
+from stepladder.training.results import Progress
 from stepladder.training.starting import resume, train
 from sync.rig import forked, receive
 from training.checkpoint_scenes import flip

@@ -12,7 +12,7 @@ import pytest
 from stepladder.runs import RunReader
 from stepladder.training import checkpoints, session
 from stepladder.training.config import CheckpointConfig, EvaluationConfig
-from stepladder.training.session import Progress
+from stepladder.training.results import Progress
 from stepladder.training.starting import resume, train
 from training.training_scenes import DISCRETE, FOREIGN, LEDGE_PPO, ONCE, SELF_PLAY
 

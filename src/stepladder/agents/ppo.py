@@ -116,13 +116,14 @@ class PPO(Agent):
             left = max(0.0, 1.0 - self.num_steps / config.anneal_steps)
             self._adam.learning_rate = config.learning_rate * left
         whole = self._whole()
-        self._meet()
         for _ in range(config.num_epochs):
             batches = self._sequences(whole) if self._policy.is_recurrent else self._rows(whole)
             for figures in map(self._update, batches):
                 count += 1
                 self._note(**figures)
         self.num_updates += count
+        # Only now: what was played and what is learnt from it must be seen alike.
+        self._meet()
         self.rollout.clear()
         self._first_memory = self._memory.clone()
         return count

@@ -19,7 +19,7 @@ from stepladder.training.config import TrainingConfig
 from stepladder.training.presets import PRESETS
 
 if TYPE_CHECKING:
-    from stepladder.training.session import TrainingResult
+    from stepladder.training.results import TrainingResult
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""

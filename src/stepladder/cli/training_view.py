@@ -21,7 +21,7 @@ from stepladder.stats.names import OTHER
 from stepladder.training.scores import Evaluation
 
 if TYPE_CHECKING:
-    from stepladder.training.session import Progress
+    from stepladder.training.results import Progress
 
 LINE_EVERY_S, LINE_EVERY_SHARE = 30.0, 0.05
 """Where nobody watches live, there is a line after so many seconds or so much of the budget."""

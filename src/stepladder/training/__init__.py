@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig, load_config
     from stepladder.training.evaluation import evaluate
-    from stepladder.training.session import Progress, TrainingResult
+    from stepladder.training.results import Progress, TrainingResult
     from stepladder.training.starting import resume, train, train_single_run
 
 _HOMES = {
-    "Progress": "session",
+    "Progress": "results",
     "TrainingConfig": "config",
-    "TrainingResult": "session",
+    "TrainingResult": "results",
     "evaluate": "evaluation",
     "load_config": "config",
     "resume": "starting",

@@ -47,7 +47,7 @@ T = TypeVar("T")
 Policy = tuple[dict[str, Any], dict[str, torch.Tensor]]
 """The description of an agent, and its weights by name, on the CPU."""
 
-MUST_AGREE = ("agent", "env", "num_envs")
+MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "levels", "num_envs", "tasks")
 """Settings of a run without which its checkpoints are of no use to it."""
 
 __all__ = ["Policy", "TrainingCheckpoint", "find", "load", "load_newest", "load_policy", "save"]

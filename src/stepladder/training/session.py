@@ -5,8 +5,7 @@ many env steps; at its end metrics are logged, and evaluations and checkpoints m
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,86 +24,8 @@ from stepladder.training.config import TrainingConfig
 from stepladder.training.evaluation import Evaluation, evaluate
 from stepladder.training.evaluation_request import EvaluationRequest
 from stepladder.training.loop import Clockwork, Trainer
+from stepladder.training.results import OnEpoch, Progress, TrainingResult
 from stepladder.training.rivals import rivals_of
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """How a training stands at the end of an epoch."""
-
-    num_steps: int
-    total_steps: int
-    evaluation_steps: int
-    """Env steps of evaluations so far; they count in the budget."""
-
-    num_episodes: int
-    num_updates: int
-    steps_per_second: float
-    """In this epoch, evaluations left out."""
-
-    seconds: Clockwork
-    """Of this epoch: where they went."""
-
-    elapsed_s: float
-    """Of the whole training, earlier sittings included."""
-
-    left_s: float
-    """Until its end, at the speed of this epoch."""
-
-    stage: str | None
-    phase: str | None
-    success: float | None
-    """Mean over the episodes of this epoch; None if none ended or none says."""
-
-    mean_return: float | None
-    evaluation: Evaluation | None
-    """If there was one at the end of this epoch."""
-
-    news: tuple[str, ...]
-    """What the curriculum has decided in this epoch, and other events, in words."""
-
-    logged: dict[str, float]
-    """Everything that was logged."""
-
-
-OnEpoch = Callable[[Progress], bool | None]
-"""Is told of every epoch; if it returns True, training is saved and ends."""
-
-
-@dataclass
-class TrainingResult:
-    """What a training left behind."""
-
-    run_folder: Path | None
-    run_name: str
-    final_reward: float
-    """Return of the episode that ended last; NaN if none did."""
-
-    mean_reward: float
-    """Mean over the last 100 episodes; NaN if none ended."""
-
-    total_episodes: int
-    total_steps: int
-    """Env steps of training."""
-
-    total_gradient_steps: int
-    evaluation_steps: int
-    """Env steps of evaluations."""
-
-    evaluation_results: list[dict[str, Any]]
-    """Every evaluation with the step at which it was made, oldest first."""
-
-    seconds: float
-    was_stopped: bool
-    """Whether somebody ended it before its time."""
-
-    refused_checkpoints: list[str] = field(default_factory=list[str])
-    """Checkpoints that could not be used when it was resumed, and why."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain JSON."""
-        folder = None if self.run_folder is None else str(self.run_folder)
-        return {**vars(self), "run_folder": folder}
 
 
 class Session:
@@ -233,7 +154,7 @@ class Session:
             steps_per_second=rate,
             seconds=spent,
             elapsed_s=self.elapsed_s,
-            left_s=max(0.0, self._budget_left / max(1e-9, rate)),
+            left_s=self._left_s(rate, len(returns) / max(1e-9, now - self._epoch_began)),
             stage=self._stage(),
             phase=trainer.phase,
             success=sum(successes) / len(successes) if successes else None,
@@ -242,6 +163,14 @@ class Session:
             news=tuple(event.text for event in self.reporter.last_events),
             logged=logged,
         )
+
+    def _left_s(self, steps_per_second: float, episodes_per_second: float) -> float:
+        """Return the seconds until the end: of the budget, or of the episodes if they end sooner."""
+        left = self._budget_left / max(1e-9, steps_per_second)
+        most = self.config.total_episodes
+        if most is not None and episodes_per_second > 0:
+            left = min(left, (most - self.trainer.episodes.num_ended) / episodes_per_second)
+        return max(0.0, left)
 
     def _extra(self, spent: Clockwork) -> dict[str, float]:
         extra = {

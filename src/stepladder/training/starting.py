@@ -18,7 +18,8 @@ from stepladder.training import checkpoints
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.loop import Trainer
 from stepladder.training.presets import PRESETS
-from stepladder.training.session import OnEpoch, Progress, Session, TrainingResult
+from stepladder.training.results import OnEpoch, Progress, TrainingResult
+from stepladder.training.session import Session
 
 AnyConfig = TrainingConfig | Mapping[str, Any] | str | PathLike[str] | None
 """A config, its JSON, a file that holds it, the name of a preset; None is the default."""
@@ -49,7 +50,8 @@ def train(
         device: Where the networks are, likewise.
         run_folder: Where the run is kept; None keeps nothing, and nothing can be resumed.
         overwrite: Whether a run that is there already is replaced.
-        initial_weights: A run, checkpoint or file whose policy the agent begins with.
+        initial_weights: A run, checkpoint or file whose policy the agent begins with; what states
+            and actions are worth, it learns anew.
         loggers: Who else is told: TensorBoard, Weights & Biases, the console. Or a function that
             makes them of the run's settings, once everything has been checked.
         on_epoch: Is told of every epoch; if it returns True, training is saved and ends.
@@ -119,6 +121,8 @@ def resume(
     trainer = Trainer(settings, folder.name)
     try:
         session = Session(settings, trainer)
+        # Before the run is touched: what does not fit must cost nothing.
+        session.restore(checkpoint)
         with Run.resume(
             folder,
             checkpoint=checkpoint.name,
@@ -127,7 +131,6 @@ def resume(
             for text in refused:
                 run.event(checkpoint.step, "checkpoint_refused", text, None)
             session.keep_in(run)
-            session.restore(checkpoint)
             result = _play_and_close(session, run, on_epoch)
         result.refused_checkpoints = refused
         return result

@@ -1,0 +1,91 @@
+"""What a training says about itself: on the way, and in the end.
+
+Made by `session`, shown by the command line, returned to whoever called `train`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stepladder.training.evaluation import Evaluation
+from stepladder.training.loop import Clockwork
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How a training stands at the end of an epoch."""
+
+    num_steps: int
+    total_steps: int
+    evaluation_steps: int
+    """Env steps of evaluations so far; they count in the budget."""
+
+    num_episodes: int
+    num_updates: int
+    steps_per_second: float
+    """In this epoch, evaluations left out."""
+
+    seconds: Clockwork
+    """Of this epoch: where they went."""
+
+    elapsed_s: float
+    """Of the whole training, earlier sittings included."""
+
+    left_s: float
+    """Until its end, at the speed of this epoch."""
+
+    stage: str | None
+    phase: str | None
+    success: float | None
+    """Mean over the episodes of this epoch; None if none ended or none says."""
+
+    mean_return: float | None
+    evaluation: Evaluation | None
+    """If there was one at the end of this epoch."""
+
+    news: tuple[str, ...]
+    """What the curriculum has decided in this epoch, and other events, in words."""
+
+    logged: dict[str, float]
+    """Everything that was logged."""
+
+
+OnEpoch = Callable[[Progress], bool | None]
+"""Is told of every epoch; if it returns True, training is saved and ends."""
+
+
+@dataclass
+class TrainingResult:
+    """What a training left behind."""
+
+    run_folder: Path | None
+    run_name: str
+    final_reward: float
+    """Return of the episode that ended last; NaN if none did."""
+
+    mean_reward: float
+    """Mean over the last 100 episodes; NaN if none ended."""
+
+    total_episodes: int
+    total_steps: int
+    """Env steps of training."""
+
+    total_gradient_steps: int
+    evaluation_steps: int
+    """Env steps of evaluations."""
+
+    evaluation_results: list[dict[str, Any]]
+    """Every evaluation with the step at which it was made, oldest first."""
+
+    seconds: float
+    was_stopped: bool
+    """Whether somebody ended it before its time."""
+
+    refused_checkpoints: list[str] = field(default_factory=list[str])
+    """Checkpoints that could not be used when it was resumed, and why."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all of it as plain JSON."""
+        folder = None if self.run_folder is None else str(self.run_folder)
+        return {**vars(self), "run_folder": folder}
