@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -185,6 +185,7 @@ def arguments() -> argparse.Namespace:
     options.add_argument("--device", default="cpu", help="cpu, or cuda: only SAC, without a peer")
     options.add_argument("--only", nargs="+", choices=list(CONTESTS), help="only these algorithms")
     options.add_argument("--num-envs", nargs="+", type=int, help="only these numbers of envs")
+    options.add_argument("--rounds", type=int, help="turns of each side; 7, quick 3")
     options.add_argument("--threads", type=int, help="of torch, for both sides")
     return options.parse_args()
 
@@ -193,6 +194,8 @@ def main() -> None:
     """Measure everything."""
     given = arguments()
     effort = QUICK if given.quick else FULL
+    if given.rounds is not None:
+        effort = replace(effort, rounds=given.rounds)
     if given.threads is not None:
         torch.set_num_threads(given.threads)
     is_cpu = given.device == "cpu"

@@ -53,7 +53,7 @@ class Session:
         self.evaluations: list[dict[str, Any]] = []
         self.evaluation_steps = 0
         self._evaluated_at = 0
-        self._saved_at_step, self._saved_at_s = 0, time.monotonic()
+        self._saved_at_step, self._saved_at_s, self._has_saved = 0, time.monotonic(), False
         self._earlier_s, self._began = 0.0, time.monotonic()
         self._epoch_began = self._began
         self._clock_before = Clockwork()
@@ -165,7 +165,7 @@ class Session:
         )
 
     def _left_s(self, steps_per_second: float, episodes_per_second: float) -> float:
-        """Return the seconds until the end: of the budget, or of the episodes if they end sooner."""
+        """Return the seconds until the end of the budget or of the episodes, the sooner one."""
         left = self._budget_left / max(1e-9, steps_per_second)
         most = self.config.total_episodes
         if most is not None and episodes_per_second > 0:
@@ -225,6 +225,9 @@ class Session:
 
     def _is_checkpoint_due(self) -> bool:
         config = self.config.checkpoints
+        if not self._has_saved:
+            # A first one soon: until then there is nothing to watch, and everything to lose.
+            return True
         if time.monotonic() - self._saved_at_s >= config.every_s:
             return True
         return (
@@ -263,6 +266,7 @@ class Session:
             keep=self.config.checkpoints.keep,
         )
         self._saved_at_step, self._saved_at_s = trainer.num_steps, time.monotonic()
+        self._has_saved = True
         return path
 
     def restore(self, checkpoint: TrainingCheckpoint) -> bool:
@@ -295,6 +299,7 @@ class Session:
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
         # The first epoch of a sitting is timed from here, also where a checkpoint fell into it.
         self._saved_at_step = self._steps_before = self.trainer.num_steps
+        self._has_saved = True
         self._epoch_began = time.monotonic()
         return goes_on
 

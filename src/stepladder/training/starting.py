@@ -13,7 +13,8 @@ from typing import Any
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Logger, Run
-from stepladder.runs.run_folder import RunInfo
+from stepladder.runs.lock import is_locked
+from stepladder.runs.run_folder import LOCK, RunInfo
 from stepladder.training import checkpoints
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.loop import Trainer
@@ -116,6 +117,8 @@ def resume(
         raise RunError(
             f"{folder} is a {info.kind}, not a training, and cannot be resumed. Name a training."
         )
+    if is_locked(folder / LOCK):
+        raise RunError(f"{folder} is being written by another process. Wait until it ends.")
     settings = changed(load_config(info.config), device=device, total_steps=total_steps)
     checkpoint, refused = checkpoints.load_newest(folder)
     trainer = Trainer(settings, folder.name)
