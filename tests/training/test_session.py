@@ -120,9 +120,9 @@ def test_checkpoints_come_when_due_and_the_oldest_make_room(tmp_path: Path):
         kept.append([checkpoints.load(one).step for one in checkpoints.find(tmp_path / "run")])
 
     train(replace(config, evaluation=ONCE), run_folder=tmp_path / "run", on_epoch=look)
-    # Looked at before each save: every second epoch of 64 steps.
-    assert [len(steps) for steps in kept] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert [steps[0] for steps in kept[2::2]] == [128, 256, 384]
+    # Looked at before each save: after the first epoch of 64 steps, then after every second one.
+    assert [len(steps) for steps in kept] == [0, 1, 1, 2, 2, 3, 3, 3]
+    assert [steps[0] for steps in kept[1::2]] == [64, 192, 320, 448]
     assert len(checkpoints.find(tmp_path / "run")) == 3
 
 

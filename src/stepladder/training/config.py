@@ -178,6 +178,10 @@ class TrainingConfig:
     device: str = "cpu"
     """Where the networks are: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
+    num_threads: int | None = 1
+    """Threads of torch on the CPU; None leaves torch's own. More of them help large networks on an
+    idle machine; where one has to share its core, all wait for it."""
+
     tasks: tuple[Task, ...] = ()
     """What is practised. Without any: the `levels` of Ledge; in any other env, the env itself."""
 
@@ -236,7 +240,7 @@ class TrainingConfig:
     def _check_numbers(self) -> None:
         for name in ("num_envs", "total_steps", "epoch_steps"):
             require_whole(name, getattr(self, name), 1)
-        for name in ("total_episodes", "max_episode_steps"):
+        for name in ("total_episodes", "max_episode_steps", "num_threads"):
             if getattr(self, name) is not None:
                 require_whole(name, getattr(self, name), 1)
         _require_seed(self.seed)

@@ -4,12 +4,15 @@ The upper end of `training`: `train` begins, `resume` goes on, `train_single_run
 hockey trainer's own function was.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Logger, Run
@@ -65,8 +68,9 @@ def train(
     settings = changed(config, num_envs=num_envs, device=device, **changes)
     if loggers and run_folder is None:
         raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
-    trainer = Trainer(settings, "run" if run_folder is None else Path(run_folder).name)
-    try:
+    with threads(settings.num_threads), ExitStack() as stack:
+        trainer = Trainer(settings, "run" if run_folder is None else Path(run_folder).name)
+        stack.callback(trainer.close)
         if initial_weights is not None:
             _begin_with(trainer, initial_weights)
         session = Session(settings, trainer)
@@ -84,8 +88,6 @@ def train(
         ) as run:
             session.keep_in(run)
             return _play_and_close(session, run, on_epoch)
-    finally:
-        trainer.close()
 
 
 def resume(
@@ -121,8 +123,9 @@ def resume(
         raise RunError(f"{folder} is being written by another process. Wait until it ends.")
     settings = changed(load_config(info.config), device=device, total_steps=total_steps)
     checkpoint, refused = checkpoints.load_newest(folder)
-    trainer = Trainer(settings, folder.name)
-    try:
+    with threads(settings.num_threads), ExitStack() as stack:
+        trainer = Trainer(settings, folder.name)
+        stack.callback(trainer.close)
         session = Session(settings, trainer)
         # Before the run is touched: what does not fit must cost nothing.
         session.restore(checkpoint)
@@ -137,8 +140,18 @@ def resume(
             result = _play_and_close(session, run, on_epoch)
         result.refused_checkpoints = refused
         return result
+
+
+@contextmanager
+def threads(count: int | None) -> Iterator[None]:
+    """Let torch compute in so many threads meanwhile."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
     finally:
-        trainer.close()
+        torch.set_num_threads(before)
 
 
 def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
