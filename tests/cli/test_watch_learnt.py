@@ -78,7 +78,10 @@ def test_an_env_by_itself_is_played_by_the_policy_of_a_run_or_a_checkpoint(
     [
         (["CartPole-v1", "--policy", "learnt"], "CartPole-v1 has learnt no policy yet"),
         (["bare", "--policy", "learnt"], "bare has learnt no policy yet"),
-        (["CartPole-v1", "--policy", "RUNS/ledge"], "ledge cannot play CartPole-v1: its observation"),
+        (
+            ["CartPole-v1", "--policy", "RUNS/ledge"],
+            "ledge cannot play CartPole-v1: its observation",
+        ),
         (["CartPole-v1", "--policy", "bare"], "has no checkpoint of a training that can be used"),
         (["CartPole-v1", "--policy", "clever"], "there is no policy 'clever'; there are random"),
     ],
