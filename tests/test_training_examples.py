@@ -26,7 +26,9 @@ def run(monkeypatch, capsys):
         runpy.run_path(str(EXAMPLES / name), run_name="__main__")
         return capsys.readouterr().out
 
-    return run_example
+    num_threads = torch.get_num_threads()
+    yield run_example
+    torch.set_num_threads(num_threads)
 
 
 @pytest.fixture
