@@ -70,7 +70,9 @@ def train_ours(contest: Contest, num_steps: int, seed: int, num_rows: int) -> Ac
         actions = agent.act_batch(seen)
         after, rewards, terminated, truncated, _ = envs.step(actions)
         agent.remember(VectorStep(seen, actions, rewards, terminated, truncated, after, is_playing))
-        agent.learn()
+        # The peer saves its updates up and does them in bursts; its settings are tuned for that.
+        if agent.num_steps % contest.settings.get("train_freq", 1) == 0:
+            agent.learn()
         # Envs reset in the step after an ending, which belongs to no episode.
         seen, is_playing = after, ~(terminated | truncated)
     envs.close()
