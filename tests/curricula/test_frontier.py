@@ -336,6 +336,6 @@ def test_numbers_that_point_nowhere_are_refused(name: str, place: Any, number: f
     before = curriculum.snapshot()
     arrays = {key: array.copy() for key, array in before.arrays.items()}
     arrays[f"method/{name}"][place] = number
-    with pytest.raises(SnapshotError, match="states of the tasks in the snapshot are damaged"):
+    with pytest.raises(SnapshotError, match=f"array '{name}' of part 'method' of the snapshot: "):
         curriculum.restore(Snapshot(before.state, arrays))
     assert differences(before, curriculum.snapshot()) == []

@@ -538,12 +538,12 @@ def test_it_works_inside_a_phase():
     ("name", "place", "number", "words"),
     [
         ("seen", (0, 0), 3, "list of seen tasks"),
-        ("seen", (0, 0), 10**9, "list of seen tasks"),
-        ("seen", (0, 1), 10**9, "list of seen tasks"),
+        ("seen", (0, 0), 10**9, r"position\[0\] is 1000000000; expected an integer from -1 to 3"),
+        ("seen", (0, 1), 10**9, r"slot\[0\] is 1000000000"),
         ("ints", (3 + 65,), 3, "list of seen tasks"),
-        ("ints", (3 + 65 + 4 + 8,), 7, "ranks of the scores"),
-        ("rows", (0, 4), -5.0, "ranks of the scores"),
-        ("rows", (0, 4), 1e9, "ranks of the scores"),
+        ("ints", (3 + 65 + 4 + 8,), 7, r"ranks\[8\] is 7; expected an integer from 0 to 4"),
+        ("rows", (0, 4), -5.0, r"bin\[0\] is -5.0"),
+        ("rows", (0, 4), 1e9, r"bin\[0\] is 1000000000.0"),
     ],
 )
 def test_lists_that_disagree_are_refused(name: str, place: Any, number: float, words: str):

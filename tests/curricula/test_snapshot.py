@@ -11,7 +11,7 @@ import pytest
 
 from curricula.fake_learner import differences
 from stepladder.curricula import Snapshot
-from stepladder.curricula.snapshot import SCHEMA, difference, matching
+from stepladder.curricula.snapshot import SCHEMA, difference
 from stepladder.errors import SnapshotError
 
 SNAPSHOT = Snapshot(
@@ -143,7 +143,7 @@ def test_no_damaged_byte_goes_unnoticed_or_crashes(tmp_path: Path):
         except SnapshotError:
             num_refused += 1
         else:
-            # Dates and the like, which nobody reads; or a name, and then `matching` misses it.
+            # Dates and the like, which nobody reads; or a name, and then `SavedArray` misses it.
             assert loaded.state == SNAPSHOT.state, position
             for name, array in loaded.arrays.items():
                 np.testing.assert_array_equal(array, SNAPSHOT.arrays[name], strict=True)
@@ -190,16 +190,3 @@ def test_a_missing_part_is_named(name: str):
 )
 def test_the_first_difference_is_named_by_its_path(saved: Any, present: Any, words: str | None):
     assert difference(saved, present) == words
-
-
-def test_an_array_must_fit_in_shape_and_type():
-    like = np.zeros(3)
-    assert matching({"x": np.ones(3)}, "x", like).tolist() == [1.0, 1.0, 1.0]
-    for arrays, found in (
-        ({}, "missing"),
-        ({"x": np.ones(4)}, r"float64\[4\]"),
-        ({"x": np.ones(3, dtype=np.int64)}, r"int64\[3\]"),
-        ({"x": np.ones((3, 1))}, r"float64\[3, 1\]"),
-    ):
-        with pytest.raises(SnapshotError, match=f"'x' .*{found}; expected float64\\[3\\]"):
-            matching(arrays, "x", like)

@@ -131,7 +131,7 @@ def damaged(snapshot: Snapshot, **changes: Any) -> Snapshot:
         (lambda: damaged(make("ledge").snapshot(), waiting={"9": 0}), "expected 5"),
         (
             lambda: Snapshot(make("ledge").snapshot().state, {}),
-            "array 'batch/episodes' of the snapshot is missing",
+            "array 'batch/episodes' of the snapshot: is missing",
         ),
         (lambda: 5, "expected a Snapshot; got 5"),
     ],

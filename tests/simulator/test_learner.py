@@ -632,7 +632,7 @@ def test_a_damaged_snapshot_changes_nothing():
     before = simulator.P.tolist()
     saved = TaskDependencySimulator(3).snapshot()
     del saved.arrays["clock"]
-    with pytest.raises(SnapshotError, match="'clock' of the snapshot is missing"):
+    with pytest.raises(SnapshotError, match="'clock' of the snapshot: is missing"):
         simulator.restore(saved)
     assert simulator.P.tolist() == before
     assert simulator.num_plays == 3

@@ -20,7 +20,7 @@ from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.learning_progress_config import AncestorProgressConfig
 from stepladder.curricula.record import RecordArray, first_bad_record
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.saved_array import Part, SavedArray
 
 
 def stretch(average: Floats, amount: float) -> Floats:
@@ -183,23 +183,15 @@ class AncestorProgress(Evicting):
             return "it has too few results and scores the exploration bonus", numbers
         return f"its score by the {self.config.variant!r} formulas is what it is", numbers
 
-    def _save(self) -> Snapshot:
-        return Snapshot(
-            {"num_evicted": self.num_evicted},
-            {name: array.copy() for name, array in self._arrays().items()},
-        )
-
-    def _load(self, snapshot: Snapshot) -> None:
-        self._load_num_evicted(snapshot)
-        for name, array in self._arrays().items():
-            array[:] = matching(snapshot.arrays, name, array)
-
-    def _arrays(self) -> dict[str, Any]:
-        return {
-            "plays": self._plays,
+    def _saved_arrays(self) -> list[SavedArray]:
+        averages = {
             "fast": self._fast,
             "slow": self._slow,
             "plain": self._plain,
             "baseline": self._baseline,
             "recent": self._recent,
         }
+        return [
+            SavedArray("plays", self._plays, (Part.count("plays"),)),
+            *(SavedArray(name, array, (Part.share(name),)) for name, array in averages.items()),
+        ]

@@ -6,7 +6,7 @@ of this object. A copy cannot even be used: in another process every method that
 observes raises `WrongProcessError`.
 
 A method is a subclass with a config. It says how its slots are grouped (`_groupings`), which
-numbers readers need beside the weights (`_dial_names`), how the plan looks at the start
+numbers readers need beside the weights (`_dials`), how the plan looks at the start
 (`_publish`), what a batch of records changes (`_update`), and why (`_explain`, `_reason`).
 """
 

@@ -4,12 +4,13 @@ Between `base` and the methods that have a pool with more tasks behind it. Kerne
 (`eviction`); only Python can ask a source for another task, and does it here.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.eviction import take_noted
 from stepladder.curricula.kernels import Words
-from stepladder.curricula.snapshot import Snapshot
-from stepladder.errors import SnapshotError
-from stepladder.tasks.plain import whole_number
+from stepladder.curricula.saved_fields import read_count
 
 
 class Evicting(Curriculum):
@@ -37,8 +38,8 @@ class Evicting(Curriculum):
         """Put another task into a slot if the source has one, and count it."""
         self.num_evicted += self._root._try_replace(slot)
 
-    def _load_num_evicted(self, snapshot: Snapshot) -> None:
-        """Take over the count that a method has saved with its own state."""
-        self.num_evicted = whole_number(
-            snapshot.state["num_evicted"], "The snapshot's num_evicted", 0, 2**61, SnapshotError
-        )
+    def _save_state(self) -> dict[str, Any]:
+        return {"num_evicted": self.num_evicted}
+
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:
+        self.num_evicted = read_count(state.get("num_evicted"), f"num_evicted of {place}")

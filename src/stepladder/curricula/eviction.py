@@ -7,8 +7,12 @@ works off after the batch, because only Python can ask a source for another task
 # pyright: reportReturnType=false, reportArgumentType=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
+import numpy as np
+
 from stepladder.compiled import compiled
 from stepladder.curricula.kernels import Floats, Words
+from stepladder.errors import SnapshotError
+from stepladder.saved_array import Part, SavedArray
 
 # Whole numbers of a method: the counters, a histogram of scores, slots to replace.
 NUM_BINS, MAX_EVICTIONS = 256, 64
@@ -75,3 +79,50 @@ def take_noted(ints: Words, at: int) -> list[int]:
     count = int(ints[at])
     ints[at] = 0
     return list(dict.fromkeys(ints[at + 1 : at + 1 + count].tolist()))
+
+
+# Saving and resuming.
+
+
+def noted_parts(at: int, num_slots: int) -> tuple[Part, ...]:
+    """Describe the list that begins at `at`."""
+    return (
+        Part.count("length of the list of slots to replace", np.s_[at], MAX_EVICTIONS),
+        Part.count("slot to replace", np.s_[at + 1 : at + 1 + MAX_EVICTIONS], num_slots - 1),
+    )
+
+
+def filed_arrays(extras: Floats, ints: Words, base_weights: Floats) -> list[SavedArray]:
+    """Describe what `file_by_score` keeps: bins and weights per slot, histogram and list."""
+    histogram = np.s_[I_HISTOGRAM : I_HISTOGRAM + NUM_BINS]
+    return [
+        SavedArray(
+            "extras",
+            extras,
+            (
+                Part.count("bin", np.s_[:, BIN], NUM_BINS),
+                Part("base weight", np.s_[:, WEIGHT], base_weights, base_weights),
+            ),
+        ),
+        SavedArray(
+            "ints",
+            ints,
+            (
+                Part.count("counters", np.s_[:I_HISTOGRAM]),
+                Part.count("histogram", histogram, len(extras)),
+                *noted_parts(I_NUM_EVICTIONS, len(extras)),
+            ),
+        ),
+    ]
+
+
+def check_filed(extras: Floats, ints: Words, place: str) -> None:
+    """Raise `SnapshotError` unless the histogram counts the bins of the slots."""
+    bins = extras[extras[:, BIN] > 0.0, BIN].astype(np.int64) - 1
+    counted = np.bincount(bins, minlength=NUM_BINS)
+    wrong = np.flatnonzero(counted != ints[I_HISTOGRAM : I_HISTOGRAM + NUM_BINS])
+    if len(wrong):
+        raise SnapshotError(
+            f"array 'ints' of {place}: histogram[{wrong[0]}] is {ints[I_HISTOGRAM + wrong[0]]}, "
+            f"but {counted[wrong[0]]} slots are in that bin. Use an older one."
+        )

@@ -23,7 +23,7 @@ from stepladder.curricula import frontier_kernels
 from stepladder.curricula import frontier_rounds as rounds
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.eviction import MAX_EVICTIONS, SOME_TO_REPLACE
+from stepladder.curricula.eviction import SOME_TO_REPLACE, noted_parts
 from stepladder.curricula.frontier_config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier_report import STATE_NAMES, FrontierExplanation, reason_for
 from stepladder.curricula.frontier_rounds import (
@@ -41,8 +41,8 @@ from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.neighbors import feature_table, link_neighbors
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import SnapshotError
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray
 
 NO_LAYER = -1.0
 
@@ -206,42 +206,35 @@ class Frontier(Evicting):
 
     # Saving and resuming.
 
-    def _save(self) -> Snapshot:
-        return Snapshot(
-            {"num_evicted": self.num_evicted},
-            {
-                "rows": self._rows.copy(),
-                "findings": self._findings.copy(),
-                "ints": self._ints.copy(),
-            },
+    def _saved_arrays(self) -> list[SavedArray]:
+        rows = (
+            Part("successes", np.s_[:, SUCCESSES], 0.0, MAX_COUNT),
+            Part("failures", np.s_[:, FAILURES], 0.0, MAX_COUNT),
+            Part.count("state", np.s_[:, STATE], MASTERED),
+            Part.share("level", np.s_[:, rounds.LEVEL]),
+            Part.count("plays of the trial", np.s_[:, rounds.TRIAL_PLAYS]),
+            Part("successes of the trial", np.s_[:, rounds.TRIAL_SUCCESSES], 0.0, MAX_COUNT),
+            Part.count("layer", np.s_[:, LAYER], self._num_layers - 1),
+            Part.count("origin", np.s_[:, ORIGIN], rounds.N_NEAR_FINDS),
         )
-
-    def _load(self, snapshot: Snapshot) -> None:
-        self._load_num_evicted(snapshot)
-        self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
-        self._findings[:] = matching(snapshot.arrays, "findings", self._findings)
-        self._ints[:] = matching(snapshot.arrays, "ints", self._ints)
-        self._require_sound()
-        self._count_neighbors()
-
-    def _require_sound(self) -> None:
-        """Refuse numbers that the kernels would take for places in memory that are not theirs."""
-        rows, ints, num_slots = self._rows, self._ints, self.pool.num_slots
-        origins = (0, rounds.N_FAR_FINDS, rounds.N_NEAR_FINDS)
-        noted = ints[rounds.I_NUM_EVICTIONS]
-        sound = (
-            np.all(np.isfinite(rows)) and np.all(np.isfinite(self._findings)),
-            np.all(np.isin(rows[:, STATE], (PROBED, IN_ZONE, MASTERED))),
-            np.all(np.isin(rows[:, LAYER], np.arange(self._num_layers))),
-            np.all(np.isin(rows[:, ORIGIN], origins)),
-            np.all(np.isin(ints[rounds.I_SIDES : rounds.I_NUM_EVICTIONS], (0, 1))),
-            0 <= noted <= MAX_EVICTIONS,
-            np.all((ints[rounds.I_EVICTIONS :] >= 0) & (ints[rounds.I_EVICTIONS :] < num_slots)),
+        ints = (
+            Part.count("counters", np.s_[: rounds.I_SIDES]),
+            Part.count("side", np.s_[rounds.I_SIDES : rounds.I_NUM_EVICTIONS], 1),
+            *noted_parts(rounds.I_NUM_EVICTIONS, self.pool.num_slots),
         )
-        if not all(sound):
+        return [
+            SavedArray("rows", self._rows, rows),
+            SavedArray("findings", self._findings, (Part("findings", low=0.0, high=MAX_COUNT),)),
+            SavedArray("ints", self._ints, ints),
+        ]
+
+    def _check_loaded(self, place: str) -> None:
+        if np.any(self._rows[:, ORIGIN] == rounds.N_FAR_PROBES):
             raise SnapshotError(
-                "the states of the tasks in the snapshot are damaged. Use an older one."
+                f"array 'rows' of {place}: an origin is {rounds.N_FAR_PROBES}, which counts probes "
+                "and not finds. Use an older one."
             )
+        self._count_neighbors()
 
     def _count_neighbors(self) -> None:
         """Count every slot's mastered neighbours anew."""

@@ -36,6 +36,8 @@ from stepladder.curricula.eviction import (
     NUM_INTS,
     SOME_TO_REPLACE,
     WEIGHT,
+    check_filed,
+    filed_arrays,
     unfile,
 )
 from stepladder.curricula.explanation import Explanation
@@ -53,8 +55,8 @@ from stepladder.curricula.learnability_kernels import (
 )
 from stepladder.curricula.learning_progress_config import SignalConfig
 from stepladder.curricula.record import RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import ConfigError
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -259,18 +261,20 @@ class Learnability(Evicting):
             f"it is solved in about {rate:.0%} of its episodes, and half would weigh most"
         ), numbers
 
-    def _save(self) -> Snapshot:
-        return Snapshot(
-            {"num_evicted": self.num_evicted},
-            {
-                "rows": self._rows.copy(),
-                "extras": self._extras.copy(),
-                "ints": self._ints.copy(),
-            },
-        )
+    def _saved_arrays(self) -> list[SavedArray]:
+        return [
+            SavedArray(
+                "rows",
+                self._rows,
+                (
+                    Part.count("plays", np.s_[:, PLAYS]),
+                    Part("successes", np.s_[:, SUCCESSES], 0.0, MAX_COUNT),
+                    Part("failures", np.s_[:, FAILURES], 0.0, MAX_COUNT),
+                    Part("learnability", np.s_[:, SCORE], 0.0, LARGEST + 1e-9),
+                ),
+            ),
+            *filed_arrays(self._extras, self._ints, self.pool.base_weights),
+        ]
 
-    def _load(self, snapshot: Snapshot) -> None:
-        self._load_num_evicted(snapshot)
-        self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
-        self._extras[:] = matching(snapshot.arrays, "extras", self._extras)
-        self._ints[:] = matching(snapshot.arrays, "ints", self._ints)
+    def _check_loaded(self, place: str) -> None:
+        check_filed(self._extras, self._ints, place)

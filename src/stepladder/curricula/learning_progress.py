@@ -28,6 +28,8 @@ from stepladder.curricula.eviction import (
     NUM_INTS,
     SOME_TO_REPLACE,
     WEIGHT,
+    check_filed,
+    filed_arrays,
     unfile,
 )
 from stepladder.curricula.explanation import Explanation
@@ -52,7 +54,7 @@ from stepladder.curricula.learning_progress_kernels import (
 )
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import Draw, RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.saved_array import Part, SavedArray
 from stepladder.stats.averages import AveragePair
 
 
@@ -268,18 +270,20 @@ class LearningProgress(Evicting):
             return "it is hardly known and takes part in the share for new tasks", numbers
         return "its success has stopped changing, so exploration alone draws it", numbers
 
-    def _save(self) -> Snapshot:
-        return Snapshot(
-            {"num_evicted": self.num_evicted},
-            {
-                "rows": self._rows.copy(),
-                "extras": self._extras.copy(),
-                "ints": self._ints.copy(),
-            },
-        )
+    def _saved_arrays(self) -> list[SavedArray]:
+        return [
+            SavedArray(
+                "rows",
+                self._rows,
+                (
+                    Part.count("plays", np.s_[:, PLAYS]),
+                    Part.share("fast average", np.s_[:, FAST]),
+                    Part.share("slow average", np.s_[:, SLOW]),
+                    Part("progress", np.s_[:, PROGRESS], 0.0, 1.0 + 1e-6),
+                ),
+            ),
+            *filed_arrays(self._extras, self._ints, self.pool.base_weights),
+        ]
 
-    def _load(self, snapshot: Snapshot) -> None:
-        self._load_num_evicted(snapshot)
-        self._rows[:] = matching(snapshot.arrays, "rows", self._rows)
-        self._extras[:] = matching(snapshot.arrays, "extras", self._extras)
-        self._ints[:] = matching(snapshot.arrays, "ints", self._ints)
+    def _check_loaded(self, place: str) -> None:
+        check_filed(self._extras, self._ints, place)

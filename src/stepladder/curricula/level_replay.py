@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.eviction import SOME_TO_REPLACE
+from stepladder.curricula.eviction import SOME_TO_REPLACE, noted_parts
 from stepladder.curricula.kernels import T_TREES, Floats, Words
 from stepladder.curricula.level_replay_config import (
     GREEDY_TEMPERATURE,
@@ -34,9 +34,11 @@ from stepladder.curricula.level_replay_kernels import (
     BY_AGE,
     BY_RANK,
     BY_SCORE,
+    I_NEXT,
     I_NUM_EVICTIONS,
     I_NUM_SEEN,
     I_ORPHANED_SCORES,
+    I_START,
     I_TREE,
     LAST,
     MEAN,
@@ -51,6 +53,7 @@ from stepladder.curricula.level_replay_kernels import (
     PRIOR_MEAN,
     PROPORTIONAL,
     SCORE,
+    SCORED,
     SINCE,
     SOFTMAX,
     UNSEEN,
@@ -64,8 +67,8 @@ from stepladder.curricula.level_replay_ranks import NUM_BINS, add, count_below
 from stepladder.curricula.level_replay_report import LevelReplayExplanation
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import Draw, RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import ConfigError, RecordError, SnapshotError
+from stepladder.saved_array import Part, SavedArray
 
 _TRANSFORMS = {
     "rank": BY_RANK,
@@ -334,36 +337,55 @@ class LevelReplay(Evicting):
         numbers |= {"score": float(row[SCORE]), "rank": above + 1.0, "age": float(age)}
         return f"its score ranks {above + 1} of {self.num_seen}", numbers
 
-    def _save(self) -> Snapshot:
-        return Snapshot(
-            {"num_evicted": self.num_evicted},
-            {
-                "rows": self._rows.copy(),
-                "seen": self._extras[:, : ORDER + 1].copy(),
-                "seen_versions": self._extras[:, SINCE:].copy(),
-                "ints": self._ints.copy(),
-            },
+    def _saved_arrays(self) -> list[SavedArray]:
+        num_slots, weights = self.pool.num_slots, self.pool.base_weights
+        rows = (
+            Part.count("plays", np.s_[:, PLAYS]),
+            Part.share("mean", np.s_[:, MEAN]),
+            Part.count("number of scores", np.s_[:, SCORED]),
+            Part("score", np.s_[:, SCORE], 0.0),
+            Part.count("bin", np.s_[:, BIN], NUM_BINS - 1),
+            Part.count("time of the last play", np.s_[:, LAST]),
+            Part("best return", np.s_[:, BEST], -np.inf),
+            Part("base weight", np.s_[:, WEIGHT], weights, weights),
         )
+        seen = (
+            Part("position", np.s_[:, POSITION], -1, num_slots - 1),
+            Part.count("slot", np.s_[:, ORDER], num_slots - 1),
+        )
+        ints = (
+            Part.count("counters", np.s_[:I_NUM_EVICTIONS]),
+            *noted_parts(I_NUM_EVICTIONS, num_slots),
+            Part.count("number of seen tasks", np.s_[I_NUM_SEEN], num_slots),
+            Part.count("next rank", np.s_[I_NEXT], num_slots),
+            Part.count("clock and late scores", np.s_[I_START:I_TREE]),
+            Part.count("ranks", np.s_[I_TREE:], num_slots),
+        )
+        return [
+            SavedArray("rows", self._rows, rows),
+            SavedArray("seen", self._extras[:, : ORDER + 1], seen),
+            SavedArray(
+                "seen_versions", self._extras[:, SINCE:], (Part.count("version", high=NEVER),)
+            ),
+            SavedArray("ints", self._ints, ints),
+        ]
 
-    def _load(self, snapshot: Snapshot) -> None:
-        self._load_num_evicted(snapshot)
-        arrays = snapshot.arrays
-        self._rows[:] = matching(arrays, "rows", self._rows)
-        self._extras[:, : ORDER + 1] = matching(arrays, "seen", self._extras[:, : ORDER + 1])
-        self._extras[:, SINCE:] = matching(arrays, "seen_versions", self._extras[:, SINCE:])
-        self._ints[:] = matching(arrays, "ints", self._ints)
-        self._check_lists()
-
-    def _check_lists(self) -> None:
+    def _check_loaded(self, place: str) -> None:
         """Refuse lists that disagree with each other: the kernels would write beside them."""
         count, positions = self.num_seen, self._extras[:, POSITION]
         seen = np.flatnonzero(positions >= 0)
         in_order = np.array_equal(np.sort(positions[seen]), np.arange(count))
         if not in_order or not np.array_equal(self._extras[positions[seen], ORDER], seen):
-            raise SnapshotError("the list of seen tasks is damaged. Use an older snapshot.")
-        expected, bins = np.zeros_like(self._ints), self._rows[seen, BIN]
-        if np.all((bins >= 0) & (bins < NUM_BINS)):
-            for place, number in zip(*np.unique(bins, return_counts=True), strict=True):
-                add(expected, I_TREE, int(place), int(number))
+            raise SnapshotError(
+                f"array 'seen' of {place}: positions and slots disagree, so the list of seen tasks "
+                "is damaged. Use an older one."
+            )
+        expected = np.zeros_like(self._ints)
+        bins, numbers = np.unique(self._rows[seen, BIN], return_counts=True)
+        for bin_index, number in zip(bins, numbers, strict=True):
+            add(expected, I_TREE, int(bin_index), int(number))
         if not np.array_equal(expected[I_TREE:], self._ints[I_TREE:]):
-            raise SnapshotError("the ranks of the scores are damaged. Use an older snapshot.")
+            raise SnapshotError(
+                f"array 'ints' of {place}: the ranks do not count the bins of the scores. Use an "
+                "older one."
+            )

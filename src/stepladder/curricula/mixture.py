@@ -16,9 +16,9 @@ from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.curricula.uniform import count_plays
 from stepladder.errors import BuildError, ConfigError
+from stepladder.saved_array import Part, SavedArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +113,8 @@ class Mixture(Curriculum):
         share = self.config.weights.get(label, 0.0) / sum(self.config.weights.values())
         return f"label {label!r} has a share of {share:.3g}", {"episodes": float(self.plays[slot])}
 
-    def _save(self) -> Snapshot:
-        return Snapshot({}, {"plays": self.plays.copy()})
+    def _saved_arrays(self) -> list[SavedArray]:
+        return [SavedArray("plays", self.plays, (Part.count("plays"),))]
 
-    def _load(self, snapshot: Snapshot) -> None:
+    def _check_loaded(self, place: str) -> None:
         self._keep_labels(self._labels)
-        self.plays[:] = matching(snapshot.arrays, "plays", self.plays)

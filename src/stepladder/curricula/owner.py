@@ -5,8 +5,8 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -17,7 +17,8 @@ from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.foreign import ForeignCurriculum, owners
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.plan import Grouping, Plan
-from stepladder.curricula.snapshot import Snapshot, difference, matching, require_snapshot
+from stepladder.curricula.saved_fields import read_count, read_list
+from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import (
     ChannelError,
     ConfigError,
@@ -26,6 +27,7 @@ from stepladder.errors import (
     TaskError,
     WrongProcessError,
 )
+from stepladder.saved_array import Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.tasks import ListSource, Pool, Source
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED
@@ -78,21 +80,33 @@ class PlanOwner(ABC):
         """Say how each weight table splits the slots; most methods have one group."""
         return [Grouping.single(self.pool.num_slots)]
 
-    def _dial_names(self) -> list[str]:
-        """Name the numbers that readers need beside the weights."""
+    def _dials(self) -> list[Part]:
+        """Name the numbers that readers need beside the weights, and say what they can be."""
         return []
+
+    def dial_parts(self) -> tuple[Part, ...]:
+        """Describe the dials: the last axis of any array that holds them."""
+        return tuple(
+            replace(dial, where=np.s_[..., index]) for index, dial in enumerate(self._dials())
+        )
 
     @abstractmethod
     def _publish(self) -> None:
         """Write the whole plan from the present state; called inside a write."""
 
     @abstractmethod
-    def _save(self) -> Snapshot:
-        """Return the method's own state."""
+    def _saved_arrays(self) -> list[SavedArray]:
+        """Describe the arrays that the method learns in: they are saved and restored as said."""
 
-    @abstractmethod
-    def _load(self, snapshot: Snapshot) -> None:
-        """Take over the method's own state; may leave things half done when it raises."""
+    def _save_state(self) -> dict[str, Any]:
+        """Return what the method knows beside its arrays, as plain JSON."""
+        return {}
+
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:  # noqa: B027, most have none
+        """Take over what `_save_state` returned; may leave things half done when it raises."""
+
+    def _check_loaded(self, place: str) -> None:  # noqa: B027, most arrays stand by themselves
+        """Raise `SnapshotError` if arrays disagree with each other, each being possible."""
 
     def _slot_replaced(self, slot: int) -> None:
         """Forget what was measured for a slot and set its weight; called inside a write."""
@@ -122,7 +136,7 @@ class PlanOwner(ABC):
     def plan(self) -> Plan:
         """The plan; built when first asked for."""
         if self._plan is None:
-            plan = Plan(self.pool.num_slots, self._groupings(), len(self._dial_names()), self.seed)
+            plan = Plan(self.pool.num_slots, self._groupings(), len(self._dials()), self.seed)
             self._bind_pool(plan)
             with plan.writing() as block:
                 self._attach(plan, list(plan.tables), 0, self)
@@ -290,12 +304,16 @@ class PlanOwner(ABC):
         )
 
     def _save_all(self) -> Snapshot:
-        own = self._save()
-        return Snapshot(own.state, {**own.arrays, "counters": self.counters.copy()})
+        return Snapshot(self._save_state(), copy_arrays(self._all_arrays()))
 
     def _load_all(self, snapshot: Snapshot) -> None:
-        self.counters[:] = matching(snapshot.arrays, "counters", self.counters)
-        self._load(snapshot)
+        restore_arrays(self._all_arrays(), snapshot.arrays, snapshot.place)
+        self._load_state(snapshot.state, snapshot.place)
+        self._check_loaded(snapshot.place)
+
+    def _all_arrays(self) -> list[SavedArray]:
+        counters = SavedArray("counters", self.counters, (Part.count("counters"),))
+        return [counters, *self._saved_arrays()]
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where `snapshot` was made; changes everything in place.
@@ -329,24 +347,27 @@ class PlanOwner(ABC):
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(
-                f"the snapshot is damaged ({type(error).__name__}: {error}). Use an older one."
+                f"{snapshot.place} is damaged ({type(error).__name__}: {error}). Use an older one."
             ) from error
 
     def _take_over(self, snapshot: Snapshot) -> None:
         plan, pool = self.plan, snapshot.part("pool")
         version, tick, num_drawn, next_episode = (
-            whole_number(snapshot.state[name], f"The snapshot's {name}", 0, 2**61, SnapshotError)
+            read_count(snapshot.state.get(name), f"{name} of {snapshot.place}")
             for name in ("version", "tick", "num_drawn", "next_episode")
         )
         kernels.begin_write(plan.block)
         try:
             self.pool.restore(pool.state, pool.arrays)
             self._load_all(snapshot.part("method"))
-            plan.load(snapshot.part("plan").arrays)
+            saved_plan = snapshot.part("plan")
+            plan.load(saved_plan.arrays, self.dial_parts(), saved_plan.place)
             plan.block[kernels.H_TABLE] = self._active_table()
             plan.block[kernels.H_TICK] = tick
             self._num_drawn, self.next_episode = num_drawn, next_episode
-            self.quarantined = [Quarantined(**entry) for entry in snapshot.state["quarantined"]]
+            self.quarantined = read_list(
+                Quarantined, snapshot.state.get("quarantined"), f"quarantined of {snapshot.place}"
+            )
         finally:
             kernels.end_write(plan.block)
         plan.block[kernels.H_SEQUENCE] = 2 * version

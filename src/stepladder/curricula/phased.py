@@ -8,7 +8,8 @@ Use it for training that changes its nature over time (first shooting, then defe
 whole game). Do not use it to order tasks by difficulty; `Staged` goes by success and can go back.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ from stepladder.curricula.phased_report import PhaseChange, PhasedExplanation
 from stepladder.curricula.philox import SETTING_STREAM
 from stepladder.curricula.plan import Grouping, Plan
 from stepladder.curricula.record import RecordArray, first_bad_record
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.saved_fields import read_list
+from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
+from stepladder.saved_array import Part, SavedArray
 from stepladder.stats.window import mean, push
 from stepladder.tasks.plain import whole_number
 
@@ -158,11 +161,11 @@ class Phased(Curriculum):
     def _groupings(self) -> list[Grouping]:
         return [grouping for inner in self.inner for grouping in inner._groupings()]
 
-    def _dial_names(self) -> list[str]:
-        names = ["phase", "phase_episodes"]
+    def _dials(self) -> list[Part]:
+        dials = [Part.count("phase", high=len(self.inner) - 1), Part.count("phase_episodes")]
         for phase, inner in zip(self.config.phases, self.inner, strict=True):
-            names += [f"{phase.name}/{name}" for name in inner._dial_names()]
-        return names
+            dials += [replace(dial, name=f"{phase.name}/{dial.name}") for dial in inner._dials()]
+        return dials
 
     def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: PlanOwner) -> None:
         self._plan, self._root, self._first_dial = plan, root, first_dial
@@ -170,7 +173,7 @@ class Phased(Curriculum):
         for inner in self.inner:
             given = tables.copy()
             inner._attach(plan, tables, next_dial, root)
-            next_dial += len(inner._dial_names())
+            next_dial += len(inner._dials())
             for table in given[: len(given) - len(tables)]:
                 own = plan.block.view(np.float64)[table + kernels.T_EXPLORATION]
                 plan.set_exploration(table, max(float(own), self.config.exploration))
@@ -304,26 +307,39 @@ class Phased(Curriculum):
         reason, numbers = self.inner[self.phase_index]._reason(slot)
         return f"in phase {self.current_phase!r}, {reason}", numbers
 
-    def _save(self) -> Snapshot:
-        arrays = {f"window{index}": window.copy() for index, window in enumerate(self._windows)}
-        own = Snapshot(
-            {
-                "phase_index": self.phase_index,
-                "history": [asdict(change) for change in self.history],
-            },
-            {"counts": self._counts.copy(), **arrays},
+    def _saved_arrays(self) -> list[SavedArray]:
+        sizes = np.array([len(window) for window in self._windows])
+        counts = (
+            Part.count("counts", high=NOT_ENTERED),
+            Part.count("results in the window", np.s_[:, FILL], sizes),
+            Part.count("place in the window", np.s_[:, HEAD], sizes - 1),
         )
+        return [
+            SavedArray("counts", self._counts, counts),
+            *(
+                SavedArray(f"window{index}", window, (Part.share("success"),))
+                for index, window in enumerate(self._windows)
+            ),
+        ]
+
+    def _save_state(self) -> dict[str, Any]:
+        history = [asdict(change) for change in self.history]
+        return {"phase_index": self.phase_index, "history": history}
+
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:
+        last = len(self.inner) - 1
+        self.phase_index = whole_number(
+            state.get("phase_index"), "The snapshot's phase", 0, last, SnapshotError
+        )
+        self.history = read_list(PhaseChange, state.get("history"), f"history of {place}")
+
+    def _save_all(self) -> Snapshot:
+        own = super()._save_all()
         parts = {f"phase{index}": inner._save_all() for index, inner in enumerate(self.inner)}
         nested = Snapshot.of_parts(own.state, **parts)
         return Snapshot(nested.state, {**own.arrays, **nested.arrays})
 
-    def _load(self, snapshot: Snapshot) -> None:
-        last = len(self.inner) - 1
-        self.phase_index = whole_number(
-            snapshot.state["phase_index"], "The snapshot's phase", 0, last, SnapshotError
-        )
-        self.history = [PhaseChange(**change) for change in snapshot.state["history"]]
-        self._counts[:] = matching(snapshot.arrays, "counts", self._counts)
-        for index, (inner, window) in enumerate(zip(self.inner, self._windows, strict=True)):
-            window[:] = matching(snapshot.arrays, f"window{index}", window)
+    def _load_all(self, snapshot: Snapshot) -> None:
+        super()._load_all(snapshot)
+        for index, inner in enumerate(self.inner):
             inner._load_all(snapshot.part(f"phase{index}"))

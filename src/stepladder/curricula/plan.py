@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from stepladder.curricula import kernels
 from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.snapshot import matching
 from stepladder.errors import SnapshotError
+from stepladder.saved_array import MAX_FLOAT, Part, SavedArray
 
 
 @dataclass(frozen=True)
@@ -148,43 +148,74 @@ class Plan:
             if self.block[kernels.H_SEQUENCE] & 1:
                 kernels.end_write(self.block)
 
-    def load(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    def load(
+        self,
+        arrays: Mapping[str, npt.NDArray[Any]],
+        dial_parts: tuple[Part, ...] = (),
+        place: str = "the snapshot",
+    ) -> None:
         """Take over weights, shares, dials and active slots as saved. Call inside a write.
 
+        Args:
+            arrays: What was saved.
+            dial_parts: What the dials must be.
+            place: Where it was saved, for messages.
+
         Raises:
-            SnapshotError: An array is missing, does not fit, or holds impossible weights.
+            SnapshotError: An array is missing or holds impossible values. Nothing has changed.
         """
-        active = arrays.get("active")
-        if active is None or active.dtype != np.int64 or not _are_slots(active, self.num_slots):
-            raise SnapshotError("the list of active slots is damaged. Use an older snapshot.")
+        active = SavedArray(
+            "active",
+            self.active,
+            (Part.count("slot", high=self.num_slots - 1),),
+            max_length=self.num_slots,
+        ).read(arrays, place)
+        if len(np.unique(active)) < len(active):
+            raise SnapshotError(
+                f"array 'active' of {place}: a slot appears twice; expected each once. Use an "
+                "older one."
+            )
+        is_inactive = ~np.isin(np.arange(self.num_slots), active)
+        read = [
+            self._read_table(number, is_inactive, arrays, place)
+            for number in range(len(self.tables))
+        ]
+        dials = SavedArray("dials", self.dials, dial_parts).read(arrays, place)
         start, positions = int(self.block[kernels.H_ACTIVE]), int(self.block[kernels.H_POSITIONS])
         self.block[kernels.H_NUM_ACTIVE] = len(active)
         self.block[start : start + len(active)] = active
         self.block[positions : positions + self.num_slots] = -1
         self.block[positions + active] = np.arange(len(active))
-        self.dials[:] = matching(arrays, "dials", self.dials)
-        for number, table in enumerate(self.tables):
-            leaves = matching(arrays, f"table{number}/leaves", self.leaves(table))
-            shares = matching(arrays, f"table{number}/shares", self.shares(table))
-            for weights in (leaves, shares):
-                if not np.all(np.isfinite(weights) & (weights >= 0.0)):
-                    raise SnapshotError(
-                        f"a weight in table {number} of the snapshot is negative or not finite. "
-                        "Use an older snapshot."
-                    )
+        self.dials[:] = dials
+        for table, (leaves, shares) in zip(self.tables, read, strict=True):
             for layer, weights in enumerate(leaves):
                 kernels.fill_leaves(self.block, table, weights, layer)
             self.shares(table)[:] = shares
+
+    def _read_table(
+        self,
+        number: int,
+        is_inactive: npt.NDArray[np.bool_],
+        arrays: Mapping[str, npt.NDArray[Any]],
+        place: str,
+    ) -> tuple[Floats, Floats]:
+        """Return the saved weights and shares of one table; their sums are finite too."""
+        leaves, shares = self.leaves(self.tables[number]), self.shares(self.tables[number])
+        most = MAX_FLOAT / 4.0
+        leaf_parts = (
+            Part("weight", low=0.0, high=most / self.num_slots),
+            Part("weight of an inactive slot", np.s_[:, is_inactive], 0.0, 0.0),
+        )
+        share_parts = (Part("share", low=0.0, high=most / len(shares)),)
+        return (
+            SavedArray(f"table{number}/leaves", leaves, leaf_parts).read(arrays, place),
+            SavedArray(f"table{number}/shares", shares, share_parts).read(arrays, place),
+        )
 
     def move_to(self, block: Words) -> None:
         """Copy the plan into other memory and write there from now on."""
         block[: len(self.block)] = self.block
         self.block = block[: len(self.block)]
-
-
-def _are_slots(slots: npt.NDArray[Any], num_slots: int) -> bool:
-    inside = slots.ndim == 1 and bool(np.all((slots >= 0) & (slots < num_slots)))
-    return inside and len(np.unique(slots)) == len(slots)
 
 
 def aligned_words(num_words: int) -> Words:

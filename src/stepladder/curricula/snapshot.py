@@ -9,7 +9,6 @@ import json
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -46,6 +45,9 @@ class Snapshot:
 
     arrays: dict[str, npt.NDArray[Any]] = field(default_factory=dict[str, npt.NDArray[Any]])
     """Arrays by name; names may contain slashes."""
+
+    place: str = field(default="the snapshot", compare=False)
+    """Where it comes from, for messages: a file, or a part of one."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to `path`, replacing an older file in one step."""
@@ -98,14 +100,14 @@ class Snapshot:
             )
         if not isinstance(state, dict):
             raise SnapshotError(f"{os.fspath(path)} holds no state. Use an older snapshot.")
-        return cls(cast(dict[str, Any], state), arrays)
+        return cls(cast(dict[str, Any], state), arrays, os.fspath(path))
 
     def part(self, name: str) -> "Snapshot":
         """Return the snapshot that was nested under `name`."""
         state = self.state.get(name)
         if not isinstance(state, dict):
             raise SnapshotError(
-                f"the snapshot has no part {name!r}; it has {sorted(self.state)}. "
+                f"{self.place} has no part {name!r}; it has {sorted(self.state)}. "
                 "It was made by something else."
             )
         prefix = f"{name}/"
@@ -116,6 +118,7 @@ class Snapshot:
                 for key, array in self.arrays.items()
                 if key.startswith(prefix)
             },
+            f"part {name!r} of {self.place}",
         )
 
     @classmethod
@@ -163,17 +166,3 @@ def difference(saved: Any, present: Any, path: str = "") -> str | None:
                 return found
         return None
     return None if saved == present else f"{path or 'it'} was {saved!r} and is now {present!r}"
-
-
-def matching(
-    arrays: Mapping[str, npt.NDArray[Any]], name: str, like: npt.NDArray[Any]
-) -> npt.NDArray[Any]:
-    """Return a saved array that must fit `like` in shape and type."""
-    array = arrays.get(name)
-    if array is None or array.shape != like.shape or array.dtype != like.dtype:
-        found = "missing" if array is None else f"{array.dtype}{list(array.shape)}"
-        raise SnapshotError(
-            f"array {name!r} of the snapshot is {found}; expected {like.dtype}"
-            f"{list(like.shape)}. The snapshot is damaged or belongs to other tasks."
-        )
-    return array

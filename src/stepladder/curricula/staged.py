@@ -12,6 +12,7 @@ Use it when the order of difficulty is known. Do not use it when it is not: a st
 be passed stops everything behind it, and `LearningProgress` needs no order.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,11 +25,12 @@ from stepladder.curricula.kernels import Words
 from stepladder.curricula.legend import StagedLegend
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import HOST_ENV, TERMINATED, Record, RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.saved_fields import read_list
 from stepladder.curricula.staged_config import StagedConfig
 from stepladder.curricula.staged_groups import StageGroups
 from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
 from stepladder.errors import BuildError, ConfigError, SnapshotError
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray
 
 
 class Staged(Curriculum):
@@ -75,8 +77,10 @@ class Staged(Curriculum):
     def _groupings(self) -> list[Grouping]:
         return [self._grouping]
 
-    def _dial_names(self) -> list[str]:
-        return ["stage", *(f"mixing_ratio/{stage.name}" for stage in self.config.stages)]
+    def _dials(self) -> list[Part]:
+        stages = self.config.stages
+        ratios = (Part.share(f"mixing_ratio/{stage.name}") for stage in stages)
+        return [Part.count("stage", high=len(stages) - 1), *ratios]
 
     def legend(self) -> StagedLegend:
         """Return what a client must know to read the plan."""
@@ -341,20 +345,63 @@ class Staged(Curriculum):
             return f"its stage {name!r} is passed and mixed in", numbers
         return f"its stage {name!r} is passed and not mixed in", numbers
 
-    def _save(self) -> Snapshot:
-        return Snapshot(
-            {
-                "history": [change.to_json() for change in self.history],
-                "check_interval_episodes": self.config.check_interval_episodes,
-            },
-            {
-                "windows": self._windows.copy(),
-                "counts": self._counts.copy(),
-                "limits": self._limits.copy(),
-                "results": self._results.copy(),
-                "state": self._state.copy(),
-            },
-        )
+    def _saved_arrays(self) -> list[SavedArray]:
+        window, limits = self.config.window_episodes, self._limits
+        fixed = np.s_[:, : rules.RATIO]
+        return [
+            SavedArray("windows", self._windows, (Part.share("success"),)),
+            SavedArray(
+                "counts",
+                self._counts,
+                (
+                    Part.count("counts"),
+                    Part.count("results in the window", np.s_[:, rules.FILL], window),
+                    Part.count("place in the window", np.s_[:, rules.HEAD], window - 1),
+                ),
+            ),
+            SavedArray(
+                "limits",
+                limits,
+                (
+                    # These follow from the config, which is the same.
+                    Part("limits", fixed, limits[fixed].copy(), limits[fixed].copy()),
+                    Part.share("mixing ratio", np.s_[:, rules.RATIO]),
+                ),
+            ),
+            SavedArray("results", self._results, (Part("results", low=0.0, high=MAX_COUNT),)),
+            SavedArray(
+                "state",
+                self._state,
+                (
+                    Part.count("stage", np.s_[rules.CURRENT], len(self.config.stages) - 1),
+                    Part.count("version at entry", np.s_[rules.ENTRY_VERSION]),
+                    Part.count(
+                        "episodes until a check",
+                        np.s_[rules.UNTIL_CHECK],
+                        self.config.check_interval_episodes,
+                    ),
+                    Part.count("number of envs", np.s_[rules.NUM_ENVS], 2**31),
+                ),
+            ),
+        ]
+
+    def _save_state(self) -> dict[str, Any]:
+        return {
+            "history": [change.to_json() for change in self.history],
+            "check_interval_episodes": self.config.check_interval_episodes,
+        }
+
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:
+        saved, present = state.get("check_interval_episodes"), self.config.check_interval_episodes
+        if saved != present:
+            raise SnapshotError(
+                f"check_interval_episodes was {saved!r} and is now {present}. Set it first."
+            )
+        self.history = read_list(StageChange, state.get("history"), f"history of {place}")
+
+    def _check_loaded(self, place: str) -> None:
+        self._keep_labels(self._labels)
+        self._keep_subgroups()
 
     def _keep_subgroups(self) -> None:
         if self.config.balance_by is None:
@@ -366,29 +413,3 @@ class Staged(Curriculum):
                 f"the tasks of the snapshot differ from those here in {self.config.balance_by!r}, "
                 "by which stages are split. Build the curriculum over a pool with the same seed."
             )
-
-    def _load(self, snapshot: Snapshot) -> None:
-        self._keep_labels(self._labels)
-        self._keep_subgroups()
-        saved, present = (
-            snapshot.state["check_interval_episodes"],
-            self.config.check_interval_episodes,
-        )
-        if saved != present:
-            raise SnapshotError(
-                f"check_interval_episodes was {saved!r} and is now {present}. Set it first."
-            )
-        self.history = [StageChange.from_json(change) for change in snapshot.state["history"]]
-        for name, array in (
-            ("windows", self._windows),
-            ("counts", self._counts),
-            ("limits", self._limits),
-            ("results", self._results),
-            ("state", self._state),
-        ):
-            array[:] = matching(snapshot.arrays, name, array)
-        window, places = self.config.window_episodes, self._counts[:, [rules.FILL, rules.HEAD]]
-        if not 0 <= self.stage_index < len(self.config.stages) or np.any(
-            (places < 0) | (places > [window, window - 1])
-        ):
-            raise SnapshotError("the stages of the snapshot are damaged. Use an older one.")

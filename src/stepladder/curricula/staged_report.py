@@ -53,15 +53,6 @@ class StageChange:
         needs = {rule: list(need) for rule, need in self.needs.items()}
         return {**asdict(self), "rules": list(self.rules), "needs": needs}
 
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> "StageChange":
-        """Make a change from what `to_json` returned."""
-        rules: Any = tuple(fields["rules"])
-        needs: Any = {
-            rule: (float(need[0]), int(need[1])) for rule, need in fields["needs"].items()
-        }
-        return cls(**{**fields, "rules": rules, "needs": needs})
-
     @property
     def reason(self) -> str:
         """The rules that held, in words."""

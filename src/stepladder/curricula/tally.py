@@ -13,9 +13,10 @@ from stepladder.compiled import compiled
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.record import RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching, require_snapshot
-from stepladder.errors import RecordError, SnapshotError
-from stepladder.tasks.plain import whole_number
+from stepladder.curricula.saved_fields import read_count
+from stepladder.curricula.snapshot import Snapshot, require_snapshot
+from stepladder.errors import RecordError
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 
 # Columns per slot, all about the task that is in it now.
 SAMPLES, EPOCH_SAMPLES, SUCCESSES, JUDGED, RETURNS, LENGTHS = 0, 1, 2, 3, 4, 5
@@ -181,33 +182,41 @@ class Tally:
     def snapshot(self) -> Snapshot:
         """Return what was counted; a curriculum's own snapshot does not have it."""
         past = [(*key, label) for key, label in self._past.items()]
-        return Snapshot(
-            {"num_unlabelled": self.num_unlabelled},
-            {
-                "task_ids": self._task_ids.copy(),
-                "generations": self._generations.copy(),
-                "slots": self.slots.copy(),
-                "by_label": self.by_label.copy(),
-                "past": np.array(past, dtype=np.int64).reshape(-1, 3),
-            },
-        )
+        arrays = copy_arrays(self._saved_arrays())
+        arrays["past"] = np.array(past, dtype=np.int64).reshape(-1, 3)
+        return Snapshot({"num_unlabelled": self.num_unlabelled}, arrays)
+
+    def _saved_arrays(self) -> list[SavedArray]:
+        returns = np.s_[:, RETURNS]
+        return [
+            SavedArray("task_ids", self._task_ids, (Part.count("task"),)),
+            SavedArray("generations", self._generations, (Part.count("generation"),)),
+            SavedArray(
+                "slots",
+                self.slots,
+                (
+                    Part("sum", np.s_[:, :RETURNS], 0.0),
+                    Part("sum of returns", returns),
+                    Part("sum of lengths", np.s_[:, LENGTHS], 0.0),
+                ),
+            ),
+            SavedArray("by_label", self.by_label, (Part("sum", low=0.0),)),
+        ]
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue counting where a snapshot was made; see `CurriculumMeter.restore`."""
         require_snapshot(snapshot)
-        arrays = snapshot.arrays
-        ids, generations = (
-            matching(arrays, name, self._task_ids) for name in ("task_ids", "generations")
+        highest = np.array([len(self.slots) - 1, MAX_COUNT, len(self.by_label) - 1])
+        past = SavedArray(
+            "past",
+            np.zeros((0, 3), dtype=np.int64),
+            (Part("slot, generation or label", ..., 0, highest),),
+            max_length=MAX_PAST,
+        ).read(snapshot.arrays, snapshot.place)
+        num_unlabelled = read_count(
+            snapshot.state.get("num_unlabelled"), f"num_unlabelled of {snapshot.place}"
         )
-        slots = matching(arrays, "slots", self.slots)
-        by_label = matching(arrays, "by_label", self.by_label)
-        past = matching(arrays, "past", np.zeros((len(arrays.get("past", ())), 3), dtype=np.int64))
-        if np.any((past[:, 2] < 0) | (past[:, 2] >= len(self.by_label))):
-            raise SnapshotError("the labels in the snapshot are damaged. Use an older one.")
-        self.num_unlabelled = whole_number(
-            snapshot.state.get("num_unlabelled"), "num_unlabelled", 0, 2**61, SnapshotError
-        )
+        restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
         self._past = {(slot, generation): label for slot, generation, label in past.tolist()}
-        self._task_ids[:], self._generations[:] = ids, generations
-        self.slots[:], self.by_label[:] = slots, by_label
+        self.num_unlabelled = num_unlabelled
         self._synchronise()

@@ -18,7 +18,7 @@ from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import H_ROWS, Words
 from stepladder.curricula.record import RecordArray, first_bad_record
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.saved_array import Part, SavedArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +93,5 @@ class Uniform(Curriculum):
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         return "every task is drawn alike", {"episodes": float(self.plays[slot])}
 
-    def _save(self) -> Snapshot:
-        return Snapshot({}, {"plays": self.plays.copy()})
-
-    def _load(self, snapshot: Snapshot) -> None:
-        self.plays[:] = matching(snapshot.arrays, "plays", self.plays)
+    def _saved_arrays(self) -> list[SavedArray]:
+        return [SavedArray("plays", self.plays, (Part.count("plays"),))]

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, ConfigError, NotConnectedError
+from stepladder.saved_array import SavedArray
 from stepladder.sync import Host
 
 TRUE = np.True_.tobytes()
@@ -115,7 +116,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         base: Any = self.env.unwrapped
         if not is_batched(base):
             return super().read_envs(saved, in_flight=in_flight)
-        seeds = matching(saved.arrays, "seeds", base.batch.seeds)
+        seeds = SavedArray("seeds", base.batch.seeds).read(saved.arrays, saved.place)
         give_games_back = base.read_games(saved.part("games")) if in_flight else None
 
         def give_back() -> bool:

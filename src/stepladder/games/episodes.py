@@ -15,6 +15,7 @@ from stepladder.compiled import bare, fetch_add, inlined
 from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.record import TERMINATED, TRUNCATED
 from stepladder.games.dice import GOLDEN, Dice, mixed
+from stepladder.saved_array import Part, SavedArray
 from stepladder.sync import mailbox
 
 EPISODE_DTYPE = np.dtype(
@@ -76,6 +77,27 @@ class Batch(NamedTuple):
     """
     pid: Words
     """One number: this process."""
+
+    def saved_arrays(self, num_slots: int) -> list[SavedArray]:
+        """Describe what is kept of a batch in mid-flight.
+
+        Args:
+            num_slots: Slots of the curriculum; 1 without one.
+        """
+        episodes = (
+            Part.count("state", "state", REFUSED),
+            Part.count("length", "length"),
+            # Below 0 if nothing could be drawn.
+            Part("slot", "slot", mailbox.NOT_ADMITTED, num_slots - 1),
+            Part.count("generation", "generation"),
+            Part.count("plan version", "plan_version"),
+            Part.share("success", "success"),
+        )
+        plain = ("dice", "seeds", "rewards", "terminated", "truncated", "has_ended", "has_begun")
+        return [
+            SavedArray("batch/episodes", self.episodes, episodes),
+            *(SavedArray(f"batch/{name}", getattr(self, name)) for name in plain),
+        ]
 
 
 @inlined

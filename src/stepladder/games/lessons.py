@@ -201,6 +201,11 @@ class Lessons:
             raise SnapshotError(
                 f"the texts in the snapshot are damaged ({error}). Use an older snapshot."
             ) from error
+        if any(text is not None and not isinstance(text, str) for text in texts.ravel()):
+            raise SnapshotError(
+                "the texts in the snapshot hold something that is neither a text nor null. Use an "
+                "older snapshot."
+            )
         if texts.shape != self.texts.shape:
             raise SnapshotError(
                 f"the texts in the snapshot have shape {texts.shape}; expected {self.texts.shape}. "

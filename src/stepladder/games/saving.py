@@ -10,27 +10,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy.typing as npt
+import numpy as np
 
-from stepladder.curricula.snapshot import Snapshot, difference, matching, require_snapshot
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
+from stepladder.errors import ConfigError, SnapshotError, TaskError
 from stepladder.games.episodes import Batch
 from stepladder.games.lessons import Lessons
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.tasks import Task
-
-Array = npt.NDArray[Any]
-
-KEPT = (
-    "episodes",
-    "dice",
-    "seeds",
-    "rewards",
-    "terminated",
-    "truncated",
-    "has_ended",
-    "has_begun",
-)
-"""What is kept of a batch."""
 
 
 class Saving:
@@ -47,8 +34,8 @@ class Saving:
     _has_begun_once: bool
 
     @abstractmethod
-    def game_arrays(self) -> Mapping[str, Array]:
-        """Return the arrays of this game that outlive a step, as they are."""
+    def game_arrays(self) -> list[SavedArray]:
+        """Describe the arrays of this game that outlive a step."""
 
     @abstractmethod
     def game_settings(self) -> dict[str, Any]:
@@ -82,7 +69,7 @@ class Saving:
     def save_games(self) -> Snapshot:
         """Return the games in flight; with a curriculum, without what its host knows."""
         said = self._save_tasks() if self.lessons is None else self.lessons.save()
-        arrays = {name: array.copy() for name, array in self._arrays().items()}
+        arrays = copy_arrays(self._saved_arrays())
         return Snapshot({"settings": self._settings(), **said}, arrays)
 
     def read_games(self, snapshot: Snapshot) -> Callable[[], None]:
@@ -99,15 +86,13 @@ class Saving:
             raise SnapshotError(
                 f"the snapshot was made by other envs: {found}. Make the envs as they were."
             )
-        arrays = {
-            name: matching(snapshot.arrays, name, array) for name, array in self._arrays().items()
-        }
+        for one in self._saved_arrays():
+            one.read(snapshot.arrays, snapshot.place)
         read = self._read_tasks if self.lessons is None else self.lessons.read
         said: tuple[Any, ...] = read(snapshot.state)
 
         def go_on() -> None:
-            for name, array in self._arrays().items():
-                array[...] = arrays[name]
+            restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
             # Another one by now: the host has been connected anew.
             load = self._load_tasks if self.lessons is None else self.lessons.load
             load(*said)
@@ -142,10 +127,10 @@ class Saving:
 
     def _read_tasks(self, state: Mapping[str, Any]) -> tuple[list[Task], dict[int, Task]]:
         try:
-            known = [Task.from_json(task) for task in state["tasks"]]
+            known = dict(enumerate(Task.from_json(task) for task in state["tasks"]))
             playing = [known[number] for number in state["playing"]]
             waiting = {int(row): known[number] for row, number in state["waiting"].items()}
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, TaskError) as error:
             raise SnapshotError(
                 f"the tasks in the snapshot are damaged ({error}). Use an older snapshot."
             ) from error
@@ -161,13 +146,19 @@ class Saving:
         self.waiting.clear()
         self.waiting.update(waiting)
 
-    def _arrays(self) -> dict[str, Array]:
-        arrays = {f"batch/{name}": getattr(self.batch, name) for name in KEPT}
-        shelves = {"shelf": self.shelf}
+    def _saved_arrays(self) -> list[SavedArray]:
+        """Describe everything that a game in mid-flight consists of."""
+        shelf, game = self.shelf.saved_arrays("shelf"), self.game_arrays()
         if self.lessons is None:
-            arrays["batch/known"], shelves["table"] = self.batch.known, self.table
-        else:
-            arrays |= {"batch/dials": self.batch.dials, "lessons": self.lessons.numbers}
-        for place, shelf in shelves.items():
-            arrays |= {f"{place}/{name}": array for name, array in shelf._asdict().items()}
-        return arrays | {f"game/{name}": array for name, array in self.game_arrays().items()}
+            known = SavedArray("batch/known", self.batch.known, (Part.count("flag", high=1),))
+            table = self.table.saved_arrays("table")
+            return [*self.batch.saved_arrays(1), known, *shelf, *table, *game]
+        curriculum, numbers = self.lessons.host.curriculum, self.lessons.numbers
+        highest = np.array([[curriculum.pool.num_slots - 1], [MAX_COUNT], [MAX_COUNT]])
+        return [
+            *self.batch.saved_arrays(curriculum.pool.num_slots),
+            SavedArray("batch/dials", self.batch.dials, curriculum.dial_parts()),
+            SavedArray("lessons", numbers, (Part("slot, generation, version", ..., 0, highest),)),
+            *shelf,
+            *game,
+        ]

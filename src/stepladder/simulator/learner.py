@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from stepladder.curricula.config import is_number
 from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.snapshot import Snapshot, difference, matching, require_snapshot
+from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import ConfigError, SnapshotError
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.simulator import world as kernels
 from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
 from stepladder.simulator.graph import TaskGraph
@@ -296,8 +297,7 @@ class TaskDependencySimulator:
 
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here."""
-        arrays = {name: array.copy() for name, array in self._arrays().items()}
-        return Snapshot({"simulator": self.describe()}, arrays)
+        return Snapshot({"simulator": self.describe()}, copy_arrays(self._saved_arrays()))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where a snapshot of an equal simulator was made.
@@ -313,20 +313,28 @@ class TaskDependencySimulator:
                 f"the snapshot was made by another simulator: {found}. Build this one with the "
                 "same graph, dynamics, noise and seed."
             )
-        arrays = self._arrays()
-        saved = {name: matching(snapshot.arrays, name, array) for name, array in arrays.items()}
-        for name, array in arrays.items():
-            array[:] = saved[name]
+        restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
 
-    def _arrays(self) -> dict[str, Floats | Words]:
-        """Return what changes, by the name it is saved under."""
-        world = self.world
-        return {
-            "skills": world.skills,
-            "counts": world.counts,
-            "epoch_counts": world.epoch_counts,
-            "clock": world.clock,
-        }
+    def _saved_arrays(self) -> list[SavedArray]:
+        """Describe what changes, by the name it is saved under."""
+        world, plays = self.world, int(self.world.clock[kernels.C_EPOCH_PLAYS])
+        lowest = np.zeros(kernels.NUM_CLOCK, dtype=np.int64)
+        lowest[kernels.C_DONE_AT] = -1
+        highest = np.full(kernels.NUM_CLOCK, MAX_COUNT, dtype=np.int64)
+        highest[kernels.C_NUM_MASTERED] = world.num_nodes
+        lowest[kernels.C_EPOCH_PLAYS] = highest[kernels.C_EPOCH_PLAYS] = plays
+        highest[kernels.C_JUST_ENDED] = 1
+        skills = (
+            # Divided by the scale, so that a skill itself is at most 1.
+            Part("skill", np.s_[:-1], 0.0, 2.0 / kernels.SMALLEST_SCALE),
+            Part("scale", np.s_[-1], kernels.SMALLEST_SCALE / 2.0, 1.0),
+        )
+        return [
+            SavedArray("skills", world.skills, skills),
+            SavedArray("counts", world.counts, (Part.count("plays"),)),
+            SavedArray("epoch_counts", world.epoch_counts, (Part.count("plays"),)),
+            SavedArray("clock", world.clock, (Part("clock", ..., lowest, highest),)),
+        ]
 
     def move_numbers(self, numbers: Floats) -> None:
         """Keep skills and settings in other memory from now on, such as a shared segment."""

@@ -19,7 +19,8 @@ from stepladder.curricula.config import require_share
 from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching, require_snapshot
+from stepladder.curricula.saved_fields import read_count
+from stepladder.curricula.snapshot import Snapshot, require_snapshot
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -27,6 +28,7 @@ from stepladder.errors import (
     SnapshotError,
     WrongProcessError,
 )
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.counts import EpisodeCounts, Staleness
@@ -286,7 +288,7 @@ class Host(ABC):
             curriculum=self.curriculum.snapshot(),
             channel=Snapshot(
                 {"num_envs": self.num_envs},
-                {"heads": heads, "last_tick": self._last_tick.copy(), "lags": self._lags.copy()},
+                {"heads": heads, **copy_arrays(self._counted_arrays())},
             ),
         )
 
@@ -303,14 +305,16 @@ class Host(ABC):
         """
         channel = self.check_fits(snapshot)
         heads = self._checked_heads(channel)
-        last_tick = matching(channel.arrays, "last_tick", self._last_tick)
-        lags = matching(channel.arrays, "lags", self._lags)
+        counted = self._counted_arrays()
+        for one in counted:
+            one.read(channel.arrays, channel.place)
         num_failed, num_finished = (
-            _count(snapshot, name) for name in ("num_failed", "num_finished")
+            read_count(snapshot.state.get(name), f"{name} of {snapshot.place}")
+            for name in ("num_failed", "num_finished")
         )
         self.curriculum.restore(snapshot.part("curriculum"))
         self._num_failed, self._num_finished = num_failed, num_finished
-        self._last_tick[:], self._lags[:] = last_tick, lags
+        restore_arrays(counted, channel.arrays, channel.place)
         pids = self.mails[:, mailbox.M_PID].copy()
         self.mails[:, : heads.shape[1]] = heads
         self.mails[:, mailbox.M_PID] = pids
@@ -338,15 +342,27 @@ class Host(ABC):
             )
         return channel
 
+    def _counted_arrays(self) -> list[SavedArray]:
+        return [
+            SavedArray("last_tick", self._last_tick, (Part.count("tick"),)),
+            SavedArray("lags", self._lags, (Part.count("draws"),)),
+        ]
+
     def _checked_heads(self, channel: Snapshot) -> Words:
         """Return the saved mailboxes, with or without their rings, if they can have been ours."""
-        saved = channel.arrays.get("heads")
+        saved, curriculum = channel.arrays.get("heads"), self.curriculum
         is_whole = saved is not None and saved.shape == self.mails.shape
-        heads = matching(
-            channel.arrays, "heads", self.mails if is_whole else self.mails[:, : self._ring]
-        )
-        if not mailbox.are_possible(heads, is_whole, self.curriculum.pool.num_slots):
-            raise SnapshotError("the mailboxes in the snapshot are damaged. Use an older one.")
+        num_slots, num_tasks = curriculum.pool.num_slots, curriculum.pool.source.num_tasks
+        heads = SavedArray(
+            "heads",
+            self.mails if is_whole else self.mails[:, : self._ring],
+            mailbox.head_parts(num_slots, MAX_COUNT if num_tasks is None else num_tasks),
+        ).read(channel.arrays, channel.place)
+        problem = mailbox.problem_of(heads, self._ring, curriculum.dial_parts(), num_slots)
+        if problem is not None:
+            raise SnapshotError(
+                f"array 'heads' of {channel.place}: {problem}. It is damaged; use an older one."
+            )
         return heads
 
     def _spread_restored(self) -> None:
@@ -383,12 +399,3 @@ class Host(ABC):
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _count(snapshot: Snapshot, name: str) -> int:
-    value = snapshot.state.get(name)
-    if not isinstance(value, int) or value < 0:
-        raise SnapshotError(
-            f"{name} of the snapshot is {value!r}; expected a count. Use an older snapshot."
-        )
-    return value

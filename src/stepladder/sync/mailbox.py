@@ -10,7 +10,8 @@ import numpy as np
 
 from stepladder.compiled import compiled, load_acquire, store_release
 from stepladder.curricula.kernels import Floats, Words, draw
-from stepladder.curricula.record import UNBUILDABLE
+from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE
+from stepladder.saved_array import Part
 
 # Written by the client.
 M_POSTED, M_STARTED, M_ABORTED, M_PID, M_NEXT_EPISODE, M_WAITS = 0, 1, 2, 3, 4, 5
@@ -201,20 +202,76 @@ def without_empty_rings(mails: Words, ring: int) -> Words:
     return mails[:, :ring].copy() if is_empty else mails
 
 
-def are_possible(heads: Words, is_whole: bool, num_slots: int) -> bool:
-    """Whether saved mailboxes can have been filled by clients.
+def head_parts(num_slots: int, num_tasks: int) -> tuple[Part, ...]:
+    """Describe saved mailboxes, dials and rings apart.
 
     Args:
-        heads: All mailboxes, with or without their rings.
-        is_whole: Whether the rings are there.
         num_slots: Slots that a draw can name.
+        num_tasks: Tasks that it can name.
     """
-    posted = heads[:, M_POSTED]
-    waiting = posted - heads[:, M_TAKEN]
-    playing = heads[:, M_STARTED] - heads[:, M_ABORTED] - posted
-    slots = heads[playing > 0, M_DRAW]
-    return bool(
-        np.all((posted >= 0) & (waiting >= 0) & (waiting <= (CAPACITY if is_whole else 0)))
-        and np.all((playing >= 0) & (playing <= 1))
-        and np.all((slots >= 0) & (slots < num_slots))
+    return (
+        Part.count("number of episodes", np.s_[:, :M_PID]),
+        Part.count("process", np.s_[:, M_PID]),
+        Part.count("next episode", np.s_[:, M_NEXT_EPISODE]),
+        Part.count("waits", np.s_[:, M_WAITS]),
+        Part.count("slot drawn", np.s_[:, M_DRAW], num_slots - 1),
+        Part.count("generation drawn", np.s_[:, M_DRAW + 1]),
+        Part.count("task drawn", np.s_[:, M_DRAW + 2], max(0, num_tasks - 1)),
+        Part.count("plan version", np.s_[:, M_DRAW + 3]),
+        Part.count("tick", np.s_[:, M_DRAW + 5]),
+        Part.count("env", np.s_[:, M_DRAW + 6]),
+        Part.count("episode", np.s_[:, M_DRAW + 7]),
+        Part.count("records taken", np.s_[:, M_TAKEN]),
+        Part.count("flag", np.s_[:, M_REPLAY : M_CLOSED + 1], 1),
     )
+
+
+def problem_of(heads: Words, ring: int, dial_parts: tuple[Part, ...], num_slots: int) -> str | None:
+    """Return why saved mailboxes cannot have been filled by clients, or None.
+
+    Args:
+        heads: All mailboxes, with or without their rings; each number is possible by itself.
+        ring: Where in a mailbox the records begin.
+        dial_parts: What the dials can be.
+        num_slots: Slots that a record can name.
+    """
+    waiting = heads[:, M_POSTED] - heads[:, M_TAKEN]
+    playing = heads[:, M_STARTED] - heads[:, M_ABORTED] - heads[:, M_POSTED]
+    room = CAPACITY if heads.shape[1] > ring else 0
+    own = np.where(heads[:, M_STARTED] > 0, np.arange(len(heads)), 0)
+    for name, values, low, high in (
+        ("records waiting", waiting, 0, room),
+        ("episodes in flight", playing, 0, 1),
+        ("env of the draw", heads[:, M_DRAW + 6], own, own),
+    ):
+        problem = Part(name, ..., low, high).problem(values)
+        if problem is not None:
+            return problem
+    dials = heads[:, M_DIALS:ring].view(np.float64)
+    problems = (part.problem(dials) for part in dial_parts)
+    return next(filter(None, problems), None) or (
+        _problem_of_records(heads, ring, num_slots) if room else None
+    )
+
+
+def _problem_of_records(heads: Words, ring: int, num_slots: int) -> str | None:
+    """Return why records that wait in their rings cannot be observed, or None."""
+    taken, posted = heads[:, [M_TAKEN]], heads[:, [M_POSTED]]
+    is_waiting = (np.arange(CAPACITY) - taken) % CAPACITY < posted - taken
+    words = heads[:, ring : ring + CAPACITY * RECORD_WORDS].copy()
+    records = words.view(RECORD_DTYPE)[is_waiting]
+    envs = np.nonzero(is_waiting)[0]
+    told = records[~np.isnan(records["success"])]
+    problems = (
+        Part.count("slot of a record", "slot", num_slots - 1).problem(records),
+        Part.count("generation of a record", "generation").problem(records),
+        Part.count("version of a record", "plan_version").problem(records),
+        Part.count("tick of a record", "tick").problem(records),
+        Part("env of a record", "env_index", envs, envs).problem(records),
+        Part.count("episode of a record", "episode_index").problem(records),
+        Part("return of a record", "episode_return").problem(records),
+        Part.count("length of a record", "length").problem(records),
+        Part("success of a record", "success", 0.0, 1.0).problem(told),
+        Part.count("outcome of a record", "outcome", UNBUILDABLE).problem(records),
+    )
+    return next(filter(None, problems), None)

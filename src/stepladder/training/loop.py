@@ -19,8 +19,9 @@ from stepladder.agents.base import VectorStep, checked_device
 from stepladder.agents.making import make_agent
 from stepladder.curricula.phased import Phased
 from stepladder.curricula.record import RecordArray
-from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import SnapshotError
+from stepladder.curricula.saved_fields import read_count, read_fields, read_numbers
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.opponents.league import League
@@ -72,6 +73,40 @@ class Episodes:
         }
         self.returns, self.lengths, self.successes = [], [], []
         return {name: values for name, values in stats.items() if values}
+
+    def snapshot(self) -> Snapshot:
+        """Return everything counted so far."""
+        return Snapshot(
+            {"num_ended": self.num_ended, "latest": list(self.latest)},
+            copy_arrays(self._saved_arrays()),
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on counting where a snapshot was made.
+
+        Raises:
+            SnapshotError: It is damaged. Then nothing has changed.
+        """
+        state, place = snapshot.state, snapshot.place
+        num_ended = read_count(state.get("num_ended"), f"num_ended of {place}")
+        latest = read_numbers(state.get("latest"), f"latest of {place}")
+        read = [one.read(snapshot.arrays, place).tolist() for one in self._saved_arrays()]
+        self.returns, self.lengths, self.successes = read
+        self.num_ended = num_ended
+        self.latest = deque(latest, maxlen=NUM_LATEST)
+
+    def _saved_arrays(self) -> list[SavedArray]:
+        lengths = np.array(self.lengths, dtype=np.int64)
+        return [
+            SavedArray("returns", np.array(self.returns, dtype=float), max_length=MAX_COUNT),
+            SavedArray("lengths", lengths, (Part.count("length"),), max_length=MAX_COUNT),
+            SavedArray(
+                "successes",
+                np.array(self.successes, dtype=float),
+                (Part.share("success"),),
+                max_length=MAX_COUNT,
+            ),
+        ]
 
 
 class Trainer:
@@ -225,21 +260,14 @@ class Trainer:
 
     def snapshot(self) -> tuple[Snapshot, Snapshot]:
         """Return the envs with their curriculum, and everything else but the agent."""
-        episodes = self.episodes
+        episodes = self.episodes.snapshot()
         state = {
             "num_steps": self.num_steps,
             "num_updates": self.num_updates,
-            "num_ended": episodes.num_ended,
-            "latest": list(episodes.latest),
             "seconds": asdict(self.seconds),
         }
-        arrays = {
-            "is_playing": self._is_playing.copy(),
-            "returns": np.array(episodes.returns),
-            "lengths": np.array(episodes.lengths, dtype=np.int64),
-            "successes": np.array(episodes.successes),
-        }
-        own = Snapshot(state, arrays)
+        arrays = {"is_playing": self._is_playing.copy()}
+        own = Snapshot({**state, **episodes.state}, {**arrays, **episodes.arrays})
         parts = {"own": own} | ({} if self.league is None else {"league": self.league.state()})
         return self.world.envs.snapshot(in_flight=True), Snapshot.of_parts({}, **parts)
 
@@ -254,20 +282,14 @@ class Trainer:
             SnapshotError: It does not fit.
         """
         own = rest.part("own")
-        is_playing = matching(own.arrays, "is_playing", self._is_playing)
-        try:
-            numbers = {name: int(own.state[name]) for name in ("num_steps", "num_updates")}
-            self.episodes.num_ended = int(own.state["num_ended"])
-            self.episodes.latest.extend(own.state["latest"])
-            self.episodes.returns = own.arrays["returns"].tolist()
-            self.episodes.lengths = own.arrays["lengths"].tolist()
-            self.episodes.successes = own.arrays["successes"].tolist()
-            self.seconds = Clockwork(**own.state["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the counters in the checkpoint are damaged ({error}). Use an older one."
-            ) from error
-        self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
+        is_playing = SavedArray("is_playing", self._is_playing).read(own.arrays, own.place)
+        num_steps, num_updates = (
+            read_count(own.state.get(name), f"{name} of {own.place}")
+            for name in ("num_steps", "num_updates")
+        )
+        seconds = read_fields(Clockwork, own.state.get("seconds"), f"seconds of {own.place}")
+        self.episodes.restore(own)
+        self.num_steps, self.num_updates, self.seconds = num_steps, num_updates, seconds
         goes_on = self.world.envs.restore(envs, in_flight=True)
         if self.league is not None:
             self.league.restore(rest.part("league"))

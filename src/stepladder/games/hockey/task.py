@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from stepladder.errors import TaskError
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
+from stepladder.saved_array import Part, SavedArray
 from stepladder.tasks.plain import whole_number
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
@@ -38,6 +39,9 @@ SUCCESSES = {"win": 0, "no_loss": 1}
 DEFENSE_SPEED = 60.0
 MAX_SPEED = 60.0
 """Launches are no faster than the original's; a puck much faster could cross a racket unseen."""
+
+MAX_GAIN = 100.0
+MAX_WEIGHT = 1e6
 
 MAX_TIME_LIMIT = 1_000_000
 """Beyond every mode's own limit, which no task can lengthen: rewards are expressed in it."""
@@ -84,6 +88,24 @@ class TaskShelf(NamedTuple):
     records: npt.NDArray[Any]
     """Of dtype `TASK_DTYPE`."""
 
+    def saved_arrays(self, place: str) -> list[SavedArray]:
+        """Describe tasks that `write_task` can have written."""
+        weights = ("closeness_weight", "touch_weight", "direction_weight")
+        parts = (
+            Part.count("mode", "mode", max(MODES.values())),
+            Part.count("opponent", "opponent", CALLER),
+            Part("gain", "gain", 0.0, MAX_GAIN),
+            Part("puck_speed", "puck_speed", 0.0, MAX_SPEED),
+            Part("starts", "starts", -1, 1),
+            *(
+                Part.count(flag, flag, 1)
+                for flag in ("keep_mode", "original_starts", "no_loss_suffices", "has_seed")
+            ),
+            Part.count("time_limit", "time_limit", MAX_TIME_LIMIT),
+            *(Part(weight, weight, -MAX_WEIGHT, MAX_WEIGHT) for weight in weights),
+        )
+        return [SavedArray(f"{place}/records", self.records, parts)]
+
 
 def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: str) -> None:
     """Fill one record.
@@ -102,7 +124,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     record["opponent"], record["gain"] = _opponent(said, name)
     if said["opponent_gain"] is not None:
         # Also where the opponent is not scripted: a phase may draw another one per episode.
-        record["gain"] = _number("opponent_gain", said, 0.0, 100.0, name)
+        record["gain"] = _number("opponent_gain", said, 0.0, MAX_GAIN, name)
     record["keep_mode"] = _truth("keep_mode", said, name)
     if said["puck_speed"] is None:
         record["puck_speed"] = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 0.0
@@ -117,7 +139,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     what = f"time_limit of task {name!r}"
     record["time_limit"] = whole_number(limit, what, 1, MAX_TIME_LIMIT)
     for key in ("closeness_weight", "touch_weight", "direction_weight"):
-        record[key] = _number(key, said, -1e6, 1e6, name)
+        record[key] = _number(key, said, -MAX_WEIGHT, MAX_WEIGHT, name)
     record["has_seed"], record["seed"] = seed is not None, seed or 0
 
 

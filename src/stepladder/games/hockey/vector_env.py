@@ -16,6 +16,7 @@ from stepladder.games.arguments import as_array, check_rows, require_positive, w
 from stepladder.games.batch import GameVectorEnv
 from stepladder.games.hockey import stepping
 from stepladder.games.hockey.actions import num_actions
+from stepladder.games.hockey.saved import WORLD_PARTS
 from stepladder.games.hockey.stepping import NUM_CONTROLS, NUM_EXTRAS, HockeyGame
 from stepladder.games.hockey.task import (
     CALLER,
@@ -26,6 +27,7 @@ from stepladder.games.hockey.task import (
     write_task,
 )
 from stepladder.games.hockey.world import WORLD_DTYPE
+from stepladder.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 from stepladder.tasks.plain import to_plain
 
@@ -167,15 +169,15 @@ class HockeyVectorEnv(GameVectorEnv):
             self._two_views,
         )
 
-    def game_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what outlives a step."""
-        return {
-            "worlds": self.worlds,
-            "sides": self.sides,
-            "views_one": self.views_one,
-            "views_two": self.views_two,
-            "extras": self.extras,
-        }
+    def game_arrays(self) -> list[SavedArray]:
+        """Describe what outlives a step."""
+        return [
+            SavedArray("game/worlds", self.worlds, WORLD_PARTS),
+            SavedArray("game/sides", self.sides, (Part("side", ..., -1, 1),)),
+            SavedArray("game/views_one", self.views_one),
+            SavedArray("game/views_two", self.views_two),
+            SavedArray("game/extras", self.extras),
+        ]
 
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""

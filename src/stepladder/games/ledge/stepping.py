@@ -22,11 +22,20 @@ from stepladder.games.episodes import (
     draw_task,
     end_episode,
 )
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH
 from stepladder.games.ledge.physics import DIED, NOTHING, SUCCEEDED, advance
 from stepladder.games.ledge.physics import begin as begin_run
 from stepladder.games.ledge.rewards import SUCCESS_REWARD, potential
+from stepladder.games.ledge.tiles import NUM_CODES, WALL
 from stepladder.games.ledge.views import write_patch, write_vector
-from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, Distances, Tiles
+from stepladder.games.ledge.world import (
+    MARGIN,
+    PACKED_HEIGHT,
+    PACKED_WIDTH,
+    UNREACHABLE,
+    Distances,
+    Tiles,
+)
 from stepladder.games.threads import (
     OUT_OF_DATE,
     Words,
@@ -36,6 +45,7 @@ from stepladder.games.threads import (
     open_round,
     take_chunk,
 )
+from stepladder.saved_array import Part, SavedArray
 
 Records = npt.NDArray[Any]
 Floats32 = npt.NDArray[np.float32]
@@ -51,6 +61,34 @@ class LevelShelf(NamedTuple):
     to_switch: Distances
     """Without shaping these two have no room for anything."""
     to_door: Distances
+
+    def saved_arrays(self, place: str) -> list[SavedArray]:
+        """Describe levels that kernels can read: no way leads out of their margin of wall."""
+        places = ("start_x", "start_y", "switch_x", "switch_y", "door_x", "door_y")
+        records = (
+            Part.count("height", "height", MAX_HEIGHT),
+            Part.count("width", "width", MAX_WIDTH),
+            Part.count("time_limit", "time_limit", MAX_TIME_LIMIT),
+            *(Part(name, name, 0.0, MAX_WIDTH) for name in places),
+            Part("switch_to_door", "switch_to_door", 0.0, UNREACHABLE),
+            Part("way", "way", 1.0, 2.0 * UNREACHABLE),
+        )
+        margins = (
+            np.s_[:, :MARGIN],
+            np.s_[:, -MARGIN:],
+            np.s_[:, :, :MARGIN],
+            np.s_[:, :, -MARGIN:],
+        )
+        tiles = (
+            Part.count("tile", high=NUM_CODES - 1),
+            *(Part("tile of the margin", margin, WALL, WALL) for margin in margins),
+        )
+        return [
+            SavedArray(f"{place}/records", self.records, records),
+            SavedArray(f"{place}/tiles", self.tiles, tiles),
+            SavedArray(f"{place}/to_switch", self.to_switch),
+            SavedArray(f"{place}/to_door", self.to_door),
+        ]
 
 
 class LedgeGame(NamedTuple):

@@ -17,6 +17,7 @@ from stepladder.games.batch import GameVectorEnv
 from stepladder.games.ledge import stepping
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
 from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND
+from stepladder.games.ledge.saved import RUNNER_PARTS
 from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LevelShelf
 from stepladder.games.ledge.tiles import NUM_CODES, WALL
@@ -29,6 +30,7 @@ from stepladder.games.ledge.world import (
     RUNNER_DTYPE,
     pack,
 )
+from stepladder.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
 DEFAULT_STAGE = "simplest"
@@ -123,9 +125,11 @@ class LedgeVectorEnv(GameVectorEnv):
         """Return room for so many tasks, as kernels read them."""
         shape = (num_rows, PACKED_HEIGHT, PACKED_WIDTH)
         field = shape if self.has_shaping else (num_rows, 1, 1)
+        records = np.zeros(num_rows, dtype=LEVEL_DTYPE)
+        records["way"] = 1.0
         return LevelShelf(
-            np.zeros(num_rows, dtype=LEVEL_DTYPE),
-            np.zeros(shape, dtype=np.uint8),
+            records,
+            np.full(shape, WALL, dtype=np.uint8),
             np.zeros(field, dtype=np.uint16),
             np.zeros(field, dtype=np.uint16),
         )
@@ -156,15 +160,16 @@ class LedgeVectorEnv(GameVectorEnv):
             self._shaping,
         )
 
-    def game_arrays(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what outlives a step."""
-        return {
-            "runners": self.runners,
-            "potentials": self._potentials,
-            "vectors": self.seen["vector"],
-            "tiles": self.seen["tiles"],
-            "extras": self.extras,
-        }
+    def game_arrays(self) -> list[SavedArray]:
+        """Describe what outlives a step."""
+        vectors, tiles = self.seen["vector"], self.seen["tiles"]
+        return [
+            SavedArray("game/runners", self.runners, RUNNER_PARTS),
+            SavedArray("game/potentials", self._potentials, (Part("potential", ..., -1.0, 1.0),)),
+            SavedArray("game/vectors", vectors, (Part("view", ..., -MAX_SEEN, MAX_SEEN),)),
+            SavedArray("game/tiles", tiles, (Part.count("tile", high=NUM_CODES - 1),)),
+            SavedArray("game/extras", self.extras, (Part.count("flag", high=1),)),
+        ]
 
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""

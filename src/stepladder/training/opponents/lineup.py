@@ -17,7 +17,8 @@ from gymnasium.spaces import Space
 from stepladder.agents.base import Observations
 from stepladder.agents.player import Player
 from stepladder.curricula.record import Draw
-from stepladder.curricula.snapshot import Snapshot, matching
+from stepladder.curricula.snapshot import Snapshot
+from stepladder.saved_array import Part, SavedArray, restore_arrays
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.opponent import Opponent
 
@@ -135,8 +136,14 @@ class Lineup:
         May leave things half done when it raises.
         """
         arrays = snapshot.arrays
-        places = matching(arrays, "playing", np.zeros(self.num_envs, dtype=np.int64))
-        self._draws[:] = matching(arrays, "draws", self._draws)
+        last = len(snapshot.state["opponents"]) - 1
+        places = SavedArray(
+            "playing",
+            np.zeros(self.num_envs, dtype=np.int64),
+            (Part("opponent", ..., NOBODY, last),),
+        ).read(arrays, snapshot.place)
+        draws = SavedArray("draws", self._draws)
+        restore_arrays([draws], arrays, snapshot.place)
         self.opponents = {
             entry["key"]: self._restored(place, entry, arrays, members)
             for place, entry in enumerate(snapshot.state["opponents"])
