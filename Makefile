@@ -8,9 +8,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 STAMPS := $(VENV)/.stamps
 
-.PHONY: help demo test check fix bench clean
+.PHONY: help demo test test-bounds fuzz check fix bench clean
 help:  ## Show the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 # --no-build-isolation with a pinned hatchling keeps the build inside .venv as well.
 $(STAMPS)/core: pyproject.toml constraints.txt
@@ -74,6 +74,19 @@ demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live
 
 test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite
 	$(BIN)/python -m pytest
+
+# Kernels with bounds checks have a cache of their own.
+CHECKED := $(CURDIR)/$(VENV)/.checked-kernels
+$(STAMPS)/checked: $(STAMPS)/core $(shell find src -name '*.py')
+	@rm -rf $(CHECKED)
+	@touch $@
+
+test-bounds: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/checked  ## The suite with bounds checks in all kernels; slow
+	STEPLADDER_CHECK_BOUNDS=1 NUMBA_CACHE_DIR=$(CHECKED) $(BIN)/python -m pytest $(TESTS)
+
+SECONDS ?= 600
+fuzz: $(STAMPS)/test $(STAMPS)/kernels  ## Search for files that break it, SECONDS with each fuzzer
+	PYTHONPATH=tests $(BIN)/python -m fuzz.harness all --seconds $(SECONDS) --first $$(date +%s)000
 
 check: $(STAMPS)/check  ## Lint, types, import layers, spelling
 	$(BIN)/ruff format --check .

@@ -15,6 +15,7 @@ sequence lock and for a single-producer ring. On x86 they cost nothing but the c
 # pyright: reportUnusedFunction=false
 # Reason for the lines above: numba ships no types, and this module is the one place that meets it.
 
+import os
 import platform
 import sys
 from collections.abc import Callable
@@ -28,12 +29,26 @@ from numba.np.arrayobj import make_array
 
 UNKNOWN_CPU = -1
 
+CHECKS_BOUNDS = os.environ.get("STEPLADDER_CHECK_BOUNDS", "") not in ("", "0")
+"""Whether kernels raise `IndexError` for an index outside its array, instead of reading there.
+
+For tests (``make test-bounds``): it costs a multiple of the time. Code compiled this way must not
+meet the other in one cache, so it is kept on disk only where ``NUMBA_CACHE_DIR`` says.
+"""
+
+_SETTINGS: dict[str, Any] = {
+    "cache": not CHECKS_BOUNDS or "NUMBA_CACHE_DIR" in os.environ,
+    "nogil": True,
+    "error_model": "numpy",
+    "boundscheck": CHECKS_BOUNDS,
+}
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(function: Function) -> Function:
     """Compile a function with the settings every kernel shares; the result is cached on disk."""
-    return cast("Function", numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    return cast("Function", numba.njit(**_SETTINGS)(function))
 
 
 def bare(function: Function) -> Function:
@@ -43,8 +58,8 @@ def bare(function: Function) -> Function:
     that all threads share; with short steps that takes longer than the steps. Such a kernel copies
     arrays element by element: assigning one to another may need memory of its own.
     """
-    settings = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-    return cast("Function", numba.njit(**settings)(function))
+    # An error that is raised needs memory of its own.
+    return cast("Function", numba.njit(**_SETTINGS, _nrt=CHECKS_BOUNDS)(function))
 
 
 def inlined(function: Function) -> Function:
@@ -53,8 +68,7 @@ def inlined(function: Function) -> Function:
     For the innermost steps of kernels that run millions of times a second: a call that hands over
     an array takes longer than most of them.
     """
-    settings = {"cache": True, "nogil": True, "error_model": "numpy", "inline": "always"}
-    return cast("Function", numba.njit(**settings)(function))
+    return cast("Function", numba.njit(**_SETTINGS, inline="always")(function))
 
 
 def direct(kernel: Function, *examples: Any) -> Function:

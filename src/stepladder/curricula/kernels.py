@@ -351,7 +351,8 @@ def prob_of(block: Words, slot: int) -> float:
                 group, _ = _place(block, table, slot, layer)
                 share = values[block[table + T_SHARES] + group] / total
                 whole = values[block[block[table + T_TREES] + group] + 1]
-                prob += (1.0 - exploration) * share * weight / whole
+                # This quotient first: a product with a tiny weight would lose its digits.
+                prob += (1.0 - exploration) * share * (weight / whole)
     return prob
 
 

@@ -313,7 +313,12 @@ class TaskDependencySimulator:
                 f"the snapshot was made by another simulator: {found}. Build this one with the "
                 "same graph, dynamics, noise and seed."
             )
-        restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
+        described, place = self._saved_arrays(), snapshot.place
+        skills = described[0].read(snapshot.arrays, place)
+        problem = Part("skill", ..., 0.0, 1.0 + 1e-9).problem(skills[:-1] * skills[-1])
+        if problem is not None:
+            raise SnapshotError(f"array 'skills' of {place}: {problem}. Use an older one.")
+        restore_arrays(described, snapshot.arrays, place)
 
     def _saved_arrays(self) -> list[SavedArray]:
         """Describe what changes, by the name it is saved under."""

@@ -1,0 +1,152 @@
+"""Runs fuzzers in child processes, so that a crash is an outcome and not the end.
+
+A fuzzer changes something that a user may load, loads it, and goes on with what was loaded. Only two
+outcomes are allowed: ``refused``, with a one-line error of ours, and ``played on``. Everything
+else (another exception, a crash, a hang) is a failure, named by fuzzer and case, so that it can be
+repeated:
+
+    PYTHONPATH=tests python -m fuzz.harness games --first 4711 --count 1    # repeat one case
+    PYTHONPATH=tests python -m fuzz.harness games --seconds 600             # search for long
+"""
+
+import argparse
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stepladder.errors import StepladderError
+
+FUZZERS = ("curricula", "channels", "games", "learners", "checkpoints", "databases", "levels")
+CASE_LIMIT_S = 60
+"""A case that takes longer hangs."""
+
+REFUSED, PLAYED_ON = "refused", "played on"
+
+TESTS = Path(__file__).parent.parent
+
+
+class Failure(AssertionError):
+    """An outcome that is not allowed."""
+
+
+class Hang(Exception):
+    """A case has taken too long."""
+
+
+def run_case(fuzzer: Any, seed: int) -> str:
+    """Run one case; return its outcome.
+
+    Raises:
+        Exception: Whatever is not allowed.
+    """
+    try:
+        fuzzer.run(np.random.default_rng(seed))
+    except StepladderError as error:
+        text = str(error)
+        if "\n" in text or len(text) < 10:
+            raise Failure(f"a refusal must be one line with a reason: {text!r}") from error
+        return REFUSED
+    return PLAYED_ON
+
+
+def _child(name: str, first: int, count: int, progress: int) -> None:
+    """Run cases one after the other, and note each before it begins."""
+    signal.signal(signal.SIGALRM, _raise_hang)
+    outcomes: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        fuzzer = importlib.import_module(f"fuzz.fuzz_{name}").Fuzzer(Path(folder))
+        for seed in range(first, first + count):
+            os.pwrite(progress, f"{seed:20d}".encode(), 0)
+            signal.alarm(CASE_LIMIT_S)
+            outcomes[run_case(fuzzer, seed)] += 1
+            signal.alarm(0)
+    print(json.dumps(outcomes))
+
+
+def _raise_hang(*_: Any) -> None:
+    raise Hang(f"the case has not ended after {CASE_LIMIT_S} s")
+
+
+def fuzz(name: str, first: int, count: int, timeout_s: float = 600.0) -> Counter[str]:
+    """Run cases of one fuzzer in a child process; return how often each outcome was seen.
+
+    Raises:
+        Failure: An outcome is not allowed; the message says which case it was.
+    """
+    with tempfile.TemporaryFile() as progress:
+        os.pwrite(progress.fileno(), f"{first:20d}".encode(), 0)
+        command = [sys.executable, "-W", "error", "-m", "fuzz.harness", name]
+        command += ["--first", str(first), "--count", str(count)]
+        command += ["--progress", str(progress.fileno())]
+        child = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=TESTS,
+            pass_fds=[progress.fileno()],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])},
+        )
+        try:
+            output, errors = child.communicate(timeout=timeout_s)
+            ending = f"exit code {child.returncode}"
+        except subprocess.TimeoutExpired:
+            child.kill()
+            output, errors = child.communicate()
+            ending = "a hang"
+        if child.returncode == 0:
+            return Counter(json.loads(output.splitlines()[-1]))
+        seed = int(os.pread(progress.fileno(), 20, 0))
+        raise Failure(f"{name}, case {seed}: {ending}\n{errors[-4000:]}")
+
+
+def search(name: str, first: int, seconds: float, chunk: int = 2000) -> int:
+    """Run cases for so many seconds, whatever they find; return how many failed."""
+    outcomes: Counter[str] = Counter()
+    end, failures = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        try:
+            outcomes += fuzz(name, first, chunk)
+            first += chunk
+        except Failure as failure:
+            failures += 1
+            print(failure, flush=True)
+            first = int(str(failure).split("case ")[1].split(":")[0]) + 1
+    print(f"{name}: {dict(outcomes)}, {failures} failures; next case {first}", flush=True)
+    return failures
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=[*FUZZERS, "all"])
+    parser.add_argument("--first", type=int, default=0, help="first case")
+    parser.add_argument("--count", type=int, help="number of cases, in this process")
+    parser.add_argument("--seconds", type=float, help="search for so long, in child processes")
+    parser.add_argument("--progress", type=int, help="descriptor to note cases in")
+    given = parser.parse_args()
+    if given.seconds is not None:
+        names = FUZZERS if given.name == "all" else (given.name,)
+        sys.exit(sum([search(name, given.first, given.seconds) for name in names]) > 0)
+    with open(os.devnull, "wb") as nowhere:
+        progress = nowhere.fileno() if given.progress is None else given.progress
+        try:
+            _child(given.name, given.first, given.count or 1, progress)
+        except Exception:
+            traceback.print_exc()
+            sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

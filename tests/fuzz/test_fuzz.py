@@ -1,0 +1,40 @@
+"""Thousands of small changes to everything that is loaded, in child processes.
+
+``make fuzz`` searches for longer. A case that once failed is kept in `KEPT`.
+"""
+
+import pytest
+
+from fuzz.harness import FUZZERS, PLAYED_ON, REFUSED, fuzz
+
+COUNTS = {
+    "curricula": 1500,
+    "channels": 1500,
+    "games": 1200,
+    "learners": 1500,
+    "checkpoints": 150,
+    "databases": 300,
+    "levels": 800,
+}
+
+KEPT = {
+    "curricula": (2549, 2567),
+    "learners": (17,),
+}
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", FUZZERS)
+def test_what_was_changed_is_refused_or_played_on_with(name: str) -> None:
+    outcomes = fuzz(name, 0, COUNTS[name], timeout_s=150.0)
+    assert set(outcomes) == {REFUSED, PLAYED_ON}
+    assert sum(outcomes.values()) == COUNTS[name]
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", KEPT)
+def test_cases_that_once_failed_do_not_fail_again(name: str) -> None:
+    for case in KEPT[name]:
+        fuzz(name, case, 1, timeout_s=100.0)
