@@ -65,7 +65,8 @@ class Part:
         """Return what is wrong with the first bad element, or None."""
         values = np.atleast_1d(self.select(array))
         if values.dtype.kind == "f":
-            values = values.astype(np.float64)
+            with np.errstate(invalid="ignore"):
+                values = values.astype(np.float64)
         is_good = (values >= self.low) & (values <= self.high)
         if self.whole and values.dtype.kind == "f":
             is_good &= values == np.floor(values)

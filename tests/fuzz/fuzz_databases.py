@@ -14,7 +14,17 @@ from stepladder.runs import Run, RunReader
 from stepladder.runs.run_folder import CONFIG, DATABASE
 from stepladder.simulator import simulate
 
-ODD: tuple[Any, ...] = (None, "", "\x1b[31m", "x" * 3000, b"", b"\x00\xff", "../../x", "/", "[" * 5000)
+ODD: tuple[Any, ...] = (
+    None,
+    "",
+    "\x1b[31m",
+    "x" * 3000,
+    b"",
+    b"\x00\xff",
+    "../../x",
+    "/",
+    "[" * 5000,
+)
 
 
 class Fuzzer:

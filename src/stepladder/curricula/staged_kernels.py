@@ -45,6 +45,9 @@ R_IGNORE_TRUNCATED, R_TABLE = 19, 20
 
 NOTHING, ADVANCE, DEMOTE = 0, 1, 2
 
+MAX_EPISODES = 2.0**53
+"""More than anybody plays."""
+
 
 @compiled
 def judge(
@@ -91,8 +94,9 @@ def judge(
 
 @compiled
 def demotion_episodes(stage: int, counts: Words, rules: Floats) -> float:
-    """Return the evidence that the next demotion out of a stage needs."""
-    return rules[R_DEMOTION_EPISODES] * rules[R_BACKOFF] ** counts[stage, DEMOTIONS]
+    """Return the evidence that the next demotion out of a stage needs; finite, though it doubles."""
+    needed = rules[R_DEMOTION_EPISODES] * rules[R_BACKOFF] ** counts[stage, DEMOTIONS]
+    return min(needed, MAX_EPISODES)
 
 
 @compiled

@@ -312,6 +312,13 @@ class Host(ABC):
             read_count(snapshot.state.get(name), f"{name} of {snapshot.place}")
             for name in ("num_failed", "num_finished")
         )
+        num_taken = int(heads[:, mailbox.M_TAKEN].sum())
+        if num_taken != num_failed + num_finished:
+            raise SnapshotError(
+                f"num_finished and num_failed of {snapshot.place} are {num_finished} and "
+                f"{num_failed}; expected {num_taken} together, as many as the mailboxes say. Use "
+                "an older one."
+            )
         self.curriculum.restore(snapshot.part("curriculum"))
         self._num_failed, self._num_finished = num_failed, num_finished
         restore_arrays(counted, channel.arrays, channel.place)
@@ -345,7 +352,7 @@ class Host(ABC):
     def _counted_arrays(self) -> list[SavedArray]:
         return [
             SavedArray("last_tick", self._last_tick, (Part.count("tick"),)),
-            SavedArray("lags", self._lags, (Part.count("draws"),)),
+            SavedArray("lags", self._lags, (Part.count("draws", high=2**53),)),
         ]
 
     def _checked_heads(self, channel: Snapshot) -> Words:
