@@ -20,7 +20,7 @@ def test_an_array_must_fit_in_shape_and_type():
     assert described.read({"x": np.ones(3)}).tolist() == [1.0, 1.0, 1.0]
     for saved, found in (
         (None, "is missing"),
-        ([1.0, 1.0, 1.0], "is missing"),
+        ([1.0, 1.0, 1.0], "is a list"),
         (np.ones(4), "is float64[4]"),
         (np.ones(3, dtype=np.int64), "is int64[3]"),
         (np.ones((3, 1)), "is float64[3, 1]"),

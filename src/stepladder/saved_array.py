@@ -119,8 +119,10 @@ class SavedArray:
 
     def _problem(self, saved: Array | None) -> str | None:
         """Return what is wrong with a saved array, or None."""
-        if saved is None or not isinstance(cast("object", saved), np.ndarray):
+        if saved is None:
             return f"is missing; expected {_kind(self.array)}"
+        if not isinstance(cast("object", saved), np.ndarray):
+            return f"is a {type(saved).__name__}; expected {_kind(self.array)}"
         if saved.dtype != self.array.dtype or not self._has_room_for(saved.shape):
             limit = "" if self.max_length is None else f" with up to {self.max_length} rows"
             return f"is {_kind(saved)}; expected {_kind(self.array)}{limit}"

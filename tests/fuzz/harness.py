@@ -1,6 +1,6 @@
 """Runs fuzzers in child processes, so that a crash is an outcome and not the end.
 
-A fuzzer changes something that a user may load, loads it, and goes on with what was loaded. Only two
+A fuzzer changes something that a user may load, loads it, and goes on with what was loaded. Two
 outcomes are allowed: ``refused``, with a one-line error of ours, and ``played on``. Everything
 else (another exception, a crash, a hang) is a failure, named by fuzzer and case, so that it can be
 repeated:

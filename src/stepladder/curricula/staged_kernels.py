@@ -94,7 +94,7 @@ def judge(
 
 @compiled
 def demotion_episodes(stage: int, counts: Words, rules: Floats) -> float:
-    """Return the evidence that the next demotion out of a stage needs; finite, though it doubles."""
+    """Return the evidence that the next demotion out of a stage needs; always finite."""
     needed = rules[R_DEMOTION_EPISODES] * rules[R_BACKOFF] ** counts[stage, DEMOTIONS]
     return min(needed, MAX_EPISODES)
 

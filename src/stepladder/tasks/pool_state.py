@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepladder.errors import SnapshotError, TaskError
+from stepladder.saved_array import Part, SavedArray
 from stepladder.tasks.difference import name_difference
 from stepladder.tasks.plain import canonical_json, digest, to_plain, whole_number
 from stepladder.tasks.source import Source
@@ -20,6 +21,9 @@ from stepladder.tasks.task import MAX_SEED
 
 VERSION = 1
 """Version of the layout written here; no other is read."""
+
+PLACE = "the snapshot of the pool"
+MAX_ID = 2**63 - 1
 
 _ARRAYS = ("task_ids", "generations", "waiting")
 _FIELDS = ("version", "seed", "cursor", "num_slots", "source", "fingerprint")
@@ -76,23 +80,16 @@ class PoolState:
                 f"The snapshot has {self.num_slots} slots and this pool {num_slots}. Make the pool "
                 f"with capacity={self.num_slots}."
             )
-        lengths = {"task_ids": num_slots, "generations": num_slots, "waiting": num_waiting}
-        for name, length in lengths.items():
-            array = getattr(self, name)
-            if array.shape != (length,):
-                raise _damaged(f"{name} has the shape {array.shape}, expected ({length},)")
-        if self.generations.min() < 0:
-            raise _damaged(f"generations holds {self.generations.min()}, expected at least 0")
+        last_id = MAX_ID if num_tasks is None else num_tasks - 1
+        for name, length, part in (
+            ("task_ids", num_slots, Part.count("task", high=last_id)),
+            ("generations", num_slots, Part.count("generation")),
+            ("waiting", num_waiting, Part.count("task", high=last_id)),
+        ):
+            like = np.zeros(length, dtype=np.int64)
+            SavedArray(name, like, (part,)).read({name: getattr(self, name)}, PLACE)
         whole_number(self.cursor, "The snapshot's cursor", 0, num_positions, SnapshotError)
-        self._check_ids(num_tasks)
-
-    def _check_ids(self, num_tasks: int | None) -> None:
         ids = np.concatenate([self.task_ids, self.waiting])
-        if ids.min() < 0 or (num_tasks is not None and ids.max() >= num_tasks):
-            raise _damaged(
-                f"task ids run from {ids.min()} to {ids.max()}, expected 0 to "
-                f"{'2**63' if num_tasks is None else num_tasks} - 1"
-            )
         unique, counts = np.unique(ids, return_counts=True)
         if unique.size < ids.size:
             raise _damaged(f"task {unique[counts > 1][0]} appears more than once")
@@ -116,10 +113,7 @@ def read_state(state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
             f"{VERSION}. Use the Stepladder that wrote it."
         )
     for name in _ARRAYS:
-        array: Any = arrays[name]
-        if not isinstance(array, np.ndarray) or cast("NDArray[Any]", array).dtype != np.int64:
-            kind = getattr(cast("object", array), "dtype", type(cast("object", array)).__name__)
-            raise _damaged(f"{name} is {kind}, expected an int64 array")
+        SavedArray(name, np.zeros(0, dtype=np.int64), max_length=MAX_ID).read(arrays, PLACE)
     if not isinstance(state["source"], dict) or not isinstance(state["fingerprint"], str):
         raise _damaged("its source is not described by an object and a fingerprint")
     return PoolState(
