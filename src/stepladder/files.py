@@ -12,8 +12,9 @@ import os
 import stat
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 MOST_JSON_BYTES = 256 * 2**20
 """Largest JSON that is read; the largest that is written has a line for each of a million tasks."""
@@ -23,6 +24,13 @@ MOST_DEPTH = 120
 
 MOST_DIGITS = 300
 """Longest whole number in JSON: any that is shorter can become a float."""
+
+
+class IrregularFileError(OSError):
+    """Something else is where a regular file or a folder should be."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
 
 
 def open_regular(
@@ -113,7 +121,7 @@ def _kind(mode: int) -> str | None:
 
 
 def _irregular(path: str | os.PathLike[str], kind: str, wanted: str = "a regular file") -> OSError:
-    return OSError(errno.EINVAL, f"it is {kind}; expected {wanted}", os.fspath(path))
+    return IrregularFileError(errno.EINVAL, f"it is {kind}; expected {wanted}", os.fspath(path))
 
 
 def read_bytes(
@@ -143,18 +151,18 @@ def read_bytes(
 @contextmanager
 def open_for_reading(
     path: str | os.PathLike[str], *, follow: bool = False
-) -> Generator[BinaryIO, None, None]:
+) -> Generator[BufferedReader, None, None]:
     """Open a regular file, closed at the end of the block.
 
     Raises:
         OSError: It is no regular file, or cannot be opened.
     """
     with os.fdopen(open_regular(path, follow=follow), "rb") as file:
-        yield cast(BinaryIO, file)
+        yield file
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
+def replacing(path: str | os.PathLike[str]) -> Generator[BufferedWriter, None, None]:
     """Write a file beside its place and put it there at the end of the block, as a whole.
 
     Whoever reads sees the old file or the new one; it is safe on disk when the block has ended. An
@@ -169,7 +177,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BinaryIO, None, None]:
     try:
         descriptor = open_regular(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         with os.fdopen(descriptor, "wb") as file:
-            yield cast(BinaryIO, file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)

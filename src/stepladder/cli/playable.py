@@ -4,7 +4,6 @@ Between the command line and `playing`: whatever was named becomes one env that 
 the tasks that it is to play.
 """
 
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError, StepladderError
+from stepladder.files import parsed_json, read_bytes
 from stepladder.registration import register_games
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
@@ -94,7 +94,7 @@ def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any
         if not equals or not key.isidentifier():
             raise ConfigError(f"{flag} must be KEY=VALUE; got {setting!r}. Give it as mode=NORMAL.")
         try:
-            kwargs[key] = json.loads(value)
+            kwargs[key] = parsed_json(value)
         except ValueError:
             kwargs[key] = value
     return kwargs
@@ -141,7 +141,7 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_bytes(path, follow=True).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{path} is no text, so it holds no level ({error.reason}). Name a level's file, an "

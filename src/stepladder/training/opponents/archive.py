@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import ConfigError, SnapshotError
+from stepladder.files import read_json
 from stepladder.training.opponents import match_log
 from stepladder.training.opponents.entry import (
     AGENT_ID,
@@ -224,11 +225,11 @@ class Archive:
     def _rated_so_far(self) -> tuple[Ratings, int]:
         log = self.folder / LOG
         try:
-            document = json.loads((self.folder / RATINGS).read_bytes())
+            document = read_json(self.folder / RATINGS)
             read_to = int(document["read_to"])
             if document["schema"] == SCHEMA and 0 <= read_to <= log.stat().st_size:
                 return Ratings.from_json(document), read_to
-        except (FileNotFoundError, KeyError, TypeError, ValueError, RecursionError):
+        except (FileNotFoundError, KeyError, TypeError, ValueError):
             pass
         return Ratings(), 0
 
