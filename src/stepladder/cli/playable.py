@@ -18,11 +18,12 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError, StepladderError
-from stepladder.files import parsed_json, read_bytes
+from stepladder.files import is_real_folder, parsed_json, read_bytes
 from stepladder.registration import register_games
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
+from stepladder.runs.trust import require_trust
 from stepladder.tasks import FolderSource, ListSource, Pool, Source, Task
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED
@@ -56,20 +57,25 @@ class Playable:
     """The folder of a run that has learnt to play it."""
 
 
-def find_playable(text: str, settings: Sequence[str], seed: int) -> Playable:
+def find_playable(
+    text: str, settings: Sequence[str], seed: int, *, trust: bool = False
+) -> Playable:
     """Return what is meant by the name of a run's folder, a level's file, an env or a function.
 
     Args:
         text: What the user named.
         settings: Arguments of the env, each as KEY=VALUE.
         seed: Decides which tasks of a run are drawn.
+        trust: Whether modules that a run names may be imported.
 
     Raises:
         StepladderError: It cannot be watched; the message says why.
     """
     path, kwargs = Path(text), read_settings(settings)
     if path.is_dir():
-        return _of_run(RunReader(path), kwargs, seed)
+        reader = RunReader(path)
+        require_trust(reader.folder, reader.config, trust)
+        return _of_run(reader, kwargs, seed)
     if path.is_file():
         for name in ("level", "stage", "level_seed"):
             if name in kwargs:
@@ -169,7 +175,7 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
         next_task = partial(_drawn, curriculum)
     folder = reader.folder / CHECKPOINTS
-    has_learnt = folder.is_dir() and any(map(is_folder, folder.iterdir()))
+    has_learnt = is_real_folder(folder) and any(map(is_folder, folder.iterdir()))
     return Playable(
         name=reader.name,
         env=make_env(env_id, {**run_kwargs, **kwargs}),

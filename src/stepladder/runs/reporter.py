@@ -52,7 +52,8 @@ class EpochReporter:
         self.cursor = EventCursor.at_end(curriculum)
         """What was reported of the curriculum's decisions."""
         self._began = time.monotonic()
-        self._last_step = 0
+        self.last_step = 0
+        """Env steps at the end of the last epoch reported; of a training that goes on, before."""
         self._has_table = False
 
     def end_epoch(
@@ -86,7 +87,7 @@ class EpochReporter:
             raw_stats or {}, losses, experience, trainer_config, names=self._names
         )
         self.num_epochs += 1
-        self._last_step = agent_step
+        self.last_step = agent_step
         logged = payload(
             processed,
             agent_step,
@@ -116,6 +117,6 @@ class EpochReporter:
         """Keep the last table of all tasks and the curriculum's own words; stop counting."""
         if self.run is not None:
             if not self._has_table:
-                self.run.log_tasks(self._last_step, task_table(self.meter))
-            self.run.event(self._last_step, "explanation", str(self.curriculum.explain()), None)
+                self.run.log_tasks(self.last_step, task_table(self.meter))
+            self.run.event(self.last_step, "explanation", str(self.curriculum.explain()), None)
         self.meter.close()

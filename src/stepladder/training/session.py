@@ -288,10 +288,10 @@ class Session:
             self.evaluation_steps = int(own["evaluation_steps"])
             self._evaluated_at = int(own["evaluated_at"])
             self.reporter.num_epochs = int(own["num_epochs"])
-            self._reported_at = int(own["reported_at"])
+            self._reported_at = self.reporter.last_step = int(own["reported_at"])
             self.reporter.cursor = _cursor(own["cursor"])
             self._earlier_s = float(own["elapsed_s"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the checkpoint's account of the training is damaged ({error}). Use an older one."
             ) from error

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import SnapshotError
-from stepladder.files import open_for_reading, read_json
-from stepladder.training.opponents.files import write_durably
+from stepladder.files import open_for_reading, read_json, require_folder
+from stepladder.training.opponents.files import replace_file
 from stepladder.training.opponents.member import SPACES, Member, require_finite
 from stepladder.training.opponents.ratings import BASELINES
 from stepladder.training.tensor_files import read_policy, save_policy
@@ -119,7 +119,7 @@ def write_entry(folder: Path, entry: Entry, member: Member) -> None:
         "digest": digest_of(folder / WEIGHTS),
         **fields,
     }
-    write_durably(folder / AGENT, json.dumps(document, indent=2).encode() + b"\n")
+    replace_file(folder / AGENT, json.dumps(document, indent=2).encode() + b"\n")
 
 
 _FIELDS = {"description": dict, "origin": str, "step": int, "tags": list, "created": str}
@@ -136,6 +136,7 @@ def read_entry(folder: Path) -> Entry:
         raise SnapshotError(f"{folder.name!r} is no name for an agent. Rename the folder.")
     path = folder / AGENT
     try:
+        require_folder(folder)
         document = read_json(path, MOST_BYTES)
     except OSError as error:
         raise _unreadable(path, error) from error
