@@ -22,7 +22,7 @@ from stepladder.errors import RunError
 from stepladder.files import parsed_json, require_folder, require_regular
 from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import reading
-from stepladder.runs.encoding import TaskColumn
+from stepladder.runs.encoding import REASON, TEXT_COLUMNS, TaskColumn
 from stepladder.runs.lock import is_locked
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
 from stepladder.runs.stored import DAMAGED, stored_status, text_of, whole
@@ -284,10 +284,15 @@ def _task_steps(database: sqlite3.Connection) -> list[int]:
 def _columns(rows: list[tuple[Any, Any, Any]]) -> dict[str, TaskColumn]:
     """Return the columns of a per-task snapshot, all of them equally long."""
     unpacking = Unpacking()
-    columns: dict[str, TaskColumn] = {
-        text_of(name): unpacking.names(data) if kind == "text" else unpacking.numbers(kind, data)
-        for name, kind, data in rows
-    }
+    columns: dict[str, TaskColumn] = {}
+    for name, kind, data in rows:
+        is_text = text_of(name) in (*TEXT_COLUMNS, REASON)
+        if is_text != (kind == "text"):
+            raise ValueError(f"column {name!r} of a per-task snapshot is {kind!r}")
+        columns[name] = unpacking.names(data) if is_text else unpacking.numbers(kind, data)
+    missing = [name for name in TEXT_COLUMNS if name not in columns]
+    if columns and missing:
+        raise ValueError(f"a per-task snapshot has no column {missing[0]!r}")
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise ValueError(f"the columns of a per-task snapshot have different lengths: {lengths}")

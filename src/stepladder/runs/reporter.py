@@ -47,7 +47,8 @@ class EpochReporter:
         """What was logged last."""
         self.last_events: tuple[CurriculumEvent, ...] = ()
         """What the curriculum has decided in the last epoch."""
-        self._names = MetricNames()
+        self.names = MetricNames()
+        """Names that metrics were logged under."""
         # What a restored curriculum decided before was reported then.
         self.cursor = EventCursor.at_end(curriculum)
         """What was reported of the curriculum's decisions."""
@@ -84,7 +85,7 @@ class EpochReporter:
             Everything that was logged.
         """
         processed = process_training_stats(
-            raw_stats or {}, losses, experience, trainer_config, names=self._names
+            raw_stats or {}, losses, experience, trainer_config, names=self.names
         )
         self.num_epochs += 1
         self.last_step = agent_step
@@ -95,7 +96,7 @@ class EpochReporter:
             total_time_s=time.monotonic() - self._began if total_time_s is None else total_time_s,
             steps_per_second=steps_per_second,
             extra={**self.meter.metrics(), **(extra or {})},
-            names=self._names,
+            names=self.names,
         )
         self.last_events = tuple(curriculum_events(self.curriculum, self.cursor))
         if self.run is not None:

@@ -40,6 +40,7 @@ from stepladder.training.checkpoint_folder import (
     write_folder,
 )
 from stepladder.training.tensor_files import read_policy, sync
+from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.training")
 
@@ -176,7 +177,7 @@ def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, l
                 _require_own(folder.name, manifest, reader)
                 found = read(folder, manifest)
                 for reason in refused:
-                    logger.warning("%s; %s is used instead.", reason, folder.name)
+                    logger.warning("%s; %s is used instead.", visible(reason), folder.name)
                 return found, refused
             except (OSError, SnapshotError) as error:
                 refused.append(f"{folder.name} was refused: {_reason(error)}")

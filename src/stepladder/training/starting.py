@@ -25,6 +25,7 @@ from stepladder.training.loop import Trainer
 from stepladder.training.presets import PRESETS
 from stepladder.training.results import OnEpoch, Progress, TrainingResult
 from stepladder.training.session import Session
+from stepladder.visible import visible
 
 AnyConfig = TrainingConfig | Mapping[str, Any] | str | PathLike[str] | None
 """A config, its JSON, a file that holds it, the name of a preset; None is the default."""
@@ -284,6 +285,7 @@ def _print_line(progress: Progress) -> None:
     success = "-" if progress.success is None else f"{progress.success:.2f}"
     where = progress.phase or progress.stage or ""
     print(  # noqa: T201, the caller asked for it
-        f"{progress.num_steps:>10,} steps  {progress.num_episodes:>8,} episodes  {where:<16}  "
+        f"{progress.num_steps:>10,} steps  {progress.num_episodes:>8,} episodes  "
+        f"{visible(where):<16}  "
         f"success {success}  {progress.steps_per_second:,.0f} steps/s"
     )
