@@ -15,18 +15,15 @@ import gymnasium as gym
 
 from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_here
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.snapshot import Snapshot
-from stepladder.errors import ConfigError, RunError, SnapshotError, StepladderError
+from stepladder.curricula.rebuilding import rebuilt
+from stepladder.errors import ConfigError, RunError, StepladderError
 from stepladder.files import is_real_folder, parsed_json, read_bytes
 from stepladder.registration import register_games
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
 from stepladder.runs.trust import require_trust
-from stepladder.tasks import FolderSource, ListSource, Pool, Source, Task
-from stepladder.tasks.plain import whole_number
-from stepladder.tasks.task import MAX_SEED
+from stepladder.tasks import FolderSource, ListSource, Source, Task
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import LEDGE
 from stepladder.training.tasks import source_of
@@ -217,17 +214,7 @@ def curriculum_of(reader: RunReader) -> Curriculum:
     if "channel" in snapshot.state:
         # Saved with its envs.
         snapshot = snapshot.part("curriculum")
-    config = config_from_json(snapshot.state.get("config"), "the curriculum of the checkpoint")
-    seed = _number(snapshot, "seed")
-    capacity = _number(snapshot.part("pool"), "num_slots")
-    curriculum = config.make(Pool(_source_of(reader), capacity, seed), seed=seed)
-    curriculum.restore(snapshot)
-    return curriculum
-
-
-def _number(snapshot: Snapshot, name: str) -> int:
-    value = snapshot.state.get(name)
-    return whole_number(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
+    return rebuilt(snapshot, _source_of(reader))
 
 
 def _source_of(reader: RunReader) -> Source:
