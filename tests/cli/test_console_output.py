@@ -5,6 +5,8 @@ import math
 from pathlib import Path
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from stepladder.cli import console
 from stepladder.errors import ConfigError
@@ -41,5 +43,25 @@ def test_only_our_own_files_may_be_replaced(tmp_path: Path) -> None:
 
 def test_nobody_looks_on_in_a_test(capsys: pytest.CaptureFixture[str]) -> None:
     assert console.asides() is None
-    console.results().print("[bold]plain[/bold] 12")
+    console.results().print("plain 12", style="bold")
     assert capsys.readouterr().out == "plain 12\n"
+
+
+def test_text_from_outside_is_neither_obeyed_nor_hidden(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "[bold]a\x1b[2J\x07\u202eb\x9bc[/bold]"
+    shown = "[bold]a\\x1b[2J\\x07\\u202eb\\x9bc[/bold]"
+    table = Table(box=None)
+    table.add_column("one", no_wrap=True)
+    table.add_row(Text(hostile))
+    table.add_row(hostile)
+    console.results().print(table)
+    console.results().print(hostile)
+    console.say(hostile)
+    out = capsys.readouterr().out
+    assert not set(out) & set("\x1b\x07\x9b\u202e")
+    *cells, printed, said = [line.strip() for line in out.splitlines()][1:]
+    assert len(cells) == 2
+    assert all(cell.startswith("[bold]a\\x1b[2J") for cell in cells)
+    # rich itself leaves out the bell.
+    assert printed == shown.replace("\\x07", "")
+    assert said == shown

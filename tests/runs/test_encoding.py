@@ -12,6 +12,7 @@ from runs.scenes import make_records
 from stepladder.curricula.record import DRAW_DTYPE, RECORD_DTYPE
 from stepladder.errors import RunError
 from stepladder.runs import encoding
+from stepladder.runs.unpacking import Unpacking
 
 NAMES = {"task": ["a", "b"], "label": ["x", "x"]}
 
@@ -36,7 +37,7 @@ def test_columns_of_numbers_come_back_as_they_were(values: Any, kind: Any, expec
     column = encoding.checked_columns({**NAMES, "x": values})["x"]
     assert isinstance(column, np.ndarray)
     assert column.dtype == kind
-    back = encoding.unpacked_numbers(*encoding.packed_numbers(column))
+    back = Unpacking().numbers(*encoding.packed_numbers(column))
     assert (back.dtype, back.tolist()) == (kind, expected)
 
 
@@ -93,7 +94,7 @@ def test_a_snapshot_may_be_of_no_task_at_all() -> None:
 @pytest.mark.parametrize("names", [[], ["a"], ["é", "\ud800", "a\x00", '"']])
 def test_names_come_back_as_they_were(names: list[str]) -> None:
     data = encoding.packed(encoding.names_as_json(names))
-    assert encoding.unpacked_names(data) == names
+    assert Unpacking().names(data) == names
 
 
 def test_much_is_compressed_and_little_is_not() -> None:
@@ -101,20 +102,20 @@ def test_much_is_compressed_and_little_is_not() -> None:
     assert encoding.packed(little) == b"p" + little
     assert len(encoding.packed(much)) < 1000
     for data in (b"", little, much):
-        assert encoding.unpacked(encoding.packed(data)) == data
+        assert Unpacking().content(encoding.packed(data)) == data
 
 
 @pytest.mark.parametrize("data", [b"", b"x123", b"zrubbish"])
 def test_bytes_of_another_kind_are_noticed(data: bytes) -> None:
     with pytest.raises((ValueError, zlib.error)):
-        encoding.unpacked(data)
+        Unpacking().content(data)
 
 
 def test_records_come_back_as_they_were() -> None:
     for count in (0, 3, 1000):
         records = make_records(*range(count))
         records["success"] = np.nan
-        back = encoding.unpacked_records(encoding.packed_records(records))
+        back = Unpacking().records(len(records), encoding.packed_records(records))
         assert back.dtype == RECORD_DTYPE
         assert back.tobytes() == records.tobytes()
 

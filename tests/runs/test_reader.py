@@ -251,7 +251,14 @@ def test_a_database_of_a_newer_schema_is_refused_by_its_number(folder: Path) -> 
         ("UPDATE events SET data = '{'", "events"),
         ("UPDATE metrics SET value = 'text'", "metric"),
         ("DELETE FROM settings", "status"),
-        ("DROP TABLE metrics", "last_metrics"),
+        ("UPDATE events SET data = '[' || replace(hex(zeroblob(500)), '0', '[')", "events"),
+        ("UPDATE events SET data = '[]'", "events"),
+        ("UPDATE events SET step = 'soon'", "events"),
+        ("UPDATE events SET kind = x'ff'", "events"),
+        ("UPDATE metric_names SET name = x'ff' || id", "metric_names"),
+        ("UPDATE record_chunks SET num_records = 1000000000000", "records"),
+        ("UPDATE record_chunks SET num_records = 'many'", "num_records"),
+        ("UPDATE settings SET value = x'ff'", "status"),
     ],
 )
 def test_a_database_that_holds_nonsense_is_told_in_one_line(

@@ -63,8 +63,8 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(
         (json.dumps(document(package="other")), "was not written by Stepladder"),
         (json.dumps(document(schema=2)), r"schema 2; this version reads 1\. Use version 0\.9"),
         (json.dumps(document(schema="1")), "schema '1'; this version reads 1"),
-        (json.dumps(document(config=[])), "is damaged: kind 'training' must be a word and config"),
-        (json.dumps(document(kind=3)), "is damaged: kind 3 must be a word"),
+        (json.dumps(document(config=[])), "config must be an object"),
+        (json.dumps(document(kind=3)), "is damaged: kind must be a word; got 3"),
     ],
 )
 def test_a_file_that_is_none_of_ours_is_told_in_one_line(

@@ -97,7 +97,7 @@ def test_a_missing_file_is_named(folder: Path, name: str) -> None:
     (folder / name).unlink()
     assert reason(folder) == f"{name} is missing"
     (folder / name).mkdir()
-    assert reason(folder) == f"{name} is missing"
+    assert reason(folder) == f"{folder / name}: it is a folder; expected a regular file"
 
 
 @pytest.mark.parametrize("name", SEALED)

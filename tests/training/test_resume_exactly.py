@@ -13,6 +13,7 @@ import torch
 
 from stepladder.errors import RunError, SnapshotError
 from stepladder.runs import Run, RunReader
+from stepladder.runs.reporter import EpochReporter
 from stepladder.training import checkpoints
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Trainer
@@ -88,6 +89,30 @@ def test_a_kill_in_the_middle_of_an_epoch_changes_nothing(
     assert differences(uninterrupted(kind), left_behind(tmp_path / "killed")) == []
     assert not result.was_stopped
     assert result.refused_checkpoints == []
+
+
+def train_to_the_end_and_die(pipe: Connection, folder: Path, config: TrainingConfig) -> None:
+    """Train, and be killed when everything is saved and the run is about to be closed."""
+    torch.set_num_threads(1)
+    EpochReporter.close = lambda self: os.kill(os.getpid(), signal.SIGKILL)
+    train(config, run_folder=folder)
+
+
+@pytest.mark.parametrize("kind", TRAININGS)
+@pytest.mark.processes
+@pytest.mark.timeout(60)
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_kill_after_the_last_checkpoint_changes_nothing(
+    kind: str, uninterrupted: Uninterrupted, tmp_path: Path
+):
+    folder = tmp_path / "killed"
+    with forked(train_to_the_end_and_die, folder, TRAININGS[kind]) as (process, _):
+        process.join(50)
+        assert process.exitcode == -signal.SIGKILL
+    resume(folder)
+    assert differences(uninterrupted(kind), left_behind(folder)) == []
+    (explanation,) = RunReader(folder).events("explanation")
+    assert explanation.step == RunReader(folder).times()[0][-1]
 
 
 def test_another_seed_is_told_apart(uninterrupted: Uninterrupted, tmp_path: Path):

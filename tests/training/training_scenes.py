@@ -120,10 +120,10 @@ def left_behind(folder: Path) -> dict[str, Any]:
     checkpoint, refused = checkpoints.load_newest(folder)
     assert refused == []
     events = [
-        f"{event.step} {event.kind} {event.text}"
+        f"{event.step} {event.kind} {event.text} {event.data}"
         for event in RunReader(folder).events()
-        # Said in every sitting.
-        if event.kind not in ("explanation", "resume", "resumed")
+        # Said in every sitting but the first.
+        if event.kind != "resumed"
     ]
     return {"checkpoint": of_checkpoint(checkpoint), "metrics": metrics(folder), "events": events}
 

@@ -5,11 +5,13 @@ rows. `training` and `cli` use it; agents do not.
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from gymnasium.spaces import flatdim
 from torch import nn
 
 from stepladder.agents.actor_critic import ActorCritic
@@ -160,9 +162,11 @@ def make_player(
     try:
         config = agent_from_json(description["config"])
         layout = Layout(space_from_json(description["observation_space"]))
-        policy = _policy_of(config, layout, space_from_json(description["action_space"]))
+        action_space = space_from_json(description["action_space"])
+        _require_size(config, layout, action_space, weights)
+        policy = _policy_of(config, layout, action_space)
         load_module(policy, weights)
-    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+    except (KeyError, TypeError, RuntimeError, ConfigError, SnapshotError) as error:
         text = " ".join(str(error).split())
         raise SnapshotError(
             f"these weights cannot be played with ({text}). Use another checkpoint."
@@ -170,6 +174,20 @@ def make_player(
     policy.to(chosen).eval()
     epsilon = config.epsilon_final if isinstance(config, DDDQNConfig) else 0.0
     return Player(policy, layout, num_rows, seed=seed, epsilon=epsilon)
+
+
+def _require_size(
+    config: Any, layout: Layout, action_space: Any, weights: Mapping[str, torch.Tensor]
+) -> None:
+    """Raise before memory is taken if networks are described that the weights do not fill."""
+    num_actions = flatdim(action_space)
+    sizes = [layout.num_features, *config.hidden_sizes, num_actions]
+    needed = max(num_in * num_out for num_in, num_out in pairwise(sizes))
+    present = sum(tensor.numel() for tensor in weights.values())
+    if needed > present:
+        raise SnapshotError(
+            f"layers of sizes {sizes} are described, and there are {present:,} weights"
+        )
 
 
 def _policy_of(config: Any, layout: Layout, action_space: Any) -> nn.Module:

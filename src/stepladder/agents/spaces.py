@@ -12,6 +12,9 @@ from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 
 from stepladder.errors import ConfigError, SnapshotError
 
+MOST_NUMBERS = 10**8
+"""Numbers of one part of an observation; a picture of a large screen has a tenth of it."""
+
 
 def space_to_json(space: Space[Any]) -> dict[str, Any]:
     """Return a space as plain JSON.
@@ -45,18 +48,31 @@ def space_from_json(data: Any) -> Space[Any]:
     try:
         kind = data["space"]
         if kind == "discrete":
+            if type(data["n"]) is not int or type(data["start"]) is not int:
+                raise TypeError("n and start must be whole numbers")
             return Discrete(data["n"], start=data["start"])
         if kind == "multi_discrete":
             return MultiDiscrete(data["nvec"], start=data["start"])
         if kind == "box":
             shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
+            if dtype.kind not in "biuf" or not 0 <= math.prod(shape) <= MOST_NUMBERS:
+                raise ValueError(f"shape {list(shape)} of {dtype}")
             low, high = (_array(data[name], shape, dtype) for name in ("low", "high"))
             return Box(low, high, shape, dtype)  # pyright: ignore[reportArgumentType]
         if kind == "dict":
             return Dict({name: space_from_json(part) for name, part in data["parts"].items()})
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise SnapshotError(f"{data!r} describes no space ({error}). Use another file.") from error
+    except (AssertionError, AttributeError, LookupError, OverflowError) as error:
+        raise _no_space(data, error) from error
+    except (TypeError, ValueError) as error:
+        if isinstance(error, SnapshotError):
+            raise
+        raise _no_space(data, error) from error
     raise SnapshotError(f"{kind!r} is no known kind of space. Use another file.")
+
+
+def _no_space(data: Any, error: Exception) -> SnapshotError:
+    reason = " ".join(str(error).split()) or type(error).__name__
+    return SnapshotError(f"{repr(data)[:200]} describes no space ({reason}). Use another file.")
 
 
 def _bound(bound: npt.NDArray[Any]) -> Any:

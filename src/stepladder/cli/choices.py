@@ -4,7 +4,6 @@ Between the command line and `simulator`: some of them need to know the scenario
 turned into a config, as a user of theirs would.
 """
 
-import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +22,7 @@ from stepladder.curricula.level_replay_config import LevelReplayConfig
 from stepladder.curricula.staged_config import StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
+from stepladder.files import read_json
 from stepladder.simulator.contestants import CONTESTANTS
 from stepladder.simulator.scenarios import Scenario
 
@@ -83,7 +83,7 @@ class FromFile:
     def config(self) -> CurriculumConfig:
         """Return the settings that the file holds."""
         try:
-            data = json.loads(self.file.read_text(encoding="utf-8"))
+            data = read_json(self.file, follow=True)
         except OSError as error:
             raise ConfigError(f"{self.file} cannot be read: {error.strerror}.") from error
         except ValueError as error:

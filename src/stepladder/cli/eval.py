@@ -18,6 +18,7 @@ from stepladder.cli.playable import read_settings
 from stepladder.cli.scoreboard import scoreboard
 from stepladder.curricula.config import require_whole
 from stepladder.errors import ConfigError
+from stepladder.runs.trust import require_trust
 from stepladder.training.config import SCRIPTED
 from stepladder.training.contradictions import HOCKEY, LEDGE
 from stepladder.training.evaluation import Player, PlayerMaker, Random, evaluate, spaces_of
@@ -79,6 +80,10 @@ class EvalArguments:
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE; may be given several times."""
 
+    trust: bool = False
+    """Whether modules that the run names may be imported, which runs their code. Only if you trust
+    where the run came from."""
+
     each: bool = False
     """Whether to show every single level or task too."""
 
@@ -128,6 +133,8 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
             f"{arguments.policy} lies in no run, so nobody knows what it plays. Say it with "
             "--env-id, such as stepladder/Hockey-v0."
         )
+    if subject != RANDOM and subject.run is not None and arguments.env_id is None:
+        require_trust(subject.run.folder, subject.run.config, arguments.trust)
     if config is not None and config.env == env:
         request = EvaluationRequest.of(config)
     else:

@@ -20,6 +20,7 @@ from stepladder.curricula.explanation import TaskExplanation
 from stepladder.errors import ConfigError
 from stepladder.runs import Event, RunReader
 from stepladder.simulator.rebuild import can_rebuild, rebuilt_curriculum
+from stepladder.visible import visible
 
 CLOSING = ("explanation", "verdict")
 """Kinds of events that sum a run up; they are shown apart from what happened."""
@@ -185,7 +186,7 @@ def _print_tasks(tasks: Sequence[Mapping[str, Any]], in_full: bool) -> None:
     table.add_column("why")
     for task in tasks:
         prob = f"{task['prob']:.4f}" if task["prob"] is not None else ""
-        table.add_row(Text(task["name"]), prob, Text(task["reason"]))
+        table.add_row(Text(visible(task["name"])), prob, Text(visible(task["reason"])))
     console.results().print(table)
 
 

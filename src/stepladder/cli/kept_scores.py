@@ -6,19 +6,30 @@ Between `runs` and `scoreboard`: the way back of `Evaluation.to_json`.
 from collections.abc import Mapping
 from typing import Any
 
+from stepladder.errors import SnapshotError
 from stepladder.training.scores import Evaluation, Interval, Score
 
 NAN = float("nan")
 
 
 def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
-    """Return the evaluation whose `to_json` gave this; other entries are passed over."""
-    return Evaluation(
-        env=data["env"],
-        seed=data["seed"],
-        is_deterministic=data["is_deterministic"],
-        total=_score(data["total"]),
-    )
+    """Return the evaluation whose `to_json` gave this; other entries are passed over.
+
+    Raises:
+        SnapshotError: It is damaged.
+    """
+    try:
+        return Evaluation(
+            env=data["env"],
+            seed=data["seed"],
+            is_deterministic=data["is_deterministic"],
+            total=_score(data["total"]),
+        )
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise SnapshotError(
+            f"an evaluation that the run has kept is damaged ({error}). Evaluate it again with: "
+            "stepladder eval"
+        ) from error
 
 
 def _score(data: Mapping[str, Any]) -> Score:

@@ -12,6 +12,7 @@ from importlib import import_module
 
 from stepladder import __version__
 from stepladder.errors import StepladderError
+from stepladder.visible import visible
 
 VERBS = {
     "simulate": "Try a curriculum on a simulated learner.",
@@ -59,7 +60,7 @@ def fail(text: str) -> int:
     """
     lines = text.splitlines()
     is_list = len(lines) > 2 and all(line.startswith("  ") for line in lines[1:])
-    print(f"stepladder: {text if is_list else ' '.join(text.split())}", file=sys.stderr)
+    print(f"stepladder: {visible(text if is_list else ' '.join(text.split()))}", file=sys.stderr)
     return BAD_INPUT
 
 

@@ -4,7 +4,6 @@ Between the command line and `playing`: whatever was named becomes one env that 
 the tasks that it is to play.
 """
 
-import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +15,15 @@ import gymnasium as gym
 
 from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_here
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.snapshot import Snapshot
-from stepladder.errors import ConfigError, RunError, SnapshotError, StepladderError
+from stepladder.curricula.rebuilding import rebuilt
+from stepladder.errors import ConfigError, RunError, StepladderError
+from stepladder.files import is_real_folder, parsed_json, read_bytes
 from stepladder.registration import register_games
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
-from stepladder.tasks import FolderSource, ListSource, Pool, Source, Task
-from stepladder.tasks.plain import whole_number
-from stepladder.tasks.task import MAX_SEED
+from stepladder.runs.trust import require_trust
+from stepladder.tasks import FolderSource, ListSource, Source, Task
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import LEDGE
 from stepladder.training.tasks import source_of
@@ -56,20 +54,25 @@ class Playable:
     """The folder of a run that has learnt to play it."""
 
 
-def find_playable(text: str, settings: Sequence[str], seed: int) -> Playable:
+def find_playable(
+    text: str, settings: Sequence[str], seed: int, *, trust: bool = False
+) -> Playable:
     """Return what is meant by the name of a run's folder, a level's file, an env or a function.
 
     Args:
         text: What the user named.
         settings: Arguments of the env, each as KEY=VALUE.
         seed: Decides which tasks of a run are drawn.
+        trust: Whether modules that a run names may be imported.
 
     Raises:
         StepladderError: It cannot be watched; the message says why.
     """
     path, kwargs = Path(text), read_settings(settings)
     if path.is_dir():
-        return _of_run(RunReader(path), kwargs, seed)
+        reader = RunReader(path)
+        require_trust(reader.folder, reader.config, trust)
+        return _of_run(reader, kwargs, seed)
     if path.is_file():
         for name in ("level", "stage", "level_seed"):
             if name in kwargs:
@@ -94,7 +97,7 @@ def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any
         if not equals or not key.isidentifier():
             raise ConfigError(f"{flag} must be KEY=VALUE; got {setting!r}. Give it as mode=NORMAL.")
         try:
-            kwargs[key] = json.loads(value)
+            kwargs[key] = parsed_json(value)
         except ValueError:
             kwargs[key] = value
     return kwargs
@@ -141,7 +144,7 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return read_bytes(path, follow=True).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{path} is no text, so it holds no level ({error.reason}). Name a level's file, an "
@@ -169,7 +172,7 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
         next_task = partial(_drawn, curriculum)
     folder = reader.folder / CHECKPOINTS
-    has_learnt = folder.is_dir() and any(map(is_folder, folder.iterdir()))
+    has_learnt = is_real_folder(folder) and any(map(is_folder, folder.iterdir()))
     return Playable(
         name=reader.name,
         env=make_env(env_id, {**run_kwargs, **kwargs}),
@@ -211,17 +214,7 @@ def curriculum_of(reader: RunReader) -> Curriculum:
     if "channel" in snapshot.state:
         # Saved with its envs.
         snapshot = snapshot.part("curriculum")
-    config = config_from_json(snapshot.state.get("config"), "the curriculum of the checkpoint")
-    seed = _number(snapshot, "seed")
-    capacity = _number(snapshot.part("pool"), "num_slots")
-    curriculum = config.make(Pool(_source_of(reader), capacity, seed), seed=seed)
-    curriculum.restore(snapshot)
-    return curriculum
-
-
-def _number(snapshot: Snapshot, name: str) -> int:
-    value = snapshot.state.get(name)
-    return whole_number(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
+    return rebuilt(snapshot, _source_of(reader))
 
 
 def _source_of(reader: RunReader) -> Source:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepladder.training.scores import Evaluation, Interval, Score
+from stepladder.visible import visible
 
 INDENT = "  "
 
@@ -50,7 +51,8 @@ def _add(table: Table, score: Score, indent: str) -> None:
     if score.rate is None:
         cells.append(_ends(score.mean_return, 2))
     style = "dim" if indent else ""
-    table.add_row(Text(indent + score.name), *cells, f"{score.mean_length:.1f}", style=style)
+    name = Text(indent + visible(score.name))
+    table.add_row(name, *cells, f"{score.mean_length:.1f}", style=style)
 
 
 def _ends(interval: Interval, digits: int) -> str:

@@ -15,6 +15,7 @@ from stepladder.cli.scoreboard import scoreboard
 from stepladder.cli.train_arguments import TrainArguments, given_flags, read_arguments
 from stepladder.cli.training_view import TrainingView, duration
 from stepladder.runs.run_folder import RunInfo
+from stepladder.runs.trust import names_of_code
 from stepladder.training.config import TrainingConfig
 from stepladder.training.presets import PRESETS
 
@@ -27,6 +28,9 @@ INTERRUPTED = 130
 NEXT = (("watch", "watch it"), ("eval", "test it"), ("explain", "ask it why"), ("report", "plots"))
 """Verbs that make something of a run."""
 
+WITH_TRUST = ("watch", "eval")
+"""Those of them that play the run's env, and import it."""
+
 
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
@@ -35,7 +39,7 @@ def main(argv: Sequence[str]) -> int:
         console.results().print(_presets())
         return 0
     if arguments.resume is not None:
-        changes = {
+        changes: dict[str, Any] = {
             name: getattr(arguments, name)
             for name in ("total_steps", "device")
             if f"--{name.replace('_', '-')}" in given_flags(argv)
@@ -47,13 +51,14 @@ def main(argv: Sequence[str]) -> int:
         result = _trained(arguments, config, folder)
     # Another end or device is not kept, and has to be said again.
     can_resume = result.was_stopped and folder is not None
+    changes["trust"] = folder is not None and bool(names_of_code(RunInfo.read(folder).config))
     again = _command("train", "--resume", folder, **changes) if can_resume else ""
     if arguments.json:
         told = {"run": None if folder is None else str(folder), **result.to_json()}
         del told["run_folder"]
         console.print_json({**told, "resume": again or None})
     else:
-        _tell(result, folder, again)
+        _tell(result, folder, again, needs_trust=changes["trust"])
     return INTERRUPTED if result.was_stopped else 0
 
 
@@ -81,7 +86,11 @@ def _resumed(arguments: TrainArguments, folder: Path, changes: dict[str, Any]) -
     with TrainingView(f"{folder} goes on", info.config, _shown(arguments)) as view:
         starting = needing_torch("stepladder.training.starting", "trainings")
         return starting.resume(
-            folder, loggers=partial(arguments.loggers, folder), on_epoch=view, **changes
+            folder,
+            trust=arguments.trust,
+            loggers=partial(arguments.loggers, folder),
+            on_epoch=view,
+            **changes,
         )
 
 
@@ -89,7 +98,7 @@ def _shown(arguments: TrainArguments) -> Any:
     return console.asides() if arguments.json else console.results()
 
 
-def _tell(result: "TrainingResult", folder: Path | None, again: str) -> None:
+def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_trust: bool) -> None:
     """Say what came of it, and how to go on or what to do with it."""
     for text in result.refused_checkpoints:
         console.say(f"a checkpoint could not be used: {text}")
@@ -108,7 +117,10 @@ def _tell(result: "TrainingResult", folder: Path | None, again: str) -> None:
     elif again:
         console.say(f"\neverything is saved in {folder}; go on with:\n  {again}")
     else:
-        commands = {_command(verb, folder): text for verb, text in NEXT}
+        commands = {
+            _command(verb, folder, trust=needs_trust and verb in WITH_TRUST): text
+            for verb, text in NEXT
+        }
         width = max(map(len, commands))
         console.say(f"\nkept in {folder}:")
         for command, text in commands.items():
@@ -119,7 +131,9 @@ def _command(verb: str, *words: object, **flags: object) -> str:
     """Return a command line of ours as it can be typed."""
     parts = ["stepladder", verb, *map(str, words)]
     for name, value in flags.items():
-        parts += [f"--{name.replace('_', '-')}", str(value)]
+        flag = f"--{name.replace('_', '-')}"
+        if value is not False:
+            parts += [flag] if value is True else [flag, str(value)]
     return shlex.join(parts)
 
 

@@ -44,7 +44,16 @@ CURRICULA: Mapping[str, CurriculumConfig] = {
 """Curricula that can be chosen by name."""
 
 WITH_RESUME = frozenset(
-    {"--resume", "--total-steps", "--device", "--json", "--tensorboard", "--wandb", "--wandb-mode"}
+    {
+        "--resume",
+        "--total-steps",
+        "--device",
+        "--trust",
+        "--json",
+        "--tensorboard",
+        "--wandb",
+        "--wandb-mode",
+    }
 )
 """Flags that make sense for a training that goes on; all else was settled when it began."""
 
@@ -69,6 +78,10 @@ class TrainArguments(Keeping, TrainingConfig):
     resume: Path | None = None
     """Folder of a run to go on with, as it began: only its end, its device and who is told of it
     can be given beside it."""
+
+    trust: bool = False
+    """Whether modules that the run to go on with names may be imported, which runs their code. Only
+    if you trust where the run came from."""
 
     initial_weights: Path | None = None
     """A run, checkpoint or file of weights whose policy the agent begins with."""
@@ -124,6 +137,11 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
     if arguments.resume is not None:
         _refuse_beside_resume(argv, arguments)
         return arguments, base
+    if arguments.trust:
+        raise ConfigError(
+            "--trust is for a run that goes on (--resume): what you name yourself is imported in "
+            "any case. Leave it out."
+        )
     return arguments, _config(arguments, base, before)
 
 

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from stepladder.stats.names import OTHER
 from stepladder.training.scores import Evaluation
+from stepladder.visible import visible
 
 if TYPE_CHECKING:
     from stepladder.training.results import Progress
@@ -61,7 +62,7 @@ class TrainingView:
         self._status: Status | None = None
         self._live: Live | None = None
         if console is not None and console.is_terminal:
-            self._status = console.status(f"{title}: starting")
+            self._status = console.status(Text(f"{title}: starting"))
             self._live = Live(console=console, refresh_per_second=4)
 
     def __enter__(self) -> Self:
@@ -188,7 +189,7 @@ class TrainingView:
             rate = held_out[name].rate if name in held_out else None
             table.add_row(
                 "▶" if name in here else "",
-                Text(name),
+                Text(visible(name)),
                 "" if success is None else f"{success:.2f}",
                 "" if success is None else ProgressBar(1.0, success, width=BAR_WIDTH),
                 f"{samples[name] / total:.0%}" if samples.get(name) else "",

@@ -66,6 +66,10 @@ class WatchArguments:
     max_steps: int = 2000
     """Steps after which an episode is cut off."""
 
+    trust: bool = False
+    """Whether modules that the run names may be imported, which runs their code. Only if you trust
+    where the run came from."""
+
     def __post_init__(self) -> None:
         require_whole("episodes", self.episodes, 1)
         require_whole("seed", self.seed, 0)
@@ -86,7 +90,9 @@ def main(argv: Sequence[str]) -> int:
         console.refuse_foreign(arguments.out, MARK, "--out")
     # Envs of other libraries take a screen even where nothing is shown.
     with keeping_signals():
-        playable = find_playable(arguments.env_or_run, arguments.env, arguments.seed)
+        playable = find_playable(
+            arguments.env_or_run, arguments.env, arguments.seed, trust=arguments.trust
+        )
         try:
             console.say(_played(playable, arguments))
         finally:

@@ -1,14 +1,12 @@
 """A saved state: JSON and arrays, versioned, in one file, without pickle.
 
 Made by `Curriculum.snapshot` and by the channels in `sync`; a run writes it to disk. The file is a
-NumPy ``.npz`` archive whose entry ``state`` holds the JSON as bytes. It is written to a temporary
-name and renamed, so a crash leaves either the old file or the new one.
+NumPy ``.npz`` archive (see `archive_file`) whose entry ``state`` holds the JSON as bytes. It is
+written to a temporary name and renamed, so a crash leaves either the old file or the new one.
 """
 
 import json
 import os
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -16,24 +14,12 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.curricula.archive_file import read_arrays, write_arrays
 from stepladder.errors import SnapshotError
+from stepladder.files import parsed_json
 
 SCHEMA = 1
 """Version of the layout of every snapshot; a higher one is refused."""
-
-UNREADABLE = (
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-"""What NumPy, zipfile and json raise between them when a file is none of ours, or damaged."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +40,9 @@ class Snapshot:
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps({"schema": SCHEMA, "state": self.state}, allow_nan=False)
-        # The temporary file lies beside its target: a rename across file systems is a copy.
-        temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-        try:
-            with temporary.open("wb") as file:
-                np.savez(
-                    file,
-                    allow_pickle=False,
-                    state=np.frombuffer(text.encode(), dtype=np.uint8),
-                    **{f"array/{name}": array for name, array in self.arrays.items()},
-                )
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
+        state = np.frombuffer(text.encode(), dtype=np.uint8)
+        arrays = {f"array/{name}": array for name, array in self.arrays.items()}
+        write_arrays(target, {"state": state, **arrays})
         return target
 
     @classmethod
@@ -79,20 +53,19 @@ class Snapshot:
             SnapshotError: The file is missing, damaged, or of a newer schema.
         """
         try:
-            # Opened here, because np.load leaves a damaged file open.
-            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                document = json.loads(bytes(archive["state"]).decode())
-                schema, state = document["schema"], document.get("state")
-                arrays = {
-                    name.removeprefix("array/"): archive[name]
-                    for name in archive.files
-                    if name.startswith("array/")
-                }
-        except UNREADABLE as error:
+            found = read_arrays(path)
+            document = parsed_json(found["state"].tobytes())
+            schema, state = document["schema"], document.get("state")
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"{os.fspath(path)} is not a readable snapshot ({error}). "
                 "Use an older snapshot, or start without one."
             ) from error
+        arrays = {
+            name.removeprefix("array/"): array
+            for name, array in found.items()
+            if name.startswith("array/")
+        }
         if schema != SCHEMA:
             raise SnapshotError(
                 f"{os.fspath(path)} has snapshot schema {schema!r}; this version reads {SCHEMA}. "

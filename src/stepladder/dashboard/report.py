@@ -4,7 +4,6 @@ Reads runs through `runs.RunReader` alone, so a simulated run and a real one loo
 needs no network and can be mailed, printed or kept beside the run.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from stepladder.dashboard.tables import (
 )
 from stepladder.dashboard.view import MAX_MARKERS, RunView, open_runs
 from stepladder.errors import ConfigError
+from stepladder.files import replacing
 
 _UNLIKE = 8
 
@@ -150,9 +150,5 @@ def _titled(title: str, content: str) -> str:
 def _write_whole(out: Path, text: str) -> None:
     """Write a file under another name first, so that nobody ever reads half of it."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    draft = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, out)
-    finally:
-        draft.unlink(missing_ok=True)
+    with replacing(out) as file:
+        file.write(text.encode())

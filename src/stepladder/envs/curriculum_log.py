@@ -11,6 +11,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import Record, RecordArray
 from stepladder.curricula.staged import Staged
 from stepladder.curricula.staged_report import StageChange, StagedExplanation
+from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.envs")
 
@@ -50,7 +51,7 @@ class CurriculumLog:
                 "[VecEnv] Curriculum %s (syncing to all %d environments): %s",
                 headline(change),
                 self._num_envs,
-                change,
+                visible(change),
             )
         if changes:
             self._num_changes += len(changes)
@@ -69,7 +70,7 @@ class CurriculumLog:
                 "[VecEnv] Env %d completed episode %d: stage=%s, success=%s, total_episodes=%d",
                 record.env_index,
                 record.episode_index + 1,
-                stage,
+                visible(stage),
                 bool(record.success >= 0.5),
                 number,
             )
@@ -85,7 +86,12 @@ class CurriculumLog:
                 advanced = change.rules != ("demotion",)
                 rate = 100 * change.success
                 logger.info(
-                    line, change.episode, change.from_stage, rate, change.episodes, advanced
+                    line,
+                    change.episode,
+                    visible(change.from_stage),
+                    rate,
+                    change.episodes,
+                    advanced,
                 )
         done = curriculum.num_observed
         if done >= self._next_check:
@@ -93,7 +99,8 @@ class CurriculumLog:
             if not changes:
                 report = curriculum.stage_report()
                 rate = 100 * report.success_rate
-                logger.info(line, done, report.stage, rate, report.episodes, report.can_advance)
+                stage = visible(report.stage)
+                logger.info(line, done, stage, rate, report.episodes, report.can_advance)
 
     def _log_sync(self) -> None:
         if isinstance(self._curriculum, Staged):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import RunError
+from stepladder.files import is_real_folder, require_folder
 from stepladder.runs.encoding import checked_name
 
 NAME = re.compile(r"\w[\w .+=-]{0,99}")
@@ -40,6 +41,41 @@ def checked_checkpoint_name(name: Any) -> str:
     return name
 
 
+def stored_name(name: Any) -> str:
+    """Return the name of a checkpoint as a database has it.
+
+    Raises:
+        RunError: No run gives such a name: as a path it may lead anywhere.
+    """
+    try:
+        return checked_checkpoint_name(name)
+    except RunError as error:
+        raise RunError(
+            f"the database names a checkpoint {repr(name)[:200]}, and no run can have one that is "
+            "called so. Restore the database from a copy."
+        ) from error
+
+
+def stored_file(folder: Path, name: Any, file: Any) -> Path:
+    """Return the file of a checkpoint as the database names it: one of ours, in this folder.
+
+    Args:
+        folder: Where the checkpoints of the run are.
+        name: What the checkpoint is called.
+        file: What its file is called.
+
+    Raises:
+        RunError: It is anything but the name that `next_file` gives.
+    """
+    name = stored_name(name)
+    if not isinstance(file, str) or not re.fullmatch(_saved(name), file):
+        raise RunError(
+            f"the database says that the checkpoint {name!r} is in the file {file!r}, which is no "
+            "file of this run. Restore the database from a copy."
+        )
+    return folder / file
+
+
 def next_file(folder: Path, name: str) -> Path:
     """Return a file for a checkpoint, with a number that no file in the folder has."""
     matches = (_NUMBERED.fullmatch(entry.name) for entry in folder.iterdir())
@@ -55,7 +91,14 @@ def remove_older(current: Path, name: str) -> None:
 
 
 def remove_all(folder: Path, name: str) -> None:
-    """Remove all files of a checkpoint, and its own folder."""
+    """Remove all files of a checkpoint, and its own folder; of links, the links alone.
+
+    Raises:
+        RunError: The name is none that a checkpoint can have, and would lead elsewhere.
+        OSError: The folder is a link, or something cannot be removed.
+    """
+    stored_name(name)
+    require_folder(folder)
     for entry in _files(folder, name):
         entry.unlink(missing_ok=True)
     if is_folder(folder / name):
@@ -67,9 +110,14 @@ def remove_all(folder: Path, name: str) -> None:
 
 
 def _files(folder: Path, name: str) -> list[Path]:
-    saved = rf"{re.escape(name)}\.\d+\.npz"
+    saved = _saved(name)
     pattern = re.compile(rf"{saved}|\.{saved}\.\d+\.part")
     return [entry for entry in folder.iterdir() if pattern.fullmatch(entry.name)]
+
+
+def _saved(name: str) -> str:
+    """Return the pattern of what the files of a checkpoint are called."""
+    return rf"{re.escape(name)}\.\d+\.npz"
 
 
 def folder_name(folder: Path, step: int) -> str:
@@ -101,9 +149,9 @@ def folder_names(folder: Path) -> set[str]:
 
 def is_folder(path: Path) -> bool:
     """Whether a path is the folder of a checkpoint."""
-    return bool(_FOLDER.fullmatch(path.name)) and path.is_dir() and not path.is_symlink()
+    return bool(_FOLDER.fullmatch(path.name)) and is_real_folder(path)
 
 
 def is_unfinished(path: Path) -> bool:
     """Whether a path is a folder that was being made or removed, perhaps by a process long gone."""
-    return bool(_UNFINISHED.fullmatch(path.name)) and path.is_dir() and not path.is_symlink()
+    return bool(_UNFINISHED.fullmatch(path.name)) and is_real_folder(path)

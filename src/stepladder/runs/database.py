@@ -18,42 +18,29 @@ from pathlib import Path
 from urllib.parse import quote
 
 from stepladder.errors import RunError
-
-SCHEMA = 1
-"""Version of the tables; another is refused."""
+from stepladder.files import IrregularFileError, require_regular
+from stepladder.runs.schema import NO_TABLES, check_schema, make_tables
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for another process, such as a shell in which somebody looks at the file."""
 
-TABLES = """
-BEGIN;
-CREATE TABLE schema (version INTEGER NOT NULL);
-CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE metric_names (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE metrics (
-    metric INTEGER NOT NULL, step INTEGER NOT NULL, value REAL,
-    PRIMARY KEY (metric, step)
-) WITHOUT ROWID;
-CREATE TABLE steps (step INTEGER PRIMARY KEY, time REAL NOT NULL);
-CREATE TABLE events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    step INTEGER NOT NULL, time REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL, data TEXT
-);
-CREATE TABLE name_lists (digest BLOB PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE task_columns (
-    step INTEGER NOT NULL, position INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (step, position)
-);
-CREATE TABLE record_chunks (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, num_records INTEGER NOT NULL, data BLOB NOT NULL
-);
-CREATE TABLE checkpoints (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
-    step INTEGER NOT NULL, time REAL NOT NULL,
-    last_event INTEGER NOT NULL, last_chunk INTEGER NOT NULL
-);
+USUAL_WORK, WORK_PER_BYTE = 5_000_000, 10
+"""Instructions of SQLite that a reading may take: so many, and so many for each byte of the file.
+
+A file may be built so that a few pages are read over and over, for years.
 """
+
+WORK_BETWEEN = 50_000
+"""Instructions between two looks at how many there were."""
+
+SMALLEST_LIMIT = 1_000_000
+"""Bytes that a value may have at least; otherwise no value is longer than its file."""
+
+LONGEST_VALUE = 1_000_000_000
+"""Bytes that SQLite lets a value have in any case."""
+
+BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite keeps beside a database, by its ending."""
 
 inherited: set[tuple[int, int]] = set()
 """Databases that this process got open from the one it was forked from (device and inode)."""
@@ -66,8 +53,8 @@ def create_database(path: Path) -> sqlite3.Connection:
     )
     try:
         _prepare(connection)
-        connection.executescript(TABLES)
-        connection.execute("INSERT INTO schema VALUES (?)", (SCHEMA,))
+        connection.execute("BEGIN")
+        make_tables(connection)
         connection.execute("INSERT INTO settings VALUES ('status', 'running')")
         # All in one transaction: a reader sees a whole run, or none yet.
         connection.execute("COMMIT")
@@ -80,11 +67,15 @@ def create_database(path: Path) -> sqlite3.Connection:
 def open_database(path: Path) -> sqlite3.Connection:
     """Open the database of an existing run for writing.
 
+    Its work is limited; `lift_limits` when what was written before has been read.
+
     Raises:
         RunError: It is missing, damaged, or of another schema.
     """
     refuse_inherited(path)
     try:
+        _require_files(path)
+        _refuse_journal(path)
         with ExitStack() as undo:
             connection = sqlite3.connect(
                 f"{_address(path)}?mode=rw",
@@ -94,12 +85,57 @@ def open_database(path: Path) -> sqlite3.Connection:
                 check_same_thread=False,
             )
             undo.callback(connection.close)
+            limit_work(connection, path)
             check_schema(connection, path)
             _prepare(connection)
             undo.pop_all()
     except sqlite3.Error as error:
         raise unreadable(path, error) from error
     return connection
+
+
+def limit_work(connection: sqlite3.Connection, path: Path) -> None:
+    """Trust nothing in a file, and bound what reading it may cost."""
+    connection.execute("PRAGMA trusted_schema=OFF")
+    connection.execute("PRAGMA cell_size_check=ON")
+    left = USUAL_WORK + WORK_PER_BYTE * _num_bytes(path)
+
+    def count() -> bool:
+        nonlocal left
+        left -= WORK_BETWEEN
+        return left < 0
+
+    connection.set_progress_handler(count, WORK_BETWEEN)
+
+
+def lift_limits(connection: sqlite3.Connection) -> None:
+    """Let a connection work without end, once all that it does is to write."""
+    connection.set_progress_handler(None, 0)
+
+
+def _num_bytes(path: Path) -> int:
+    """Return how large a database is, with what is still in its log."""
+    beside = (path.with_name(path.name + ending) for ending in ("", "-wal"))
+    return sum(file.stat().st_size for file in beside if file.exists())
+
+
+def _require_files(path: Path) -> None:
+    """Raise unless a database and what lies beside it are files; SQLite would follow links."""
+    try:
+        for ending in ("", *BESIDE):
+            require_regular(path.with_name(path.name + ending), missing_ok=True)
+    except IrregularFileError as error:
+        raise RunError(f"{error}. Restore the run from a copy.") from error
+
+
+def _refuse_journal(path: Path) -> None:
+    """Raise if there is a journal: a run writes a log, and a journal may name files elsewhere."""
+    journal = path.with_name(f"{path.name}-journal")
+    if journal.exists() and journal.stat().st_size > 0:
+        raise RunError(
+            f"{journal} is there, which no finished run leaves: the run was killed when it was "
+            "just being made, or somebody has changed it. Make it anew with overwrite=True."
+        )
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
@@ -116,6 +152,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
     """
     refuse_inherited(path)
     try:
+        _require_files(path)
         with _read_only(path) as connection:
             check_schema(connection, path)
             yield connection
@@ -126,17 +163,25 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
 @contextmanager
 def _read_only(path: Path) -> Iterator[sqlite3.Connection]:
     with ExitStack() as stack:
-        connection = stack.enter_context(closing(_connected(f"{_address(path)}?mode=ro")))
+        connection = stack.enter_context(_connected(f"{_address(path)}?mode=ro", path))
         if not _can_read(connection):
             address = _address_without_index(path, stack)
-            connection = stack.enter_context(closing(_connected(address)))
+            connection = stack.enter_context(_connected(address, path))
         yield connection
 
 
-def _connected(address: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(address, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
-    connection.execute("BEGIN")
-    return connection
+@contextmanager
+def _connected(address: str, path: Path) -> Iterator[sqlite3.Connection]:
+    """Open a database, or a copy of it, so that questions can be asked and nothing else done."""
+    with closing(
+        sqlite3.connect(address, uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None)
+    ) as connection:
+        limit_work(connection, path)
+        connection.execute("PRAGMA query_only=ON")
+        longest = max(SMALLEST_LIMIT, _num_bytes(path))
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(longest, LONGEST_VALUE))
+        connection.execute("BEGIN")
+        yield connection
 
 
 def _can_read(connection: sqlite3.Connection) -> bool:
@@ -162,29 +207,21 @@ def _address_without_index(path: Path, stack: ExitStack) -> str:
         return f"{_address(path)}?mode=ro&immutable=1"
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     for file in (path, log):
-        shutil.copyfile(file, folder / file.name)
+        shutil.copyfile(file, folder / file.name, follow_symlinks=False)
     return f"{_address(folder / path.name)}?mode=ro"
-
-
-def check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise unless the tables are those of this version."""
-    version = connection.execute("SELECT version FROM schema").fetchone()
-    if version != (SCHEMA,):
-        found = "no schema" if version is None else f"schema {version[0]!r}"
-        raise RunError(
-            f"{path} has {found}; this version reads {SCHEMA}. "
-            "Use the version of Stepladder that wrote it."
-        )
 
 
 def unreadable(path: Path, error: sqlite3.Error) -> RunError:
     """Say in one line why a database cannot be read."""
-    if not path.exists() or "no such table: schema" in str(error):
+    if not path.exists() or NO_TABLES in str(error):
         return RunError(
             f"{path.parent} has no database yet: the run is just being made, or was killed at "
             "that moment. Try again, or make it anew with overwrite=True."
         )
-    return RunError(f"{path} cannot be read ({error}). Restore it from a copy.")
+    reason = str(error)
+    if reason == "interrupted":
+        reason = "reading it takes far longer than its size explains"
+    return RunError(f"{path} cannot be read ({reason}). Restore it from a copy.")
 
 
 def refuse_inherited(path: Path) -> None:

@@ -1,20 +1,21 @@
-"""How numbers, names and records become bytes in the database, and numbers again.
+"""How numbers, names and records become bytes in the database.
 
-Used by `run` (checks, before anything is stored), `database` (packs, in the writer's thread) and
-`reader` (unpacks). Everything is little-endian, compressed lightly, and loads without pickle.
+Used by `run` (checks, before anything is stored) and `batch` (packs, in the writer's thread);
+`unpacking` is the way back. Everything is little-endian and compressed lightly.
 """
 
 import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.errors import RunError
+from stepladder.files import parsed_json
 from stepladder.tasks.plain import whole_number
 
 MAX_STEP = 2**63 - 1
@@ -82,9 +83,16 @@ def packed_data(data: Mapping[str, Any] | None) -> str | None:
     if not isinstance(data, Mapping):
         raise RunError(f"the data of an event must be a mapping; got {data!r}.")
     try:
-        return json.dumps(_plain(data, "data"), allow_nan=False)
+        text = json.dumps(_plain(data, "data"), allow_nan=False)
+        # Whoever reads the run must be able to.
+        parsed_json(text)
     except RecursionError as error:
         raise RunError("the data of an event contains itself. Flatten it.") from error
+    except ValueError as error:
+        raise RunError(
+            f"the data of an event cannot be read again: {error}. Flatten it."
+        ) from error
+    return text
 
 
 def _plain(value: Any, path: str) -> Any:
@@ -166,37 +174,15 @@ def packed(data: bytes) -> bytes:
     return COMPRESSED + zlib.compress(data, COMPRESSION)
 
 
-def unpacked(data: bytes) -> bytes:
-    """Undo `packed`.
-
-    Raises:
-        ValueError: These bytes are none of ours.
-    """
-    mark, content = data[:1], data[1:]
-    if mark not in (PLAIN, COMPRESSED):
-        raise ValueError(f"unknown mark {mark!r}")
-    return zlib.decompress(content) if mark == COMPRESSED else content
-
-
 def packed_numbers(array: npt.NDArray[Any]) -> tuple[str, bytes]:
     """Return the kind of a column of numbers, ``"i8"`` or ``"f8"``, and its bytes."""
     kind = "i8" if array.dtype.kind == "i" else "f8"
     return kind, packed(array.astype(f"<{kind}").tobytes())
 
 
-def unpacked_numbers(kind: str, data: bytes) -> npt.NDArray[Any]:
-    """Undo `packed_numbers`."""
-    return np.frombuffer(unpacked(data), dtype=f"<{kind}").astype(kind)
-
-
 def names_as_json(names: Sequence[str]) -> bytes:
     """Return a list of names as bytes, not packed yet: most lists turn out to be stored already."""
     return json.dumps(names).encode()
-
-
-def unpacked_names(data: bytes) -> list[str]:
-    """Return the list of names that `names_as_json` and `packed` made bytes of."""
-    return cast(list[str], json.loads(unpacked(data)))
 
 
 def checked_records(records: Any) -> RecordArray:
@@ -217,8 +203,3 @@ def checked_records(records: Any) -> RecordArray:
 def packed_records(records: RecordArray) -> bytes:
     """Return records as bytes."""
     return packed(records.astype(STORED_RECORD).tobytes())
-
-
-def unpacked_records(data: bytes) -> RecordArray:
-    """Undo `packed_records`."""
-    return np.frombuffer(unpacked(data), dtype=STORED_RECORD).astype(RECORD_DTYPE)

@@ -9,7 +9,9 @@ import os
 import time
 from pathlib import Path
 
+from stepladder.curricula.foreign import owners
 from stepladder.errors import RunError
+from stepladder.files import open_regular
 
 PATIENCE_S = 0.5
 """How long a writer tries: a reader that only looks holds the lock for a moment as well."""
@@ -33,9 +35,9 @@ class RunLock:
 
         Raises:
             RunError: Another writer, in this process or another, has the lock.
-            OSError: The file cannot be made or locked at all.
+            OSError: The file cannot be made or locked at all, or is no regular file.
         """
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
             if not _locked(descriptor):
                 raise RunError(
@@ -47,7 +49,13 @@ class RunLock:
         except BaseException:
             os.close(descriptor)
             raise
-        return cls(descriptor)
+        lock = cls(descriptor)
+        owners.add(lock)
+        return lock
+
+    def disown(self) -> None:
+        """Let go of the copy that a forked child has. Called in the child."""
+        self.release()
 
     def release(self) -> None:
         """Let the next writer in. In a forked child this only lets go of the child's copy.
@@ -58,12 +66,13 @@ class RunLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+            owners.discard(self)
 
 
 def is_locked(path: Path) -> bool:
     """Whether somebody writes the run that this lock file belongs to."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_regular(path)
     except FileNotFoundError:
         return False
     try:
@@ -90,4 +99,6 @@ def _locked(descriptor: int) -> bool:
 
 
 def _content(descriptor: int) -> str:
-    return os.pread(descriptor, 20, 0).decode(errors="replace") or "(unknown)"
+    """Return the number of the process that has the lock, as it wrote it."""
+    text = os.pread(descriptor, 20, 0)
+    return text.decode() if text.isdigit() else "(unknown)"

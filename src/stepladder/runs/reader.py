@@ -5,11 +5,9 @@ opens the database anew, so that answers are up to date and may be asked for fro
 """
 
 import difflib
-import json
 import math
 import os
 import sqlite3
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +19,14 @@ import numpy.typing as npt
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import RunError
+from stepladder.files import parsed_json, require_folder, require_regular
+from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import reading
-from stepladder.runs.encoding import TaskColumn, unpacked_names, unpacked_numbers, unpacked_records
+from stepladder.runs.encoding import REASON, TEXT_COLUMNS, TaskColumn
 from stepladder.runs.lock import is_locked
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
-
-DAMAGED = (LookupError, OverflowError, TypeError, ValueError, zlib.error)
-"""What unpacking raises, between zlib, json and NumPy, where the database holds nonsense."""
+from stepladder.runs.stored import DAMAGED, stored_status, text_of, whole
+from stepladder.runs.unpacking import Unpacking
 
 Series = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 """Steps in rising order, and one value for each."""
@@ -103,9 +102,8 @@ class RunReader:
     def metric_names(self) -> list[str]:
         """Return the names of all metrics, in the order in which they first came."""
         with self._database() as database:
-            return [
-                name for (name,) in database.execute("SELECT name FROM metric_names ORDER BY id")
-            ]
+            names = database.execute("SELECT name FROM metric_names ORDER BY id")
+            return [text_of(name) for (name,) in names]
 
     def metric(self, name: str) -> Series:
         """Return one metric as its steps, rising, and its values.
@@ -130,7 +128,9 @@ class RunReader:
                 "SELECT name, (SELECT value FROM metrics WHERE metric = metric_names.id "
                 "ORDER BY step DESC LIMIT 1) FROM metric_names ORDER BY id"
             ).fetchall()
-        return {name: math.nan if value is None else value for name, value in rows}
+            return {
+                text_of(name): math.nan if value is None else float(value) for name, value in rows
+            }
 
     def times(self) -> Series:
         """Return the steps at which something was logged, and when, in seconds since 1970."""
@@ -145,10 +145,7 @@ class RunReader:
                 "WHERE ?1 IS NULL OR kind = ?1 ORDER BY id",
                 (kind,),
             ).fetchall()
-            return [
-                Event(step, time, name, text, json.loads(data or "{}"))
-                for step, time, name, text, data in rows
-            ]
+            return [_event(*row) for row in rows]
 
     def task_steps(self) -> list[int]:
         """Return the steps of all per-task snapshots, rising."""
@@ -183,33 +180,32 @@ class RunReader:
                     f"{self.folder} has no per-task snapshot of step {step!r}; it has "
                     f"{_some(_task_steps(database))}. Choose one of them."
                 )
-            return {
-                name: unpacked_names(data) if kind == "text" else unpacked_numbers(kind, data)
-                for name, kind, data in rows
-            }
+            return _columns(rows)
 
     @property
     def num_records(self) -> int:
         """How many records of episodes were kept."""
         with self._database() as database:
             ((count,),) = database.execute("SELECT ifnull(sum(num_records), 0) FROM record_chunks")
-        return count
+            return whole(count)
 
     def records(self) -> RecordArray:
         """Return all records of episodes, in the order in which they were logged."""
         with self._database() as database:
+            unpacking = Unpacking()
             chunks = [
-                unpacked_records(data)
-                for (data,) in database.execute("SELECT data FROM record_chunks ORDER BY id")
+                unpacking.records(count, data)
+                for count, data in database.execute(
+                    "SELECT num_records, data FROM record_chunks ORDER BY id"
+                )
             ]
             return np.concatenate([np.zeros(0, dtype=RECORD_DTYPE), *chunks])
 
     def checkpoints(self) -> list[str]:
         """Return the names of all checkpoints, in the order in which they were saved."""
         with self._database() as database:
-            return [
-                name for (name,) in database.execute("SELECT name FROM checkpoints ORDER BY id")
-            ]
+            names = database.execute("SELECT name FROM checkpoints ORDER BY id")
+            return [stored_name(name) for (name,) in names]
 
     def checkpoint_step(self, name: str | None = None) -> int:
         """Return the step at which a checkpoint was saved; the latest by default.
@@ -230,6 +226,9 @@ class RunReader:
         if not path.exists():
             # Replaced by a newer one, perhaps, since we asked for its file.
             path = self._checkpoint(name)[0]
+        with naming(self.folder):
+            require_folder(path.parent)
+            require_regular(path, missing_ok=True)
         return Snapshot.load(path)
 
     @contextmanager
@@ -243,23 +242,23 @@ class RunReader:
 
     def _stored_status(self) -> str:
         with self._database() as database:
-            ((status,),) = database.execute("SELECT value FROM settings WHERE key = 'status'")
-        return status
+            return stored_status(database)
 
     def _checkpoint(self, name: str | None) -> tuple[Path, int]:
         with self._database() as database:
             found = database.execute(
-                "SELECT file, step FROM checkpoints WHERE ?1 IS NULL OR name = ?1 "
+                "SELECT name, file, step FROM checkpoints WHERE ?1 IS NULL OR name = ?1 "
                 "ORDER BY id DESC LIMIT 1",
                 (name,),
             ).fetchone()
-        if found is None:
-            wanted = "checkpoint" if name is None else f"checkpoint {name!r}"
-            raise RunError(
-                f"{self.folder} has no {wanted}; it has {_some(self.checkpoints())}. "
-                "Choose one of them, or another run."
-            )
-        return self.folder / CHECKPOINTS / found[0], found[1]
+            if found is not None:
+                called, file, step = found
+                return stored_file(self.folder / CHECKPOINTS, called, file), whole(step)
+        wanted = "checkpoint" if name is None else f"checkpoint {name!r}"
+        raise RunError(
+            f"{self.folder} has no {wanted}; it has {_some(self.checkpoints())}. "
+            "Choose one of them, or another run."
+        )
 
     def _no_metric(self, name: str) -> RunError:
         names = self.metric_names()
@@ -279,7 +278,32 @@ def _series(database: sqlite3.Connection, question: str, arguments: tuple[Any, .
 
 def _task_steps(database: sqlite3.Connection) -> list[int]:
     steps = database.execute("SELECT DISTINCT step FROM task_columns ORDER BY step")
-    return [step for (step,) in steps]
+    return [whole(step) for (step,) in steps]
+
+
+def _columns(rows: list[tuple[Any, Any, Any]]) -> dict[str, TaskColumn]:
+    """Return the columns of a per-task snapshot, all of them equally long."""
+    unpacking = Unpacking()
+    columns: dict[str, TaskColumn] = {}
+    for name, kind, data in rows:
+        is_text = text_of(name) in (*TEXT_COLUMNS, REASON)
+        if is_text != (kind == "text"):
+            raise ValueError(f"column {name!r} of a per-task snapshot is {kind!r}")
+        columns[name] = unpacking.names(data) if is_text else unpacking.numbers(kind, data)
+    missing = [name for name in TEXT_COLUMNS if name not in columns]
+    if columns and missing:
+        raise ValueError(f"a per-task snapshot has no column {missing[0]!r}")
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the columns of a per-task snapshot have different lengths: {lengths}")
+    return columns
+
+
+def _event(step: Any, time: Any, kind: Any, text: Any, data: Any) -> Event:
+    said = parsed_json("{}" if data is None else text_of(data))
+    if not isinstance(said, dict):
+        raise ValueError(f"the data of an event is {type(said).__name__}, not an object")
+    return Event(whole(step), float(time), text_of(kind), text_of(text), said)
 
 
 def _some(items: list[Any]) -> str:

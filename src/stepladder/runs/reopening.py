@@ -3,14 +3,33 @@
 Called by `Run.resume`, with the lock held and before the writer starts.
 """
 
+import os
 import sqlite3
 import time
 from pathlib import Path
 
 from stepladder.errors import RunError
+from stepladder.files import require_folder
 from stepladder.runs.batch import Batch, write_batch
-from stepladder.runs.checkpoint_files import remove_all
-from stepladder.runs.run_folder import CHECKPOINTS
+from stepladder.runs.checkpoint_files import remove_all, stored_name
+from stepladder.runs.lock import RunLock
+from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
+from stepladder.runs.stored import DAMAGED, metric_ids, stored_status, whole
+
+
+def lock_run(folder: str | os.PathLike[str]) -> RunLock:
+    """Be the only writer of a run from now on, before anything of it is read.
+
+    Whoever reads first and locks later may remove what another process has written meanwhile.
+
+    Raises:
+        RunError: The folder holds no run, or it is being written; the process is named.
+    """
+    path = Path(folder).absolute()
+    # A first look, so that nothing is written where no run is.
+    RunInfo.read(path)
+    with naming(path):
+        return RunLock.take(path / LOCK)
 
 
 def reopen(connection: sqlite3.Connection, folder: Path, checkpoint: str | None) -> tuple[int, str]:
@@ -18,13 +37,32 @@ def reopen(connection: sqlite3.Connection, folder: Path, checkpoint: str | None)
 
     Returns:
         The step at which the run stands, and what happened in words.
+
+    Raises:
+        RunError: There is no such checkpoint, or the database is damaged.
+        OSError: What came after cannot be removed.
     """
-    ((status,),) = connection.execute("SELECT value FROM settings WHERE key = 'status'")
+    try:
+        return _reopened(connection, folder, checkpoint)
+    except DAMAGED as error:
+        raise RunError(
+            f"{folder / DATABASE} is damaged ({error}). Restore it from a copy."
+        ) from error
+
+
+def _reopened(
+    connection: sqlite3.Connection, folder: Path, checkpoint: str | None
+) -> tuple[int, str]:
+    status = stored_status(connection)
+    # Whoever goes on needs them; said now, while nothing has been changed.
+    metric_ids(connection)
     was = "killed" if status == "running" else status
     if checkpoint is None:
-        ((step,),) = connection.execute("SELECT ifnull(max(step), 0) FROM steps")
+        ((last,),) = connection.execute("SELECT ifnull(max(step), 0) FROM steps")
+        step = whole(last)
         text = f"Resumed at step {step}; the run was {was}."
     else:
+        require_folder(folder / CHECKPOINTS)
         step, names = forget_after(connection, checkpoint)
         text = f"Resumed from checkpoint {checkpoint!r} at step {step}; the run was {was}."
         for name in names:
@@ -49,9 +87,10 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
     if found is None:
         known = [row[0] for row in connection.execute("SELECT name FROM checkpoints ORDER BY id")]
         raise RunError(f"the run has no checkpoint {name!r}; it has {known}. Choose one of them.")
-    checkpoint, step, last_event, last_chunk = found
+    checkpoint, step, last_event, last_chunk = map(whole, found)
     names = connection.execute("SELECT name FROM checkpoints WHERE id > ?", (checkpoint,))
-    later_names = [row[0] for row in names]
+    # All of them before anything is removed: a refusal changes nothing.
+    later_names = [stored_name(row[0]) for row in names]
     connection.execute("BEGIN IMMEDIATE")
     for statement, value in (
         ("DELETE FROM metrics WHERE step > ?", step),

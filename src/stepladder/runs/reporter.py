@@ -47,12 +47,14 @@ class EpochReporter:
         """What was logged last."""
         self.last_events: tuple[CurriculumEvent, ...] = ()
         """What the curriculum has decided in the last epoch."""
-        self._names = MetricNames()
+        self.names = MetricNames()
+        """Names that metrics were logged under."""
         # What a restored curriculum decided before was reported then.
         self.cursor = EventCursor.at_end(curriculum)
         """What was reported of the curriculum's decisions."""
         self._began = time.monotonic()
-        self._last_step = 0
+        self.last_step = 0
+        """Env steps at the end of the last epoch reported; of a training that goes on, before."""
         self._has_table = False
 
     def end_epoch(
@@ -83,10 +85,10 @@ class EpochReporter:
             Everything that was logged.
         """
         processed = process_training_stats(
-            raw_stats or {}, losses, experience, trainer_config, names=self._names
+            raw_stats or {}, losses, experience, trainer_config, names=self.names
         )
         self.num_epochs += 1
-        self._last_step = agent_step
+        self.last_step = agent_step
         logged = payload(
             processed,
             agent_step,
@@ -94,7 +96,7 @@ class EpochReporter:
             total_time_s=time.monotonic() - self._began if total_time_s is None else total_time_s,
             steps_per_second=steps_per_second,
             extra={**self.meter.metrics(), **(extra or {})},
-            names=self._names,
+            names=self.names,
         )
         self.last_events = tuple(curriculum_events(self.curriculum, self.cursor))
         if self.run is not None:
@@ -116,6 +118,6 @@ class EpochReporter:
         """Keep the last table of all tasks and the curriculum's own words; stop counting."""
         if self.run is not None:
             if not self._has_table:
-                self.run.log_tasks(self._last_step, task_table(self.meter))
-            self.run.event(self._last_step, "explanation", str(self.curriculum.explain()), None)
+                self.run.log_tasks(self.last_step, task_table(self.meter))
+            self.run.event(self.last_step, "explanation", str(self.curriculum.explain()), None)
         self.meter.close()

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from stepladder.curricula.foreign import owners
 from stepladder.curricula.record import Record
 from stepladder.curricula.snapshot import Snapshot, require_snapshot
-from stepladder.errors import ConfigError, RunError
+from stepladder.errors import RunError
 from stepladder.runs import encoding, run_folder
 from stepladder.runs.batch import Batch
 from stepladder.runs.checkpoint_files import (
@@ -32,12 +32,14 @@ from stepladder.runs.checkpoint_files import (
     remove_all,
     remove_older,
 )
-from stepladder.runs.database import create_database, open_database
+from stepladder.runs.database import create_database, lift_limits, open_database
 from stepladder.runs.forwarder import Forwarder
 from stepladder.runs.lock import RunLock
-from stepladder.runs.loggers.base import Logger
-from stepladder.runs.reopening import reopen
+from stepladder.runs.loggers.base import Logger, check_loggers
+from stepladder.runs.reopening import lock_run, reopen
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
+from stepladder.runs.stored import metric_ids
+from stepladder.runs.trust import note_own
 from stepladder.runs.writer import Writer
 
 FORKED = (
@@ -75,8 +77,7 @@ class Run:
         """What ``config.json`` says."""
         self._refusal: str | None = None
         self._lock = lock
-        names = connection.execute("SELECT name, id FROM metric_names").fetchall()
-        self._metric_ids: dict[str, int] = dict(names)
+        self._metric_ids = metric_ids(connection)
         self._last_metric_id = max(self._metric_ids.values(), default=0)
         self._last_step = 0
         self._checkpoint_lock = Lock()
@@ -113,7 +114,7 @@ class Run:
             ConfigError: An argument makes no sense.
         """
         path = Path(folder).absolute()
-        _check_loggers(loggers)
+        check_loggers(loggers)
         info = run_folder.describe(kind, {} if config is None else config, seed)
         with ExitStack() as undo, naming(path):
             # Before anything is written: a folder that is not ours is left exactly as it is.
@@ -130,6 +131,7 @@ class Run:
             undo.callback(connection.close)
             run = cls(path, info, lock, connection, loggers)
             undo.pop_all()
+        note_own(path, info.config)
         return run
 
     @classmethod
@@ -139,6 +141,7 @@ class Run:
         *,
         checkpoint: str | None = None,
         loggers: Sequence[Logger] = (),
+        lock: RunLock | None = None,
     ) -> Self:
         """Reopen a run that was closed or killed, to append to it.
 
@@ -148,19 +151,21 @@ class Run:
                 removed, so that what is played again is not kept twice. Without it, all stays, and
                 a metric that is logged again at a step replaces its older value.
             loggers: Where metrics and events go as well. The run closes them.
+            lock: From `lock_run`, if the caller has read the run before. The run releases it.
 
         Raises:
             RunError: The folder holds no run, or a damaged one, or it is being written.
         """
         path = Path(folder).absolute()
-        _check_loggers(loggers)
-        info = RunInfo.read(path)
+        check_loggers(loggers)
         with ExitStack() as undo, naming(path):
-            lock = RunLock.take(path / LOCK)
+            lock = lock or lock_run(path)
             undo.callback(lock.release)
+            info = RunInfo.read(path)
             connection = open_database(path / DATABASE)
             undo.callback(connection.close)
             step, text = reopen(connection, path, checkpoint)
+            lift_limits(connection)
             run = cls(path, info, lock, connection, loggers)
             undo.pop_all()
         run._last_step = step
@@ -387,12 +392,3 @@ class Run:
         for text in news:
             self._add_event(step, "logger_failed", encoding.readable_text(text), None)
         return news
-
-
-def _check_loggers(loggers: Sequence[Logger]) -> None:
-    for logger in loggers:
-        if not isinstance(logger, Logger):
-            raise ConfigError(
-                f"a logger needs the methods log, event and close; got {logger!r}. "
-                "Give an instance of a logger."
-            )

@@ -20,6 +20,7 @@ from typing import Any
 
 import stepladder
 from stepladder.errors import ConfigError, RunError, TaskError
+from stepladder.files import is_real_folder, read_json, replacing, require_folder
 from stepladder.runs.checkpoint_files import is_folder, is_unfinished
 from stepladder.tasks.plain import to_plain
 
@@ -33,6 +34,16 @@ CHECKPOINTS = "checkpoints"
 
 PACKAGE = "stepladder"
 """What tells our ``config.json`` from anybody else's."""
+
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "kind": (str, "a word"),
+    "config": (dict, "an object"),
+    "seed": (int | list | None, "a whole number, several, or null"),
+    "created": (str, "a date"),
+    "version": (str, "a version"),
+    "git_commit": (str | None, "a commit, or null"),
+}
+"""Of what kind each entry of ``config.json`` is."""
 
 _OWN_DATABASE = tuple(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal"))
 _LEFT_OVER = re.compile(rf"{re.escape(LOCK)}|\.{re.escape(CONFIG)}\.\d+\.part")
@@ -64,15 +75,8 @@ class RunInfo:
     def write(self, folder: Path) -> None:
         """Write ``config.json`` in one step, replacing an older one."""
         text = json.dumps({"package": PACKAGE, "schema": SCHEMA, **vars(self)}, indent=2)
-        temporary = folder / f".{CONFIG}.{os.getpid()}.part"
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(folder / CONFIG)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with replacing(folder / CONFIG) as file:
+            file.write(text.encode() + b"\n")
 
     @classmethod
     def read(cls, folder: Path) -> "RunInfo":
@@ -85,30 +89,30 @@ class RunInfo:
         with naming(folder):
             if not folder.is_dir():
                 raise RunError(f"{folder} is no folder. Give the folder of a run.")
-            if not path.is_file():
+            if not os.path.lexists(path):
                 raise RunError(
                     f"{folder} holds no run: it has no {CONFIG}. Give the folder of a run."
                 )
-            content = path.read_bytes()
-        document = _parsed(path, content)
+            document = _read(path)
         if document["schema"] != SCHEMA:
             raise RunError(
                 f"{path} has schema {document['schema']!r}; this version reads {SCHEMA}. "
                 f"Use version {document.get('version')} of Stepladder, which wrote it."
             )
         fields: dict[str, Any] = {name: document.get(name) for name in cls.__dataclass_fields__}
-        if not isinstance(fields["config"], dict) or not isinstance(fields["kind"], str):
-            raise RunError(
-                f"{path} is damaged: kind {fields['kind']!r} must be a word and config an object. "
-                "Restore the file from a copy."
-            )
+        for name, (kind, words) in _KINDS.items():
+            if not isinstance(fields[name], kind) or isinstance(fields[name], bool):
+                raise RunError(
+                    f"{path} is damaged: {name} must be {words}; got {repr(fields[name])[:80]}. "
+                    "Restore the file from a copy."
+                )
         return cls(**fields)
 
 
-def _parsed(path: Path, content: bytes) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        document = read_json(path)
+    except ValueError as error:
         raise RunError(f"{path} is damaged ({error}). Restore it from a copy.") from error
     if (
         not isinstance(document, dict)
@@ -186,7 +190,7 @@ def holds_run(folder: Path) -> bool:
         return False
     if not folder.is_dir():
         raise RunError(f"{folder} is a file. Choose a new or empty folder.")
-    if (folder / CONFIG).exists():
+    if os.path.lexists(folder / CONFIG):
         RunInfo.read(folder)
         return True
     others = sorted(
@@ -215,12 +219,15 @@ def clear(folder: Path) -> None:
     ``config.json`` stays until a new one takes its place: a kill in between leaves a folder that is
     still known to be a run, which can be overwritten again.
     """
+    checkpoints = folder / CHECKPOINTS
+    if os.path.lexists(checkpoints):
+        # Before anything is removed: what a link leads to is not part of this run.
+        require_folder(checkpoints)
+        for entry in checkpoints.iterdir():
+            if is_folder(entry) or is_unfinished(entry):
+                shutil.rmtree(entry)
+            elif _CHECKPOINT_FILE.fullmatch(entry.name) and not is_real_folder(entry):
+                # Of a link, the link alone.
+                entry.unlink()
     for name in _OWN_DATABASE:
         (folder / name).unlink(missing_ok=True)
-    checkpoints = folder / CHECKPOINTS
-    if checkpoints.is_dir():
-        for entry in checkpoints.iterdir():
-            if _CHECKPOINT_FILE.fullmatch(entry.name) and entry.is_file():
-                entry.unlink()
-            elif is_folder(entry) or is_unfinished(entry):
-                shutil.rmtree(entry)

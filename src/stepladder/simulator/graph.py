@@ -4,7 +4,6 @@ Start of the simulator's data flow: a graph and a kind of `dynamics` make a
 `TaskDependencySimulator`. A node is a task; its parents are its prerequisites.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder import files
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, Task
 
@@ -239,7 +239,7 @@ class TaskGraph:
 def read_json(path: Path | str) -> Any:
     """Return what a JSON file holds."""
     try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
+        return files.read_json(path, follow=True)
     except OSError as error:
         raise ConfigError(f"the graph {path} cannot be read: {error.strerror}.") from error
     except ValueError as error:

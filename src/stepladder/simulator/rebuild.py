@@ -5,16 +5,11 @@ hold the graph of tasks, the checkpoint holds everything else.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config_registry import config_from_json
-from stepladder.errors import SnapshotError
+from stepladder.curricula.rebuilding import rebuilt
 from stepladder.runs import RunReader
 from stepladder.simulator.graph import TaskGraph
-from stepladder.tasks import Pool
-from stepladder.tasks.plain import whole_number
-from stepladder.tasks.task import MAX_SEED
 
 
 def can_rebuild(reader: RunReader) -> bool:
@@ -30,15 +25,5 @@ def rebuilt_curriculum(reader: RunReader) -> Curriculum:
         SnapshotError: The checkpoint is damaged.
         ConfigError: The run's settings are.
     """
-    snapshot = reader.checkpoint()
-    config = config_from_json(snapshot.state.get("config"), "the curriculum of the checkpoint")
-    seed = _number(snapshot.state.get("seed"), "seed")
-    capacity = _number(snapshot.part("pool").state.get("num_slots"), "num_slots")
     graph = TaskGraph.from_json(reader.config["simulator"]["graph"])
-    curriculum = config.make(Pool(graph.source(), capacity, seed), seed=seed)
-    curriculum.restore(snapshot)
-    return curriculum
-
-
-def _number(value: Any, name: str) -> int:
-    return whole_number(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
+    return rebuilt(reader.checkpoint(), graph.source())

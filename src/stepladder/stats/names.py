@@ -6,6 +6,8 @@ names are limited; what a run knows about single tasks belongs into its database
 """
 
 import logging
+from collections.abc import Mapping
+from typing import Any
 
 from stepladder.stats.metrics import FAMILY, find
 
@@ -40,6 +42,24 @@ class MetricNames:
     def undeclared(self) -> tuple[str, ...]:
         """Every undeclared name given out so far, in the order of their first use."""
         return tuple(self._undeclared)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that was given out, as plain JSON."""
+        return {
+            "members": {family: sorted(names) for family, names in self._members.items()},
+            "undeclared": list(self._undeclared),
+            "full": sorted(self._full),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state` was asked for.
+
+        Raises:
+            KeyError, TypeError, AttributeError: It is none.
+        """
+        self._members = {str(family): set(names) for family, names in state["members"].items()}
+        self._undeclared = dict.fromkeys(state["undeclared"])
+        self._full = set(state["full"])
 
     def admit(self, name: str) -> str:
         """Return the name to log a value under: the name itself, or that of what is left over."""

@@ -26,6 +26,7 @@ from stepladder.errors import ConfigError
 from stepladder.stats.flatten import as_number, numbers_in
 from stepladder.stats.metrics import Reduction, emitted_name, reduction_of
 from stepladder.stats.names import MetricNames
+from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.stats")
 
@@ -123,7 +124,9 @@ def process_training_stats(
         overview.setdefault("reward", _reduce(_numbers(rewards), Reduction.MEAN))
     undeclared = names.undeclared[known:]
     if undeclared:
-        logger.info("Undeclared metrics, reduced by their mean: %s.", ", ".join(undeclared))
+        logger.info(
+            "Undeclared metrics, reduced by their mean: %s.", visible(", ".join(undeclared))
+        )
     return ProcessedStats(
         mean_stats=mean_stats,
         losses_stats=_below("losses/", reduced),

@@ -33,6 +33,7 @@ from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.counts import EpisodeCounts, Staleness
 from stepladder.sync.process import is_alive
+from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.sync")
 
@@ -204,9 +205,8 @@ class Host(ABC):
         # Not the task itself: it may be the source that cannot make it.
         name = pool.source.name(int(pool.task_ids[slot]))
         if self.curriculum.quarantine(slot, generation, reason):
-            logger.warning(
-                "Env %d could not build task %r (%s); it is quarantined.", env_index, name, reason
-            )
+            text = "Env %d could not build task %r (%s); it is quarantined."
+            logger.warning(text, env_index, name, visible(reason))
 
     def _judge_failures(self) -> None:
         """Raise if too large a share of all draws could not be built.

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepladder.errors import TaskError
+from stepladder.files import parsed_json, read_bytes
 from stepladder.tasks.cache import TaskCache
 from stepladder.tasks.source import Source
 from stepladder.tasks.task import Task
@@ -190,10 +191,11 @@ class FolderSource(Source):
 
 def load_level(file: Path) -> Mapping[str, Any]:
     """Read a file the default way: a JSON object by its suffix, else text as "level"."""
-    text = file.read_text(encoding="utf-8")
+    # Files may be links here: somebody has put a folder of levels together.
+    content = read_bytes(file, follow=True)
     if file.suffix.lower() != ".json":
-        return {"level": text}
-    params = json.loads(text)
+        return {"level": content.decode()}
+    params = parsed_json(content)
     if not isinstance(params, dict):
         raise TaskError(f"it holds a JSON {type(params).__name__}, not an object")
     return cast("dict[str, Any]", params)

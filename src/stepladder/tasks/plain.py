@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from stepladder.errors import StepladderError, TaskError
+from stepladder.files import MOST_DIGITS
 
 # Made once: json.dumps would make a new encoder at each call with other than its defaults.
 _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False).encode
@@ -66,6 +67,11 @@ def _plain_scalar(value: bool | int | float | str | None, path: str) -> Any:
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
+        if abs(value) >= 10**MOST_DIGITS:
+            raise TaskError(
+                f"{path} has more than {MOST_DIGITS} digits, which no file keeps. Choose a "
+                "smaller number."
+            )
         return int(value)
     if not math.isfinite(value):
         raise TaskError(f"{path} is {value}; numbers must be finite. Replace it or leave it out.")

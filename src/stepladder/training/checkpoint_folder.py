@@ -26,6 +26,7 @@ from stepladder.agents.base import WEIGHTS as WEIGHTS_PREFIX
 from stepladder.agents.base import AgentState
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
+from stepladder.files import open_for_reading, read_json, require_folder, require_regular
 from stepladder.training.tensor_files import load_tensors, read_policy, save_policy, save_tensors
 from stepladder.training.tensor_files import sync as synced
 
@@ -38,6 +39,9 @@ WEIGHTS = "weights.safetensors"
 MEMORY = "memory.safetensors"
 ENVS = "envs.npz"
 TRAINER = "trainer.npz"
+
+MOST_BYTES = 16 * 2**20
+"""Largest manifest: a few lines, and the settings of the run."""
 
 REQUIRED = frozenset({WEIGHTS, ENVS, TRAINER})
 
@@ -141,7 +145,7 @@ def _write_manifest(folder: Path, step: int, run: Mapping[str, Any]) -> None:
 
 
 def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_for_reading(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -185,8 +189,10 @@ def require_whole_files(folder: Path, manifest: Manifest, names: Iterable[str]) 
     for name in names:
         path = folder / name
         size, checksum = manifest.files[name]
-        if not path.is_file():
-            raise SnapshotError(f"{name} is missing")
+        try:
+            require_regular(path)
+        except FileNotFoundError as error:
+            raise SnapshotError(f"{name} is missing") from error
         found = path.stat().st_size
         if found != size:
             cut = " (cut off)" if found < size else ""
@@ -203,11 +209,12 @@ def read_manifest(folder: Path) -> Manifest:
         OSError: It cannot be read.
     """
     path = folder / MANIFEST
-    if not path.is_file():
-        raise SnapshotError(f"{MANIFEST} is missing")
     try:
-        document = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
+        require_folder(folder)
+        document = read_json(path, MOST_BYTES)
+    except FileNotFoundError as error:
+        raise SnapshotError(f"{MANIFEST} is missing") from error
+    except ValueError as error:
         raise SnapshotError(f"{MANIFEST} is damaged ({error})") from error
     if not isinstance(document, dict) or document.get("package") != PACKAGE:
         raise SnapshotError(f"{MANIFEST} was not written by Stepladder")
@@ -224,11 +231,12 @@ def read_manifest(folder: Path) -> Manifest:
 
 def _manifest(document: Mapping[str, Any]) -> Manifest:
     step, run = document["step"], document["run"]
-    files = {
-        name: (int(seal["size"]), str(seal["sha256"])) for name, seal in document["files"].items()
-    }
+    files = {name: (seal["size"], seal["sha256"]) for name, seal in document["files"].items()}
     if type(step) is not int or not isinstance(run, dict):
         raise ValueError("step must be a whole number and run an object")
+    for name, (size, checksum) in files.items():
+        if type(size) is not int or type(checksum) is not str:
+            raise ValueError(f"{name} has size {size!r} and checksum {checksum!r}")
     # The names too: a file elsewhere is none of ours.
     if not REQUIRED <= files.keys() <= REQUIRED | {MEMORY}:
         raise ValueError(f"files are {sorted(files)}")

@@ -20,6 +20,7 @@ import torch
 from stepladder.curricula.config import require_whole
 from stepladder.curricula.snapshot import Snapshot, difference
 from stepladder.errors import SnapshotError
+from stepladder.files import is_real_folder, require_folder
 from stepladder.runs import Run, RunReader
 from stepladder.runs.checkpoint_files import (
     age,
@@ -39,6 +40,7 @@ from stepladder.training.checkpoint_folder import (
     write_folder,
 )
 from stepladder.training.tensor_files import read_policy, sync
+from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.training")
 
@@ -76,6 +78,7 @@ def save(
     require_whole("keep", keep, 1)
     parent = run.folder / CHECKPOINTS
     with naming(run.folder):
+        require_folder(parent)
         _remove_unfinished(parent)
         name = folder_name(parent, checkpoint.step)
         temporary, final = unfinished(parent, name), parent / name
@@ -95,7 +98,7 @@ def save(
 def find(run_folder: str | os.PathLike[str]) -> list[Path]:
     """Return the folders of all checkpoints of a run, newest first, whether whole or not."""
     parent = Path(run_folder) / CHECKPOINTS
-    if not parent.is_dir():
+    if not is_real_folder(parent):
         return []
     folders = [entry for entry in parent.iterdir() if is_folder(entry)]
     return sorted(folders, key=lambda folder: age(folder.name) or (0, 0), reverse=True)
@@ -141,7 +144,9 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     if (place / CONFIG).exists():
         return _newest(place, read_weights)[0]
     if place.is_dir():
-        return _reading(place, lambda: read_weights(place, read_manifest(place)))
+        # Whoever names a link means what it leads to.
+        named = place.resolve()
+        return _reading(place, lambda: read_weights(named, read_manifest(named)))
     return _reading(place, lambda: read_policy(place))
 
 
@@ -172,7 +177,7 @@ def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, l
                 _require_own(folder.name, manifest, reader)
                 found = read(folder, manifest)
                 for reason in refused:
-                    logger.warning("%s; %s is used instead.", reason, folder.name)
+                    logger.warning("%s; %s is used instead.", visible(reason), folder.name)
                 return found, refused
             except (OSError, SnapshotError) as error:
                 refused.append(f"{folder.name} was refused: {_reason(error)}")

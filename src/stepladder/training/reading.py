@@ -4,12 +4,10 @@ Between a file and `config`. `curricula.config_registry.typed` stops at the firs
 not fit; here a document is read to its end, and `Problems` holds all that was found.
 """
 
-import json
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from os import PathLike
-from pathlib import Path
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from stepladder.agents.config import AGENTS, AgentConfig
@@ -19,6 +17,7 @@ from stepladder.curricula.phased_config import Phase
 from stepladder.curricula.staged_config import Stage
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError, TaskError
+from stepladder.files import read_json
 from stepladder.tasks import Task
 from stepladder.training.contradictions import ContradictionError
 from stepladder.training.problems import Problems, join, meant, short
@@ -43,26 +42,14 @@ def load_document(path: str | PathLike[str]) -> Any:
     """Return what a JSON file holds.
 
     Raises:
-        ConfigError: It cannot be read, is no JSON, or says a key twice.
+        ConfigError: It cannot be read, or is no JSON that is accepted.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
-        raise ConfigError(f"{path} cannot be read: {reason}. Correct the path.") from error
-    try:
-        return json.loads(text, object_pairs_hook=_each_key_once)
+        return read_json(path, follow=True)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}. Correct the path.") from error
     except ValueError as error:
         raise ConfigError(f"{path} is not JSON: {error}. Mend it there.") from error
-
-
-def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    entries = dict(pairs)
-    if len(entries) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice!r} is there twice in one object")
-    return entries
 
 
 def read(value: Any, annotation: Any, path: str, problems: Problems) -> Any:

@@ -249,6 +249,7 @@ class Session:
                 "num_epochs": self.reporter.num_epochs,
                 "reported_at": self._reported_at,
                 "cursor": asdict(self.reporter.cursor),
+                "names": self.reporter.names.state(),
                 "elapsed_s": self.elapsed_s,
             }
         )
@@ -288,10 +289,13 @@ class Session:
             self.evaluation_steps = int(own["evaluation_steps"])
             self._evaluated_at = int(own["evaluated_at"])
             self.reporter.num_epochs = int(own["num_epochs"])
-            self._reported_at = int(own["reported_at"])
+            self._reported_at = self.reporter.last_step = int(own["reported_at"])
             self.reporter.cursor = _cursor(own["cursor"])
+            # Checkpoints of 0.1.0 have none.
+            if "names" in own:
+                self.reporter.names.restore(own["names"])
             self._earlier_s = float(own["elapsed_s"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the checkpoint's account of the training is damaged ({error}). Use an older one."
             ) from error

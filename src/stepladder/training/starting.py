@@ -16,14 +16,16 @@ import torch
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Logger, Run
-from stepladder.runs.lock import is_locked
-from stepladder.runs.run_folder import LOCK, RunInfo
+from stepladder.runs.reopening import lock_run
+from stepladder.runs.run_folder import RunInfo
+from stepladder.runs.trust import require_trust
 from stepladder.training import checkpoints
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.loop import Trainer
 from stepladder.training.presets import PRESETS
 from stepladder.training.results import OnEpoch, Progress, TrainingResult
 from stepladder.training.session import Session
+from stepladder.visible import visible
 
 AnyConfig = TrainingConfig | Mapping[str, Any] | str | PathLike[str] | None
 """A config, its JSON, a file that holds it, the name of a preset; None is the default."""
@@ -95,6 +97,7 @@ def resume(
     *,
     device: str | None = None,
     total_steps: int | None = None,
+    trust: bool = False,
     loggers: Sequence[Logger] | MakeLoggers = (),
     on_epoch: OnEpoch | None = None,
 ) -> TrainingResult:
@@ -106,24 +109,30 @@ def resume(
         run_folder: The run.
         device: Where the networks are; by default as before.
         total_steps: Another end; by default the one that the run has.
+        trust: Whether modules that the run names may be imported, which runs their code.
         loggers: Who else is told.
         on_epoch: Is told of every epoch.
 
     Raises:
-        RunError: There is no such run, or it is being written.
+        RunError: There is no such run, or it is being written, or it names a module and is not
+            trusted.
         SnapshotError: It has no checkpoint that can be used.
     """
     folder = Path(run_folder)
-    info = RunInfo.read(folder)
-    if info.kind != "training":
-        raise RunError(
-            f"{folder} is a {info.kind}, not a training, and cannot be resumed. Name a training."
-        )
-    if is_locked(folder / LOCK):
-        raise RunError(f"{folder} is being written by another process. Wait until it ends.")
-    settings = changed(load_config(info.config), device=device, total_steps=total_steps)
-    checkpoint, refused = checkpoints.load_newest(folder)
-    with threads(settings.num_threads), ExitStack() as stack:
+    with ExitStack() as stack:
+        # Before anything is read: whoever reads first goes on from what another one replaces.
+        lock = lock_run(folder)
+        stack.callback(lock.release)
+        info = RunInfo.read(folder)
+        if info.kind != "training":
+            raise RunError(
+                f"{folder} is a {info.kind}, not a training, and cannot be resumed. Name a "
+                "training."
+            )
+        require_trust(folder, info.config, trust)
+        settings = changed(load_config(info.config), device=device, total_steps=total_steps)
+        checkpoint, refused = checkpoints.load_newest(folder)
+        stack.enter_context(threads(settings.num_threads))
         trainer = Trainer(settings, folder.name)
         stack.callback(trainer.close)
         session = Session(settings, trainer)
@@ -133,6 +142,7 @@ def resume(
             folder,
             checkpoint=checkpoint.name,
             loggers=list(loggers(info.config) if callable(loggers) else loggers),
+            lock=lock,
         ) as run:
             for text in refused:
                 run.event(checkpoint.step, "checkpoint_refused", text, None)
@@ -275,6 +285,7 @@ def _print_line(progress: Progress) -> None:
     success = "-" if progress.success is None else f"{progress.success:.2f}"
     where = progress.phase or progress.stage or ""
     print(  # noqa: T201, the caller asked for it
-        f"{progress.num_steps:>10,} steps  {progress.num_episodes:>8,} episodes  {where:<16}  "
+        f"{progress.num_steps:>10,} steps  {progress.num_episodes:>8,} episodes  "
+        f"{visible(where):<16}  "
         f"success {success}  {progress.steps_per_second:,.0f} steps/s"
     )

@@ -15,6 +15,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from stepladder.errors import SnapshotError
+from stepladder.files import parsed_json, require_regular
 
 DESCRIPTION = "description"
 """Where the metadata of a policy has the agent's description, as JSON."""
@@ -50,6 +51,9 @@ def load_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
         SnapshotError: The file is damaged, or something else.
     """
     try:
+        # What follows maps the file, whatever it is. That its tensors fit into it, without gaps and
+        # without overlap, is checked there before memory is taken.
+        require_regular(path.resolve(strict=True))
         with safe_open(path, framework="pt") as file:
             # Copied, for what comes out is a view of the file, with the alignment it has there:
             # sums over it may come out differently in the last bit.
@@ -80,8 +84,8 @@ def read_policy(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """
     tensors, metadata = load_tensors(path)
     try:
-        description = json.loads(metadata.get(DESCRIPTION, "null"))
-    except (ValueError, RecursionError) as error:
+        description = parsed_json(metadata.get(DESCRIPTION, "null"))
+    except ValueError as error:
         raise SnapshotError(f"{path.name} has a damaged description ({error})") from error
     if not isinstance(description, dict):
         raise SnapshotError(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.errors import ConfigError
+from stepladder.files import draft_of
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.packages import required
 
@@ -68,7 +69,9 @@ def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: f
     check_film(path, fps)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.{os.getpid()}.part")
+    draft = draft_of(target)
+    # Whatever is there under this name, a link for one, is not written through.
+    draft.unlink(missing_ok=True)
     write = _write_gif if target.suffix.lower() == ".gif" else _write_mp4
     try:
         count = write(draft, _checked(pictures), Fraction(fps).limit_denominator(1000))

@@ -4,10 +4,10 @@ Implemented by the other files of this folder, or by anything of your own with t
 methods.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from stepladder.errors import ConfigError
 
@@ -30,6 +30,16 @@ class Logger(Protocol):
     def close(self) -> None:
         """Write what is left. Nothing comes after it."""
         ...
+
+
+def check_loggers(loggers: Sequence[Any]) -> None:
+    """Raise unless all of these are loggers."""
+    for logger in loggers:
+        if not isinstance(logger, Logger):
+            raise ConfigError(
+                f"a logger needs the methods log, event and close; got {logger!r}. "
+                "Give an instance of a logger."
+            )
 
 
 def require_package(module: str, extra: str, user: str) -> ModuleType:

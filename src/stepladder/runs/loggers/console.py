@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
+from stepladder.visible import visible
+
 MOST_UNCHOSEN = 6
 """Metrics shown on a line when nobody has chosen any."""
 
@@ -39,5 +41,5 @@ class ConsoleLogger:
         """Leave the stream open: it belongs to whoever gave it."""
 
     def _write(self, step: int, text: str) -> None:
-        self._stream.write(f"step {step:,}  {text}\n")
+        self._stream.write(f"step {step:,}  {visible(text)}\n")
         self._stream.flush()

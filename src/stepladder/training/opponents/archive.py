@@ -14,6 +14,7 @@ foreign is passed over with a reason.
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,9 +23,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.errors import ConfigError, RunError, SnapshotError
+from stepladder.files import is_real_folder, read_json
 from stepladder.training.opponents import match_log
 from stepladder.training.opponents.entry import (
+    AGENT,
     AGENT_ID,
     Entry,
     id_of,
@@ -41,6 +44,7 @@ SCHEMA = 1
 
 _PART = ".part"
 _OWN = (LOCK, LOG, RATINGS)
+_LEFT = re.compile(rf"\.(?:{AGENT_ID.pattern}|{RATINGS}\.\d+){_PART}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class Archive:
         return (
             isinstance(agent_id, str)
             and AGENT_ID.fullmatch(agent_id) is not None
-            and (self.folder / agent_id).is_dir()
+            and is_real_folder(self.folder / agent_id)
         )
 
     def _folder_of(self, agent_id: str) -> Path:
@@ -224,11 +228,11 @@ class Archive:
     def _rated_so_far(self) -> tuple[Ratings, int]:
         log = self.folder / LOG
         try:
-            document = json.loads((self.folder / RATINGS).read_bytes())
+            document = read_json(self.folder / RATINGS)
             read_to = int(document["read_to"])
             if document["schema"] == SCHEMA and 0 <= read_to <= log.stat().st_size:
                 return Ratings.from_json(document), read_to
-        except (FileNotFoundError, KeyError, TypeError, ValueError, RecursionError):
+        except (FileNotFoundError, KeyError, TypeError, ValueError):
             pass
         return Ratings(), 0
 
@@ -238,11 +242,25 @@ class Archive:
     def _writing(self) -> Iterator[None]:
         """Be the only writer; what killed ones have left half done is removed."""
         with naming(self.folder):
+            self._refuse_foreign()
             self.folder.mkdir(parents=True, exist_ok=True)
             with locked(self.folder / LOCK):
-                for left in self.folder.glob(f".*{_PART}"):
-                    if left.is_dir():
+                for left in self.folder.iterdir():
+                    if not _LEFT.fullmatch(left.name):
+                        continue
+                    if is_real_folder(left):
                         shutil.rmtree(left)
                     else:
-                        left.unlink()
+                        left.unlink(missing_ok=True)
                 yield
+
+    def _refuse_foreign(self) -> None:
+        """Raise if the folder holds something else; whoever named it may not have looked."""
+        if not self.folder.exists() or os.path.lexists(self.folder / LOCK):
+            return
+        for entry in self.folder.iterdir():
+            if entry.name not in _OWN and not os.path.lexists(entry / AGENT):
+                raise RunError(
+                    f"{self.folder} is not empty and holds no archive: it has {entry.name!r}. "
+                    "Choose a new or empty folder."
+                )

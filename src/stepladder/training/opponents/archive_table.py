@@ -11,6 +11,7 @@ from rich.table import Table
 
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.ratings import BASELINES
+from stepladder.visible import visible
 
 
 def archive_table(archive: Archive) -> Table:
@@ -21,7 +22,7 @@ def archive_table(archive: Archive) -> Table:
     listing, ratings = archive.list(), archive.ratings()
     rows = [(entry.agent_id, f"{entry.step:,}", entry.origin) for entry in listing.entries]
     rows += [(name, "", "scripted") for name in BASELINES]
-    table = Table(title=escape(str(archive.folder)), caption=_caption(listing.skipped))
+    table = Table(title=escape(visible(archive.folder)), caption=_caption(listing.skipped))
     table.add_column("agent", no_wrap=True)
     for heading in ("rating", "±", "won", "drawn", "lost", "steps"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -30,7 +31,7 @@ def archive_table(archive: Archive) -> Table:
         rating = ratings[name]
         numbers = (f"{rating.value:.1f}", f"{3 * rating.sigma:.1f}")
         counts = map(str, (rating.num_won, rating.num_drawn, rating.num_lost))
-        table.add_row(escape(name), *numbers, *counts, step, escape(origin))
+        table.add_row(escape(visible(name)), *numbers, *counts, step, escape(visible(origin)))
     return table
 
 
@@ -40,5 +41,5 @@ def print_archive(archive: Archive, console: Console | None = None) -> None:
 
 
 def _caption(skipped: Mapping[str, str]) -> str | None:
-    lines = [escape(f"passed over: {name}: {reason}") for name, reason in skipped.items()]
+    lines = [escape(visible(f"passed over: {name}: {reason}")) for name, reason in skipped.items()]
     return "\n".join(lines) or None

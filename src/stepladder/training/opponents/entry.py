@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import SnapshotError
-from stepladder.training.opponents.files import write_durably
+from stepladder.files import open_for_reading, read_json, require_folder
+from stepladder.training.opponents.files import replace_file
 from stepladder.training.opponents.member import SPACES, Member, require_finite
 from stepladder.training.opponents.ratings import BASELINES
 from stepladder.training.tensor_files import read_policy, save_policy
 
 AGENT, WEIGHTS = "agent.json", "weights.safetensors"
 PACKAGE, SCHEMA = "stepladder", 1
+
+MOST_BYTES = 16 * 2**20
+"""Largest ``agent.json``: a description of spaces and layers, which takes a few kilobytes."""
 
 AGENT_ID = re.compile(r"\w[\w.+=-]{0,150}", re.ASCII)
 """What an agent may be called, since a folder is called after it."""
@@ -98,7 +102,7 @@ def id_of(member: Member, origin: str) -> str:
 def digest_of(path: Path) -> str:
     """Return 64 hex digits that stand for the content of a file."""
     try:
-        with path.open("rb") as file:
+        with open_for_reading(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -115,7 +119,7 @@ def write_entry(folder: Path, entry: Entry, member: Member) -> None:
         "digest": digest_of(folder / WEIGHTS),
         **fields,
     }
-    write_durably(folder / AGENT, json.dumps(document, indent=2).encode() + b"\n")
+    replace_file(folder / AGENT, json.dumps(document, indent=2).encode() + b"\n")
 
 
 _FIELDS = {"description": dict, "origin": str, "step": int, "tags": list, "created": str}
@@ -132,10 +136,11 @@ def read_entry(folder: Path) -> Entry:
         raise SnapshotError(f"{folder.name!r} is no name for an agent. Rename the folder.")
     path = folder / AGENT
     try:
-        document = json.loads(path.read_bytes())
+        require_folder(folder)
+        document = read_json(path, MOST_BYTES)
     except OSError as error:
         raise _unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise SnapshotError(f"{path} is damaged ({error}). Restore it from a copy.") from error
     if not isinstance(document, dict) or document.get("package") != PACKAGE:
         raise SnapshotError(f"{path} was not written by Stepladder. Move it elsewhere.")

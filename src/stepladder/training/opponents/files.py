@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from stepladder.errors import RunError
+from stepladder.files import open_regular, replacing
 
 PATIENCE_S = 30.0
 """How long a writer waits for another: writing an agent takes milliseconds."""
@@ -30,7 +31,7 @@ def locked(path: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
     Raises:
         RunError: Somebody else has kept the lock for too long.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
     try:
         deadline = time.monotonic() + patience_s
         while not _taken(descriptor):
@@ -53,22 +54,10 @@ def _taken(descriptor: int) -> bool:
     return True
 
 
-def write_durably(path: Path, content: bytes) -> None:
-    """Write a file and wait until the disk has it."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
 def replace_file(path: Path, content: bytes) -> None:
-    """Write a file in one step: whoever reads sees the old one or the new one."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write_durably(temporary, content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    """Write a file in one step and wait until the disk has it."""
+    with replacing(path) as file:
+        file.write(content)
 
 
 @contextmanager

@@ -8,13 +8,16 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
+
+from stepladder.files import open_for_reading, open_regular, parsed_json
 
 
 def append(path: Path, entry: Mapping[str, Any]) -> int:
     """Add an entry; return where the log ends now. The caller holds the lock."""
     line = json.dumps(entry, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-    with path.open("a+b") as file:
+    descriptor = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
+    with os.fdopen(descriptor, "a+b") as file:
         end = _whole_end(file)
         file.truncate(end)
         file.write(line)
@@ -26,7 +29,7 @@ def append(path: Path, entry: Mapping[str, Any]) -> int:
 def read(path: Path, start: int) -> Iterator[Any]:
     """Yield every whole entry from a place on; None for a line that is no JSON."""
     try:
-        with path.open("rb") as file:
+        with open_for_reading(path) as file:
             file.seek(start)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -38,12 +41,12 @@ def read(path: Path, start: int) -> Iterator[Any]:
 
 def _parsed(line: bytes) -> Any:
     try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
+        return parsed_json(line)
+    except ValueError:
         return None
 
 
-def _whole_end(file: BinaryIO) -> int:
+def _whole_end(file: IO[bytes]) -> int:
     """Return where the last whole line ends."""
     size = file.seek(0, os.SEEK_END)
     if size == 0:

@@ -1,0 +1,277 @@
+"""Files that others may have made: opened without surprises, read within bounds.
+
+At the bottom of the house: whatever reads a run, a checkpoint, a config or a level does it here.
+Symbolic links are not followed, pipes and devices are not waited for, and JSON is refused where it
+is too large, too deep, or says what JSON cannot. What is wrong is an `OSError` or a `ValueError`
+with one line, which the caller puts into its own error.
+"""
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from io import BufferedReader, BufferedWriter
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+MOST_JSON_BYTES = 256 * 2**20
+"""Largest JSON that is read; the largest that is written has a line for each of a million tasks."""
+
+MOST_DEPTH = 120
+"""Deepest nesting of JSON: what `tasks.plain` accepts, and the objects that it is put into."""
+
+MOST_DIGITS = 300
+"""Longest whole number in JSON: any that is shorter can become a float."""
+
+
+class IrregularFileError(OSError):
+    """Something else is where a regular file or a folder should be."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
+def open_regular(
+    path: str | os.PathLike[str], flags: int = os.O_RDONLY, *, follow: bool = False
+) -> int:
+    """Open a regular file and return its descriptor; nothing else is opened or waited for.
+
+    Args:
+        path: The file.
+        flags: As for `os.open`.
+        follow: Whether it may be a link: only where the user has named the file.
+
+    Raises:
+        OSError: It is a link, a folder, a pipe, a socket or a device, or cannot be opened.
+    """
+    # Without O_NONBLOCK, a pipe that nobody writes to is waited for in the call itself.
+    careful = flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        descriptor = os.open(path, careful | (0 if follow else os.O_NOFOLLOW), 0o644)
+    except OSError as error:
+        kind = None if follow else _kind_of(path)
+        if kind is not None:
+            raise _irregular(path, kind) from error
+        raise
+    try:
+        kind = _kind(os.fstat(descriptor).st_mode)
+        if kind is not None:
+            raise _irregular(path, kind)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def require_regular(path: str | os.PathLike[str], *, missing_ok: bool = False) -> None:
+    """Raise unless a path is a regular file, for readers that open it themselves.
+
+    Raises:
+        OSError: It is something else, or missing where it must not be.
+    """
+    try:
+        kind = _kind(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        if missing_ok:
+            return
+        raise
+    if kind is not None:
+        raise _irregular(path, kind)
+
+
+def require_folder(path: str | os.PathLike[str]) -> None:
+    """Raise unless a path is a folder itself, and not a link to one.
+
+    Raises:
+        OSError: It is something else, or missing.
+    """
+    mode = os.lstat(path).st_mode
+    if not stat.S_ISDIR(mode):
+        raise _irregular(path, _kind(mode) or "a file", "a folder")
+
+
+def is_real_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a folder itself, and not a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _kind_of(path: str | os.PathLike[str]) -> str | None:
+    try:
+        return _kind(os.lstat(path).st_mode)
+    except OSError:
+        return None
+
+
+def _kind(mode: int) -> str | None:
+    """Say what something is; None is a regular file."""
+    kinds = (
+        (stat.S_ISLNK, "a symbolic link, which is not followed"),
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISFIFO, "a pipe"),
+        (stat.S_ISSOCK, "a socket"),
+    )
+    if stat.S_ISREG(mode):
+        return None
+    return next((text for is_kind, text in kinds if is_kind(mode)), "a device")
+
+
+def _irregular(path: str | os.PathLike[str], kind: str, wanted: str = "a regular file") -> OSError:
+    return IrregularFileError(errno.EINVAL, f"it is {kind}; expected {wanted}", os.fspath(path))
+
+
+def read_bytes(
+    path: str | os.PathLike[str], most: int = MOST_JSON_BYTES, *, follow: bool = False
+) -> bytes:
+    """Return the content of a regular file.
+
+    Args:
+        path: The file.
+        most: Bytes that it may have.
+        follow: Whether it may be a link, as for `open_regular`.
+
+    Raises:
+        OSError: It is no regular file, cannot be read, or is larger.
+    """
+    with open_for_reading(path, follow=follow) as file:
+        size = os.fstat(file.fileno()).st_size
+        # One more than it has: it may be growing.
+        content = file.read(min(size, most) + 1)
+    if len(content) > most:
+        raise OSError(
+            errno.EFBIG, f"it has more than {most:,} bytes, the most that is read", os.fspath(path)
+        )
+    return content
+
+
+@contextmanager
+def open_for_reading(
+    path: str | os.PathLike[str], *, follow: bool = False
+) -> Generator[BufferedReader, None, None]:
+    """Open a regular file, closed at the end of the block.
+
+    Raises:
+        OSError: It is no regular file, or cannot be opened.
+    """
+    with os.fdopen(open_regular(path, follow=follow), "rb") as file:
+        yield file
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Generator[BufferedWriter, None, None]:
+    """Write a file beside its place and put it there at the end of the block, as a whole.
+
+    Whoever reads sees the old file or the new one; it is safe on disk when the block has ended. An
+    exception leaves the old one. A link in the place is replaced, and not followed.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    target = Path(path)
+    draft = draft_of(target)
+    draft.unlink(missing_ok=True)
+    try:
+        descriptor = open_regular(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def draft_of(path: Path) -> Path:
+    """Return where a file is written before it takes its place: beside it, with our number."""
+    return path.with_name(f".{path.name}.{os.getpid()}.part")
+
+
+def read_json(
+    path: str | os.PathLike[str], most: int = MOST_JSON_BYTES, *, follow: bool = False
+) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        OSError: It is no regular file, cannot be read, or is larger than `most` bytes.
+        ValueError: It is no JSON that is accepted; see `parsed_json`.
+    """
+    return parsed_json(read_bytes(path, most, follow=follow))
+
+
+def parsed_json(text: str | bytes) -> Any:
+    """Return what a JSON text says.
+
+    Raises:
+        ValueError: It is no JSON or no UTF-8, is nested deeper than `MOST_DEPTH`, names a key twice
+            in one object, or has a number that is not finite or has more than `MOST_DIGITS` digits.
+
+    Example:
+        >>> parsed_json('{"a": [1, 2.5]}')
+        {'a': [1, 2.5]}
+    """
+    try:
+        value = json.loads(
+            text.decode() if isinstance(text, bytes) else text,
+            object_pairs_hook=_each_key_once,
+            parse_int=_short_whole_number,
+            parse_float=_finite_number,
+            parse_constant=_no_number,
+        )
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is no UTF-8 text ({error.reason} at byte {error.start})") from error
+    except RecursionError as error:
+        raise ValueError(_TOO_DEEP) from error
+    if _is_too_deep(value):
+        raise ValueError(_TOO_DEEP)
+    return value
+
+
+_TOO_DEEP = f"it is nested deeper than {MOST_DEPTH} levels"
+
+
+def _is_too_deep(value: Any) -> bool:
+    # Level by level rather than by recursion, which is what it protects from.
+    layer = _containers([value])
+    for _ in range(MOST_DEPTH):
+        if not layer:
+            return False
+        layer = [entry for one in layer for entry in _containers(_entries(one))]
+    return bool(layer)
+
+
+def _entries(one: Any) -> Iterable[Any]:
+    return cast("dict[str, Any]", one).values() if isinstance(one, dict) else one
+
+
+def _containers(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, dict | list)]
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    entries = dict(pairs)
+    if len(entries) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        raise ValueError(f"the key {twice[:80]!r} is there twice in one object")
+    return entries
+
+
+def _short_whole_number(text: str) -> int:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"a whole number has {len(text):,} digits; at most {MOST_DIGITS} are read")
+    return int(text)
+
+
+def _finite_number(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:40]} is too large for a float")
+    return value
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"it has {text}, which is no number of JSON")
