@@ -23,9 +23,13 @@ from typing import Any, TypeVar, cast
 
 import numba
 from llvmlite import ir
+from llvmlite.binding import ffi
 from numba.core import cgutils, types
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
+
+from stepladder.forking import hold_during_forks
 
 UNKNOWN_CPU = -1
 
@@ -44,6 +48,12 @@ _SETTINGS: dict[str, Any] = {
 }
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+# In the order in which a thread that compiles takes them. The locks themselves, not the wrappers
+# around them: these wait without a limit.
+hold_during_forks(global_compiler_lock._lock)
+hold_during_forks(ffi.lib._lock._lock)
 
 
 def compiled(function: Function) -> Function:

@@ -293,6 +293,9 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if self._host is not None:
             self._host.close()
         super().close()
+        if self._client is not None:
+            # At once, whoever else still knows this env.
+            self._client.disconnect()
 
     # Asking: also through ``env_method`` or ``call``.
 

@@ -110,28 +110,30 @@ def make_vec(
     by_itself = workers in (0, "auto") and num_batches == 1 and not wrappers
     if batched is not None and by_itself and curriculum_env is None:
         # One object that steps all envs at once; nothing that is said about workers concerns it.
-        vec: Any = batched(
-            len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
+        make = partial(
+            batched, len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
         )
-        return _with(vec, curriculum, check_advancement_freq, max_failed_share)
+        return _opened(make, curriculum, check_advancement_freq, max_failed_share)
     if curriculum is not None:
         functions = _taught(functions, curriculum, curriculum_env)
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
-    vec = WorkerVectorEnv(functions, workers=workers, **settings)
-    return _with(vec, curriculum, check_advancement_freq, max_failed_share)
+    make = partial(WorkerVectorEnv, functions, workers=workers, **settings)
+    return _opened(make, curriculum, check_advancement_freq, max_failed_share)
 
 
-def _with(
-    vec: VectorEnv[Any, Any, Any],
+def _opened(
+    make: Callable[[], VectorEnv[Any, Any, Any]],
     curriculum: Curriculum | None,
     check_advancement_freq: int | None,
     max_failed_share: float,
 ) -> Any:
-    """Return a vector env in the wrapper of its curriculum, if it has one."""
-    if curriculum is None:
-        return vec
+    """Make a vector env; return it in the wrapper of its curriculum, if it has one."""
+    vec: VectorEnv[Any, Any, Any] | None = None
     try:
+        vec = make()
+        if curriculum is None:
+            return vec
         return CurriculumVectorEnv(
             vec,
             curriculum,
@@ -139,7 +141,8 @@ def _with(
             max_failed_share=max_failed_share,
         )
     except BaseException:
-        vec.close()
+        if vec is not None:
+            vec.close()
         raise
 
 

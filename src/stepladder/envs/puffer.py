@@ -191,8 +191,11 @@ class PufferView:
         return self._base.call_on([0], "render")[0]
 
     def close(self) -> None:
-        """Close all envs and end all workers."""
+        """Close all envs and end all workers; the buffers belong to them, and go with them."""
         self.vec.close()
+        self._views = []
+        for name in ("observations", "actions", "rewards", "terminals", "truncations"):
+            self.__dict__.pop(name, None)
 
 
 def _workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:

@@ -27,7 +27,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
-from stepladder.envs.tracker import Backend, Tracker
+from stepladder.envs.tracker import Backend, Tracker, release_processes
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
 
@@ -120,8 +120,11 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         return result
 
     def close(self) -> None:
-        """Close the vector env and the channel."""
+        """Close the vector env and the channel; leaves no process and no descriptor behind."""
         self.tracker.close(self.venv.close)
+        release_processes(self.worker_processes())
+        for remote in getattr(self.venv.unwrapped, "remotes", ()):
+            remote.close()
 
 
 class WatchedRemote:

@@ -6,8 +6,9 @@ env. Owns the host. What the curriculum did goes to the log (`curriculum_log`).
 
 import logging
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -119,20 +120,23 @@ class Tracker:
         self.curriculum = curriculum
         self.num_envs = num_envs
         self._log = CurriculumLog(curriculum, num_envs)
-        self._reach = reach
+        # It owns us: a reference of our own would keep both until garbage is collected.
+        self._reach: Reach = weakref.proxy(reach)
         self._in_process = in_process
         self._reports_deaths = reports_deaths
         self._has_dead = False
         self._num_explained = 0
         self._has_warned = False
         self._must_reset = False
-        self.host = self._make_host(backend, in_process, max_failed_share)
-        with ExitStack() as undo:
-            undo.callback(self._close_host)
+        try:
+            self.host = self._make_host(backend, in_process, max_failed_share)
             set_check_interval(curriculum, check_advancement_freq)
             self._connect()
-            undo.pop_all()
-        self._log.catch_up()
+            self._log.catch_up()
+        except BaseException:
+            if "host" in self.__dict__:
+                self._close_host()
+            raise
 
     def _connect(self) -> None:
         try:
@@ -381,3 +385,10 @@ class Tracker:
             self._must_reset = not give_back()
         self._log.catch_up(self.host.counts.finished)
         return not self._must_reset
+
+
+def release_processes(processes: Sequence[BaseProcess]) -> None:
+    """Close the descriptors of processes that have ended; one that runs keeps its own."""
+    for process in processes:
+        with suppress(ValueError):
+            process.close()

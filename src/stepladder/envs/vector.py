@@ -11,12 +11,12 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracked import Tracked
-from stepladder.envs.tracker import Backend, Tracker
+from stepladder.envs.tracker import Backend, Tracker, release_processes
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, ConfigError, NotConnectedError
 from stepladder.saved_array import SavedArray
@@ -53,6 +53,9 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             )
         self.curriculum = curriculum
         self._had_ended = False
+        if isinstance(env.unwrapped, WorkerVectorEnv):
+            env.unwrapped.on_restart(self._reconnect)
+        # Last: whatever comes after it could fail and leave it open.
         self.tracker = Tracker(
             self,
             curriculum,
@@ -63,11 +66,12 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             max_failed_share=max_failed_share,
             check_advancement_freq=check_advancement_freq,
         )
-        if isinstance(env.unwrapped, WorkerVectorEnv):
-            env.unwrapped.on_restart(self._reconnect)
 
     def _reconnect(self, env_indices: list[int]) -> None:
         """Give envs that a restarted worker has made anew their clients."""
+        if "tracker" not in self.__dict__:
+            # It is just about to connect all of them.
+            return
         base: Any = self.env.unwrapped
         clients = self.tracker.readmit(env_indices)
         base.set_attr_on(env_indices, "curriculum_client", clients)
@@ -207,8 +211,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         self.close()
 
     def close(self, **kwargs: Any) -> None:
-        """Close the vector env and the channel."""
+        """Close the vector env and the channel; leaves no process and no descriptor behind."""
         self.tracker.close(lambda: self.env.close(**kwargs))
+        release_processes(self.worker_processes())
+        base: Any = self.env.unwrapped
+        if isinstance(base, AsyncVectorEnv):
+            # Its two ends of a pipe stay open as long as somebody knows it.
+            vars(base)["error_queue"] = None
 
 
 def is_batched(env: VectorEnv[Any, Any, Any]) -> bool:

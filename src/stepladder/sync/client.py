@@ -61,10 +61,16 @@ class Client(ABC):
 
     def _open(self) -> tuple[Words, Words]:
         if self._block is None or self._mail is None:
-            self._block, self._mail = block, mail = self._connect()
+            block, mail = self._connect()
             self._start = direct(mailbox.start, block, mail, 0, 0, self._dials)
             self._end = direct(mailbox.post, mail, 0, 0.0, 0, 0.0, 0)
+            # Last: who has memory is taken to have the rest.
+            self._block, self._mail = block, mail
         return self._block, self._mail
+
+    def disconnect(self) -> None:
+        """Let go of plan and mailbox; the next use connects anew."""
+        self._block, self._mail = None, None
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory and machine code do not travel; whoever receives the client connects anew.

@@ -7,7 +7,6 @@ to the records is the same for all, so that a run does the same whatever carries
 
 import logging
 from abc import ABC, abstractmethod
-from contextlib import ExitStack
 from types import TracebackType
 from typing import Self, cast
 
@@ -69,11 +68,17 @@ class Host(ABC):
         self.num_envs = int(num_envs)
         self.max_failed_share = max_failed_share
         self.is_closed = False
-        curriculum.claim(self)
-        with ExitStack() as undo:
-            undo.callback(curriculum.release, self)
+        try:
+            # Inside, for Ctrl-C may come at any line; nobody else's claim is released.
+            curriculum.claim(self)
             self._set_up()
-            undo.pop_all()
+        except BaseException:
+            self._undo_set_up()
+            raise
+
+    def _undo_set_up(self) -> None:
+        """Give back what a constructor that fails has taken."""
+        self.curriculum.release(self)
 
     def _set_up(self) -> None:
         num_envs = self.num_envs

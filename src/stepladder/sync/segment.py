@@ -10,6 +10,7 @@ A ticket says where the memory is. It carries a random number that the memory mu
 ticket whose host is gone never leads to somebody else's memory.
 """
 
+import io
 import mmap
 import os
 import secrets
@@ -70,15 +71,12 @@ class Segment:
         total = num_words + HEADER_WORDS
         nonce = secrets.randbits(62)
         if sys.platform == "linux":
-            descriptor = os.memfd_create("stepladder")
-            free = partial(os.close, descriptor)
-            try:
-                os.ftruncate(descriptor, 8 * total)
-                keeper: SharedMemory | mmap.mmap = mmap.mmap(descriptor, 8 * total)
-            except OSError:
-                free()
-                raise
-            address = f"/proc/{os.getpid()}/fd/{descriptor}"
+            # A file, which closes itself if something goes wrong before there is a segment.
+            file = io.FileIO(os.memfd_create("stepladder"), "r+")
+            file.truncate(8 * total)
+            keeper: SharedMemory | mmap.mmap = mmap.mmap(file.fileno(), 8 * total)
+            free = file.close
+            address = f"/proc/{os.getpid()}/fd/{file.fileno()}"
             words = np.frombuffer(keeper, dtype=np.int64)
         else:
             keeper = _Posix(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
@@ -132,17 +130,19 @@ _attached: "weakref.WeakValueDictionary[Ticket, Segment]" = weakref.WeakValueDic
 
 def _map_descriptor(ticket: Ticket, size: int) -> mmap.mmap:
     try:
-        # Not to block on a pipe, should the descriptor have become one.
-        descriptor = os.open(ticket.address, os.O_RDWR | os.O_NONBLOCK)
+        file = io.FileIO(ticket.address, "r+", opener=_open_without_waiting)
     except OSError as error:
         raise _stale(ticket, str(error)) from error
-    try:
-        status = os.fstat(descriptor)
+    with file:
+        status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or status.st_size != size:
             raise _stale(ticket, f"it holds {status.st_size} bytes instead of {size}")
-        return mmap.mmap(descriptor, size)
-    finally:
-        os.close(descriptor)
+        return mmap.mmap(file.fileno(), size)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open a file; not to block on a pipe, should the descriptor have become one."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def _open_posix(ticket: Ticket, size: int) -> SharedMemory:

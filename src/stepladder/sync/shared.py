@@ -43,11 +43,19 @@ class SharedHost(Host):
             mails_start=self._mails_start,
         )
 
+    def _undo_set_up(self) -> None:
+        super()._undo_set_up()
+        self._leave_segment()
+
     def _free(self) -> None:
-        self.curriculum.move_plan(aligned_words(len(self.curriculum.plan.block)))
         # What was counted stays readable after the memory is gone.
         self.mails = self.mails.copy()
+        self._leave_segment()
+
+    def _leave_segment(self) -> None:
+        """Move the plan out of the segment, if there is one, and let go of it."""
         if self._segment is not None:
+            self.curriculum.move_plan(aligned_words(len(self.curriculum.plan.block)))
             self._segment.close()
 
 
@@ -74,6 +82,11 @@ class SharedClient(Client):
         self._plan_words = plan_words
         self._mails_start = mails_start
         self._segment: Segment | None = None
+
+    def disconnect(self) -> None:
+        """Let go of plan and mailbox, and of the memory if no other client here uses it."""
+        super().disconnect()
+        self._segment = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_segment": None}

@@ -8,6 +8,8 @@ from typing import Any
 
 import gymnasium as gym
 
+from stepladder.errors import WorkerDiedError
+
 
 def apply_to(
     env: gym.Env[Any, Any], env_index: int, function: Callable[..., Any], arguments: Sequence[Any]
@@ -31,6 +33,19 @@ def call_method(
 def set_attribute(env: gym.Env[Any, Any], name: str, value: Any) -> None:
     """Set an attribute of an env, where a wrapper has it there."""
     env.set_wrapper_attr(name, value)
+
+
+def died_over(
+    worker: int, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
+) -> WorkerDiedError:
+    """Say that a worker has died over a call, and has been replaced."""
+    error = WorkerDiedError(
+        f"worker {worker} died over a call of {name_of(function, arguments)}. What it died of "
+        "stands on its error output. It has been restarted, and its unfinished episodes end as "
+        "truncated."
+    )
+    error.was_restarted = True
+    return error
 
 
 def name_of(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> str:

@@ -88,10 +88,10 @@ def _pays_off(
     num_shared, num_plain = _numbers_to_try(functions, workers)
     trial = {**settings, "autoreset_mode": AutoresetMode.NEXT_STEP, "num_batches": 1}
     with ExitStack() as stack:
-        shared = WorkerVectorEnv(functions[:num_shared], workers=workers, **trial)
-        stack.callback(shared.close)
-        plain = WorkerVectorEnv(functions[:num_plain], workers=0, **trial)
-        stack.callback(plain.close)
+        shared = stack.enter_context(
+            WorkerVectorEnv(functions[:num_shared], workers=workers, **trial)
+        )
+        plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], workers=0, **trial))
         collect: Callable[[], Any] = _nothing
         if curriculum is not None:
             host = stack.enter_context(_trial_host(curriculum, num_shared + num_plain))
@@ -174,9 +174,8 @@ class _TrialHost(SharedHost):
 def _trial_host(curriculum: Curriculum, num_envs: int) -> Iterator[_TrialHost]:
     """Open a channel that leaves the curriculum as it was."""
     next_episode = curriculum.next_episode
-    host = _TrialHost(curriculum, num_envs)
     try:
-        yield host
+        with _TrialHost(curriculum, num_envs) as host:
+            yield host
     finally:
-        host.close()
         curriculum.next_episode = next_episode

@@ -13,6 +13,7 @@ from stepladder.compiled import (
     UNKNOWN_CPU,
     compiled,
     current_cpu,
+    direct,
     fence_all,
     load_acquire,
     pause,
@@ -39,11 +40,14 @@ An order is a number that rises, times `KINDS`, plus its kind.
 
 NOBODY = -1
 
+NOT_BEGUN = -1
+"""Progress of an order of which no row has been begun."""
+
 
 @compiled
 def give_one(words: Words, lane: int, order: int) -> None:
     """Give an order to one lane."""
-    words[lane + PROGRESS] = 0
+    words[lane + PROGRESS] = NOT_BEGUN
     words[lane + MESSAGE_BYTES] = 0
     words[lane + NUM_OVERFLOWS] = 0
     words[lane + HAS_FAILED] = 0
@@ -139,3 +143,19 @@ def say_asleep(words: Words, flag: int, asleep: int) -> None:
     """Say that one sleeps from now on, or no longer; look once more before really sleeping."""
     store_release(words, flag, asleep)
     fence_all()
+
+
+def prepare() -> None:
+    """Compile everything here, or load it; what is forked later need not."""
+    words = np.zeros(LANE_WORDS, dtype=np.int64)
+    for kernel, num_numbers in (
+        (give_one, 2),
+        (give, 4),
+        (await_order, 3),
+        (is_crowded, 3),
+        (finish, 2),
+        (await_done, 4),
+        (have_spoken, 3),
+        (say_asleep, 2),
+    ):
+        direct(kernel, words, *[0] * num_numbers)

@@ -7,7 +7,6 @@ The parent's side of `control`. Knows processes and lanes, and nothing of what r
 import logging
 import multiprocessing
 import os
-import pickle
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,13 +19,24 @@ from gymnasium.vector import AutoresetMode
 from stepladder.compiled import direct
 from stepladder.envs.workers import control
 from stepladder.envs.workers.faults import Fault, unpack_fault
-from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError, packed
+from stepladder.envs.workers.hand import (
+    LOOK_S,
+    Hand,
+    WorkerGoneError,
+    packed,
+)
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message, read_messages
 from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spinning import Patience
-from stepladder.envs.workers.starting import start_worker
-from stepladder.envs.workers.watch import ProgressClock, hung
+from stepladder.envs.workers.starting import (
+    await_envs,
+    died_early,
+    killed_before_it_began,
+    killed_over,
+    start_worker,
+)
+from stepladder.envs.workers.watch import ProgressClock
 from stepladder.envs.workers.worker import Assignment, Attachment, EnvFunctions
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.sync.segment import Ticket
@@ -69,15 +79,24 @@ class Crew:
         self._number = 0
         self.hands: list[Hand] = []
         # Also if nobody closes us, and before Python waits for processes that nobody has ended.
-        self._end = util.Finalize(self, _kill_all, args=(self.hands,), exitpriority=10)
-        for worker in range(shares.num_workers):
-            self.hands.append(self._start(worker))
+        self._end = util.Finalize(self, _end_all, args=(self.hands,), exitpriority=10)
 
     # Starting.
 
-    def _start(self, worker: int) -> Hand:
+    def start(self) -> None:
+        """Start all workers; whatever comes of it, `close` or `abandon` ends them."""
+        if self.shares.num_workers:
+            # Here and not once more in every worker.
+            control.prepare()
+        for worker in range(self.shares.num_workers):
+            self.hands.append(Hand(worker))
+            self._start(self.hands[worker])
+
+    def _start(self, hand: Hand) -> None:
+        worker = hand.worker_index
         rows = [self.shares.of_worker(worker, batch) for batch in range(self.shares.num_batches)]
-        return start_worker(
+        start_worker(
+            hand,
             self._context,
             Assignment(
                 worker_index=worker,
@@ -100,27 +119,11 @@ class Crew:
         Raises:
             WorkerDiedError: It has died over it.
         """
-        hand = self.hands[worker]
+        hand, rows = self.hands[worker], self.shares.all_of_worker(worker)
         try:
-            return self._receive_descriptions(hand)
+            return await_envs(hand, rows, self.timeout_s)
         except WorkerGoneError as error:
-            hand.process.join(timeout=1.0)
-            raise WorkerDiedError(
-                f"worker {worker} ended while it made its envs "
-                f"{self.shares.all_of_worker(worker)} ({hand.exit_reason}); its error output says "
-                "why. With start_method='spawn' or 'forkserver' the program's main module must be "
-                "importable: keep what it runs under `if __name__ == '__main__':`."
-            ) from error
-
-    def _receive_descriptions(self, hand: Hand) -> list[dict[str, Any]]:
-        try:
-            answer = pickle.loads(hand.receive_first(self.timeout_s))
-        except TimeoutError as error:
-            row = self.shares.all_of_worker(hand.worker_index)[error.args[0]]
-            raise self._killed(hand, row) from None
-        if isinstance(answer, Fault):
-            raise unpack_fault(answer, hand.process.pid)
-        return answer
+            raise died_early(hand, rows) from error
 
     def attach(self, memory: Memory, ticket: Ticket) -> None:
         """Show all workers where the memory is."""
@@ -149,13 +152,15 @@ class Crew:
         Raises:
             WorkerGoneError: It has died over making its envs.
         """
-        self.hands[worker].kill()
-        self.hands[worker].let_go()
+        self.hands[worker].end()
         for batch in range(self.shares.num_batches):
             lane = self.lane(worker, batch)
             self.memory.words[lane : lane + control.LANE_WORDS] = 0
-        hand = self.hands[worker] = self._start(worker)
-        self._receive_descriptions(hand)
+            self.memory.words[lane + control.PROGRESS] = control.NOT_BEGUN
+        # Known before it is started: Ctrl-C must not leave a worker that nobody ends.
+        hand = self.hands[worker] = Hand(worker)
+        self._start(hand)
+        await_envs(hand, self.shares.all_of_worker(worker), self.timeout_s)
         self._attach_one(hand)
 
     # Orders.
@@ -239,13 +244,10 @@ class Crew:
         """Kill a worker whose env hangs; return what to say about it."""
         assert self.timeout_s is not None
         progress = int(self.memory.words[self.lane(hand.worker_index, batch) + control.PROGRESS])
-        return self._killed(hand, self.shares.of_worker(hand.worker_index, batch).start + progress)
-
-    def _killed(self, hand: Hand, row: int) -> EnvTimeoutError:
-        assert self.timeout_s is not None
-        hand.kill()
-        where = f"worker process {hand.process.pid} (which has been killed)"
-        return hung(row, self.timeout_s, where)
+        rows = self.shares.of_worker(hand.worker_index, batch)
+        if progress == control.NOT_BEGUN:
+            return killed_before_it_began(hand, rows, self.timeout_s)
+        return killed_over(hand, rows.start + progress, self.timeout_s)
 
     def have_spoken(self, batch: int) -> bool:
         """Whether there is anything to gather from any worker."""
@@ -277,7 +279,7 @@ class Crew:
         """Return what an env has raised, if one has."""
         if not self.memory.words[self.lane(worker, batch) + control.HAS_FAILED]:
             return None
-        return unpack_fault(self._reply(worker, batch), self.hands[worker].process.pid)
+        return unpack_fault(self._reply(worker, batch), self.hands[worker].pid)
 
     # Commands.
 
@@ -302,7 +304,7 @@ class Crew:
         reply, hand = self._reply(worker, batch), self.hands[worker]
         if isinstance(reply, Fault):
             self.memory.words[self.lane(worker, batch) + control.HAS_FAILED] = 0
-            raise unpack_fault(reply, hand.process.pid)
+            raise unpack_fault(reply, hand.pid)
         return reply
 
     def _reply(self, worker: int, batch: int) -> Any:
@@ -353,10 +355,10 @@ class Crew:
         told = [hand for hand in self.hands if hand.is_alive() and self._tell_to_close(hand)]
         for hand in told:
             faults = self._last_reply(hand, deadline)
-            errors += [unpack_fault(fault, hand.process.pid) for fault in faults]
+            errors += [unpack_fault(fault, hand.pid) for fault in faults]
         for hand in told:
             hand.process.join(timeout=max(0.1, deadline - time.monotonic()))
-        self._end()
+        self.abandon()
         return errors
 
     def _last_reply(self, hand: Hand, deadline: float) -> list[Fault]:
@@ -376,8 +378,9 @@ class Crew:
         return hand.take_reply(order)
 
     def abandon(self) -> None:
-        """End all workers at once."""
-        self._end()
+        """End all workers at once; may be called again, if Ctrl-C has broken it off."""
+        _end_all(self.hands)
+        self._end.cancel()
 
     def _tell_to_close(self, hand: Hand) -> bool:
         hand.forget()
@@ -388,11 +391,10 @@ class Crew:
         return True
 
 
-def _kill_all(hands: list[Hand]) -> None:
-    """End all processes that are left, and let go of their pipes."""
+def _end_all(hands: list[Hand]) -> None:
+    """End all processes that are left, and let go of them and of their pipes."""
     for hand in hands:
-        if hand.process.is_alive():
+        if hand.pid is not None:
             hand.process.kill()
     for hand in hands:
-        hand.process.join(timeout=5.0)
-        hand.let_go()
+        hand.end()

@@ -36,6 +36,9 @@ from stepladder.sync.segment import Segment
 
 logger = logging.getLogger("stepladder.envs")
 
+NOTHING = Layout(0, 0, 0, (), ())
+"""Before the spaces are known."""
+
 
 class Ensemble:
     """Steps and resets rows, wherever their envs live."""
@@ -49,12 +52,20 @@ class Ensemble:
         start_method: str | None,
         timeout_s: float | None,
         on_death: OnDeath,
-        observation_mode: str,
     ):
         self.shares = shares
         self.mode = mode
+        self.memory = Memory(NOTHING)
+        self._env_functions = env_functions
+        self._on_death: OnDeath = on_death
         self._segment: Segment | None = None
         self._own_envs: dict[int, gym.Env[Any, Any]] = {}
+        self._groups: list[EnvGroup] = []
+        self._flags: list[tuple[Flags, Flags]] = []
+        self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
+        self._own_start = 0
+        self._infos: list[NumberedInfo] = []
+        self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
         self._crew = Crew(
             env_functions,
             shares,
@@ -63,50 +74,45 @@ class Ensemble:
             may_spin=shares.num_workers < usable_cores(),
             timeout_s=timeout_s,
         )
-        try:
-            self._build(env_functions, observation_mode)
-            self._set_up(timeout_s, on_death)
-        except BaseException:
-            self._crew.abandon()
-            self._close_own()
-            raise
 
-    def _build(
-        self,
-        env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
-        observation_mode: str,
-    ) -> None:
-        """Make all envs and lay out the memory they share."""
-        shares = self.shares
-        for batch in range(shares.num_batches):
-            for row in shares.of_parent(batch):
+    def open(self, observation_mode: str) -> None:
+        """Start the workers and make all envs; if that fails, `abandon` undoes what was done."""
+        self._crew.start()
+        self._make_envs()
+        descriptions = self._descriptions()
+        self.description = descriptions[0]
+        self.observation_space, self.action_space = batched_spaces(descriptions, observation_mode)
+        self._lay_out()
+        self._set_up()
+
+    def _make_envs(self) -> None:
+        """Make this process's own envs, while the workers make theirs."""
+        for batch in range(self.shares.num_batches):
+            for row in self.shares.of_parent(batch):
                 with _naming(row):
-                    self._own_envs[row] = env_functions[row]()
+                    self._own_envs[row] = self._env_functions[row]()
+
+    def _descriptions(self) -> list[dict[str, Any]]:
+        """Return what each env is, in env order."""
+        shares = self.shares
         described = {row: describe(env) for row, env in self._own_envs.items()}
         for worker in range(shares.num_workers):
             rows = shares.all_of_worker(worker)
             described.update(zip(rows, self._crew.descriptions(worker), strict=True))
-        descriptions = [described[row] for row in range(shares.num_envs)]
-        self.description = descriptions[0]
-        self.observation_space, self.action_space = batched_spaces(descriptions, observation_mode)
-        self._lay_out()
+        return [described[row] for row in range(shares.num_envs)]
 
-    def _set_up(self, timeout_s: float | None, on_death: OnDeath) -> None:
-        """Make what steps, watches and revives."""
+    def _set_up(self) -> None:
+        """Make what steps and revives."""
         shares = self.shares
         self._has_loose_actions = self.memory.loose_actions(range(0)) is not None
-        self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
-        self._infos: list[NumberedInfo] = []
         self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
-        self._stepping = self._groups[0]
-        self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
         ended: Flags = np.ones(shares.num_envs, dtype=np.bool_)
         self._in_flight = InFlight(ended)
-        self._revival = Revival(self._crew, self.memory, self._in_flight, on_death)
+        self._revival = Revival(self._crew, self.memory, self._in_flight, self._on_death)
         self.envs = Reaching(self._own_envs, self._crew)
         self._ended_rows = [ended[rows] for rows in shares.batches]
         flags = self.memory.terminated, self.memory.truncated
-        self._flags = [tuple(flag[rows] for flag in flags) for rows in shares.batches]
+        self._flags = [(flags[0][rows], flags[1][rows]) for rows in shares.batches]
 
     def _lay_out(self) -> None:
         layout = Layout(
@@ -137,7 +143,7 @@ class Ensemble:
 
     def _position(self) -> int:
         """Return the row that this process is stepping."""
-        return self._stepping.rows.start + self._own_progress[0]
+        return self._own_start + self._own_progress[0]
 
     # Stepping and resetting.
 
@@ -192,7 +198,8 @@ class Ensemble:
         """Carry an order out for this process's own rows; return what an env has raised."""
         if not self._groups[batch].envs:
             return None
-        self._stepping = self._groups[batch]
+        self._own_start = self._groups[batch].rows.start
+        self._own_progress[0] = 0
         try:
             if self._watch is None:
                 work()
@@ -256,13 +263,11 @@ class Ensemble:
     def _sort_out(self, messages: list[Message]) -> list[NumberedInfo]:
         """Put leaves that are no arrays into memory; return the rest, which are infos."""
         infos: list[NumberedInfo] = []
-        loose = self.memory.loose_observations()
         for kind, row, value in messages:
             if kind == INFO:
                 infos.append((row, value))
             else:
-                for column, part in zip(loose, value, strict=True):
-                    column[row] = part
+                self.memory.put_objects(row, value)
         return infos
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
@@ -327,24 +332,46 @@ class Ensemble:
     # The end.
 
     def close(self, timeout_s: float) -> None:
-        """Close all envs and end all workers, whatever they do."""
-        if self._watch is not None:
-            self._watch.close()
+        """Close all envs, end all workers, whatever they do, and let go of the memory.
+
+        May be called again where Ctrl-C has broken it off.
+        """
         errors = self._crew.close(timeout_s)
         errors += self._close_own()
-        if self._segment is not None:
-            self._segment.close()
+        self._revival.listeners.clear()
+        self._release()
         for error in errors:
             logger.error("[VecEnv] An env raised while it was closed", exc_info=error)
+
+    def abandon(self) -> None:
+        """Undo what `open` has done, as far as it came."""
+        self._crew.abandon()
+        self._close_own()
+        self._release()
+
+    def _release(self) -> None:
+        """Let go of all views of the memory: it goes at once, unless the user has one.
+
+        By hand, because some of us know each other, and would wait for the garbage collector.
+        """
+        if self._watch is not None:
+            self._watch.close()
+        self._groups = []
+        self._flags = []
+        self.memory.release()
+        if self._segment is not None:
+            self._segment.close()
 
     def _close_own(self) -> list[Exception]:
         errors: list[Exception] = []
         while self._own_envs:
-            row, env = self._own_envs.popitem()
+            row, env = next(reversed(self._own_envs.items()))
             try:
                 env.close()
             except Exception as error:  # logged when all are closed
                 errors.append(noted(error, row, f"raised by env {row}, in this process"))
+            # Not before: one that Ctrl-C has kept from closing is closed again.
+            del self._own_envs[row]
         return errors
 
 

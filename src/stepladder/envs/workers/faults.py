@@ -12,6 +12,9 @@ from dataclasses import dataclass
 
 from stepladder.errors import EnvError
 
+NO_ENV = -1
+"""Index of an exception that was raised before an env was asked."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -42,11 +45,16 @@ def pack_fault(env_index: int, error: Exception) -> Fault:
 def unpack_fault(fault: Fault, pid: int | None) -> Exception:
     """Return the exception to raise here."""
     error: Exception = (
-        EnvError(f"env {fault.env_index} raised {fault.summary}")
+        EnvError(
+            f"worker process {pid} raised {fault.summary}"
+            if fault.env_index == NO_ENV
+            else f"env {fault.env_index} raised {fault.summary}"
+        )
         if fault.exception is None
         else pickle.loads(fault.exception)
     )
-    where = f"raised by env {fault.env_index} in worker process {pid}"
+    who = "before an env was asked," if fault.env_index == NO_ENV else f"by env {fault.env_index}"
+    where = f"raised {who} in worker process {pid}"
     return noted(error, fault.env_index, f"{where}; there:\n{fault.trace.rstrip()}")
 
 

@@ -69,6 +69,7 @@ class EnvGroup:
         self._terminated = fast_view(memory.terminated)
         self._truncated = fast_view(memory.truncated)
         self._write = _writer(memory, tell_objects)
+        self._kept = memory.kept(self.rows)
         self._plain_observations = _plain(memory)
         leaves = memory.layout.actions
         self._actions = [
@@ -209,6 +210,11 @@ class EnvGroup:
             )
         ]
         return build(self.envs[0].observation_space, values)
+
+    def keep(self) -> None:
+        """Copy the observations as they are now, for whoever comes after a worker that dies."""
+        for written, kept in self._kept:
+            np.copyto(kept, written)
 
     # Resetting.
 

@@ -7,15 +7,16 @@ same block (`Memory`). Rows of a batch lie side by side, so a whole batch is one
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.spaces import Space
 
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.plan import aligned_words
 from stepladder.envs.workers.control import LANE_WORDS
-from stepladder.envs.workers.spaces import Leaf
+from stepladder.envs.workers.spaces import Leaf, build
 
 LINE_BYTES = 64
 """Arrays begin a cache line of their own."""
@@ -60,6 +61,15 @@ class Layout:
             (np.dtype(np.float64), rows),
             *flags,
             *leaves,
+            *self._kept_parts(),
+        ]
+
+    def _kept_parts(self) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+        """Return type and shape of the kept observations: none where there is no worker to die."""
+        return [
+            (leaf.dtype, (self.num_envs, *leaf.shape))
+            for leaf in self.observations
+            if leaf.dtype is not None and self.num_workers
         ]
 
     @property
@@ -82,6 +92,9 @@ class Memory:
     """
 
     def __init__(self, layout: Layout, block: Words | None = None):
+        self._lay(layout, block)
+
+    def _lay(self, layout: Layout, block: Words | None = None) -> None:
         if block is None:
             block = aligned_words(layout.num_words)
         arrays = iter(_arrays(layout, block))
@@ -94,6 +107,29 @@ class Memory:
         self.reset_mask: npt.NDArray[np.bool_] = next(arrays)
         self.observations = _columns(layout.observations, arrays, layout.num_envs)
         self.actions = _columns(layout.actions, arrays, layout.num_envs)
+        self._kept: list[npt.NDArray[Any]] = list(arrays)
+
+    def release(self) -> None:
+        """Let go of all arrays. Views of them that others hold stay valid, and keep the block."""
+        self._lay(Layout(0, 0, 0, (), ()))
+
+    def kept(self, rows: slice) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+        """Return rows of each array of observations, and where its worker keeps a copy of them.
+
+        The copy is made after every order. A worker that dies while it writes a row leaves parts of
+        two observations there, and the whole one of before in the copy.
+        """
+        if not self._kept:
+            return []
+        columns = [column for column in self.observations if not isinstance(column, list)]
+        return [
+            (column[rows], kept[rows]) for column, kept in zip(columns, self._kept, strict=True)
+        ]
+
+    def put_objects(self, row: int, values: Sequence[Any]) -> None:
+        """Put the leaves of an observation that are no arrays into their columns."""
+        for column, value in zip(self.loose_observations(), values, strict=True):
+            column[row] = value
 
     def loose_observations(self) -> list[list[Any]]:
         """Return the columns of observations that are no arrays."""
@@ -114,6 +150,17 @@ class Buffers:
     terminated: Any
     truncated: Any
     actions: Any
+
+    @classmethod
+    def of(cls, memory: Memory, observations: Space[Any], actions: Space[Any]) -> Self:
+        """Return the arrays of a memory, in the structure of these spaces."""
+        return cls(
+            build(observations, memory.observations),
+            memory.rewards,
+            memory.terminated,
+            memory.truncated,
+            build(actions, memory.actions),
+        )
 
 
 def fast_view(array: npt.NDArray[Any]) -> Any:

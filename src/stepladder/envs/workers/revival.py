@@ -119,6 +119,7 @@ class Revival:
         self.is_going_on = True
         try:
             while True:
+                self._restore_observations(worker, unfinished)
                 try:
                     self._take_over(worker, states, unfinished)
                     return
@@ -188,8 +189,7 @@ class Revival:
                 continue
             first = self._shares.of_worker(worker, batch).start
             # What is done again is said again.
-            kept = [message for message in messages if message[1] < first + num_done]
-            in_flight.salvaged.setdefault(batch, []).extend(kept)
+            self._take_in(batch, [told for told in messages if told[1] < first + num_done])
             with suppress(WorkerGoneError):
                 fault = crew.fault(worker, batch)
                 if fault is not None:
@@ -210,10 +210,37 @@ class Revival:
         if order.kind != control.STEP:
             # A reset is done again as a whole.
             return 0
-        progress = int(self._memory.words[self._crew.lane(worker, batch) + control.PROGRESS])
+        progress = self._progress(worker, batch)
         # An info is the last thing that is written of a row, after all its numbers.
         told = [row - rows.start + 1 for kind, row, _ in messages if kind == INFO]
-        return max([progress, *told])
+        return max([0, progress, *told])
+
+    def _progress(self, worker: int, batch: int) -> int:
+        return int(self._memory.words[self._crew.lane(worker, batch) + control.PROGRESS])
+
+    def _restore_observations(self, worker: int, unfinished: Sequence[tuple[int, int]]) -> None:
+        """Put back the last whole observations of rows that have not carried out their step.
+
+        A worker dies at any moment: while it writes a row, or before it could say that it has.
+        """
+        for batch, num_done in unfinished:
+            # One that had not begun may have died while it kept them, and has written nothing.
+            if self._progress(worker, batch) != control.NOT_BEGUN:
+                rows = self._shares.of_worker(worker, batch)
+                for written, kept in self._memory.kept(slice(rows.start + num_done, rows.stop)):
+                    np.copyto(written, kept)
+
+    def _take_in(self, batch: int, messages: Sequence[Message]) -> None:
+        """Keep infos until they are gathered; put the parts of observations where they belong.
+
+        These at once: the next worker is given them together with what lies in the arrays.
+        """
+        salvaged = self._in_flight.salvaged.setdefault(batch, [])
+        for kind, row, value in messages:
+            if kind == INFO:
+                salvaged.append((kind, row, value))
+            else:
+                self._memory.put_objects(row, value)
 
     def _states(self, worker: int, batch: int, num_done: int) -> list[int]:
         memory = self._memory
@@ -240,7 +267,7 @@ class Revival:
             raise
         except Exception as error:  # raised again when all workers are done
             in_flight.errors.setdefault(batch, error)
-        in_flight.salvaged.setdefault(batch, []).extend(crew.gather(worker, batch))
+        self._take_in(batch, crew.gather(worker, batch))
         crew.forget_messages(worker, batch)
 
 

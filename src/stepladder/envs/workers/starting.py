@@ -1,41 +1,119 @@
-"""How a worker process is started, so that Ctrl-C finds it ready.
+"""How a worker process is started, so that neither Ctrl-C nor another thread finds it half made.
 
-Used by `crew`, at the beginning and for every worker that takes the place of one that has died.
+And what is said of one that does not come up, or hangs. Used by `crew`, at the beginning and for
+every worker that takes the place of one that has died.
 """
 
 import os
+import pickle
 import signal
 import socket
 import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from typing import Any
 
-from stepladder.envs.workers.hand import Hand
+from stepladder.envs.workers.faults import Fault, unpack_fault
+from stepladder.envs.workers.hand import NOT_STARTED, START_S, Hand
+from stepladder.envs.workers.watch import hung
 from stepladder.envs.workers.worker import Assignment, main
+from stepladder.errors import EnvTimeoutError, WorkerDiedError
+from stepladder.forking import WORKER_START
 
 
-def start_worker(context: BaseContext, assignment: Assignment, timeout_s: float | None) -> Hand:
-    """Start a worker; return the parent's side of it."""
-    ours, theirs = context.Pipe()
-    if timeout_s is not None:
-        _limit_waiting(ours, timeout_s)
-    number = assignment.worker_index
-    process: Any = context.Process(  # type: ignore[attr-defined]
-        target=main, args=(assignment, theirs), name=f"stepladder-worker-{number}"
+def start_worker(
+    hand: Hand, context: BaseContext, assignment: Assignment, timeout_s: float | None
+) -> None:
+    """Start the process of a hand.
+
+    The hand has each thing before the next one is made, so that whoever ends the hand ends all of
+    it, wherever this was interrupted.
+    """
+    with WORKER_START:
+        if context.get_start_method() == "forkserver":
+            # Before Ctrl-C is held back: the server is everybody's, and would do so for good.
+            forkserver.ensure_running()
+        with _sigint_held_back():
+            hand.pipe, hand.far_end = context.Pipe()
+            if timeout_s is not None:
+                _limit_waiting(hand.pipe, timeout_s)
+            make: Any = context.Process  # type: ignore[attr-defined]
+            name = f"stepladder-worker-{assignment.worker_index}"
+            hand.process = make(target=main, args=(assignment, hand.far_end), name=name)
+            hand.process.start()
+            # Before the next one is forked, which would otherwise keep this end open.
+            hand.far_end.close()
+
+
+def await_envs(hand: Hand, rows: Sequence[int], timeout_s: float | None) -> list[dict[str, Any]]:
+    """Return what a new worker has found its envs to be; waits until they are made.
+
+    Raises:
+        WorkerGoneError: It has died over it.
+        WorkerDiedError: It did not start.
+        EnvTimeoutError: An env is not made in time.
+        Exception: Whatever an env has raised.
+    """
+    try:
+        answer = pickle.loads(hand.receive_first(timeout_s))
+    except TimeoutError as error:
+        assert timeout_s is not None
+        if error.args[0] == NOT_STARTED:
+            raise _killed_at_start(hand, rows, max(timeout_s, START_S)) from None
+        raise killed_over(hand, rows[error.args[0]], timeout_s) from None
+    if isinstance(answer, Fault):
+        raise unpack_fault(answer, hand.pid)
+    return answer
+
+
+def _killed_at_start(hand: Hand, rows: Sequence[int], timeout_s: float) -> WorkerDiedError:
+    """Kill a worker that does not come up; return what to say about it."""
+    pid = hand.pid
+    hand.kill()
+    error = WorkerDiedError(
+        f"worker {hand.worker_index} (process {pid}) did not start within {timeout_s:g} s and was "
+        f"killed; its envs {_listed(rows)} were not asked for anything. Check its error output and "
+        "the load of the machine, or allow more time with timeout_s=…."
     )
-    if context.get_start_method() == "forkserver":
-        # Before Ctrl-C is held back: the server is everybody's, and would hold it back for good.
-        forkserver.ensure_running()
-    with _sigint_held_back():
-        process.start()
-    # Before the next one is forked, which would otherwise keep this end open.
-    theirs.close()
-    return Hand(number, process, ours)
+    error.env_indices = list(rows)
+    return error
+
+
+def died_early(hand: Hand, rows: Sequence[int]) -> WorkerDiedError:
+    """Say that a worker has died before it had made its envs."""
+    hand.kill()
+    return WorkerDiedError(
+        f"worker {hand.worker_index} ended while it made its envs {list(rows)} "
+        f"({hand.exit_reason}); its error output says why. With start_method='spawn' or "
+        "'forkserver' the program's main module must be importable: keep what it runs under "
+        "`if __name__ == '__main__':`."
+    )
+
+
+def killed_before_it_began(hand: Hand, rows: Sequence[int], timeout_s: float) -> EnvTimeoutError:
+    """Kill a worker that does not come to ask its envs; return what to say about it."""
+    pid = hand.pid
+    hand.kill()
+    return EnvTimeoutError(
+        f"worker {hand.worker_index} (process {pid}, which has been killed) has not begun what it "
+        f"was told for {timeout_s:g} s; its envs {_listed(rows)} were not asked yet. Check whether "
+        "the process was stopped or the machine is overloaded, or allow more time with timeout_s=…."
+    )
+
+
+def _listed(rows: Sequence[int]) -> str:
+    return ", ".join(map(str, rows))
+
+
+def killed_over(hand: Hand, row: int, timeout_s: float) -> EnvTimeoutError:
+    """Kill a worker whose env hangs; return what to say about it."""
+    where = f"worker process {hand.pid} (which has been killed)"
+    hand.kill()
+    return hung(row, timeout_s, where)
 
 
 def _limit_waiting(pipe: Connection, timeout_s: float) -> None:
@@ -48,12 +126,24 @@ def _limit_waiting(pipe: Connection, timeout_s: float) -> None:
 
 @contextmanager
 def _sigint_held_back() -> Iterator[None]:
-    """Let Ctrl-C wait: a process that starts meanwhile begins with it held back, and ignores it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Let Ctrl-C wait until the end of the block.
+
+    The signal is blocked for the process that is started, which begins with it blocked and then
+    ignores it. For this process that is not enough, because the system gives the signal to another
+    thread and Python handles it in the main thread all the same; so the handler waits as well.
+    """
+    arrived: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT) if is_main else None
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        if handler is not None:
+            signal.signal(signal.SIGINT, lambda number, frame: arrived.append(number))
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if handler is not None:
+            signal.signal(signal.SIGINT, handler)
+        if arrived:
+            signal.raise_signal(signal.SIGINT)

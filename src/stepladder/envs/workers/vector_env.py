@@ -19,7 +19,7 @@ from stepladder.envs.workers.arguments import (
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.calls import call_method, name_of, set_attribute
+from stepladder.envs.workers.calls import call_method, died_over, set_attribute
 from stepladder.envs.workers.crew import CLOSE_S
 from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.group import Options
@@ -29,8 +29,7 @@ from stepladder.envs.workers.memory import Buffers
 from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.rows import Rows
 from stepladder.envs.workers.shares import Shares
-from stepladder.envs.workers.spaces import build
-from stepladder.errors import ChannelError, ConfigError, WorkerDiedError
+from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
@@ -81,16 +80,6 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         most = num_envs - 1 if parent_steps else num_envs
         shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
         self._pid = current_pid()
-        self._ensemble = Ensemble(
-            env_functions,
-            shares,
-            mode=mode,
-            start_method=start_method,
-            timeout_s=timeout_s,
-            on_death=on_worker_death,
-            observation_mode=observation_mode,
-        )
-        self.closed = False
         self.num_envs = num_envs
         self.num_workers = shares.num_workers
         self.batches = shares.batches
@@ -100,9 +89,24 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         """Whether infos are merged into one dict; an adapter that reads `last_infos` says no."""
         self.last_infos: list[NumberedInfo] = []
         """Row and info of each env that had one, in the last reset, step or recv."""
-        self._describe(mode)
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
+        self._ensemble = Ensemble(
+            env_functions,
+            shares,
+            mode=mode,
+            start_method=start_method,
+            timeout_s=timeout_s,
+            on_death=on_worker_death,
+        )
+        try:
+            self._ensemble.open(observation_mode)
+            self._describe(mode)
+            self.closed = False
+        except BaseException:
+            self._ensemble.abandon()
+            self._release()
+            raise
 
     def _describe(self, mode: AutoresetMode) -> None:
         ensemble = self._ensemble
@@ -119,13 +123,13 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             Rows(memory, rows, self.single_observation_space)
             for rows in (slice(0, self.num_envs), *self.batches)
         )
-        self.buffers = Buffers(
-            build(self.single_observation_space, memory.observations),
-            memory.rewards,
-            memory.terminated,
-            memory.truncated,
-            build(self.single_action_space, memory.actions),
-        )
+        self._buffers = Buffers.of(memory, self.single_observation_space, self.single_action_space)
+
+    @property
+    def buffers(self) -> Buffers:
+        """The memory of all rows as it is now; valid until the vector env is closed."""
+        self._check_open()
+        return self._buffers
 
     @property
     def autoreset_mode(self) -> AutoresetMode:
@@ -352,13 +356,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             return self._ensemble.envs.apply(list(env_indices), function, arguments)
         except WorkerGoneError as gone:
             self._ensemble.revive(gone.worker_index)
-            error = WorkerDiedError(
-                f"worker {gone.worker_index} died over a call of {name_of(function, arguments)}. "
-                "What it died of stands on its error output. It has been restarted, and its "
-                "unfinished episodes end as truncated."
-            )
-            error.was_restarted = True
-            raise error from gone
+            raise died_over(gone.worker_index, function, arguments) from gone
 
     def render(self) -> tuple[Any, ...]:
         """Return what every env renders."""
@@ -394,5 +392,11 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         # A copy that a fork has made must not end somebody else's workers.
         if current_pid() == self._pid:
             self._ensemble.close(timeout_s)
+            self._release()
         # Not before: what Ctrl-C has broken off can be done again.
         self.closed = True
+
+    def _release(self) -> None:
+        """Let go of the memory; arrays that the user has been given keep it as long as he does."""
+        for views in ("_all_rows", "_rows", "_buffers"):
+            self.__dict__.pop(views, None)

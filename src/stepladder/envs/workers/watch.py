@@ -129,6 +129,8 @@ class HangWatch:
     def close(self) -> None:
         """Stop watching."""
         self._is_over.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=1.0)
 
 
 def _look_now_and_then(

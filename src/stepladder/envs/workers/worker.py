@@ -21,7 +21,7 @@ from stepladder.compiled import direct
 from stepladder.envs.workers import control
 from stepladder.envs.workers.calls import apply_to
 from stepladder.envs.workers.elbow_room import ElbowRoom
-from stepladder.envs.workers.faults import Fault, pack_fault
+from stepladder.envs.workers.faults import NO_ENV, Fault, pack_fault
 from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
 from stepladder.envs.workers.messages import (
@@ -124,10 +124,11 @@ class Worker:
 
     def build(self) -> bool:
         """Make the envs and tell the parent what they are; return whether it went well."""
+        # From here on an env is at work, and has the time that the parent allows each of them.
+        self._pipe.send_bytes(BELL)
         try:
             for make in self._assignment.env_functions.functions:
                 self.envs.append(make())
-                # The parent allows each env its time.
                 self._pipe.send_bytes(BELL)
             answer = pickled([describe(env) for env in self.envs])
         except Exception as error:  # forwarded to the parent, which raises it
@@ -260,13 +261,17 @@ class Worker:
             self._fail(batch, order, error)
         if self._finish(self._memory.words, lane, order):
             self._pipe.send_bytes(BELL)
+        # When the parent can go on already, so that it waits for nothing.
+        group.keep()
         return is_open
 
     def _fail(self, batch: int, order: int, error: Exception) -> None:
         lane, group = self._lane(batch), self._groups[batch]
         env_index = getattr(error, "env_index", None)
         if env_index is None:
-            env_index = group.rows.start + self._words[lane + control.PROGRESS]
+            progress = self._words[lane + control.PROGRESS]
+            is_asked = progress != control.NOT_BEGUN
+            env_index = group.rows.start + progress if is_asked else NO_ENV
         self._words[lane + control.HAS_FAILED] = 1
         fault = pickle.dumps(pack_fault(env_index, error))
         self._pipe.send_bytes(MARK.pack(REPLY, order) + fault)
@@ -298,6 +303,8 @@ class Worker:
         loose = self._memory.loose_observations()
         for column, values in zip(loose, objects, strict=True):
             column[:] = values
+        for group in self._groups:
+            group.keep()
 
     def _do_apply(
         self,
