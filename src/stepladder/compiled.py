@@ -69,7 +69,8 @@ def bare(function: Function) -> Function:
     arrays element by element: assigning one to another may need memory of its own.
     """
     # An error that is raised needs memory of its own.
-    return cast("Function", numba.njit(**_SETTINGS, _nrt=CHECKS_BOUNDS)(function))
+    settings = {**_SETTINGS, "_nrt": CHECKS_BOUNDS}
+    return cast("Function", numba.njit(**settings)(function))
 
 
 def inlined(function: Function) -> Function:
