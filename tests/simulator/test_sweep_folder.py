@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from stepladder.errors import RunError
-from stepladder.simulator.sweep_folder import SETTINGS, TRIALS, SweepFolder
+from stepladder.simulator.sweep_folder import LOCK, SETTINGS, TRIALS, SweepFolder
+from test_files import IRREGULAR
 
 
 def entries_of(folder: Path, settings: dict[str, object]) -> list[dict[str, object]]:
@@ -86,3 +87,32 @@ def test_damaged_settings_are_named(tmp_path: Path) -> None:
     (tmp_path / SETTINGS).write_text("{")
     with pytest.raises(RunError, match=r"sweep\.json is damaged"):
         SweepFolder(tmp_path, {})
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("name", [SETTINGS, TRIALS, LOCK])
+@pytest.mark.parametrize("kind", IRREGULAR)
+def test_what_is_no_file_is_neither_followed_nor_waited_for(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    folder = tmp_path / "sweep"
+    entries_of(folder, {"a": 1})
+    (folder / name).unlink()
+    IRREGULAR[kind](folder / name)
+    before = sorted(folder.iterdir())
+    with pytest.raises(RunError, match="it is a") as caught:
+        SweepFolder(folder, {"a": 1})
+    assert "\n" not in str(caught.value)
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a": NaN}', '{"a": 1, "a": 1}', "1e400"])
+def test_a_line_that_is_no_plain_json_is_named(tmp_path: Path, text: str) -> None:
+    entries_of(tmp_path, {"a": 1})
+    (tmp_path / TRIALS).write_text(f"{text}\n")
+    with pytest.raises(RunError, match=r"line 1 of .* is damaged"):
+        SweepFolder(tmp_path, {"a": 1})
+    (tmp_path / TRIALS).unlink()
+    (tmp_path / SETTINGS).write_text(text)
+    with pytest.raises(RunError, match="is damaged"):
+        SweepFolder(tmp_path, {"a": 1})

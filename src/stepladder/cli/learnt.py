@@ -14,13 +14,13 @@ import torch
 from gymnasium.spaces import Dict
 
 from stepladder.agents.player import Player, make_player
-from stepladder.agents.spaces import space_to_json
+from stepladder.agents.spaces import space_from_json, space_to_json
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
 from stepladder.training.checkpoints import load_policy
 from stepladder.training.config import TrainingConfig
-from stepladder.training.opponents.member import misfit
+from stepladder.training.opponents.member import SPACES, misfit
 
 PLAYERS = ("player_one", "player_two")
 """What an env shows in which one caller plays both."""
@@ -99,6 +99,9 @@ def find_learnt(text: str) -> Learnt:
             "weights."
         )
     description, weights = load_policy(path)
+    for part in SPACES:
+        # Whoever fits it to an env relies on what it says.
+        space_from_json(description.get(part))
     run, name = _run_around(path), path.name
     if run is not None and run.folder != path:
         name = f"{run.name}/{path.relative_to(run.folder / CHECKPOINTS).parts[0]}"

@@ -16,7 +16,7 @@ from stepladder.cli.train_arguments import TrainArguments, given_flags, read_arg
 from stepladder.cli.training_view import TrainingView, duration
 from stepladder.runs.run_folder import RunInfo
 from stepladder.runs.trust import names_of_code
-from stepladder.training.config import TrainingConfig
+from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.presets import PRESETS
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def _trained(
 
 def _resumed(arguments: TrainArguments, folder: Path, changes: dict[str, Any]) -> "TrainingResult":
     info = RunInfo.read(folder)
-    with TrainingView(f"{folder} goes on", info.config, _shown(arguments)) as view:
+    about = load_config(info.config).to_json() if info.kind == "training" else {}
+    with TrainingView(f"{folder} goes on", about, _shown(arguments)) as view:
         starting = needing_torch("stepladder.training.starting", "trainings")
         return starting.resume(
             folder,
