@@ -140,8 +140,10 @@ class Frontier(Evicting):
 
     # Learning.
 
-    def _update(self, records: RecordArray) -> int:
-        status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        status = SOME_TO_REPLACE
+        if len(records) and not num_done:
+            status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
@@ -162,8 +164,10 @@ class Frontier(Evicting):
 
     def _slot_lost(self, slot: int, reason: str) -> None:
         # It may have been the last of its round.
-        with self.plan.writing():
-            self._settle()
+        board = self._board()
+        frontier_kernels.settle_anew(
+            board.block, board.table, board.settings, board.findings, board.ints, self._num_layers
+        )
 
     # Looking.
 
