@@ -120,7 +120,8 @@ class AncestorProgress(Evicting):
         first = self.counters.item(0) - num_done
         self._apply()
         if self.counters.item(0) == first:
-            self._handled[0] = first
+            # Nothing of this batch has been published or looked at for eviction.
+            self._handled[0] = self._published[0] = first
         while True:
             observed = self.counters.item(0)
             if self._handled.item(0) != observed:

@@ -45,6 +45,8 @@ from stepladder.curricula.snapshot import Snapshot, matching
 from stepladder.errors import SnapshotError
 
 NO_LAYER = -1.0
+NEW_ROW: Floats = np.zeros(rounds.NUM_COLUMNS)
+NEW_ROW[LAYER] = NO_LAYER
 
 
 class Frontier(Evicting):
@@ -155,9 +157,9 @@ class Frontier(Evicting):
     def _slot_replaced(self, slot: int) -> None:
         # With features this never happens, since the pool has all tasks: nobody need be told.
         row = self._rows[slot]
-        self._set_weight(slot, 0.0, int(row[LAYER]))
-        row[:] = 0.0
-        row[LAYER] = NO_LAYER
+        if row[LAYER] != NO_LAYER:
+            self._set_weight(slot, 0.0, int(row[LAYER]))
+        row[:] = NEW_ROW
         # A newcomer is tried in the present round.
         rounds.place(self._board(), slot, 0)
         self._settle()
