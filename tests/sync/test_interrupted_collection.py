@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pytest
 
 from contracts.test_curriculum_contract import CASES
@@ -20,9 +19,8 @@ from curricula.fake_learner import play as played
 from interrupts import interrupted, lines_of
 from stepladder.curricula import CurriculumMeter, Snapshot
 from stepladder.curricula.kernels import H_SEQUENCE
-from stepladder.errors import RecordError
-from stepladder.sync import EpisodeCounts, LocalHost
-from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
+from stepladder.sync import EpisodeCounts
+from sync.rig import CURRICULA, IN_PROCESS, Rig, rig
 
 NUM_ENVS = 2
 NUM_BATCHES = 40
@@ -87,7 +85,7 @@ class Scene:
 
 def noting(ledger: Ledger) -> Callable[[Any], None]:
     def note(records: Any) -> None:
-        ledger.extend(zip(records["env_index"].tolist(), records["episode_index"].tolist()))
+        ledger.extend(records[["env_index", "episode_index"]].tolist())
 
     return note
 

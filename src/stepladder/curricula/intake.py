@@ -6,6 +6,7 @@ how far the batch has come, so that the next call completes it: nothing is lost,
 twice. Used by `observing`; `sync` keeps one for each collection.
 """
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,19 @@ import numpy as np
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 
 NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
+
+
+def is_running(method: Any, owner: object) -> bool:
+    """Whether this is called from inside a method of an object.
+
+    By the stack: a flag would stay set for good when an interrupt comes at the wrong moment.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code is method.__code__ and frame.f_locals["self"] is owner:
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Intake:

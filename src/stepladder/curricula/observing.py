@@ -5,14 +5,13 @@ in between, the next call completes it first. So a method's `_update` may be cal
 batch of which it has observed a part: it does what is left.
 """
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import call
 from typing import Any, TypeAlias, cast
 
-from stepladder.curricula.intake import Intake
+from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.record import RecordArray, refuse
 from stepladder.errors import ConfigError
@@ -99,24 +98,11 @@ class Observing(PlanOwner):
                 batch was observed.
         """
         due = self._due
-        if due is None or self._is_going_on():
+        if due is None or is_running(Observing._go_on, self):
             return
         self._complete()
         self._go_on(due, self.counters.item(0) - due.num_before)
         self.finish()
-
-    def _is_going_on(self) -> bool:
-        """Whether this is called from inside a batch that is being taken in.
-
-        By the stack: a flag would stay set for good when an interrupt comes at the wrong moment.
-        """
-        code = Observing._go_on.__code__
-        frame = inspect.currentframe()
-        while frame is not None:
-            if frame.f_code is code and frame.f_locals["self"] is self:
-                return True
-            frame = frame.f_back
-        return False
 
     def _begin_work(self) -> None:
         """Note that something is about to change by hand, which `finish` completes if need be."""

@@ -8,17 +8,16 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from multiprocessing.process import BaseProcess
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.curriculum_env import set_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
+from stepladder.envs.reach import Reach
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -42,51 +41,6 @@ BROKEN_PIPES = (EOFError, ConnectionError)
 
 REAP_S = 1.0
 """How long a worker whose pipe has broken may take to be gone."""
-
-
-class Reach(Protocol):
-    """How a vector wrapper reaches its envs."""
-
-    def connect(self, host: Host) -> None:
-        """Give each env its client of the host."""
-        ...
-
-    def call_all(self, method: str, *args: Any) -> list[Any]:
-        """Call a method on every env."""
-        ...
-
-    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
-        """Return the envs that may have reported since they were last asked; None is any."""
-        ...
-
-    def can_save_envs(self) -> bool:
-        """Whether the envs can be saved in the middle of an episode."""
-        ...
-
-    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
-        """Return what the envs themselves need to go on exactly; None is nothing.
-
-        With ``in_flight`` there is a part ``games`` in it, if `can_save_envs`.
-        """
-        ...
-
-    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
-        """Check what `save_envs` returned; return what gives it to the envs once connected.
-
-        That one returns whether they can go on with a step.
-
-        Raises:
-            SnapshotError: It does not fit.
-        """
-        ...
-
-    def worker_processes(self) -> list[BaseProcess]:
-        """Return the process of each env, or nothing if that is not known."""
-        ...
-
-    def forget_workers(self) -> None:
-        """Let go of workers that are gone, so that nobody tries to talk to them."""
-        ...
 
 
 class Tracker:
@@ -126,7 +80,9 @@ class Tracker:
         self._num_explained = 0
         self._has_warned = False
         self._must_reset = False
+        self._is_in_step = False
         self.host = self._make_host(backend, in_process, max_failed_share)
+        self.host.on_collected(self._log.tell)
         with ExitStack() as undo:
             undo.callback(self._close_host)
             set_check_interval(curriculum, check_advancement_freq)
@@ -153,7 +109,7 @@ class Tracker:
             self.host.push()
 
     def _call_all(self, method: str, *args: Any) -> list[Any]:
-        return self.guard(lambda: self._reach.call_all(method, *args))
+        return self._watch(lambda: self._reach.call_all(method, *args))
 
     def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
         makers: dict[str, Callable[..., Host]] = {
@@ -177,6 +133,8 @@ class Tracker:
 
     def reset(self, call: Callable[[], Any]) -> Any:
         """Reset the vector env by a call; from here on the envs play what was drawn for them."""
+        if self._is_in_step:
+            self._catch_up()
         result = self.guard(call)
         self._must_reset = False
         self.collect(may_have_reset=True)
@@ -198,8 +156,6 @@ class Tracker:
         # Of a batch that the training loop has not received yet; it will see them end then.
         elif len(records) > num_ended:
             self._num_explained += len(records) - num_ended
-        if len(records):
-            self._log.tell(records)
         return records
 
     def _judge_unseen(self, num_unseen: int) -> None:
@@ -214,6 +170,31 @@ class Tracker:
                 "them off: put it inside CurriculumEnv instead.",
                 num_unseen - explained,
             )
+
+    def begin_step(self) -> bool:
+        """Get ready for a step of all envs; return whether the one before did not come to its end.
+
+        An interrupt (Ctrl-C) has broken it off then, or an error. What had ended in it has been
+        observed when this returns.
+
+        Raises:
+            ChannelError: The envs must be reset first.
+        """
+        self.check_ready()
+        was_in_step = self._is_in_step
+        if was_in_step:
+            self._catch_up()
+        self._is_in_step = True
+        return was_in_step
+
+    def end_step(self) -> None:
+        """Note that a step of all envs has come to its end, and what ended in it was observed."""
+        self._is_in_step = False
+
+    def _catch_up(self) -> None:
+        """Observe what a step left in the mailboxes that did not come to its end."""
+        self.host.collect()
+        self._is_in_step = False
 
     def check_ready(self) -> None:
         """Raise unless the envs play what the curriculum thinks they play."""
@@ -230,6 +211,12 @@ class Tracker:
             WorkerDiedError: A worker has died. What it had finished has been observed, what it was
                 playing is counted as aborted.
         """
+        if self.host.is_unfinished:
+            self.host.complete()
+        return self._watch(call)
+
+    def _watch(self, call: Callable[[], Any]) -> Any:
+        """Do what `guard` says, also in the middle of a collection."""
         if self._has_dead:
             raise WorkerDiedError(
                 "a worker of this vector env has died. Close it, make a new one, and restore a "

@@ -152,8 +152,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs, then let the curriculum learn from what ended."""
-        self.tracker.check_ready()
-        return self._learn(self.tracker.guard(lambda: self.env.step(actions)))
+        tracker = self.tracker
+        if tracker.begin_step():
+            # Nobody knows which envs had ended in it and will be reset in this one.
+            self._had_ended = True
+        result = self._learn(tracker.guard(lambda: self.env.step(actions)))
+        tracker.end_step()
+        return result
 
     @property
     def batches(self) -> tuple[slice, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import REFUSAL
-from stepladder.curricula.intake import Intake
+from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.observing import Listener, tell_rest
 from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
@@ -131,7 +131,12 @@ class Collector(ABC):
         """
         if self.is_closed or self.curriculum.is_foreign:
             raise self._unusable()
-        late = self.complete() if self.is_unfinished else None
+        late = None
+        if self.is_unfinished:
+            if is_running(Collector._go_on, self):
+                # A listener asks for it; whatever has come since is collected after this batch.
+                return self._records[:0]
+            late = self.complete()
         count, unbuildable = self._gather(ended, rows)
         records = self._records[:0]
         if count:
@@ -152,6 +157,8 @@ class Collector(ABC):
         `collect`, `snapshot`, `restore` and `close` do this by themselves.
         """
         records = self._records[:0]
+        if is_running(Collector._go_on, self):
+            return records
         if self._note[mailbox.N_COUNT]:
             records = self._go_on().copy()
         self._conclude()
