@@ -5,7 +5,7 @@ of them, once. Compiled code has no lines: no signal comes in the middle of it e
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -16,15 +16,21 @@ LIBRARY = str(Path(stepladder.__file__).parent)
 
 
 class Interrupt:
-    """Counts lines, and raises at one of them."""
+    """Counts lines, and raises at one of them.
 
-    def __init__(self, line: int):
+    Args:
+        line: At which; 0 is none.
+        within: Files and folders of the library whose lines count.
+    """
+
+    def __init__(self, line: int, within: Sequence[str] = ("",)):
         self.line = line
+        self.within = tuple(f"{LIBRARY}/{place}" for place in within)
         self.num_lines = 0
         self.seen: list[tuple[str, int]] = []
 
     def _enter(self, frame: FrameType, event: str, _: Any) -> Any:
-        return self._count if frame.f_code.co_filename.startswith(LIBRARY) else None
+        return self._count if frame.f_code.co_filename.startswith(self.within) else None
 
     def _count(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
@@ -36,9 +42,9 @@ class Interrupt:
         return self._count
 
 
-def interrupted(line: int, call: Callable[[], Any]) -> bool:
+def interrupted(line: int, call: Callable[[], Any], within: Sequence[str] = ("",)) -> bool:
     """Make a call and interrupt it before the given line; return whether there was such a line."""
-    interrupt, before = Interrupt(line), sys.gettrace()
+    interrupt, before = Interrupt(line, within), sys.gettrace()
     sys.settrace(interrupt._enter)
     try:
         call()

@@ -115,7 +115,11 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
 
     def step_wait(self) -> VecEnvStepReturn:
         """Wait for the step, then let the curriculum learn from what ended."""
-        result = self.tracker.guard(self.venv.step_wait)
+        try:
+            result = self.tracker.guard(self.venv.step_wait)
+        except KeyboardInterrupt:
+            self.tracker.break_off()
+            raise
         self.tracker.collect(int(np.count_nonzero(result[2])))
         self.tracker.end_step()
         return result

@@ -39,6 +39,10 @@ _NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
 BROKEN_PIPES = (EOFError, ConnectionError)
 """What a vector env raises when one of its workers has died."""
 
+RESTORED = "a snapshot was restored, and the envs still play what they played before"
+BROKEN_OFF = "the last step was interrupted: some envs have stepped, and others have not"
+"""Why the envs must be reset before the next step."""
+
 REAP_S = 1.0
 """How long a worker whose pipe has broken may take to be gone."""
 
@@ -79,7 +83,7 @@ class Tracker:
         self._has_dead = False
         self._num_explained = 0
         self._has_warned = False
-        self._must_reset = False
+        self._must_reset = ""
         self._is_in_step = False
         self.host = self._make_host(backend, in_process, max_failed_share)
         self.host.on_collected(self._log.tell)
@@ -136,7 +140,7 @@ class Tracker:
         if self._is_in_step:
             self._catch_up()
         result = self.guard(call)
-        self._must_reset = False
+        self._must_reset = ""
         self.collect(may_have_reset=True)
         return result
 
@@ -187,6 +191,10 @@ class Tracker:
         self._is_in_step = True
         return was_in_step
 
+    def break_off(self) -> None:
+        """Note that an interrupt came in the middle of the vector env's own step."""
+        self._must_reset = BROKEN_OFF
+
     def end_step(self) -> None:
         """Note that a step of all envs has come to its end, and what ended in it was observed."""
         self._is_in_step = False
@@ -199,10 +207,7 @@ class Tracker:
     def check_ready(self) -> None:
         """Raise unless the envs play what the curriculum thinks they play."""
         if self._must_reset:
-            raise ChannelError(
-                "a snapshot was restored, and the envs still play what they played before. Reset "
-                "the vector env first."
-            )
+            raise ChannelError(f"{self._must_reset}. Reset the vector env first.")
 
     def guard(self, call: Callable[[], Any]) -> Any:
         """Make a call into the vector env; if a worker has died, lose nothing and say so.
@@ -361,10 +366,10 @@ class Tracker:
             goes_on = in_flight and self.continues_in_flight and "games" in envs.state
             give_back = self._reach.read_envs(envs, in_flight=goes_on)
         self.host.restore(snapshot, in_flight=goes_on)
-        self._must_reset = True
+        self._must_reset = RESTORED
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
-        if give_back is not None:
-            self._must_reset = not give_back()
+        if give_back is not None and give_back():
+            self._must_reset = ""
         self._log.catch_up(self.host.counts.finished)
         return not self._must_reset

@@ -156,7 +156,15 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         if tracker.begin_step():
             # Nobody knows which envs had ended in it and will be reset in this one.
             self._had_ended = True
-        result = self._learn(tracker.guard(lambda: self.env.step(actions)))
+        try:
+            result = tracker.guard(lambda: self.env.step(actions))
+        except KeyboardInterrupt:
+            base = self.env.unwrapped
+            # Games go on where they are, and workers say it themselves.
+            if not (is_batched(base) or isinstance(base, WorkerVectorEnv)):
+                tracker.break_off()
+            raise
+        self._learn(result)
         tracker.end_step()
         return result
 
