@@ -236,13 +236,7 @@ def test_envs_play_what_gymnasiums_plain_loop_plays(mode: AutoresetMode) -> None
     curricula = [Uniform(tasks(), seed=3) for _ in range(2)]
     seen: list[list[Any]] = [[], []]
     for curriculum, records in zip(curricula, seen, strict=True):
-        observe = curriculum.observe
-
-        def observe_and_tell(some: Any, observe: Any = observe, records: Any = records) -> None:
-            records.extend(some.tolist())
-            observe(some)
-
-        curriculum.observe = observe_and_tell  # type: ignore[method-assign]
+        curriculum.add_listener(lambda some, records=records: records.extend(some.tolist()))
     with arena("sync", curricula[0], 5, mode=mode) as theirs:
         theirs.reset()
         theirs.run(30)

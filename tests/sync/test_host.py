@@ -12,7 +12,7 @@ from stepladder.curricula import Uniform
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import BuildError, ChannelError, ConfigError, RecordError, TaskError
 from stepladder.sync import EpisodeCounts, Host, LocalHost, PushedHost, SharedHost, mailbox
-from stepladder.sync.host import MAX_LAG
+from stepladder.sync.collector import MAX_LAG
 from stepladder.sync.segment import Segment
 from stepladder.tasks import ListSource, Task
 from sync.rig import make_crowded, make_staged, numbered, open_descriptors

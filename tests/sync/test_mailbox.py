@@ -25,6 +25,7 @@ from stepladder.sync.mailbox import (
     NEVER_BEGAN,
     NO_ROOM,
     NOT_ADMITTED,
+    NOTE_WORDS,
     POSTED,
     RECORD_WORDS,
 )
@@ -40,9 +41,11 @@ def make_mails(num_envs: int, num_dials: int = 0) -> np.ndarray:
 
 
 def drain(mails: np.ndarray, num_dials: int = 0) -> list[Record]:
-    """Empty all mailboxes, as a host that has read all messages."""
+    """Empty all mailboxes but those with messages that nobody has read."""
     words = np.zeros((len(mails) * CAPACITY, RECORD_WORDS), dtype=np.int64)
     count, unbuildable = mailbox.drain(mails, M_DIALS + num_dials, words, np.arange(len(mails)))
+    note, last, lags = np.zeros(NOTE_WORDS, dtype=np.int64), np.zeros(9, np.int64), np.zeros(9, int)
+    mailbox.admit(mails, words, count, unbuildable, 1, last, lags, note)
     records = [Record(*row) for row in words.reshape(-1).view(RECORD_DTYPE)[:count].tolist()]
     assert unbuildable == sum(record.outcome == UNBUILDABLE for record in records)
     return records

@@ -10,17 +10,30 @@ What is kept is the formulas, not the faults around them: every result reaches t
 to, and a failed lookup cannot swap two tasks. Each batch costs a pass over all tasks.
 """
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from stepladder.compiled import compiled
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.kernels import Floats, Words
+from stepladder.curricula.kernels import Floats, Words, begin_write, end_write, fill_leaves
 from stepladder.curricula.learning_progress_config import AncestorProgressConfig
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.saved_array import Part, SavedArray
+
+Change: TypeAlias = list[tuple[Any, Any, Any]]
+"""Arrays, places in them, and what they hold from now on."""
+
+
+@compiled
+def publish(block: Words, table: int, weights: Floats, published: Words, observed: int) -> None:
+    """Write all weights, and note for how many records that was done."""
+    begin_write(block)
+    fill_leaves(block, table, weights)
+    published[0] = observed
+    end_write(block)
 
 
 def stretch(average: Floats, amount: float) -> Floats:
@@ -58,6 +71,10 @@ class AncestorProgress(Evicting):
         self._plain, self._baseline = np.zeros(num_slots), np.zeros(num_slots)
         memory = config.memory if config.variant == "seed" else 0
         self._recent = np.zeros((num_slots, memory))
+        self._change: Change = []
+        """What the record being observed changes; empty between two records."""
+        self._published: Words = np.zeros(1, dtype=np.int64)
+        """Records whose scores are in the plan."""
 
     def _publish(self) -> None:
         self._fill_weights(self.scores())
@@ -96,23 +113,52 @@ class AncestorProgress(Evicting):
             return scores
         return (scores - scores.mean()) / spread * config.z_score_amplification
 
-    def _update(self, records: RecordArray) -> int:
+    def _update(self, records: RecordArray, num_done: int) -> int:
         bad = first_bad_record(records, self.pool.num_slots, self.needs_success)
         if bad >= 0:
             return bad
-        for record in records:
-            self.counters[0] += 1
-            self.counters[1] += record["length"]
-            slot = int(record["slot"])
-            if record["generation"] != self.pool.generations[slot]:
-                self.counters[2] += 1
-                continue
-            self._absorb(slot, self._value(record))
-            self._evict_one()
-        if len(records):
-            with self.plan.writing():
-                self._publish()
+        first = self.counters.item(0) - num_done
+        self._apply()
+        if self.counters.item(0) == first:
+            # Nothing of this batch has been published or looked at for eviction.
+            self._handled[0] = self._published[0] = first
+        while True:
+            observed = self.counters.item(0)
+            if self._handled.item(0) != observed:
+                self._evict_one(observed)
+            if observed == first + len(records):
+                break
+            self._change = self._change_by(records[observed - first], observed + 1)
+            self._apply()
+        if len(records) and self._published.item(0) != observed:
+            weights = self._allowed(self.scores())
+            publish(self.plan.block, self._table, weights, self._published, observed)
         return -1
+
+    def _apply(self) -> None:
+        """Store what one record changes; the same again changes nothing."""
+        for array, place, value in self._change:
+            array[place] = value
+        self._change = []
+
+    def _change_by(self, record: Any, observed: int) -> Change:
+        """Return what a record changes, as the numbers that follow.
+
+        Args:
+            record: The record.
+            observed: Records observed with this one.
+        """
+        slot = int(record["slot"])
+        counted: Change = [
+            (self.counters, 1, self.counters[1] + record["length"]),
+            (self.counters, 0, observed),
+        ]
+        if record["generation"] != self.pool.generations[slot]:
+            orphans: Change = [(self.counters, 2, self.counters[2] + 1)]
+            # Nobody has got a new score, so nobody makes room.
+            return [*orphans, *counted, (self._handled, 0, observed)]
+        learn = self._learn_seed if self.config.variant == "seed" else self._learn_mature
+        return [*learn(slot, self._value(record)), *counted]
 
     def _value(self, record: Any) -> float:
         if self.config.signal == "success":
@@ -120,48 +166,73 @@ class AncestorProgress(Evicting):
         span = self.config.return_high - self.config.return_low
         return min(1.0, max(0.0, (float(record["episode_return"]) - self.config.return_low) / span))
 
-    def _absorb(self, slot: int, value: float) -> None:
-        fast, slow = self.config.ema_timescale, self.config.slow_timescale_factor
-        if self.config.variant == "seed":
-            self._recent[slot, self._plays[slot] % self.config.memory] = value
-            self._plays[slot] += 1
-            known = self._plays >= 2
-            filled = np.minimum(self._plays, self.config.memory)[known]
-            means = self._recent[known].sum(axis=1) / filled
-            self._fast[known] += fast * (means - self._fast[known])
-            self._slow[known] += fast * slow * (means - self._slow[known])
-            return
-        self._plays[slot] += 1
+    def _learn_seed(self, slot: int, value: float) -> Change:
+        rate, factor = self.config.ema_timescale, self.config.slow_timescale_factor
+        place = (slot, self._plays[slot] % self.config.memory)
+        plays, recent = self._plays.copy(), self._recent.copy()
+        fast, slow = self._fast.copy(), self._slow.copy()
+        recent[place] = value
+        plays[slot] += 1
+        known = plays >= 2
+        filled = np.minimum(plays, self.config.memory)[known]
+        means = recent[known].sum(axis=1) / filled
+        fast[known] += rate * (means - fast[known])
+        slow[known] += rate * factor * (means - slow[known])
+        return [
+            (self._recent, place, value),
+            (self._plays, slot, plays[slot]),
+            (self._fast, slice(None), fast),
+            (self._slow, slice(None), slow),
+        ]
+
+    def _learn_mature(self, slot: int, value: float) -> Change:
+        rate, factor = self.config.ema_timescale, self.config.slow_timescale_factor
+        fast, slow, plain, base = (
+            array[slot] for array in (self._fast, self._slow, self._plain, self._baseline)
+        )
         measured = value
         if self.config.use_baseline_normalization:
-            if self._baseline[slot] == 0.0:
-                self._baseline[slot] = min(value, 0.75)
-            base = self._baseline[slot]
+            if base == 0.0:
+                base = min(value, 0.75)
             measured = max(value - base, 0.0) / max(1.0 - base, 1e-10)
-        if self._fast[slot] == 0.0 and self._slow[slot] == 0.0:
-            self._fast[slot] = self._slow[slot] = measured
-            self._plain[slot] = value
+        if fast == 0.0 and slow == 0.0:
+            fast = slow = measured
+            plain = value
         else:
-            self._fast[slot] += fast * (measured - self._fast[slot])
-            self._slow[slot] += fast * slow * (measured - self._slow[slot])
-            self._plain[slot] += fast * (value - self._plain[slot])
+            fast = fast + rate * (measured - fast)
+            slow = slow + rate * factor * (measured - slow)
+            plain = plain + rate * (value - plain)
+        return [
+            (self._plays, slot, self._plays[slot] + 1),
+            (self._baseline, slot, base),
+            (self._fast, slot, fast),
+            (self._slow, slot, slow),
+            (self._plain, slot, plain),
+        ]
 
-    def _evict_one(self) -> None:
-        """Replace the lowest of all tasks at or below the eviction rank, if there is one."""
-        if not self.pool.can_replace:
-            return
+    def _evict_one(self, observed: int) -> None:
+        """Replace the lowest of all tasks at or below the eviction rank, if there is one.
+
+        Args:
+            observed: Records observed so far; noted in `_handled` together with it.
+        """
+        lowest = self._lowest() if self.pool.can_replace else None
+        if lowest is None or not self._evict(lowest, observed):
+            self._handled[0] = observed
+
+    def _lowest(self) -> int | None:
         known = self._plays >= 1
         eligible = self._plays >= self.config.min_presentations_for_eviction
         if not eligible.any() or known.sum() < 2:
-            return
+            return None
         scores = self.scores()
         ranked = np.sort(scores[known])
         share = self.config.eviction_threshold_percentile
         limit = ranked[min(int(len(ranked) * share), len(ranked) - 1)]
         candidates = np.flatnonzero(eligible & (scores <= limit))
-        if len(candidates):
-            lowest = int(candidates[np.argmin(scores[candidates])])
-            self._evict(lowest)
+        if not len(candidates):
+            return None
+        return int(candidates[np.argmin(scores[candidates])])
 
     def _slot_replaced(self, slot: int) -> None:
         for array in (self._plays, self._fast, self._slow, self._plain, self._baseline):

@@ -8,11 +8,14 @@ observes raises `WrongProcessError`.
 A method is a subclass with a config. It says how its slots are grouped (`_groupings`), which
 numbers readers need beside the weights (`_dials`), how the plan looks at the start
 (`_publish`), what a batch of records changes (`_update`), and why (`_explain`, `_reason`).
+
+An interrupt (Ctrl-C) can come between any two lines. What it leaves unfinished is completed by
+whatever is called next: a batch is observed, and told to every listener, as a whole and once.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +26,6 @@ from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.explanation import Explanation, TaskExplanation
 from stepladder.curricula.kernels import Floats
 from stepladder.curricula.legend import Legend
-from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.plan import aligned_words
 from stepladder.curricula.record import (
     DRAW_DTYPE,
@@ -35,23 +37,17 @@ from stepladder.curricula.record import (
     as_draw,
     pack_records,
     record_array,
-    refuse,
 )
 from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError, RecordError
 from stepladder.tasks import Task
 
 NO_NUMBER = (OverflowError, TypeError, ValueError)
 """What NumPy and numba raise for something that is no number, or too large for one."""
 
-Listener: TypeAlias = Callable[[RecordArray], object]
-"""Is told of every batch of records after the curriculum has learnt from it."""
 
-ReplaceListener: TypeAlias = Callable[[int | None], object]
-"""Is told the slot after another task came into it, or None when any slot may have changed."""
-
-
-class Curriculum(PlanOwner):
+class Curriculum(Turnover):
     """Turns records into a plan. Create it once, in the host process."""
 
     needs_success: bool = True
@@ -71,13 +67,8 @@ class Curriculum(PlanOwner):
         self._scratch: RecordArray = np.zeros(1, dtype=RECORD_DTYPE)
         self._batch: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
         self._numbers: Floats = np.zeros((4, 0))
-        self._listeners: tuple[tuple[Listener, ReplaceListener | None], ...] = ()
 
     # What a method provides, beside the hooks of `PlanOwner`.
-
-    @abstractmethod
-    def _update(self, records: RecordArray) -> int:
-        """Learn from records; return -1, or the index of a bad one with nothing changed."""
 
     @abstractmethod
     def _explain(self) -> Explanation:
@@ -104,6 +95,8 @@ class Curriculum(PlanOwner):
         """Draw `k` tasks as a structured array of dtype `DRAW_DTYPE`; faster than `draw`."""
         if k < 0:
             raise ConfigError(f"k must be 0 or more; got {k}. Ask for as many draws as you need.")
+        if self._due is not None:
+            self.finish()
         plan = self.plan
         draws = np.empty(k, dtype=DRAW_DTYPE)
         if not kernels.draw_many_for_host(plan.block, self._num_drawn, draws):
@@ -113,6 +106,8 @@ class Curriculum(PlanOwner):
 
     def draw_one(self) -> Draw:
         """Draw one task for the host's own use; the fastest way to draw a single one."""
+        if self._due is not None:
+            self.finish()
         number = self._num_drawn
         draw = as_draw(Draw, self._draw_for_host((self._plan or self.plan).block, number))
         if draw[0] < 0:
@@ -146,15 +141,16 @@ class Curriculum(PlanOwner):
     def observe(self, records: Record | Iterable[Record] | RecordArray) -> None:
         """Learn from finished episodes, in the order given; changes the plan in place.
 
+        After an interrupt (Ctrl-C) in this call, either all of the batch is observed and told to
+        every listener, or nothing of it: `finish` completes what was begun, and `num_observed`
+        says which it was. Do not change the array before.
+
         Raises:
             RecordError: A record is impossible. Then none of the batch was observed.
         """
-        batch = self._as_batch(records)
-        bad = self._update(batch)
-        if bad >= 0:
-            raise refuse(batch, bad, self.pool.num_slots)
-        if self._listeners:
-            self._tell(batch)
+        if self._due is not None:
+            self.finish()
+        self._observe(self._as_batch(records))
 
     def report(
         self,
@@ -169,7 +165,23 @@ class Curriculum(PlanOwner):
         Raises:
             RecordError: A number is impossible. Then nothing was observed.
         """
-        if self._update_one(draw, success, episode_return, length, truncated) >= 0:
+        if self._due is not None:
+            self.finish()
+        try:
+            self._scratch[0] = (
+                draw.slot,
+                draw.generation,
+                draw.plan_version,
+                draw.tick,
+                draw.env_index,
+                draw.episode_index,
+                episode_return,
+                length,
+                success,
+                truncated,
+            )
+        except NO_NUMBER:
+            # The general way says what is wrong with it.
             self.observe(
                 Record.of(
                     draw,
@@ -179,8 +191,8 @@ class Curriculum(PlanOwner):
                     truncated=truncated,
                 )
             )
-        elif self._listeners:
-            self._tell(self._scratch)
+        else:
+            self._observe(self._scratch)
 
     def report_batch(
         self,
@@ -203,6 +215,7 @@ class Curriculum(PlanOwner):
             RecordError: A number is impossible, or there are not as many as draws. Then nothing
                 was observed.
         """
+        self.finish()
         if getattr(draws, "dtype", None) != DRAW_DTYPE or draws.ndim != 1:
             raise RecordError(
                 f"draws must be what `draw_batch` returned; got a {type(draws).__name__}. "
@@ -221,28 +234,7 @@ class Curriculum(PlanOwner):
                 "Give one number per draw, or one for all."
             ) from error
         pack_records(draws, numbers, records)
-        self.observe(records)
-
-    def _update_one(
-        self, draw: Draw, success: float, episode_return: float, length: int, truncated: bool
-    ) -> int:
-        """Learn from one record; return a number below 0, or 0 with nothing changed if bad."""
-        try:
-            self._scratch[0] = (
-                draw.slot,
-                draw.generation,
-                draw.plan_version,
-                draw.tick,
-                draw.env_index,
-                draw.episode_index,
-                episode_return,
-                length,
-                success,
-                truncated,
-            )
-        except NO_NUMBER:
-            return 0
-        return self._update(self._scratch)
+        self._observe(records)
 
     def _as_batch(self, records: Record | Iterable[Record] | RecordArray) -> RecordArray:
         if isinstance(records, np.ndarray):
@@ -264,52 +256,6 @@ class Curriculum(PlanOwner):
                 "Make records with `Record.of(draw, success=…)`."
             ) from error
 
-    # Listening.
-
-    def add_listener(
-        self, listener: Listener, *, on_replace: ReplaceListener | None = None
-    ) -> None:
-        """Tell someone of every record observed from now on, each exactly once.
-
-        Add it to the outermost curriculum: the ones inside the phases of a `Phased` tell nobody.
-        Listeners are not part of snapshots, and no copy in another process has any.
-
-        Args:
-            listener: Called after each successful update with the batch, dtype `RECORD_DTYPE`.
-                The array is valid during the call only. What it raises reaches whoever
-                reported; the records have been observed all the same.
-            on_replace: Called with a slot after another task came into it, which may be during
-                the update and so before the batch is told; with None after a `restore`.
-        """
-        if any(known == listener for known, _ in self._listeners):
-            raise ConfigError(
-                f"{listener!r} listens already and would count everything twice. Add it once."
-            )
-        self._listeners = (*self._listeners, (listener, on_replace))
-
-    def remove_listener(self, listener: Listener) -> None:
-        """Stop telling someone."""
-        left = tuple(entry for entry in self._listeners if entry[0] != listener)
-        if len(left) == len(self._listeners):
-            raise ConfigError(f"{listener!r} does not listen to this curriculum. Add it first.")
-        self._listeners = left
-
-    def _tell(self, records: RecordArray) -> None:
-        if len(records):
-            for listener, _ in self._listeners:
-                listener(records)
-
-    def _tell_replaced(self, slot: int | None) -> None:
-        for _, on_replace in self._listeners:
-            if on_replace is not None:
-                on_replace(slot)
-
-    def replace(self, slot: int, task_id: int | None = None) -> int:
-        """Put another task into a slot; return the slot's new generation."""
-        generation = super().replace(slot, task_id)
-        self._tell_replaced(slot)
-        return generation
-
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where `snapshot` was made; changes everything in place.
 
@@ -318,7 +264,7 @@ class Curriculum(PlanOwner):
                 nothing has changed.
         """
         super().restore(snapshot)
-        self._tell_replaced(None)
+        self._tell_replaced(None, [])
 
     @property
     def num_observed(self) -> int:

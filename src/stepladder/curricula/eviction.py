@@ -67,18 +67,24 @@ def file_by_score(slot: int, score: float, extras: Floats, ints: Words, share: f
         note(ints, I_NUM_EVICTIONS, slot)
 
 
+@compiled
 def unfile(slot: int, extras: Floats, ints: Words) -> None:
     """Take a slot out of the histogram: its task is gone."""
-    if extras[slot, BIN] > 0:
+    if extras[slot, BIN] > 0.0:
         ints[I_HISTOGRAM + int(extras[slot, BIN]) - 1] -= 1
     extras[slot, BIN] = 0.0
 
 
-def take_noted(ints: Words, at: int) -> list[int]:
-    """Return the slots on the list that begins at `at`, each once, and empty the list."""
-    count = int(ints[at])
+def noted_slots(ints: Words, at: int) -> list[int]:
+    """Return the slots on the list that begins at `at`; one may be there more than once."""
+    return ints[at + 1 : at + 1 + int(ints[at])].tolist()
+
+
+@compiled
+def empty_noted(ints: Words, at: int, handled: Words) -> None:
+    """Empty the list that begins at `at`, all of which was handled."""
     ints[at] = 0
-    return list(dict.fromkeys(ints[at + 1 : at + 1 + count].tolist()))
+    handled[0] = 0
 
 
 # Saving and resuming.

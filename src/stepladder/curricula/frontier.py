@@ -45,6 +45,8 @@ from stepladder.errors import SnapshotError
 from stepladder.saved_array import MAX_COUNT, Part, SavedArray
 
 NO_LAYER = -1.0
+NEW_ROW: Floats = np.zeros(rounds.NUM_COLUMNS)
+NEW_ROW[LAYER] = NO_LAYER
 
 
 class Frontier(Evicting):
@@ -140,8 +142,10 @@ class Frontier(Evicting):
 
     # Learning.
 
-    def _update(self, records: RecordArray) -> int:
-        status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        status = SOME_TO_REPLACE
+        if len(records) and not num_done:
+            status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
@@ -153,17 +157,19 @@ class Frontier(Evicting):
     def _slot_replaced(self, slot: int) -> None:
         # With features this never happens, since the pool has all tasks: nobody need be told.
         row = self._rows[slot]
-        self._set_weight(slot, 0.0, int(row[LAYER]))
-        row[:] = 0.0
-        row[LAYER] = NO_LAYER
+        if row[LAYER] != NO_LAYER:
+            self._set_weight(slot, 0.0, int(row[LAYER]))
+        row[:] = NEW_ROW
         # A newcomer is tried in the present round.
         rounds.place(self._board(), slot, 0)
         self._settle()
 
     def _slot_lost(self, slot: int, reason: str) -> None:
         # It may have been the last of its round.
-        with self.plan.writing():
-            self._settle()
+        board = self._board()
+        frontier_kernels.settle_anew(
+            board.block, board.table, board.settings, board.findings, board.ints, self._num_layers
+        )
 
     # Looking.
 

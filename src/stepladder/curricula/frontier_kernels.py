@@ -232,6 +232,16 @@ def settle(
 
 
 @compiled
+def settle_anew(
+    block: Words, table: int, settings: Floats, findings: Floats, ints: Words, num_layers: int
+) -> None:
+    """Do what `settle` does, in a write of its own."""
+    begin_write(block)
+    settle(block, table, settings, findings, ints, num_layers)
+    end_write(block)
+
+
+@compiled
 def absorb(
     block: Words,
     table: int,

@@ -377,6 +377,18 @@ def swap_out(block: Words, slot: int) -> None:
 
 
 @compiled
+def take_out(block: Words, tables: Words, slot: int) -> None:
+    """Take a slot out of play in one write, unless it is already."""
+    if block[block[H_POSITIONS] + slot] < 0:
+        return
+    begin_write(block)
+    for table in tables:
+        clear_slot(block, table, slot)
+    swap_out(block, slot)
+    end_write(block)
+
+
+@compiled
 def swap_in(block: Words, slot: int) -> None:
     """Put a slot back on the list of active ones. Call between begin and end."""
     if block[block[H_POSITIONS] + slot] < 0:

@@ -196,8 +196,10 @@ class Learnability(Evicting):
             self._ints,
         )
 
-    def _update(self, records: RecordArray) -> int:
-        status = absorb(*self.kernel_state(), records)
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        status = SOME_TO_REPLACE
+        if len(records) and not num_done:
+            status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status

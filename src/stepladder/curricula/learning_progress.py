@@ -33,6 +33,7 @@ from stepladder.curricula.eviction import (
     unfile,
 )
 from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.intake import Intake
 from stepladder.curricula.kernels import (
     Floats,
     Words,
@@ -116,6 +117,7 @@ class LearningProgress(Evicting):
         self._constants = self._tabulate(config)
         self._ints: Words = np.zeros(NUM_INTS, dtype=np.int64)
         self.counters = self._ints[:I_HISTOGRAM]
+        self._single = Intake()
         self._absorb_single = direct(
             absorb_single,
             *(self._ints, 0, self._rows, self._extras, self._constants, self._ints),
@@ -177,8 +179,10 @@ class LearningProgress(Evicting):
             self._ints,
         )
 
-    def _update(self, records: RecordArray) -> int:
-        status = absorb(*self.kernel_state(), records)
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        status = SOME_TO_REPLACE
+        if len(records) and not num_done:
+            status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
@@ -200,6 +204,11 @@ class LearningProgress(Evicting):
             # They are told records, which the shortcut below does without.
             super().report(draw, success, episode_return, length, truncated)
             return
+        if self._due is not None:
+            self.finish()
+        # An empty batch: what is left to do after the call below is to replace what it notes.
+        due = self._due
+        self._due = self._single if due is None else Intake(outer=due)
         try:
             status = self._absorb_single(
                 (self._plan or self.plan).block,
@@ -216,11 +225,12 @@ class LearningProgress(Evicting):
             )
         except NO_NUMBER:
             status = 0
+        if status == SOME_TO_REPLACE:
+            self.replace_noted()
+        self._due = due
         if status >= 0:
             # It is bad, and nothing has changed; the general way says what is wrong with it.
             super().report(draw, success, episode_return, length, truncated)
-        elif status == SOME_TO_REPLACE:
-            self.replace_noted()
 
     def _slot_replaced(self, slot: int) -> None:
         unfile(slot, self._extras, self._ints)

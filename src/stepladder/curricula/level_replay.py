@@ -60,8 +60,10 @@ from stepladder.curricula.level_replay_kernels import (
     WEIGHT,
     absorb,
     absorb_scores,
+    forget,
     leave,
     write_shares,
+    write_shares_anew,
 )
 from stepladder.curricula.level_replay_ranks import NUM_BINS, add, count_below
 from stepladder.curricula.level_replay_report import LevelReplayExplanation
@@ -114,6 +116,8 @@ class LevelReplay(Evicting):
         self._constants = self._tabulate(config)
         self._ints: Words = np.zeros(NUM_INTS, dtype=np.int64)
         self.counters = self._ints[:I_NUM_EVICTIONS]
+        self._forgotten: Words = np.full(2, -1, dtype=np.int64)
+        """Slot and generation of the last newcomer."""
 
     def _tabulate(self, config: LevelReplayConfig) -> Floats:
         """Write the settings as the numbers that the kernels read, in their order."""
@@ -158,17 +162,18 @@ class LevelReplay(Evicting):
             self._ints,
         )
 
-    def _update(self, records: RecordArray) -> int:
-        status = absorb(*self.kernel_state(), records)
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        status = SOME_TO_REPLACE
+        if len(records) and not num_done:
+            status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
             self.replace_noted()
         return status
 
     def _slot_replaced(self, slot: int) -> None:
         assert self._plan is not None
-        leave(self._rows, self._extras, self._ints, slot)
-        self._extras[slot, BEFORE] = self._extras[slot, SINCE]
-        self._extras[slot, SINCE] = NEVER
+        generation = int(self.pool.generations[slot])
+        forget(self._rows, self._extras, self._ints, slot, generation, self._forgotten)
         weight = float(self.pool.base_weights[slot])
         row = self._rows[slot]
         row[:] = 0.0
@@ -180,8 +185,7 @@ class LevelReplay(Evicting):
 
     def _slot_lost(self, slot: int, reason: str) -> None:
         leave(self._rows, self._extras, self._ints, slot)
-        with self.plan.writing() as block:
-            write_shares(block, self._table, self._constants, self._ints)
+        write_shares_anew(self.plan.block, self._table, self._constants, self._ints)
 
     # What a trainer gives and asks.
 
@@ -208,6 +212,7 @@ class LevelReplay(Evicting):
                 f"scores are reported, but scored_by is {self.config.scored_by!r}. Build the "
                 "curriculum with scored_by='trainer'."
             )
+        self.finish()
         slot_list, generation_list = self._whole_numbers(slots, generations)
         try:
             score_list = np.atleast_1d(np.asarray(scores, dtype=np.float64))
@@ -223,6 +228,7 @@ class LevelReplay(Evicting):
                 f"score {int(bad[0])} of {len(score_list)} is {score_list[bad[0]]}; expected a "
                 "finite number. Nothing was taken; correct it and send all again."
             )
+        self._begin_work()
         status = absorb_scores(
             self.plan.block,
             self._table,
@@ -236,6 +242,7 @@ class LevelReplay(Evicting):
         )
         if status == SOME_TO_REPLACE:
             self.replace_noted()
+        self._end_work()
 
     def is_replay(self, draw: Draw) -> bool:
         """Whether the task of a draw already had a score when it was drawn.
@@ -372,6 +379,7 @@ class LevelReplay(Evicting):
 
     def _check_loaded(self, place: str) -> None:
         """Refuse lists that disagree with each other: the kernels would write beside them."""
+        self._forgotten[:] = -1
         count, positions = self.num_seen, self._extras[:, POSITION]
         seen = np.flatnonzero(positions >= 0)
         in_order = np.array_equal(np.sort(positions[seen]), np.arange(count))

@@ -128,6 +128,14 @@ def write_shares(block: Words, table: int, constants: Floats, ints: Words) -> No
 
 
 @compiled
+def write_shares_anew(block: Words, table: int, constants: Floats, ints: Words) -> None:
+    """Do what `write_shares` does, in a write of its own."""
+    begin_write(block)
+    write_shares(block, table, constants, ints)
+    end_write(block)
+
+
+@compiled
 def _enter(
     block: Words,
     table: int,
@@ -159,6 +167,29 @@ def leave(rows: Floats, extras: Words, ints: Words, slot: int) -> None:
         extras[position, ORDER] = last
         extras[last, POSITION] = position
         extras[slot, POSITION] = -1
+
+
+@compiled
+def forget(
+    rows: Floats, extras: Words, ints: Words, slot: int, generation: int, last: Words
+) -> None:
+    """Forget that a slot was seen, for another task has come into it.
+
+    Args:
+        rows: Statistics per slot.
+        extras: Whole numbers per slot. Changed in place.
+        ints: Whole numbers. Changed in place.
+        slot: Which one.
+        generation: Of the slot, with the new task in it.
+        last: Slot and generation of the last call, after which the same again changes nothing.
+    """
+    if last[0] == slot and last[1] == generation:
+        return
+    leave(rows, extras, ints, slot)
+    extras[slot, BEFORE] = extras[slot, SINCE]
+    extras[slot, SINCE] = NEVER
+    last[0] = slot
+    last[1] = generation
 
 
 @compiled

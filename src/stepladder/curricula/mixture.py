@@ -86,7 +86,9 @@ class Mixture(Curriculum):
         for index, label in enumerate(self.pool.label_names):
             shares[index] = self.config.weights.get(label, 0.0) / total
 
-    def _update(self, records: RecordArray) -> int:
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        if num_done:
+            return -1
         return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
 
     def _slot_replaced(self, slot: int) -> None:

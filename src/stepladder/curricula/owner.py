@@ -24,7 +24,6 @@ from stepladder.errors import (
     ConfigError,
     RecordError,
     SnapshotError,
-    TaskError,
     WrongProcessError,
 )
 from stepladder.saved_array import Part, SavedArray, copy_arrays, restore_arrays
@@ -203,10 +202,14 @@ class PlanOwner(ABC):
     def _fill_weights(self, weights: Floats, layer: int = 0) -> None:
         """Write all weights of this method's table; called inside a write."""
         assert self._plan is not None
-        positions = int(self._plan.block[kernels.H_POSITIONS])
-        active = self._plan.block[positions : positions + self.pool.num_slots] >= 0
-        allowed = np.where(active, weights, 0.0)
-        kernels.fill_leaves(self._plan.block, self._table, allowed, layer)
+        kernels.fill_leaves(self._plan.block, self._table, self._allowed(weights), layer)
+
+    def _allowed(self, weights: Floats) -> Floats:
+        """Return weights of all slots, without those that are out of play."""
+        block = self.plan.block
+        positions = int(block[kernels.H_POSITIONS])
+        active = block[positions : positions + self.pool.num_slots] >= 0
+        return np.where(active, weights, 0.0)
 
     # Tasks that come and go.
 
@@ -220,66 +223,20 @@ class PlanOwner(ABC):
         """Slots out of play at this moment."""
         return self.pool.num_slots - int(self.plan.block[kernels.H_NUM_ACTIVE])
 
-    def quarantine(self, slot: int, generation: int, reason: str) -> bool:
-        """Take a task that cannot be built out of play, or replace it if the source has more.
-
-        Returns:
-            Whether anything changed: False for a task that is already gone.
-
-        Raises:
-            BuildError: The method cannot go on without it. It is out of play all the same.
-        """
-        plan = self.plan
-        self._check_slot(slot)
-        if generation != int(self.pool.generations[slot]) or self.is_quarantined(slot):
-            return False
-        task_name = self.pool.source.name(int(self.pool.task_ids[slot]))
-        label = self.pool.label_names[int(self.pool.label_indices[slot])]
-        replaced = self._try_replace(slot)
-        self.quarantined.append(Quarantined(slot, generation, task_name, label, reason, replaced))
-        if not replaced:
-            with plan.writing() as block:
-                for table in plan.tables:
-                    kernels.clear_slot(block, table, slot)
-                kernels.swap_out(block, slot)
-            self._slot_lost(slot, reason)
-        return True
-
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < self.pool.num_slots:
             raise RecordError(
                 f"slot {slot} does not exist; expected 0 to {self.pool.num_slots - 1}."
             )
 
-    def replace(self, slot: int, task_id: int | None = None) -> int:
-        """Put another task into a slot; return the slot's new generation."""
-        plan = self.plan
-        label = self._replacement_label(slot)
-        if task_id is not None and label is not None and self.pool.source.label(task_id) != label:
-            raise ConfigError(
-                f"task {task_id} has label {self.pool.source.label(task_id)!r}; slot {slot} "
-                f"belongs to {label!r} and keeps it. Choose a task with that label."
-            )
-        with plan.writing() as block:
-            generation = self.pool.replace(slot, task_id, label=label)
-            kernels.swap_in(block, slot)
-            self._slot_replaced(slot)
-        return generation
-
-    def _try_replace(self, slot: int) -> bool:
-        """Put another task into a slot if the source has one that fits; say whether it had."""
-        if not self._can_replace():
-            return False
-        try:
-            self.replace(slot)
-        except TaskError:
-            return False
-        return True
-
     # Saving and resuming.
+
+    def finish(self) -> None:  # noqa: B027, what is unfinished is known above
+        """Complete what an interrupt has left unfinished."""
 
     def snapshot(self) -> Snapshot:
         """Return everything needed to continue exactly here."""
+        self.finish()
         plan = self.plan
         pool_state, pool_arrays = self.pool.snapshot()
         state: dict[str, Any] = {

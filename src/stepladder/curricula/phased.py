@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.compiled import compiled
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import (
@@ -26,6 +25,24 @@ from stepladder.curricula.legend import Legend
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.phase_settings import Ramp, resolve
 from stepladder.curricula.phased_config import PhasedConfig
+from stepladder.curricula.phased_kernels import (
+    D_EPISODES,
+    D_PHASE,
+    ENTRY_VERSION,
+    EPISODES,
+    FILL,
+    HEAD,
+    NOT_ENTERED,
+    NUM_COUNTS,
+    NUM_DUE,
+    RAMPS,
+    STEPS,
+    SWITCH,
+    count_phase,
+    enter,
+    oldest_version,
+    publish,
+)
 from stepladder.curricula.phased_report import PhaseChange, PhasedExplanation
 from stepladder.curricula.philox import SETTING_STREAM
 from stepladder.curricula.plan import Grouping, Plan
@@ -34,16 +51,8 @@ from stepladder.curricula.saved_fields import read_list
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
 from stepladder.saved_array import Part, SavedArray
-from stepladder.stats.window import mean, push
+from stepladder.stats.window import mean
 from stepladder.tasks.plain import whole_number
-
-# Dials, from the first one of this curriculum.
-D_PHASE, D_EPISODES = 0, 1
-
-# Columns of the counts per phase.
-EPISODES, STEPS, ENTRY_VERSION, FILL, HEAD = 0, 1, 2, 3, 4
-NUM_COUNTS = 5
-NOT_ENTERED = 2**62
 
 MAX_SETTINGS = 2**16
 """Streams set apart for the settings of each phased curriculum in a plan."""
@@ -94,29 +103,6 @@ class PhasedLegend(Legend):
         return {**inner, **own}
 
 
-@compiled
-def oldest_version(records: RecordArray) -> int:
-    """Return the lowest plan version in a batch."""
-    oldest = NOT_ENTERED
-    for index in range(len(records)):
-        oldest = min(oldest, records[index].plan_version)
-    return oldest
-
-
-@compiled
-def count_phase(records: RecordArray, counts: Words, window: Floats, counters: Words) -> None:
-    """Count the episodes of one phase."""
-    for index in range(len(records)):
-        counters[0] += 1
-        counters[1] += records[index].length
-        counts[EPISODES] += 1
-        counts[STEPS] += records[index].length
-        if records[index].success == records[index].success:
-            counts[FILL], counts[HEAD] = push(
-                window, counts[FILL], counts[HEAD], records[index].success
-            )
-
-
 class Phased(Curriculum):
     """Plays its phases one after the other.
 
@@ -152,6 +138,11 @@ class Phased(Curriculum):
         self._counts: Words = np.zeros((len(config.phases), NUM_COUNTS), dtype=np.int64)
         self._counts[1:, ENTRY_VERSION] = NOT_ENTERED
         self._windows = [np.zeros(phase.window_episodes) for phase in config.phases]
+        self._due_now: Words = np.zeros(NUM_DUE, dtype=np.int64)
+        self._handing: tuple[int, int, int] | None = None
+        """Records observed before the group being handed on; and, of the curriculum that gets
+        it, records and orphans before that."""
+        self._entering: tuple[int, PhaseChange, int] | None = None
 
     @property
     def current_phase(self) -> str:
@@ -199,33 +190,63 @@ class Phased(Curriculum):
         dials[self._first_dial + D_PHASE] = self.phase_index
         dials[self._first_dial + D_EPISODES] = self._counts[self.phase_index, EPISODES]
 
-    def _update(self, records: RecordArray) -> int:
+    def _update(self, records: RecordArray, num_done: int) -> int:
         bad = first_bad_record(records, self.pool.num_slots, self.needs_success)
-        if bad >= 0 or not len(records):
+        if bad >= 0:
             return bad
-        if oldest_version(records) >= self._counts[self.phase_index, ENTRY_VERSION]:
-            self._hand_on(self.phase_index, records)
-        else:
-            entries = self._counts[: self.phase_index + 1, ENTRY_VERSION]
-            owners = np.searchsorted(entries, records["plan_version"], side="right") - 1
-            owners = np.maximum(owners, 0)
-            for phase in np.unique(owners).tolist():
-                self._hand_on(phase, records[owners == phase])
-        phase = self.config.phases[self.phase_index]
-        if any(isinstance(setting, Ramp) for setting in phase.settings.values()):
-            with self.plan.writing():
-                self._publish()
-        rule = self._limit_reached()
-        if rule is not None and self.phase_index < len(self.inner) - 1:
-            self._enter(self.phase_index + 1, rule)
+        if num_done < len(records):
+            self._hand_out(records, num_done)
+        self._follow_up()
         return -1
 
+    def _hand_out(self, records: RecordArray, num_done: int) -> None:
+        """Give each record to the curriculum of the phase that it was drawn in."""
+        if oldest_version(records) >= self._counts[self.phase_index, ENTRY_VERSION]:
+            self._hand_on(self.phase_index, records)
+            return
+        entries = self._counts[: self.phase_index + 1, ENTRY_VERSION]
+        owners = np.searchsorted(entries, records["plan_version"], side="right") - 1
+        owners = np.maximum(owners, 0)
+        for phase in np.unique(owners).tolist():
+            group = records[owners == phase]
+            # Groups are counted one by one, each as a whole.
+            if num_done <= 0:
+                self._hand_on(phase, group)
+            num_done -= len(group)
+
     def _hand_on(self, phase: int, records: RecordArray) -> None:
-        inner = self.inner[phase]
-        orphans = inner.num_orphaned
-        inner._update(records)
-        self.counters[2] += inner.num_orphaned - orphans
-        count_phase(records, self._counts[phase], self._windows[phase], self.counters)
+        inner, observed = self.inner[phase], self.counters.item(0)
+        if self._handing is None or self._handing[0] != observed:
+            self._handing = observed, inner.num_observed, inner.num_orphaned
+        _, observed_before, orphaned_before = self._handing
+        inner._update(records, inner.num_observed - observed_before)
+        count_phase(
+            records,
+            self._counts[phase],
+            self._windows[phase],
+            self.counters,
+            inner.num_orphaned - orphaned_before,
+            self._due_now,
+        )
+
+    def _follow_up(self) -> None:
+        """Do what is due after a batch."""
+        due = self._due_now
+        self._handing = None
+        if self._entering is not None:
+            self._carry_out_entry()
+        if due[RAMPS]:
+            index = self.phase_index
+            settings = self.config.phases[index].settings.values()
+            if any(isinstance(setting, Ramp) for setting in settings):
+                episodes = int(self._counts[index, EPISODES])
+                publish(self.plan.block, self._first_dial, index, episodes, due)
+            due[RAMPS] = 0
+        if due[SWITCH]:
+            rule = self._limit_reached()
+            if rule is not None and self.phase_index < len(self.inner) - 1:
+                self._enter(self.phase_index + 1, rule)
+            due[SWITCH] = 0
 
     def _limit_reached(self) -> str | None:
         phase, counts = self.config.phases[self.phase_index], self._counts[self.phase_index]
@@ -242,27 +263,34 @@ class Phased(Curriculum):
         return mean(self._windows[self.phase_index], int(self._counts[self.phase_index, FILL]))
 
     def _enter(self, index: int, rule: str) -> None:
-        """Switch phases: weights, phase and settings change in one write."""
-        old, plan = self.phase_index, self.plan
-        success = self._success()
-        self.phase_index = index
-        self._counts[index, ENTRY_VERSION] = plan.version + 1
-        with plan.writing() as block:
-            self._publish()
-            block[kernels.H_TABLE] = self._root._active_table()
-        self.history.append(
-            PhaseChange(
-                episode=self.num_observed,
-                step=self.num_steps,
-                plan_version=plan.version,
-                from_phase=self.config.phases[old].name,
-                to_phase=self.current_phase,
-                rule=rule,
-                episodes=int(self._counts[old, EPISODES]),
-                steps=int(self._counts[old, STEPS]),
-                success=success,
-            )
+        """Make another phase the current one."""
+        old = self.phase_index
+        change = PhaseChange(
+            episode=self.num_observed,
+            step=self.num_steps,
+            plan_version=self.plan.version + 1,
+            from_phase=self.config.phases[old].name,
+            to_phase=self.config.phases[index].name,
+            rule=rule,
+            episodes=int(self._counts[old, EPISODES]),
+            steps=int(self._counts[old, STEPS]),
+            success=self._success(),
         )
+        self._due_now[SWITCH] = 1
+        # From here on it is carried out, if need be by the next call.
+        self._entering = index, change, len(self.history)
+        self._carry_out_entry()
+
+    def _carry_out_entry(self) -> None:
+        assert self._entering is not None
+        index, change, num_before = self._entering
+        # First, for it decides which table is in force.
+        self.phase_index = index
+        table = self._root._active_table()
+        enter(self.plan.block, self._first_dial, self._counts, self._due_now, index, table)
+        if len(self.history) == num_before:
+            self.history.append(change)
+        self._entering = None
 
     def _slot_replaced(self, slot: int) -> None:
         for inner in self.inner:

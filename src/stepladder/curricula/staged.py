@@ -71,6 +71,13 @@ class Staged(Curriculum):
         self._limits = rules.limit_numbers(config)
         start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
         self._state: Words = np.array([start, 0, config.check_interval_episodes, 0])
+        self._due_now: Words = np.zeros(rules.NUM_DUE, dtype=np.int64)
+        self._entering: tuple[int, StageChange, int] | None = None
+        # In the order of the kernel that learns.
+        self._evidence = (
+            *(self._grouping.group_of_slot, self._stage_of_group, self._windows, self._counts),
+            *(self._limits, self._rules, self._state, self._results, self.counters, self._due_now),
+        )
 
     # The contract.
 
@@ -95,11 +102,8 @@ class Staged(Curriculum):
         )
 
     def _publish(self) -> None:
-        self._fill_weights(self.pool.base_weights)
-        self._write_shares()
-
-    def _write_shares(self) -> None:
         assert self._plan is not None
+        self._fill_weights(self.pool.base_weights)
         rules.write_shares(
             self._plan.block,
             self._table,
@@ -110,77 +114,78 @@ class Staged(Curriculum):
             self._state,
         )
 
-    def _update(self, records: RecordArray) -> int:
-        block = (self._plan or self.plan).block
-        done = 0
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        block, due = (self._plan or self.plan).block, self._due_now
+        if self._entering is not None:
+            self._carry_out_entry()
         while True:
-            done, event = rules.absorb(
-                block,
-                self._table,
-                self._first_dial,
-                records,
-                done,
-                self._grouping.group_of_slot,
-                self._stage_of_group,
-                self._windows,
-                self._counts,
-                self._limits,
-                self._rules,
-                self._state,
-                self._results,
-                self.counters,
-            )
-            if done < 0:
-                return -1 - done
-            if event == rules.NOTHING:
-                return -1
-            self._leave(event)
+            if due[rules.EVENT] == rules.NOTHING:
+                num_done = rules.absorb(
+                    block, self._table, self._first_dial, records, num_done, *self._evidence
+                )
+                if num_done < 0:
+                    return -1 - num_done
+                if due[rules.EVENT] == rules.NOTHING:
+                    return -1
+            self._leave(int(due[rules.EVENT]))
 
     def _leave(self, event: int) -> None:
-        verdict = self._judge(self.stage_index)
         if event == rules.DEMOTE:
-            left = self.stage_index
-            self._enter(left - 1, ("demotion",))
-            self._counts[left, rules.DEMOTIONS] += 1
-        else:
-            names = ("standard", "early", "trend")
-            held = tuple(name for name, holds in zip(names, verdict[3:6], strict=True) if holds)
-            self._enter(self.stage_index + 1, held)
+            self._enter(self.stage_index - 1, ("demotion",))
+            return
+        names, verdict = ("standard", "early", "trend"), self._judge(self.stage_index)
+        held = tuple(name for name, holds in zip(names, verdict[3:6], strict=True) if holds)
+        self._enter(self.stage_index + 1, held)
 
     def _enter(self, index: int, held: tuple[str, ...]) -> None:
-        """Make another stage the current one: evidence starts afresh, shares follow."""
+        """Make another stage the current one."""
+        change = self._change_to(index, held)
+        self._due_now[rules.ENTRY] = 1
+        # From here on it is carried out, if need be by the next call.
+        self._entering = index, change, len(self.history)
+        self._carry_out_entry()
+
+    def _change_to(self, index: int, held: tuple[str, ...]) -> StageChange:
+        """Say why, and on what evidence, another stage becomes the current one now."""
         old = self.stage_index
         plain, judged, rising, *_ = self._judge(old)
-        episodes = int(self._counts[old, rules.SINCE_ENTRY])
         evidence = rules.demotion_episodes(old, self._counts, self._rules)
         asked = self.config.needs_of(old, int(self._state[rules.NUM_ENVS]), evidence)
-        needs = {rule: need for rule, need in asked.items() if rule in held}
-        ratio = float(self._limits[old, rules.RATIO])
-        plan = self.plan
-        self._state[rules.CURRENT] = index
-        self._state[rules.ENTRY_VERSION] = plan.version + 1
-        self._counts[index, rules.FILL : rules.SINCE_ENTRY + 1] = 0
-        self._limits[index, rules.RATIO] = self._rules[rules.R_BASE_RATIO]
-        with plan.writing():
-            self._write_shares()
-        self.history.append(
-            StageChange(
-                episode=self.num_observed,
-                step=self.num_steps,
-                plan_version=plan.version,
-                from_stage=self.config.stages[old].name,
-                to_stage=self.config.stages[index].name,
-                rules=held,
-                success=plain,
-                judged_success=judged,
-                episodes=episodes,
-                needs=needs,
-                threshold=self.config.threshold_of(old),
-                min_episodes=self.config.min_episodes_of(old),
-                trend=rising,
-                mixing_ratio=ratio,
-            )
+        return StageChange(
+            episode=self.num_observed,
+            step=self.num_steps,
+            plan_version=self.plan.version + 1,
+            from_stage=self.config.stages[old].name,
+            to_stage=self.config.stages[index].name,
+            rules=held,
+            success=plain,
+            judged_success=judged,
+            episodes=int(self._counts[old, rules.SINCE_ENTRY]),
+            needs={rule: need for rule, need in asked.items() if rule in held},
+            threshold=self.config.threshold_of(old),
+            min_episodes=self.config.min_episodes_of(old),
+            trend=rising,
+            mixing_ratio=float(self._limits[old, rules.RATIO]),
         )
+
+    def _carry_out_entry(self) -> None:
+        assert self._entering is not None
+        index, change, num_before = self._entering
+        rules.enter(
+            self.plan.block,
+            self._table,
+            self._first_dial,
+            self._stage_of_group,
+            self._counts,
+            self._limits,
+            self._rules,
+            self._state,
+            self._due_now,
+            index,
+        )
+        if len(self.history) == num_before:
+            self.history.append(change)
+        self._entering = None
 
     def _replacement_label(self, slot: int) -> str | None:
         if self.config.balance_by is not None:
@@ -203,8 +208,7 @@ class Staged(Curriculum):
             self._require_tasks(stage, f" (last: {reason})")
 
     def _require_tasks(self, stage: int, cause: str = "") -> None:
-        left = self._stage_of_group[self._grouping.group_of_slot[self.plan.active]]
-        if not np.any(left == stage):
+        if stage not in self._stage_of_group[self._grouping.group_of_slot[self.plan.active]]:
             raise BuildError(
                 f"no task of stage {self.config.stages[stage].name!r} is left: envs could not "
                 f"build any of them{cause}. Mend the tasks, or leave the stage out."
@@ -258,9 +262,12 @@ class Staged(Curriculum):
 
     def go_to(self, stage: str) -> None:
         """Make a stage the current one by hand; the history says so."""
+        self.finish()
         index = self.config.index_of(stage)
         self._require_tasks(index)
+        self._begin_work()
         self._enter(index, ("manual",))
+        self._end_work()
 
     def stage_report(self, stage: str | None = None) -> StageReport:
         """Return where a stage stands; by default the current one."""
@@ -297,14 +304,8 @@ class Staged(Curriculum):
         )
 
     def _judge(self, stage: int) -> tuple[float, float, float, bool, bool, bool, bool]:
-        return rules.judge(
-            stage,
-            self._windows,
-            self._counts,
-            self._limits,
-            self._rules,
-            int(self._state[rules.NUM_ENVS]),
-        )
+        num_envs = int(self._state[rules.NUM_ENVS])
+        return rules.judge(stage, self._windows, self._counts, self._limits, self._rules, num_envs)
 
     def _explain(self) -> StagedExplanation:
         index = self.stage_index

@@ -14,6 +14,7 @@ from stepladder.compiled import compiled
 from stepladder.curricula.kernels import (
     H_DIALS,
     H_ROWS,
+    H_SEQUENCE,
     T_SHARES,
     Floats,
     Words,
@@ -47,6 +48,10 @@ NOTHING, ADVANCE, DEMOTE = 0, 1, 2
 
 MAX_EPISODES = 2.0**53
 """More than anybody plays."""
+
+# What is due: one of the above, and whether an entry into a stage is still to be written.
+EVENT, ENTRY = 0, 1
+NUM_DUE = 2
 
 
 @compiled
@@ -187,17 +192,19 @@ def absorb(
     state: Words,
     results: Floats,
     counters: Words,
-) -> tuple[int, int]:
+    due: Words,
+) -> int:
     """Learn from records until one of them moves the curriculum to another stage.
 
+    What is to be done then is written to `due`: `NOTHING`, `ADVANCE` or `DEMOTE`.
+
     Returns:
-        Index of the next record and `NOTHING`, `ADVANCE` or `DEMOTE`; or, with nothing changed,
-        minus one minus the index of a bad record.
+        Index of the next record; or, with nothing changed, minus one minus the index of a bad one.
     """
     if start == 0:
         bad = first_bad_record(records, len(group_of_slot), True)
         if bad >= 0:
-            return -1 - bad, NOTHING
+            return -1 - bad
     for index in range(start, len(records)):
         slot = records[index].slot
         counters[0] += 1
@@ -223,10 +230,44 @@ def absorb(
             current = state[CURRENT]
             verdict = judge(current, windows, counts, limits, rules, state[NUM_ENVS])
             if verdict[6]:
-                return index + 1, DEMOTE
+                due[EVENT] = DEMOTE
+                return index + 1
             if (verdict[3] or verdict[4] or verdict[5]) and current < len(limits) - 1:
-                return index + 1, ADVANCE
-    return len(records), NOTHING
+                due[EVENT] = ADVANCE
+                return index + 1
+    return len(records)
+
+
+@compiled
+def enter(
+    block: Words,
+    table: int,
+    first_dial: int,
+    stage_of_group: Words,
+    counts: Words,
+    limits: Floats,
+    rules: Floats,
+    state: Words,
+    due: Words,
+    index: int,
+) -> None:
+    """Make another stage the current one: evidence starts afresh, shares follow.
+
+    Nothing is changed unless an entry is due, and none is due afterwards.
+    """
+    if due[ENTRY] == 0:
+        return
+    begin_write(block)
+    if due[EVENT] == DEMOTE:
+        counts[state[CURRENT], DEMOTIONS] += 1
+    state[CURRENT] = index
+    # The version that readers will see when this write has ended.
+    state[ENTRY_VERSION] = (block[H_SEQUENCE] + 1) >> 1
+    counts[index, FILL : SINCE_ENTRY + 1] = 0
+    limits[index, RATIO] = rules[R_BASE_RATIO]
+    write_shares(block, table, first_dial, stage_of_group, limits, rules, state)
+    end_write(block)
+    due[:] = 0
 
 
 def rule_numbers(config: StagedConfig) -> Floats:

@@ -26,29 +26,66 @@ NUM_COLUMNS = 6
 L_SAMPLES, L_EPOCH, L_SUCCESSES, L_JUDGED = 0, 1, 2, 3
 NUM_LABEL_COLUMNS = 4
 
+# Of the last batch: how many records the curriculum had observed with it; then records that left so
+# long ago that their label is not known any more.
+NUMBER, UNLABELLED = 0, 1
+NO_BATCH = -1
+
+NONE_PAST: Words = np.zeros(0, dtype=np.int64)
+
 MAX_PAST = 65_536
 """Replaced tasks whose label is remembered for results that are still to come."""
 
 
 @compiled
+def count_others(records: RecordArray, generations: Words) -> int:
+    """Count records of tasks that are not in their slots any more."""
+    num_others = 0
+    for index in range(len(records)):
+        num_others += records[index].generation != generations[records[index].slot]
+    return num_others
+
+
+@compiled
 def count_records(
-    records: RecordArray, generations: Words, labels: Words, slots: Floats, by_label: Floats
-) -> int:
-    """Count records of tasks that are in their slots; return how many others there are.
+    records: RecordArray,
+    generations: Words,
+    labels: Words,
+    past: Words,
+    slots: Floats,
+    by_label: Floats,
+    counted: Words,
+    number: int,
+) -> None:
+    """Count records, all of them in one call that no interrupt divides.
 
     Args:
         records: What to count.
         generations: Generation per slot.
         labels: Index of the label per slot.
+        past: Index of the label of each record whose task is not in its slot any more, in order;
+            -1 if it is not known.
         slots: Columns per slot. Changed in place.
         by_label: Columns per label. Changed in place.
+        counted: Number of the batch counted last, and records without a label. Changed in place.
+        number: Of this batch.
     """
-    num_others = 0
+    counted[NUMBER] = number
+    num_past = 0
     for index in range(len(records)):
         record = records[index]
         slot = record.slot
         if record.generation != generations[slot]:
-            num_others += 1
+            num_past += 1
+            if past[num_past - 1] < 0:
+                counted[UNLABELLED] += 1
+            else:
+                label = by_label[past[num_past - 1]]
+                label[L_SAMPLES] += 1.0
+                label[L_EPOCH] += 1.0
+                if record.success == record.success:
+                    label[L_SUCCESSES] += record.success
+                    label[L_JUDGED] += 1.0
             continue
         row, label = slots[slot], by_label[labels[slot]]
         row[SAMPLES] += 1.0
@@ -62,7 +99,6 @@ def count_records(
             row[JUDGED] += 1.0
             label[L_SUCCESSES] += record.success
             label[L_JUDGED] += 1.0
-    return num_others
 
 
 class Tally:
@@ -81,8 +117,7 @@ class Tally:
         """Sums per label."""
         self.labels: Words = pool.label_indices.copy()
         """Index of the label per slot."""
-        self.num_unlabelled = 0
-        """Results of tasks that left so long ago that their label is not known any more."""
+        self._counted: Words = np.array([NO_BATCH, 0])
         self._task_ids, self._generations = pool.task_ids.copy(), pool.generations.copy()
         self._past: dict[tuple[int, int], int] = {}
         curriculum.add_listener(self._count, on_replace=self._note_replaced)
@@ -96,45 +131,68 @@ class Tally:
         """Episodes counted so far."""
         return int(self.by_label[:, L_SAMPLES].sum()) + self.num_unlabelled
 
-    def _count(self, records: RecordArray) -> None:
-        if count_records(records, self._generations, self.labels, self.slots, self.by_label):
-            self._count_past(records[records["generation"] != self._generations[records["slot"]]])
+    @property
+    def num_unlabelled(self) -> int:
+        """Results of tasks that left so long ago that their label is not known any more."""
+        return self._counted.item(UNLABELLED)
 
-    def _count_past(self, records: RecordArray) -> None:
-        """Count results of tasks that are gone, some of them by this very update."""
-        for record in records:
-            label = self._past.get((int(record["slot"]), int(record["generation"])))
-            if label is None:
-                self.num_unlabelled += 1
-                continue
-            row = self.by_label[label]
-            row[L_SAMPLES] += 1.0
-            row[L_EPOCH] += 1.0
-            if not np.isnan(record["success"]):
-                row[L_SUCCESSES] += record["success"]
-                row[L_JUDGED] += 1.0
+    def _count(self, records: RecordArray) -> None:
+        number = self.curriculum.num_observed
+        if self._counted.item(NUMBER) == number:
+            # Told again, because an interrupt came right after it was counted.
+            return
+        past = NONE_PAST
+        if count_others(records, self._generations):
+            past = self._past_labels(records)
+        count_records(
+            records,
+            self._generations,
+            self.labels,
+            past,
+            self.slots,
+            self.by_label,
+            self._counted,
+            number,
+        )
+
+    def _past_labels(self, records: RecordArray) -> Words:
+        """Return the labels of tasks that are gone, some of them by this very update."""
+        gone = records[records["generation"] != self._generations[records["slot"]]]
+        places = zip(gone["slot"].tolist(), gone["generation"].tolist(), strict=True)
+        return np.array([self._past.get(place, -1) for place in places], dtype=np.int64)
 
     def _note_replaced(self, slot: int | None) -> None:
         if slot is None:
             self._synchronise()
             return
-        self._past[slot, int(self._generations[slot])] = int(self.labels[slot])
+        if self._generations[slot] == self.curriculum.pool.generations[slot]:
+            # Told again, because an interrupt came right after it was noted.
+            return
+        # Not a second time, when the label may be that of the new task already.
+        self._past.setdefault((slot, int(self._generations[slot])), int(self.labels[slot]))
         if len(self._past) > MAX_PAST:
             del self._past[next(iter(self._past))]
         self._take_in(np.array([slot]))
 
     def _synchronise(self) -> None:
         """Begin anew with every slot that holds something else than what was counted."""
+        self._counted[NUMBER] = NO_BATCH
         pool = self.curriculum.pool
+        self._past = {
+            (slot, generation): label
+            for (slot, generation), label in self._past.items()
+            if generation < pool.generations[slot]
+        }
         changed = (pool.task_ids != self._task_ids) | (pool.generations != self._generations)
         self._take_in(np.flatnonzero(changed))
 
     def _take_in(self, slots: Words) -> None:
         pool = self.curriculum.pool
-        self._task_ids[slots] = pool.task_ids[slots]
-        self._generations[slots] = pool.generations[slots]
-        self.labels[slots] = pool.label_indices[slots]
         self.slots[slots] = 0.0
+        self.labels[slots] = pool.label_indices[slots]
+        self._task_ids[slots] = pool.task_ids[slots]
+        # Last: until then, they have not been taken in.
+        self._generations[slots] = pool.generations[slots]
 
     def add_counts(
         self,
@@ -218,5 +276,5 @@ class Tally:
         )
         restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
         self._past = {(slot, generation): label for slot, generation, label in past.tolist()}
-        self.num_unlabelled = num_unlabelled
+        self._counted[UNLABELLED] = num_unlabelled
         self._synchronise()

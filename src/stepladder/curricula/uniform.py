@@ -76,7 +76,9 @@ class Uniform(Curriculum):
     def _publish(self) -> None:
         self._fill_weights(self.pool.base_weights)
 
-    def _update(self, records: RecordArray) -> int:
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        if num_done:
+            return -1
         return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
 
     def kernel_state(self) -> tuple[Any, ...]:

@@ -28,6 +28,9 @@ MAX_REDRAWS = 1000
 MOST_BUILD_FAILURES = mailbox.CAPACITY // 2
 """More failures in one reset could fill the mailbox, which nobody empties during a reset."""
 
+NOT_BEGUN: tuple[Any, int, Any] = (0.0, 0, None)
+"""Progress of an episode before its first step."""
+
 MAX_ENV_SEED = 2**31 - 1
 """Seeds above this are refused by many envs, whose generators take 32 bits or fewer."""
 
@@ -93,8 +96,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         """Steps the env without counting; for a vector env that counts for all its envs."""
         self._about: dict[str, Any] = {}
         self._task: Task | None = None
-        self._return = 0.0
-        self._length = 0
+        self._progress = NOT_BEGUN
+        """Return and length so far, and what the env has returned that is not counted yet."""
         if isinstance(curriculum, Client):
             self._client = curriculum
         elif curriculum is not None and enable_local_tracking:
@@ -186,6 +189,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             BuildError: Too many tasks in a row could not be built.
         """
         client = self._connected()
+        self._report_interrupted()
         failures, redraws = 0, 0
         while True:
             draw = client.draw()
@@ -213,7 +217,6 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                         f"{type(error).__name__}: {error}. Mend the tasks or the env."
                     ) from error
         self._task = task
-        self._return, self._length = 0.0, 0
         self._about = {
             "curriculum_stage": client.stage_of(task.label),
             "curriculum_label": task.label,
@@ -234,33 +237,70 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             self._host.collect()
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Step the env; report the episode if it ends here."""
-        result = self.inner_step(action)
-        self._return += result[1]  # type: ignore[reportOperatorIssue]
-        self._length += 1
-        if result[2] or result[3]:
+        """Step the env; report the episode if it ends here.
+
+        A step that an interrupt (Ctrl-C) broke off after the env itself had stepped is not done
+        again: the next call returns what the env returned then, whatever the action.
+        """
+        episode_return, length, result = self._progress
+        is_late = result is not None
+        if not is_late:
+            # Kept until it has been counted and reported.
+            self._progress = episode_return, length, self.inner_step(action)
+            result = self._progress[2]
+        episode_return, length = episode_return + result[1], length + 1
+        if not (result[2] or result[3]):
+            self._progress = episode_return, length, None
+            return result
+        try:
             info = self.finish_episode(
                 result[4],
                 terminated=bool(result[2]),
-                episode_return=float(self._return),
-                length=self._length,
+                episode_return=float(episode_return),
+                length=length,
+                is_late=is_late,
             )
-            return (*result[:4], info)
-        return result
+        except Exception:  # goes on as it is; there is nothing to do again, unlike after Ctrl-C
+            self._progress = NOT_BEGUN
+            raise
+        self._progress = NOT_BEGUN
+        return (*result[:4], info)  # type: ignore[reportReturnType]
+
+    def _report_interrupted(self) -> None:
+        """Report an episode that has ended in a step that an interrupt has broken off."""
+        result = self._progress[2]
+        if result is not None and (result[2] or result[3]):
+            self.step(None)
+        self._progress = NOT_BEGUN
 
     def finish_episode(
-        self, info: dict[str, Any], *, terminated: bool, episode_return: float, length: int
+        self,
+        info: dict[str, Any],
+        *,
+        terminated: bool,
+        episode_return: float,
+        length: int,
+        is_late: bool = False,
     ) -> dict[str, Any]:
-        """Report the episode that has just ended; return its last info with what was reported."""
+        """Report the episode that has just ended; return its last info with what was reported.
+
+        Args:
+            info: The last info.
+            terminated: Whether it came to its end, rather than being cut off.
+            episode_return: Its return.
+            length: Its env steps.
+            is_late: Whether an interrupt came meanwhile: it may have been reported already.
+        """
         client = self._connected()
         success = self._reader.read(info, episode_return, client.legend.needs_success)
-        client.finish(
-            success=success,
-            episode_return=episode_return,
-            length=length,
-            # Running out of time while also finishing counts as finishing.
-            truncated=not terminated,
-        )
+        if not is_late or client.is_playing():
+            client.finish(
+                success=success,
+                episode_return=episode_return,
+                length=length,
+                # Running out of time while also finishing counts as finishing.
+                truncated=not terminated,
+            )
         version = client.plan_version()
         if self._host is not None:
             self._host.collect()

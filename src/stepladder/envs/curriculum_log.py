@@ -40,7 +40,6 @@ class CurriculumLog:
 
     def tell(self, records: RecordArray) -> None:
         """Log what has just been observed and what the curriculum made of it."""
-        self._num_finished += len(records)
         if logger.isEnabledFor(logging.DEBUG):
             self._log_episodes(records)
         changes = history_of(self._curriculum)[self._num_changes :]
@@ -54,12 +53,14 @@ class CurriculumLog:
                 visible(change),
             )
         if changes:
-            self._num_changes += len(changes)
             self._log_sync()
+        # Last: after an interrupt it is told again, and had better say something twice than never.
+        self._num_changes += len(changes)
+        self._num_finished += len(records)
 
     def _log_episodes(self, records: RecordArray) -> None:
         pool, legend = self._curriculum.pool, self._curriculum.legend()
-        first = self._num_finished - len(records) + 1
+        first = self._num_finished + 1
         for number, row in enumerate(records.tolist(), start=first):
             record = Record(*row)
             label = pool.label_names[int(pool.label_indices[record.slot])]

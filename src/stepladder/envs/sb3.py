@@ -110,13 +110,18 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
 
     def step_async(self, actions: Any) -> None:
         """Tell all envs to step."""
-        self.tracker.check_ready()
+        self.tracker.begin_step()
         self.tracker.guard(lambda: self.venv.step_async(actions))
 
     def step_wait(self) -> VecEnvStepReturn:
         """Wait for the step, then let the curriculum learn from what ended."""
-        result = self.tracker.guard(self.venv.step_wait)
+        try:
+            result = self.tracker.guard(self.venv.step_wait)
+        except KeyboardInterrupt:
+            self.tracker.break_off()
+            raise
         self.tracker.collect(int(np.count_nonzero(result[2])))
+        self.tracker.end_step()
         return result
 
     def close(self) -> None:

@@ -10,16 +10,16 @@ import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.curriculum_env import set_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
+from stepladder.envs.reach import Reach
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -41,53 +41,12 @@ _NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
 BROKEN_PIPES = (EOFError, ConnectionError)
 """What a vector env raises when one of its workers has died."""
 
+RESTORED = "a snapshot was restored, and the envs still play what they played before"
+BROKEN_OFF = "the last step was interrupted: some envs have stepped, and others have not"
+"""Why the envs must be reset before the next step."""
+
 REAP_S = 1.0
 """How long a worker whose pipe has broken may take to be gone."""
-
-
-class Reach(Protocol):
-    """How a vector wrapper reaches its envs."""
-
-    def connect(self, host: Host) -> None:
-        """Give each env its client of the host."""
-        ...
-
-    def call_all(self, method: str, *args: Any) -> list[Any]:
-        """Call a method on every env."""
-        ...
-
-    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
-        """Return the envs that may have reported since they were last asked; None is any."""
-        ...
-
-    def can_save_envs(self) -> bool:
-        """Whether the envs can be saved in the middle of an episode."""
-        ...
-
-    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
-        """Return what the envs themselves need to go on exactly; None is nothing.
-
-        With ``in_flight`` there is a part ``games`` in it, if `can_save_envs`.
-        """
-        ...
-
-    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
-        """Check what `save_envs` returned; return what gives it to the envs once connected.
-
-        That one returns whether they can go on with a step.
-
-        Raises:
-            SnapshotError: It does not fit.
-        """
-        ...
-
-    def worker_processes(self) -> list[BaseProcess]:
-        """Return the process of each env, or nothing if that is not known."""
-        ...
-
-    def forget_workers(self) -> None:
-        """Let go of workers that are gone, so that nobody tries to talk to them."""
-        ...
 
 
 class Tracker:
@@ -127,9 +86,11 @@ class Tracker:
         self._has_dead = False
         self._num_explained = 0
         self._has_warned = False
-        self._must_reset = False
+        self._must_reset = ""
+        self._is_in_step = False
         try:
             self.host = self._make_host(backend, in_process, max_failed_share)
+            self.host.on_collected(self._log.tell)
             set_check_interval(curriculum, check_advancement_freq)
             self._connect()
             self._log.catch_up()
@@ -157,7 +118,7 @@ class Tracker:
             self.host.push()
 
     def _call_all(self, method: str, *args: Any) -> list[Any]:
-        return self.guard(lambda: self._reach.call_all(method, *args))
+        return self._watch(lambda: self._reach.call_all(method, *args))
 
     def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
         makers: dict[str, Callable[..., Host]] = {
@@ -181,8 +142,10 @@ class Tracker:
 
     def reset(self, call: Callable[[], Any]) -> Any:
         """Reset the vector env by a call; from here on the envs play what was drawn for them."""
+        if self._is_in_step:
+            self._catch_up()
         result = self.guard(call)
-        self._must_reset = False
+        self._must_reset = ""
         self.collect(may_have_reset=True)
         return result
 
@@ -202,8 +165,6 @@ class Tracker:
         # Of a batch that the training loop has not received yet; it will see them end then.
         elif len(records) > num_ended:
             self._num_explained += len(records) - num_ended
-        if len(records):
-            self._log.tell(records)
         return records
 
     def _judge_unseen(self, num_unseen: int) -> None:
@@ -219,13 +180,39 @@ class Tracker:
                 num_unseen - explained,
             )
 
+    def begin_step(self) -> bool:
+        """Get ready for a step of all envs; return whether the one before did not come to its end.
+
+        An interrupt (Ctrl-C) has broken it off then, or an error. What had ended in it has been
+        observed when this returns.
+
+        Raises:
+            ChannelError: The envs must be reset first.
+        """
+        self.check_ready()
+        was_in_step = self._is_in_step
+        if was_in_step:
+            self._catch_up()
+        self._is_in_step = True
+        return was_in_step
+
+    def break_off(self) -> None:
+        """Note that an interrupt came in the middle of the vector env's own step."""
+        self._must_reset = BROKEN_OFF
+
+    def end_step(self) -> None:
+        """Note that a step of all envs has come to its end, and what ended in it was observed."""
+        self._is_in_step = False
+
+    def _catch_up(self) -> None:
+        """Observe what a step left in the mailboxes that did not come to its end."""
+        self.host.collect()
+        self._is_in_step = False
+
     def check_ready(self) -> None:
         """Raise unless the envs play what the curriculum thinks they play."""
         if self._must_reset:
-            raise ChannelError(
-                "a snapshot was restored, and the envs still play what they played before. Reset "
-                "the vector env first."
-            )
+            raise ChannelError(f"{self._must_reset}. Reset the vector env first.")
 
     def guard(self, call: Callable[[], Any]) -> Any:
         """Make a call into the vector env; if a worker has died, lose nothing and say so.
@@ -234,6 +221,12 @@ class Tracker:
             WorkerDiedError: A worker has died. What it had finished has been observed, what it was
                 playing is counted as aborted.
         """
+        if self.host.is_unfinished:
+            self.host.complete()
+        return self._watch(call)
+
+    def _watch(self, call: Callable[[], Any]) -> Any:
+        """Do what `guard` says, also in the middle of a collection."""
         if self._has_dead:
             raise WorkerDiedError(
                 "a worker of this vector env has died. Close it, make a new one, and restore a "
@@ -378,11 +371,11 @@ class Tracker:
             goes_on = in_flight and self.continues_in_flight and "games" in envs.state
             give_back = self._reach.read_envs(envs, in_flight=goes_on)
         self.host.restore(snapshot, in_flight=goes_on)
-        self._must_reset = True
+        self._must_reset = RESTORED
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
-        if give_back is not None:
-            self._must_reset = not give_back()
+        if give_back is not None and give_back():
+            self._must_reset = ""
         self._log.catch_up(self.host.counts.finished)
         return not self._must_reset
 

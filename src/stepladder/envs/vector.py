@@ -157,8 +157,21 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs, then let the curriculum learn from what ended."""
-        self.tracker.check_ready()
-        return self._learn(self.tracker.guard(lambda: self.env.step(actions)))
+        tracker = self.tracker
+        if tracker.begin_step():
+            # Nobody knows which envs had ended in it and will be reset in this one.
+            self._had_ended = True
+        try:
+            result = tracker.guard(lambda: self.env.step(actions))
+        except KeyboardInterrupt:
+            base = self.env.unwrapped
+            # Games go on where they are, and workers say it themselves.
+            if not (is_batched(base) or isinstance(base, WorkerVectorEnv)):
+                tracker.break_off()
+            raise
+        self._learn(result)
+        tracker.end_step()
+        return result
 
     @property
     def batches(self) -> tuple[slice, ...]:

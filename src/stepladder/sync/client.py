@@ -166,6 +166,10 @@ class Client(ABC):
         room[: len(text)] = np.frombuffer(text, dtype=np.uint8)
         self._post(0.0, 0, 0.0, UNBUILDABLE)
 
+    def is_playing(self) -> bool:
+        """Whether an episode is in flight."""
+        return bool(mailbox.in_flight(self._open()[1]))
+
     def skip(self) -> None:
         """Take back a draw that will not be played, as if it had not been made."""
         _, mail = self._open()

@@ -1,49 +1,36 @@
 """The curriculum's side of the channel: collect records, let the curriculum learn, publish.
 
-The vector wrappers in `envs` own one and call `collect` after every vector step. The backends
+The vector wrappers in `envs` own one and call `collect` after every vector step; how a collection
+goes is in `collector`. The backends
 (`local`, `shared`, `pushed`) say where the mailboxes lie and how they are emptied; what happens
 to the records is the same for all, so that a run does the same whatever carries it.
 """
 
-import logging
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from types import TracebackType
 from typing import Self, cast
 
 import numpy as np
 
-from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_share
-from stepladder.curricula.foreign import REFUSAL, ForeignCurriculum
+from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.curricula.kernels import Words
-from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.curricula.saved_fields import read_count
 from stepladder.curricula.snapshot import Snapshot, require_snapshot
 from stepladder.errors import (
-    BuildError,
-    ChannelError,
     ConfigError,
     SnapshotError,
-    WrongProcessError,
 )
 from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
+from stepladder.sync.collector import Collector
 from stepladder.sync.counts import EpisodeCounts, Staleness
 from stepladder.sync.process import is_alive
-from stepladder.visible import visible
-
-logger = logging.getLogger("stepladder.sync")
-
-MAX_LAG = 8
-"""Lags are counted one by one up to this, then together."""
-
-MIN_DRAWS_TO_JUDGE = 20
-"""No share of failed builds is judged before so many draws."""
 
 
-class Host(ABC):
+class Host(Collector):
     """Owns the channel between one curriculum and the clients of `num_envs` envs.
 
     Args:
@@ -80,28 +67,6 @@ class Host(ABC):
         """Give back what a constructor that fails has taken."""
         self.curriculum.release(self)
 
-    def _set_up(self) -> None:
-        num_envs = self.num_envs
-        self._num_dials = self.curriculum.plan.num_dials
-        self._ring = mailbox.M_DIALS + self._num_dials
-        self._num_failed = 0
-        self._num_finished = 0
-        self._last_reason = ""
-        self._is_judged = False
-        self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
-        self._all_rows: Words = np.arange(num_envs)
-        self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
-        self._drained: Words = np.zeros(
-            (num_envs * mailbox.CAPACITY, mailbox.RECORD_WORDS), dtype=np.int64
-        )
-        self._records: RecordArray = self._drained.reshape(-1).view(RECORD_DTYPE)
-        self.mails = self._make_mails(mailbox.mailbox_words(self._num_dials))
-        self.mails[:, mailbox.M_NEXT_EPISODE] = self.curriculum.next_episode
-
-    @abstractmethod
-    def _make_mails(self, num_words: int) -> Words:
-        """Return zeroed mailboxes of shape ``(num_envs, num_words)``."""
-
     @abstractmethod
     def client(self, env_index: int) -> Client:
         """Return the client of one env; send it to the process that runs the env."""
@@ -114,119 +79,6 @@ class Host(ABC):
         if not 0 <= env_index < self.num_envs:
             raise ConfigError(
                 f"env {env_index} does not exist; this channel has envs 0 to {self.num_envs - 1}."
-            )
-
-    def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
-        """Fill the drained words; return how many records, and how many of them unbuildable."""
-        rows = self._all_rows if rows is None else rows
-        return mailbox.drain(self.mails, self._ring, self._drained, rows)
-
-    def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
-        """Bring the plan to the clients, where they do not see it anyway."""
-
-    def collect(self, ended: bool = True, rows: Words | None = None) -> RecordArray:
-        """Observe everything that has been reported, in env order, and publish the next plan.
-
-        Args:
-            ended: Whether an episode may have ended since the last call. A backend that has to
-                ask every env spares itself the trip when it is False.
-            rows: Envs that may have reported, rising; by default all. What others have left is
-                found when they report again, or when all are collected.
-
-        Returns:
-            The records observed; valid until the next call.
-
-        Raises:
-            BuildError: Too many tasks could not be built. All records have been observed.
-        """
-        if self.is_closed or self.curriculum.is_foreign:
-            raise self._unusable()
-        count, unbuildable = self._gather(ended, rows)
-        records = self._records[:count]
-        failures: list[tuple[int, int, int, str]] = []
-        if count:
-            block = self.curriculum.plan.block
-            tick = int(block[kernels.H_TICK]) + 1
-            mailbox.measure_staleness(self._drained, count, tick, self._last_tick, self._lags)
-            if unbuildable:
-                failures = self._failures(records)
-                records = records[records["outcome"] != UNBUILDABLE]
-            self.curriculum.observe(records)
-            self._num_finished += len(records)
-            block[kernels.H_TICK] = tick
-        try:
-            if failures:
-                self._quarantine_all(failures)
-        finally:
-            self._spread()
-        if failures:
-            self._last_reason, self._is_judged = failures[-1][3], False
-        if self._num_failed and not self._is_judged:
-            self._judge_failures()
-        return records
-
-    def _unusable(self) -> ChannelError:
-        if self.curriculum.is_foreign:
-            return WrongProcessError(REFUSAL)
-        return ChannelError("this channel is closed. Make a new one for the curriculum.")
-
-    def _failures(self, records: RecordArray) -> list[tuple[int, int, int, str]]:
-        """Pair each unbuildable record with its client's message; then empty those mailboxes."""
-        failures: list[tuple[int, int, int, str]] = []
-        failed = records["outcome"] == UNBUILDABLE
-        for env_index in np.unique(records["env_index"][failed]).tolist():
-            number = int(self.mails[env_index, mailbox.M_TAKEN])
-            for record in records[records["env_index"] == env_index]:
-                if record["outcome"] == UNBUILDABLE:
-                    text = self._message(env_index, number % mailbox.CAPACITY)
-                    failures.append(
-                        (env_index, int(record["slot"]), int(record["generation"]), text)
-                    )
-                number += 1
-            self.mails[env_index, mailbox.M_TAKEN] = number
-        return failures
-
-    def _message(self, env_index: int, position: int) -> str:
-        start = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
-        start += position * mailbox.MESSAGE_WORDS
-        words = self.mails[env_index, start : start + mailbox.MESSAGE_WORDS]
-        # A message that was cut may end in the middle of a character.
-        return words.tobytes().rstrip(b"\0").decode(errors="ignore")
-
-    def _quarantine_all(self, failures: list[tuple[int, int, int, str]]) -> None:
-        self._num_failed += len(failures)
-        fatal: BuildError | None = None
-        for env_index, slot, generation, reason in failures:
-            try:
-                self._quarantine(env_index, slot, generation, reason)
-            except BuildError as error:
-                # The other tasks cannot be built either, and nobody will report them again.
-                fatal = fatal or error
-        if fatal is not None:
-            raise fatal
-
-    def _quarantine(self, env_index: int, slot: int, generation: int, reason: str) -> None:
-        pool = self.curriculum.pool
-        # Not the task itself: it may be the source that cannot make it.
-        name = pool.source.name(int(pool.task_ids[slot]))
-        if self.curriculum.quarantine(slot, generation, reason):
-            text = "Env %d could not build task %r (%s); it is quarantined."
-            logger.warning(text, env_index, name, visible(reason))
-
-    def _judge_failures(self) -> None:
-        """Raise if too large a share of all draws could not be built.
-
-        Judged from `MIN_DRAWS_TO_JUDGE` draws on: once then, and again with each later failure.
-        """
-        played = self._num_finished + self._num_failed
-        if played < MIN_DRAWS_TO_JUDGE:
-            return
-        self._is_judged = True
-        if self._num_failed > self.max_failed_share * played:
-            raise BuildError(
-                f"{self._num_failed} of {played} draws could not be built, more than the allowed "
-                f"share of {self.max_failed_share} (last reason: {self._last_reason}). Mend the "
-                "tasks or the env; see `curriculum.quarantined`."
             )
 
     # What has happened so far.
@@ -324,6 +176,7 @@ class Host(ABC):
                 f"{num_failed}; expected {num_taken} together, as many as the mailboxes say. Use "
                 "an older one."
             )
+        self.complete()
         self.curriculum.restore(snapshot.part("curriculum"))
         self._num_failed, self._num_finished = num_failed, num_finished
         restore_arrays(counted, channel.arrays, channel.place)
@@ -384,21 +237,36 @@ class Host(ABC):
     # The end.
 
     def close(self) -> None:
-        """Collect what is left and let go of the curriculum, which can then be used elsewhere."""
+        """Collect what is left and let go of the curriculum, which can then be used elsewhere.
+
+        After an interrupt (Ctrl-C) in here the channel is still open: close it again.
+        """
         if self.is_closed or self.curriculum.is_foreign:
             return
         # Before the last collection: an episode that ends later is refused, not lost.
         self.mails[:, mailbox.M_CLOSED] = 1
         try:
             self.collect()
-        finally:
-            self.is_closed = True
-            # Whoever carries the curriculum next must not draw the same numbers again.
-            self.curriculum.next_episode = int(self.mails[:, mailbox.M_NEXT_EPISODE].max())
-            self.curriculum.release(self)
-            self._free()
+        except Exception:  # goes on as it is, when the curriculum is free
+            self._let_go()
+            raise
+        self._let_go()
 
-    def _free(self) -> None:  # noqa: B027, most backends hold nothing
+    def _let_go(self) -> None:
+        # Whoever carries the curriculum next must not draw the same numbers again.
+        self.curriculum.next_episode = int(self.mails[:, mailbox.M_NEXT_EPISODE].max())
+        try:
+            self._free()
+        except Exception:  # goes on as it is, with the channel closed
+            self._end()
+            raise
+        self._end()
+
+    def _end(self) -> None:
+        self.curriculum.release(self)
+        self.is_closed = True
+
+    def _free(self) -> None:
         """Give back what the backend holds."""
 
     def __enter__(self) -> Self:

@@ -26,6 +26,11 @@ MESSAGE_BYTES = 8 * MESSAGE_WORDS
 CAPACITY = 64
 """Records a mailbox holds before its client waits."""
 
+# What the host notes of the batch that is pending: records in it, those that say that a task could
+# not be built, its number, and whether messages of those are still to be read.
+N_COUNT, N_UNBUILDABLE, N_TICK, N_UNREAD = 0, 1, 2, 3
+NOTE_WORDS = 4
+
 NOT_ADMITTED = -3
 """Drawn slot when the mailbox is closed, or the process is not the one that used it last."""
 
@@ -133,10 +138,9 @@ def post(
 
 @compiled
 def drain(mails: Words, ring: int, records: Words, rows: Words) -> tuple[int, int]:
-    """Move all posted records of some envs out; return how many, and how many unbuildable.
+    """Copy all posted records of some envs; return how many, and how many unbuildable.
 
-    A mailbox with unbuildable ones among them does not count as emptied yet: the host does that
-    when it has read their messages, which the client could otherwise write over.
+    Nothing counts as taken before `admit`.
 
     Args:
         mails: All mailboxes, shape ``(num_envs, mailbox_words)``.
@@ -148,9 +152,6 @@ def drain(mails: Words, ring: int, records: Words, rows: Words) -> tuple[int, in
     for env_index in rows:
         mail = mails[env_index]
         posted, taken = load_acquire(mail, M_POSTED), mail[M_TAKEN]
-        if posted == taken:
-            continue
-        unbuildable_before = unbuildable
         while taken < posted:
             entry = ring + (taken % CAPACITY) * RECORD_WORDS
             for word in range(RECORD_WORDS):
@@ -158,9 +159,63 @@ def drain(mails: Words, ring: int, records: Words, rows: Words) -> tuple[int, in
             unbuildable += records[count, 9] == UNBUILDABLE
             count += 1
             taken += 1
-        if unbuildable == unbuildable_before:
-            store_release(mail, M_TAKEN, taken)
     return count, unbuildable
+
+
+@compiled
+def admit(
+    mails: Words,
+    records: Words,
+    count: int,
+    unbuildable: int,
+    tick: int,
+    last: Words,
+    histogram: Words,
+    note: Words,
+) -> None:
+    """Take records that were copied over: from here on they are the host's, and noted as pending.
+
+    One call that no interrupt divides. A mailbox with unbuildable ones among them does not count
+    as emptied yet: its client could write over their messages, which nobody has read.
+
+    Args:
+        mails: All mailboxes.
+        records: Words of the records, those of one env next to each other.
+        count: How many there are.
+        unbuildable: How many of them say that a task could not be built.
+        tick: Number of this collection.
+        last: As for `measure_staleness`. Changed in place.
+        histogram: As for `measure_staleness`. Changed in place.
+        note: What is pending, by word. Changed in place.
+    """
+    measure_staleness(records, count, tick, last, histogram)
+    _release(mails, records, count, False)
+    note[N_COUNT] = count
+    note[N_UNBUILDABLE] = unbuildable
+    note[N_TICK] = tick
+    note[N_UNREAD] = unbuildable
+
+
+@compiled
+def release_failed(mails: Words, records: Words, note: Words) -> None:
+    """Count mailboxes as emptied whose messages have been read; once for each batch."""
+    if note[N_UNREAD] > 0:
+        note[N_UNREAD] = 0
+        _release(mails, records, note[N_COUNT], True)
+
+
+@compiled
+def _release(mails: Words, records: Words, count: int, with_failures: bool) -> None:
+    """Count mailboxes as emptied: those with unbuildable records among theirs, or the others."""
+    start = 0
+    while start < count:
+        env_index, end, unbuildable = records[start, 4], start, 0
+        while end < count and records[end, 4] == env_index:
+            unbuildable += records[end, 9] == UNBUILDABLE
+            end += 1
+        if (unbuildable > 0) == with_failures:
+            store_release(mails[env_index], M_TAKEN, mails[env_index, M_TAKEN] + end - start)
+        start = end
 
 
 @compiled

@@ -79,18 +79,16 @@ class PushedHost(Host):
             return 0, 0
         taken = self.mails[:, mailbox.M_TAKEN].tolist()
         count, unbuildable = 0, 0
-        # Whether or not the plan changes: from the next draw on, the envs have all of it.
+        # Whether or not the plan changes: from the next draw on, the envs have all of it. They keep
+        # their records until a later call says that these were taken.
         tick = self.curriculum.plan.tick + 1
         for env_index, mail in enumerate(self._ask("curriculum_pull", taken, tick)):
-            unbuildable_before = unbuildable
             for number in range(taken[env_index], int(mail[mailbox.M_POSTED])):
                 entry = self._ring + (number % mailbox.CAPACITY) * mailbox.RECORD_WORDS
                 self._drained[count] = mail[entry : entry + mailbox.RECORD_WORDS]
                 unbuildable += int(self._drained[count, -1] == UNBUILDABLE)
                 count += 1
             self.mails[env_index] = mail
-            if unbuildable == unbuildable_before:
-                self.mails[env_index, mailbox.M_TAKEN] = mail[mailbox.M_POSTED]
         if not count:
             # Nothing to have: the next draw is no newer than the last one.
             self._ask("curriculum_pull", taken, tick - 1)

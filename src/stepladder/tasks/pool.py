@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -30,6 +31,27 @@ UNBOUNDED_IDS = 2**53
 
 MAX_TRIES = 10_000
 """Most ids looked at to find one with a wanted label."""
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """A task that is to come into a slot, and all that changes with it."""
+
+    slot: int
+    task_id: int
+    leaving: int
+    """Id of the task that is in the slot until then."""
+
+    generation: int
+    """Of the slot, with the newcomer in it."""
+
+    label_index: int
+    weight: float
+    cursor: int
+    """Where the order of a source goes on, if the pool walks along it."""
+
+    passed: tuple[int, ...]
+    """Ids at the front of the queue of those outside that were looked at, if there is a queue."""
 
 
 class Pool:
@@ -117,6 +139,12 @@ class Pool:
             TaskError: If slot, id or label is unknown, the task is in the pool already, or none
                 with this label was found outside it in 10,000 tries.
         """
+        newcomer = self.prepare(slot, task_id, label)
+        self.admit(newcomer)
+        return newcomer.generation
+
+    def prepare(self, slot: int, task_id: int | None = None, label: str | None = None) -> Newcomer:
+        """Find what `replace` would put into a slot, and change nothing."""
         slot = self._check_slot(slot)
         wanted = None if label is None else self._label_index(label)
         if task_id is None:
@@ -124,18 +152,37 @@ class Pool:
         else:
             task_id, num_steps = self._check_newcomer(task_id, wanted), 0
         ids = np.array([task_id], dtype=np.int64)
-        label_index = self.source.label_indices(ids)[0]
         weights = self.source.weights(ids)
         _refuse_bad_weights(ids, weights)
+        return Newcomer(
+            slot=slot,
+            task_id=task_id,
+            leaving=int(self.task_ids[slot]),
+            generation=int(self.generations[slot]) + 1,
+            label_index=int(self.source.label_indices(ids)[0]),
+            weight=float(weights[0]),
+            cursor=(self._cursor + num_steps) % self._num_ids(),
+            passed=tuple(islice(self._waiting or (), num_steps)),
+        )
 
-        self._move_on(task_id, num_steps, leaving=int(self.task_ids[slot]))
-        del self._slots[int(self.task_ids[slot])]
+    def admit(self, newcomer: Newcomer) -> None:
+        """Put a task that `prepare` found into its slot.
+
+        Each line stores what is known beforehand: after an interrupt in the middle, calling this
+        again with the same newcomer completes it.
+        """
+        slot, task_id, leaving = newcomer.slot, newcomer.task_id, newcomer.leaving
+        if self._waiting is None:
+            self._cursor = newcomer.cursor
+        else:
+            self._queue_up(newcomer, self._waiting)
+        self._slots.pop(leaving, None)
         self._slots[task_id] = slot
         self.task_ids[slot] = task_id
-        self.label_indices[slot] = label_index
-        self.base_weights[slot] = weights[0]
-        self.generations[slot] += 1
-        return int(self.generations[slot])
+        self.label_indices[slot] = newcomer.label_index
+        self.base_weights[slot] = newcomer.weight
+        # Last: who draws before this line plays the new task, and nobody is credited with it.
+        self.generations[slot] = newcomer.generation
 
     def rebind(self, task_ids: NDArray[np.int64], generations: NDArray[np.int64]) -> None:
         """Keep ids and generations in these arrays from now on, such as ones in shared memory.
@@ -265,16 +312,16 @@ class Pool:
             )
         return task_id
 
-    def _move_on(self, entering: int, num_steps: int, leaving: int) -> None:
-        """Make the order go on behind the candidates used up; none, if the id was given."""
-        if self._waiting is None:
-            self._cursor = (self._cursor + num_steps) % self._num_ids()
-            return
+    @staticmethod
+    def _queue_up(newcomer: Newcomer, waiting: OrderedDict[int, None]) -> None:
+        """Take a newcomer out of the queue of those outside, and put who leaves at its end."""
+        waiting.pop(newcomer.leaving, None)
         # Those passed over go to the back of the queue, as if a cursor had moved past them.
-        for task_id in list(islice(self._waiting, num_steps)):
-            self._waiting.move_to_end(task_id)
-        del self._waiting[entering]
-        self._waiting[leaving] = None
+        for task_id in newcomer.passed:
+            if task_id in waiting:
+                waiting.move_to_end(task_id)
+        waiting.pop(newcomer.task_id, None)
+        waiting[newcomer.leaving] = None
 
     def _check_slot(self, slot: int) -> int:
         return whole_number(slot, "A slot of this pool", 0, self.num_slots - 1)

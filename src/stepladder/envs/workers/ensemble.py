@@ -7,7 +7,7 @@ said. When a worker has died, it decides with `revival` what its rows are in, an
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import gymnasium as gym
@@ -31,7 +31,7 @@ from stepladder.envs.workers.shares import Shares
 from stepladder.envs.workers.spaces import leaves_of
 from stepladder.envs.workers.watch import HangWatch
 from stepladder.envs.workers.worker import describe
-from stepladder.errors import EnvTimeoutError
+from stepladder.errors import ChannelError, EnvTimeoutError
 from stepladder.sync.segment import Segment
 
 logger = logging.getLogger("stepladder.envs")
@@ -208,6 +208,7 @@ class Ensemble:
         except EnvTimeoutError:
             raise
         except Exception as error:  # raised again when the workers are done
+            self._groups[batch].forget()
             row = self._position()
             return noted(error, row, f"raised by env {row}, in this process")
         return None
@@ -289,6 +290,8 @@ class Ensemble:
 
     def settle(self) -> None:
         """Wait for orders that were given and never gathered, and forget them."""
+        for group in self._groups:
+            group.settle()
         if self._in_flight.orders:
             self._crew.settle()
         self._in_flight.clear()
@@ -336,6 +339,10 @@ class Ensemble:
 
         May be called again where Ctrl-C has broken it off.
         """
+        for group in self._groups:
+            # Unless the channel was closed first, and there is nobody to report to.
+            with suppress(ChannelError):
+                group.settle()
         errors = self._crew.close(timeout_s)
         errors += self._close_own()
         self._revival.listeners.clear()

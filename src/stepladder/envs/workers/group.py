@@ -91,6 +91,8 @@ class EnvGroup:
         self._begun = [0] * len(self.envs)
         self._fresh: list[int] = []
         self._returns = np.zeros(len(self.envs)) if any(self._tracked) else None
+        self._last: tuple[Any, ...] | None = None
+        """What the env being stepped has returned, until it is written and reported."""
 
     # Stepping.
 
@@ -109,7 +111,8 @@ class EnvGroup:
             if states[index]:
                 self._step_over(index)
                 continue
-            observation, reward, has_terminated, is_truncated, info = steps[index](actions[index])
+            self._last = result = steps[index](actions[index])
+            observation, reward, has_terminated, is_truncated, info = result
             try:
                 rewards[row] = reward
             except TypeError:
@@ -125,6 +128,7 @@ class EnvGroup:
             if info:
                 self._tell_info(row, info)
         progress[0] = len(steps)
+        self._last = None
         if self._returns is not None:
             self._returns += self._memory.rewards[self.rows]
             for index in self._fresh:
@@ -155,6 +159,7 @@ class EnvGroup:
         row = self.rows.start + index
         if self._tracked[index]:
             info = self._report(index, info)
+        self._last = None
         if self.mode != AutoresetMode.SAME_STEP:
             self.states[index] = ENDED
             self._write(row, observation)
@@ -174,6 +179,31 @@ class EnvGroup:
             episode_return=float(returns[index]) + self._rewards[row],
             length=self._clock - self._begun[index],
         )
+
+    def forget(self) -> None:
+        """Do not report what the env being stepped has returned: something was wrong with it."""
+        self._last = None
+
+    def settle(self) -> None:
+        """Report an episode that has ended in a step that an interrupt (Ctrl-C) has broken off."""
+        last = self._last
+        if last is None:
+            return
+        index = int(self._progress[0])
+        if not (self._tracked[index] and (last[2] or last[3])):
+            self._last = None
+            return
+        env, returns = self.envs[index], self._returns
+        assert isinstance(env, CurriculumEnv)
+        assert returns is not None
+        env.finish_episode(
+            last[4],
+            terminated=bool(last[2]),
+            episode_return=float(returns[index]) + float(last[1]),
+            length=self._clock - self._begun[index],
+            is_late=True,
+        )
+        self._last = None
 
     def _reset_within_step(self, index: int, observation: Any, info: dict[str, Any]) -> None:
         # A copy: the env may use the same memory for the observation of its reset.

@@ -1,0 +1,60 @@
+"""A batch of records on its way into a curriculum: kept until all that follows from it is done.
+
+Ctrl-C can come between any two lines. Whoever began to observe a batch may therefore be stopped
+with some of it observed, a change of stage half written or a listener not told yet. An intake says
+how far the batch has come, so that the next call completes it: nothing is lost, nothing is done
+twice. Used by `observing`; `sync` keeps one for each collection.
+"""
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula.record import RECORD_DTYPE, RecordArray
+
+NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
+
+
+def is_running(method: Any, owner: object) -> bool:
+    """Whether this is called from inside a method of an object.
+
+    By the stack: a flag would stay set for good when an interrupt comes at the wrong moment.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code is method.__code__ and frame.f_locals["self"] is owner:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Intake:
+    """One batch, and how far it has come.
+
+    Args:
+        records: The batch. It must not change before it is done.
+        num_before: Records that the curriculum had observed before it.
+        outer: The intake that is going on already: of the batch whose listener observes this one.
+    """
+
+    __slots__ = ("is_done", "listeners", "num_before", "outer", "records", "told")
+
+    def __init__(
+        self,
+        records: RecordArray = NO_RECORDS,
+        num_before: int = 0,
+        outer: "Intake | None" = None,
+    ):
+        self.begin(records, num_before, outer)
+
+    def begin(self, records: RecordArray, num_before: int, outer: "Intake | None") -> None:
+        """Use this object for another batch."""
+        self.records = records
+        self.num_before = num_before
+        self.outer = outer
+        self.is_done = False
+        self.listeners: tuple[Any, ...] | None = None
+        """Who is told of it; known when the first of them is."""
+        self.told: list[Any] = []
+        """One entry for each listener that has returned, whatever it was."""

@@ -1,0 +1,180 @@
+"""How a batch of records goes into a curriculum, exactly once, and who is told of it.
+
+Between `owner` and `turnover`. A batch is observed and told to every listener; when Ctrl-C comes
+in between, the next call completes it first. So a method's `_update` may be called again with a
+batch of which it has observed a part: it does what is left.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from itertools import repeat
+from operator import call
+from typing import Any, TypeAlias, cast
+
+from stepladder.curricula.intake import Intake, is_running
+from stepladder.curricula.owner import PlanOwner
+from stepladder.curricula.record import RecordArray, refuse
+from stepladder.errors import ConfigError
+
+Listener: TypeAlias = Callable[[RecordArray], object]
+"""Is told of every batch of records after the curriculum has learnt from it."""
+
+ReplaceListener: TypeAlias = Callable[[int | None], object]
+"""Is told the slot after another task came into it, or None when any slot may have changed."""
+
+
+class Observing(PlanOwner):
+    """Takes in batches, and completes what an interrupt has left unfinished."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self._listeners: tuple[tuple[Listener, ReplaceListener | None], ...] = ()
+        self._due: Intake | None = None
+        """The batch that is being taken in, or was when an interrupt came; None is neither."""
+        # Kept, for making one takes longer than filling it.
+        self._own_intake = Intake()
+
+    @abstractmethod
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        """Learn from records; return a number below 0, or the index of a bad one.
+
+        Nothing has changed then. After an interrupt it is called again with the same records.
+
+        Args:
+            records: The batch.
+            num_done: How many of them are observed already, by `counters`. What follows from
+                the last of these may still have to be done.
+        """
+
+    def _complete(self) -> None:
+        """Complete what was begun outside of `_update`, before anything else happens."""
+
+    # Taking in.
+
+    def take_in(self, intake: Intake) -> None:
+        """Observe the batch of an intake and tell it to all listeners, once.
+
+        For channels. An interrupt may stop this anywhere: call it again with the same intake, or
+        leave it to whatever is called next.
+
+        Raises:
+            RecordError: A record is impossible. Then none of the batch was observed.
+        """
+        if self._due is not None:
+            self.finish()
+        if not intake.is_done:
+            intake.num_before = self.counters.item(0)
+            intake.outer = self._due
+            self._due = intake
+            self._go_on(intake, 0)
+
+    def _observe(self, records: RecordArray) -> None:
+        """Take in a batch that somebody has observed by hand."""
+        due = self._due
+        intake = self._own_intake if due is None else Intake()
+        intake.begin(records, self.counters.item(0), due)
+        self._due = intake
+        self._go_on(intake, 0)
+
+    def _go_on(self, intake: Intake, num_done: int) -> None:
+        records = intake.records
+        bad = self._update(records, num_done)
+        if bad >= 0:
+            self._due = intake.outer
+            raise refuse(records, bad, self.pool.num_slots)
+        if self._listeners and len(records):
+            self._tell(intake)
+        intake.is_done = True
+        self._due = intake.outer
+
+    def finish(self) -> None:
+        """Complete what an interrupt (Ctrl-C) has left unfinished, if anything.
+
+        Every method that draws, observes, changes or saves does this first. Inside a listener it
+        does nothing: the batch it is told of is not unfinished, it is going on.
+
+        Raises:
+            RecordError: A record of the batch that was interrupted is impossible. None of that
+                batch was observed.
+        """
+        due = self._due
+        if due is None or is_running(Observing._go_on, self):
+            return
+        self._complete()
+        self._go_on(due, self.counters.item(0) - due.num_before)
+        self.finish()
+
+    def _begin_work(self) -> None:
+        """Note that something is about to change by hand, which `finish` completes if need be."""
+        self._due = Intake(num_before=self.counters.item(0), outer=self._due)
+
+    def _end_work(self) -> None:
+        """Note that what `_begin_work` announced is done."""
+        assert self._due is not None
+        self._due = self._due.outer
+
+    # Telling.
+
+    def add_listener(
+        self, listener: Listener, *, on_replace: ReplaceListener | None = None
+    ) -> None:
+        """Tell someone of every record observed from now on, each exactly once.
+
+        Add it to the outermost curriculum: the ones inside the phases of a `Phased` tell nobody.
+        Listeners are not part of snapshots, and no copy in another process has any.
+
+        An interrupt (Ctrl-C) between two listeners leaves the second one to the next call. One
+        that is interrupted itself is called again with the same batch; it can tell by
+        `num_observed`, which is the same both times.
+
+        Args:
+            listener: Called after each successful update with the batch, dtype `RECORD_DTYPE`.
+                The array is valid during the call only. What it raises reaches whoever
+                reported; the records have been observed all the same, and the other listeners
+                are told with the next call.
+            on_replace: Called with a slot after another task came into it, which may be during
+                the update and so before the batch is told; with None after a `restore`.
+        """
+        self.finish()
+        if any(known == listener for known, _ in self._listeners):
+            raise ConfigError(
+                f"{listener!r} listens already and would count everything twice. Add it once."
+            )
+        self._listeners = (*self._listeners, (listener, on_replace))
+
+    def remove_listener(self, listener: Listener) -> None:
+        """Stop telling someone."""
+        self.finish()
+        left = tuple(entry for entry in self._listeners if entry[0] != listener)
+        if len(left) == len(self._listeners):
+            raise ConfigError(f"{listener!r} does not listen to this curriculum. Add it first.")
+        self._listeners = left
+
+    def _tell(self, intake: Intake) -> None:
+        if intake.listeners is None:
+            intake.listeners = tuple(listener for listener, _ in self._listeners)
+        tell_rest(intake.listeners, intake.told, intake.records)
+
+    def _tell_replaced(self, slot: int | None, told: list[Any]) -> None:
+        calls = [on_replace for _, on_replace in self._listeners if on_replace is not None]
+        tell_rest(calls, told, slot)
+
+
+_call = cast("Callable[[Callable[[Any], object], Any], object]", call)
+
+
+def tell_rest(listeners: Sequence[Callable[[Any], object]], told: list[Any], news: Any) -> None:
+    """Call those listeners that have not been called yet, in order.
+
+    Args:
+        listeners: All of them.
+        told: Has an entry for each that has returned. Changed in place.
+        news: What they are called with.
+    """
+    try:
+        # One call of compiled code, not a loop: whoever returns counts as told at that moment, and
+        # no interrupt comes in between.
+        told.extend(map(_call, listeners[len(told) :], repeat(news)))
+    except Exception:  # goes on as it is; whoever fails is not called again, unlike after Ctrl-C
+        told.append(None)
+        raise

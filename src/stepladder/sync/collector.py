@@ -1,0 +1,278 @@
+"""One collection after the other: records out of the mailboxes, into the curriculum, exactly once.
+
+The lower half of `host.Host`. A backend copies what lies in the mailboxes; one compiled call then
+takes it over and notes that a batch is pending. From there on every step either stores what is
+known beforehand or can be done again, and the note is deleted last. So Ctrl-C anywhere in between
+loses no finished episode and counts none twice: whatever is called next completes the batch.
+"""
+
+import logging
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from stepladder.curricula import kernels
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.foreign import REFUSAL
+from stepladder.curricula.intake import Intake, is_running
+from stepladder.curricula.kernels import Words
+from stepladder.curricula.observing import Listener, tell_rest
+from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
+from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
+from stepladder.sync import mailbox
+from stepladder.visible import visible
+
+logger = logging.getLogger("stepladder.sync")
+
+MAX_LAG = 8
+"""Lags are counted one by one up to this, then together."""
+
+MIN_DRAWS_TO_JUDGE = 20
+"""No share of failed builds is judged before so many draws."""
+
+
+class Failure(NamedTuple):
+    """A task that an env could not build."""
+
+    env_index: int
+    slot: int
+    generation: int
+    reason: str
+
+
+class Pending(NamedTuple):
+    """A batch out of the mailboxes, until all that follows from it is done."""
+
+    intake: Intake
+    failures: list[Failure]
+    num_finished: int
+    """Episodes finished so far, with those of this batch."""
+
+    num_failed: int
+    """Draws that could not be built so far, with those of this batch."""
+
+    told: list[Any]
+    """One entry for each listener of the channel that was told."""
+
+
+class Collector(ABC):
+    """Collects what envs have reported, and lets the curriculum learn from it."""
+
+    curriculum: Curriculum
+    num_envs: int
+    max_failed_share: float
+    is_closed: bool
+    mails: Words
+
+    def _set_up(self) -> None:
+        num_envs = self.num_envs
+        self._num_dials = self.curriculum.plan.num_dials
+        self._ring = mailbox.M_DIALS + self._num_dials
+        self._num_failed = 0
+        self._num_finished = 0
+        self._last_reason = ""
+        self._is_judged = False
+        self._fatal: BuildError | None = None
+        self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
+        self._all_rows: Words = np.arange(num_envs)
+        self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
+        self._drained: Words = np.zeros(
+            (num_envs * mailbox.CAPACITY, mailbox.RECORD_WORDS), dtype=np.int64
+        )
+        self._records: RecordArray = self._drained.reshape(-1).view(RECORD_DTYPE)
+        self._note: Words = np.zeros(mailbox.NOTE_WORDS, dtype=np.int64)
+        """What `mailbox.admit` has noted of the batch that is pending."""
+        self._pending: Pending | None = None
+        """The rest of it."""
+        self._listeners: tuple[Listener, ...] = ()
+        self.is_unfinished = False
+        """Whether a collection is going on, or was when an interrupt came."""
+        self.mails = self._make_mails(mailbox.mailbox_words(self._num_dials))
+        self.mails[:, mailbox.M_NEXT_EPISODE] = self.curriculum.next_episode
+
+    @abstractmethod
+    def _make_mails(self, num_words: int) -> Words:
+        """Return zeroed mailboxes of shape ``(num_envs, num_words)``."""
+
+    def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
+        """Fill the drained words; return how many records, and how many of them unbuildable.
+
+        The mailboxes keep them: done again, it gives the same records, or more.
+        """
+        rows = self._all_rows if rows is None else rows
+        return mailbox.drain(self.mails, self._ring, self._drained, rows)
+
+    def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
+        """Bring the plan to the clients, where they do not see it anyway."""
+
+    def on_collected(self, listener: Listener) -> None:
+        """Tell someone of every batch that is not empty, when all that follows from it is done."""
+        self._listeners = (*self._listeners, listener)
+
+    # Collecting.
+
+    def collect(self, ended: bool = True, rows: Words | None = None) -> RecordArray:
+        """Observe everything that has been reported, in env order, and publish the next plan.
+
+        A collection that an interrupt (Ctrl-C) has broken off is completed first.
+
+        Args:
+            ended: Whether an episode may have ended since the last call. A backend that has to
+                ask every env spares itself the trip when it is False.
+            rows: Envs that may have reported, rising; by default all. What others have left is
+                found when they report again, or when all are collected.
+
+        Returns:
+            The records observed, those of a collection completed here included; valid until the
+            next call.
+
+        Raises:
+            BuildError: Too many tasks could not be built. All records have been observed.
+        """
+        if self.is_closed or self.curriculum.is_foreign:
+            raise self._unusable()
+        late = None
+        if self.is_unfinished:
+            if is_running(Collector._go_on, self):
+                # A listener asks for it; whatever has come since is collected after this batch.
+                return self._records[:0]
+            late = self.complete()
+        count, unbuildable = self._gather(ended, rows)
+        records = self._records[:0]
+        if count:
+            self._pending = None
+            self.is_unfinished = True
+            tick = int(self.curriculum.plan.block[kernels.H_TICK]) + 1
+            mailbox.admit(
+                *(self.mails, self._drained, count, unbuildable),
+                *(tick, self._last_tick, self._lags, self._note),
+            )
+            records = self._go_on()
+        self._conclude()
+        return records if late is None else np.concatenate([late, records])
+
+    def complete(self) -> RecordArray:
+        """Complete a collection that an interrupt (Ctrl-C) has broken off; return its records.
+
+        `collect`, `snapshot`, `restore` and `close` do this by themselves.
+        """
+        records = self._records[:0]
+        if is_running(Collector._go_on, self):
+            return records
+        if self._note[mailbox.N_COUNT]:
+            records = self._go_on().copy()
+        self._conclude()
+        return records
+
+    def _go_on(self) -> RecordArray:
+        """Do what is left of the pending batch; return its records."""
+        note = self._note
+        if self._pending is None:
+            self._pending = self._begin(self._records[: int(note[mailbox.N_COUNT])])
+        intake, failures, num_finished, num_failed, told = self._pending
+        if failures:
+            # Their messages have been read.
+            mailbox.release_failed(self.mails, self._drained, note)
+        try:
+            self.curriculum.take_in(intake)
+        except RecordError:
+            note[mailbox.N_COUNT] = 0
+            raise
+        self._num_finished = num_finished
+        self.curriculum.plan.block[kernels.H_TICK] = note[mailbox.N_TICK]
+        if failures:
+            self._num_failed = num_failed
+            self._quarantine_all(failures)
+        if self._listeners and len(intake.records):
+            tell_rest(self._listeners, told, intake.records)
+        note[mailbox.N_COUNT] = 0
+        return intake.records
+
+    def _begin(self, records: RecordArray) -> Pending:
+        failures: list[Failure] = []
+        if self._note[mailbox.N_UNBUILDABLE]:
+            failures = self._read_failures(records)
+            records = records[records["outcome"] != UNBUILDABLE]
+        return Pending(
+            Intake(records),
+            failures,
+            self._num_finished + len(records),
+            self._num_failed + len(failures),
+            [],
+        )
+
+    def _conclude(self) -> None:
+        """Do what does not depend on the last batch alone."""
+        self._spread()
+        fatal = self._fatal
+        if fatal is not None:
+            self._fatal = None
+            raise fatal
+        if self._num_failed and not self._is_judged:
+            self._judge_failures()
+        self.is_unfinished = False
+
+    def _unusable(self) -> ChannelError:
+        if self.curriculum.is_foreign:
+            return WrongProcessError(REFUSAL)
+        return ChannelError("this channel is closed. Make a new one for the curriculum.")
+
+    # Tasks that could not be built.
+
+    def _read_failures(self, records: RecordArray) -> list[Failure]:
+        """Pair each unbuildable record with its client's message."""
+        failures: list[Failure] = []
+        failed = records["outcome"] == UNBUILDABLE
+        for env_index in np.unique(records["env_index"][failed]).tolist():
+            number = int(self.mails[env_index, mailbox.M_TAKEN])
+            for record in records[records["env_index"] == env_index]:
+                if record["outcome"] == UNBUILDABLE:
+                    text = self._message(env_index, number % mailbox.CAPACITY)
+                    failures.append(
+                        Failure(env_index, int(record["slot"]), int(record["generation"]), text)
+                    )
+                number += 1
+        return failures
+
+    def _message(self, env_index: int, position: int) -> str:
+        start = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
+        start += position * mailbox.MESSAGE_WORDS
+        words = self.mails[env_index, start : start + mailbox.MESSAGE_WORDS]
+        # A message that was cut may end in the middle of a character.
+        return words.tobytes().rstrip(b"\0").decode(errors="ignore")
+
+    def _quarantine_all(self, failures: list[Failure]) -> None:
+        for failure in failures:
+            try:
+                # A second time, after an interrupt, it changes nothing.
+                self._quarantine(failure)
+            except BuildError as error:
+                # The other tasks cannot be built either, and nobody will report them again.
+                self._fatal = self._fatal or error
+        self._last_reason = failures[-1].reason
+        self._is_judged = False
+
+    def _quarantine(self, failure: Failure) -> None:
+        pool = self.curriculum.pool
+        # Not the task itself: it may be the source that cannot make it.
+        name = pool.source.name(int(pool.task_ids[failure.slot]))
+        if self.curriculum.quarantine(failure.slot, failure.generation, failure.reason):
+            text = "Env %d could not build task %r (%s); it is quarantined."
+            logger.warning(text, failure.env_index, name, visible(failure.reason))
+
+    def _judge_failures(self) -> None:
+        """Raise if too large a share of all draws could not be built.
+
+        Judged from `MIN_DRAWS_TO_JUDGE` draws on: once then, and again with each later failure.
+        """
+        played = self._num_finished + self._num_failed
+        if played < MIN_DRAWS_TO_JUDGE:
+            return
+        self._is_judged = True
+        if self._num_failed > self.max_failed_share * played:
+            raise BuildError(
+                f"{self._num_failed} of {played} draws could not be built, more than the allowed "
+                f"share of {self.max_failed_share} (last reason: {self._last_reason}). Mend the "
+                "tasks or the env; see `curriculum.quarantined`."
+            )
