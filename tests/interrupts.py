@@ -14,6 +14,9 @@ import stepladder
 
 LIBRARY = str(Path(stepladder.__file__).parent)
 
+COMPILER = f"{LIBRARY}/compiled.py"
+"""Its lines run while a kernel is compiled: the first time, and not again."""
+
 
 class Interrupt:
     """Counts lines, and raises at one of them.
@@ -30,7 +33,8 @@ class Interrupt:
         self.seen: list[tuple[str, int]] = []
 
     def _enter(self, frame: FrameType, event: str, _: Any) -> Any:
-        return self._count if frame.f_code.co_filename.startswith(self.within) else None
+        file = frame.f_code.co_filename
+        return self._count if file.startswith(self.within) and file != COMPILER else None
 
     def _count(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
