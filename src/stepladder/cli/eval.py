@@ -12,7 +12,7 @@ import tyro
 from gymnasium.spaces import Box, Space
 
 from stepladder.cli import console
-from stepladder.cli.finding import guarded, learning
+from stepladder.cli.finding import guarded, learning, look_for
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import read_settings
 from stepladder.cli.scoreboard import scoreboard
@@ -74,7 +74,7 @@ class EvalArguments:
     """Whether everybody draws actions, instead of doing what seems best."""
 
     env_id: str | None = None
-    """Gymnasium's id of the env. By default the one of the run."""
+    """Gymnasium's id of the env, module:id or module:function. By default the one of the run."""
 
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE; may be given several times."""
@@ -128,6 +128,7 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
             f"{arguments.policy} lies in no run, so nobody knows what it plays. Say it with "
             "--env-id, such as stepladder/Hockey-v0."
         )
+    look_for(env)
     if config is not None and config.env == env:
         request = EvaluationRequest.of(config)
     else:

@@ -16,17 +16,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.ids import find_env
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import check_settings
 from stepladder.envs.workers.choosing import choose_workers
 from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
 from stepladder.errors import ConfigError
-from stepladder.registration import NAMESPACE, register_games
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]
 OneEnv = str | EnvSpec | EnvFunction
-"""A registered id, its spec, or a function that makes an env."""
+"""An id or ``module:function`` (`find_env`), a spec, or a function that makes an env."""
 
 Envs = OneEnv | Sequence[OneEnv]
 """The same for all envs, or one for each."""
@@ -58,7 +58,9 @@ def make_vec(
     wrappers around single envs are asked for.
 
     Args:
-        env: A registered id, its spec, a function that makes an env; or a list with one per env.
+        env: A registered id, which may name the module that registers it (``module:id``), its spec,
+            a function that makes an env or its name (``module:function``); or a list with one per
+            env.
         num_envs: How many; needed unless there is one per env.
         curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
             into one.
@@ -145,10 +147,12 @@ def _with(
 
 def batched_entry(env: Envs) -> Callable[..., Any] | None:
     """Return what makes a batch of an env that is stepped as one; None for all other envs."""
+    if isinstance(env, str):
+        env = find_env(env)
     if isinstance(env, type):
         made: Any = getattr(env, "vector_class", env)
         return made if getattr(made, "is_batched", False) else None
-    spec = gym.registry.get(env) if isinstance(env, str) else env
+    spec = env
     if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None:
         return None
     entry: Any = spec.vector_entry_point
@@ -205,13 +209,10 @@ def _count(num_envs: int | None) -> int:
 def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     """Return a function that makes an env of what the user gave."""
     if isinstance(env, str | EnvSpec):
-        if isinstance(env, str) and env.startswith(NAMESPACE):
-            register_games()
-            # Says at once what is wrong with a misspelt one.
-            gym.spec(env)
-        # A worker that is no fork of this process does not know what was registered here.
-        spec = gym.registry.get(env, env) if isinstance(env, str) else env
-        return partial(gym.make, spec, **(env_kwargs or {}))
+        # Here, not in a worker: one that is no fork does not know what was registered here.
+        found = find_env(env) if isinstance(env, str) else env
+        make = partial(gym.make, found) if isinstance(found, EnvSpec) else found
+        return partial(make, **(env_kwargs or {}))
     if not callable(env):
         raise ConfigError(
             f"expected an env id, a function that makes an env, or a list of these; got {env!r}. "
