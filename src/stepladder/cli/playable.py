@@ -134,7 +134,7 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
     return env
 
 
-def _found(text: str) -> EnvSpec | Callable[..., gym.Env[Any, Any]]:
+def _found(text: str) -> EnvSpec | Callable[..., Any]:
     try:
         return find_env(text)
     except UnknownEnvError as error:

@@ -35,7 +35,7 @@ def module_of(text: str) -> str | None:
     return module if colon else None
 
 
-def find_env(text: str) -> EnvSpec | Callable[..., gym.Env[Any, Any]]:
+def find_env(text: str) -> EnvSpec | Callable[..., Any]:
     """Return what makes an env, given its name.
 
     Args:

@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from stepladder.curricula.config import require_kind, require_whole
+from stepladder.envs.workers.mains import leave_if_imported_by_worker
 from stepladder.errors import ConfigError
 
 
@@ -75,6 +76,13 @@ def check_settings(
         raise ConfigError(
             f"timeout_s must be a positive number of seconds, or None for ever; got {timeout_s!r}."
         )
+    if workers != 0:
+        _check_may_start(workers)
+
+
+def _check_may_start(workers: Any) -> None:
+    """Raise unless this process may start others."""
+    leave_if_imported_by_worker()
     if workers and multiprocessing.current_process().daemon:
         raise ConfigError(
             f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "

@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode
 from stepladder.compiled import direct
 from stepladder.envs.workers import control
 from stepladder.envs.workers.faults import Fault, unpack_fault
-from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError, packed
+from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message, read_messages
 from stepladder.envs.workers.shares import Shares
@@ -103,14 +103,14 @@ class Crew:
         hand = self.hands[worker]
         try:
             return self._receive_descriptions(hand)
-        except WorkerGoneError as error:
+        except WorkerGoneError:
             hand.process.join(timeout=1.0)
             raise WorkerDiedError(
                 f"worker {worker} ended while it made its envs "
                 f"{self.shares.all_of_worker(worker)} ({hand.exit_reason}); its error output says "
-                "why. With start_method='spawn' or 'forkserver' the program's main module must be "
-                "importable: keep what it runs under `if __name__ == '__main__':`."
-            ) from error
+                "why. A worker started with 'spawn' or 'forkserver' imports the main program: put "
+                "what the program runs under `if __name__ == '__main__':`."
+            ) from None
 
     def _receive_descriptions(self, hand: Hand) -> list[dict[str, Any]]:
         try:
@@ -175,7 +175,10 @@ class Crew:
         self._number += 1
         order = self._number * control.KINDS + kind
         shares = self.shares
-        parts = [] if objects is None else [packed(order, values) for values in objects]
+        parts: list[bytes] = []
+        if objects is not None:
+            together = zip(self.hands, objects, strict=True)
+            parts = [hand.packed(order, values) for hand, values in together]
         for hand in self.hands[: len(parts)]:
             hand.is_cut_off = True
         asleep = self._give(self.memory.words, shares.num_workers, shares.num_batches, batch, order)
@@ -286,7 +289,8 @@ class Crew:
         self._number += 1
         order = self._number * control.KINDS + control.ASK
         # First, for it may fail; and an order without its command leaves a worker waiting.
-        command, hand = packed(order, (name, *arguments)), self.hands[worker]
+        hand = self.hands[worker]
+        command = hand.packed(order, (name, *arguments))
         hand.is_cut_off = True
         control.give_one(self.memory.words, self.lane(worker, batch), order)
         hand.send_bytes(command)

@@ -10,12 +10,12 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
+from stepladder.envs.workers.mains import Known, pickled_for
 from stepladder.envs.workers.messages import (
     COMMAND,
     MARK,
     OVERFLOW,
     Message,
-    pickled,
     read_overflow,
 )
 
@@ -34,7 +34,7 @@ class WorkerGoneError(Exception):
 class Hand:
     """A worker process and the pipe to it."""
 
-    def __init__(self, worker_index: int, process: BaseProcess, pipe: Connection):
+    def __init__(self, worker_index: int, process: BaseProcess, pipe: Connection, known: Known):
         self.worker_index = worker_index
         self.process = process
         self.is_ready = False
@@ -42,6 +42,7 @@ class Hand:
         self.is_cut_off = False
         """Whether something is half sent or half received; if it stays so, Ctrl-C has come."""
         self._pipe = pipe
+        self._known = known
         self._overflows: dict[int, list[Message]] = {}
         self._replies: dict[int, memoryview] = {}
 
@@ -63,7 +64,11 @@ class Hand:
 
     def send(self, value: Any) -> None:
         """Send something that belongs to no order."""
-        self.send_bytes(pickled(value))
+        self.send_bytes(pickled_for(value, self._known))
+
+    def packed(self, order: int, value: Any) -> bytes:
+        """Make what belongs to an order fit to be sent, lambdas included."""
+        return MARK.pack(COMMAND, order) + pickled_for(value, self._known)
 
     def send_bytes(self, data: bytes) -> None:
         """Send what is packed already, or a bell."""
@@ -162,8 +167,3 @@ class Hand:
     def let_go(self) -> None:
         """Close the pipe of a process that has ended."""
         self._pipe.close()
-
-
-def packed(order: int, value: Any) -> bytes:
-    """Make what belongs to an order fit to be sent, lambdas included."""
-    return MARK.pack(COMMAND, order) + pickled(value)

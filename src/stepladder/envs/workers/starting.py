@@ -16,6 +16,7 @@ from multiprocessing.context import BaseContext
 from typing import Any
 
 from stepladder.envs.workers.hand import Hand
+from stepladder.envs.workers.mains import known_to_worker, main_can_start
 from stepladder.envs.workers.worker import Assignment, main
 
 
@@ -31,11 +32,12 @@ def start_worker(context: BaseContext, assignment: Assignment, timeout_s: float 
     if context.get_start_method() == "forkserver":
         # Before Ctrl-C is held back: the server is everybody's, and would hold it back for good.
         forkserver.ensure_running()
-    with _sigint_held_back():
+    known = known_to_worker(context.get_start_method())
+    with _sigint_held_back(), main_can_start():
         process.start()
     # Before the next one is forked, which would otherwise keep this end open.
     theirs.close()
-    return Hand(number, process, ours)
+    return Hand(number, process, ours, known)
 
 
 def _limit_waiting(pipe: Connection, timeout_s: float) -> None:
