@@ -6,6 +6,7 @@ in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import check_settings
 from stepladder.envs.workers.choosing import choose_workers
 from stepladder.envs.workers.revival import OnDeath
-from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
+from stepladder.envs.workers.vector_env import ObservationMode, StartMethod, WorkerVectorEnv
 from stepladder.errors import ConfigError
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]
@@ -46,7 +47,7 @@ def make_vec(
     on_worker_death: OnDeath = "restart",
     timeout_s: float | None = 300.0,
     copy: bool = True,
-    observation_mode: Literal["same", "different"] = "same",
+    observation_mode: ObservationMode = "same",
     env_kwargs: Mapping[str, Any] | None = None,
     wrappers: Sequence[Callable[[Any], Any]] = (),
     check_advancement_freq: int | None = None,
@@ -78,7 +79,7 @@ def make_vec(
         timeout_s: How long one env may take over a step or reset; None is for ever.
         copy: Whether observations are copied for the user; without, the next step changes them.
         observation_mode: Whether observation spaces of all envs must be the same, or may differ in
-            their bounds.
+            their bounds; or a tuple of the batched and the single observation space to use.
         env_kwargs: Arguments for an env that is made from its id.
         wrappers: Put around each env, in this order, inside its `CurriculumEnv`.
         check_advancement_freq: For stages: episodes between checks, over all envs together.
@@ -121,6 +122,7 @@ def make_vec(
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
     vec = WorkerVectorEnv(functions, workers=workers, **settings)
+    vec.spec = _spec_of(env, env_kwargs)
     return _with(vec, curriculum, check_advancement_freq, max_failed_share)
 
 
@@ -197,6 +199,16 @@ def _taught(
         )
     options = dict(curriculum_env or {})
     return [partial(with_curriculum, function, options) for function in functions]
+
+
+def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
+    """Return what all envs were made from, if that is one id or spec."""
+    found = find_env(env) if isinstance(env, str) else env
+    if not isinstance(found, EnvSpec):
+        return None
+    spec = deepcopy(found)
+    spec.kwargs.update(env_kwargs or {})
+    return spec
 
 
 def _count(num_envs: int | None) -> int:

@@ -175,10 +175,8 @@ class Crew:
         self._number += 1
         order = self._number * control.KINDS + kind
         shares = self.shares
-        parts: list[bytes] = []
-        if objects is not None:
-            together = zip(self.hands, objects, strict=True)
-            parts = [hand.packed(order, values) for hand, values in together]
+        together = [] if objects is None else zip(self.hands, objects, strict=True)
+        parts = [hand.packed(order, values) for hand, values in together]
         for hand in self.hands[: len(parts)]:
             hand.is_cut_off = True
         asleep = self._give(self.memory.words, shares.num_workers, shares.num_batches, batch, order)

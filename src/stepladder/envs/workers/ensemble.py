@@ -6,6 +6,7 @@ said. When a worker has died, it decides with `revival` what its rows are in, an
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -36,6 +37,9 @@ from stepladder.sync.segment import Segment
 
 logger = logging.getLogger("stepladder.envs")
 
+POLL_S = 0.005
+"""How often one who waits for a limited time looks whether it is over."""
+
 
 class Ensemble:
     """Steps and resets rows, wherever their envs live."""
@@ -49,7 +53,7 @@ class Ensemble:
         start_method: str | None,
         timeout_s: float | None,
         on_death: OnDeath,
-        observation_mode: str,
+        observation_mode: Any,
     ):
         self.shares = shares
         self.mode = mode
@@ -74,7 +78,7 @@ class Ensemble:
     def _build(
         self,
         env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
-        observation_mode: str,
+        observation_mode: Any,
     ) -> None:
         """Make all envs and lay out the memory they share."""
         shares = self.shares
@@ -87,8 +91,10 @@ class Ensemble:
             rows = shares.all_of_worker(worker)
             described.update(zip(rows, self._crew.descriptions(worker), strict=True))
         descriptions = [described[row] for row in range(shares.num_envs)]
-        self.description = descriptions[0]
-        self.observation_space, self.action_space = batched_spaces(descriptions, observation_mode)
+        single, self.observation_space, self.action_space = batched_spaces(
+            descriptions, observation_mode
+        )
+        self.description = {**descriptions[0], "observation_space": single}
         self._lay_out()
 
     def _set_up(self, timeout_s: float | None, on_death: OnDeath) -> None:
@@ -97,6 +103,7 @@ class Ensemble:
         self._has_loose_actions = self.memory.loose_actions(range(0)) is not None
         self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
         self._infos: list[NumberedInfo] = []
+        self._told: list[bool] | None = None
         self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
         self._stepping = self._groups[0]
         self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
@@ -163,30 +170,52 @@ class Ensemble:
         self._wait(batch)
         return self._gather(batch, error)
 
-    def reset(
+    def begin_reset(
         self,
         batch: int,
         mask: npt.NDArray[np.bool_],
         seeds: list[int | None] | None,
         options: Options,
-    ) -> list[NumberedInfo]:
-        """Reset the rows of a batch that are in the mask; return the infos."""
+    ) -> None:
+        """Have the workers reset the rows of a batch that are in the mask."""
         self._in_flight.orders[batch] = Order(control.RESET, seeds, options)
         self.memory.reset_mask[:] = mask
-        group = self._groups[batch]
-        if seeds is None and not options:
+        self._told = None
+        if seeds is not None or options:
+            workers = range(self.shares.num_workers)
+            self._told = [self._tell(worker, batch, "reset", seeds, options) for worker in workers]
+        elif self.shares.num_workers:
             # What autoreset does by hand, perhaps at every step: it needs no pipe.
-            if self.shares.num_workers:
-                self._crew.give(control.RESET, batch)
-            error = self._do_own(batch, group.reset)
+            self._crew.give(control.RESET, batch)
+
+    def finish_reset(self, batch: int) -> list[NumberedInfo]:
+        """Reset this process's own rows of a batch and wait for the others; return the infos."""
+        order, group = self._in_flight.orders[batch], self._groups[batch]
+        error = self._do_own(batch, lambda: group.reset(order.seeds, order.options))
+        if self._told is None:
             self._wait(batch)
         else:
-            workers = range(self.shares.num_workers)
-            told = [self._tell(worker, batch, "reset", seeds, options) for worker in workers]
-            error = self._do_own(batch, lambda: group.reset(seeds, options))
-            for worker in workers:
-                error = self._take_answer(worker, batch, told[worker], error)
+            for worker, was_told in enumerate(self._told):
+                error = self._take_answer(worker, batch, was_told, error)
         return self._gather(batch, error)
+
+    def is_done_within(self, timeout_s: float) -> bool:
+        """Wait so long for the workers; return whether they have no order left, or have died."""
+        deadline = time.monotonic() + timeout_s
+        for hand in self._crew.hands:
+            for batch in range(self.shares.num_batches):
+                while not self._crew.is_done(hand.worker_index, batch):
+                    if time.monotonic() > deadline:
+                        return False
+                    try:
+                        hand.pump(POLL_S)
+                    except WorkerGoneError:
+                        break
+        return True
+
+    def own_envs(self) -> list[gym.Env[Any, Any]]:
+        """Return the envs of this process, in env order."""
+        return [self._own_envs[row] for row in sorted(self._own_envs)]
 
     def _do_own(self, batch: int, work: Callable[[], None]) -> Exception | None:
         """Carry an order out for this process's own rows; return what an env has raised."""
