@@ -6,7 +6,7 @@ in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import deepcopy
+from copy import copy as shallow_copy
 from functools import partial
 from typing import Any, Literal
 
@@ -116,6 +116,7 @@ def make_vec(
         vec: Any = batched(
             len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
         )
+        vec.spec = _spec_of(env, env_kwargs)
         return _with(vec, curriculum, check_advancement_freq, max_failed_share)
     if curriculum is not None:
         functions = _taught(functions, curriculum, curriculum_env)
@@ -206,8 +207,8 @@ def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
     found = find_env(env) if isinstance(env, str) else env
     if not isinstance(found, EnvSpec):
         return None
-    spec = deepcopy(found)
-    spec.kwargs.update(env_kwargs or {})
+    spec = shallow_copy(found)
+    spec.kwargs = {**found.kwargs, **(env_kwargs or {})}
     return spec
 
 
