@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import CommandLine, finished, running, wait_until
+from stepladder.errors import RunError
 from stepladder.runs import RunReader
 
 pytest.importorskip("torch")
@@ -51,6 +52,14 @@ SMALL = (
 )
 
 
+def has_checkpoint(run: Path) -> bool:
+    try:
+        return bool(RunReader(run).checkpoints())
+    except RunError:
+        # Not there yet.
+        return False
+
+
 @pytest.mark.processes
 @pytest.mark.timeout(110)
 def test_it_is_trained_killed_resumed_evaluated_and_watched(tmp_path: Path) -> None:
@@ -58,8 +67,7 @@ def test_it_is_trained_killed_resumed_evaluated_and_watched(tmp_path: Path) -> N
     run = tmp_path / "runs/corridor-0"
     argv = ("train", "--env", ENV, *SMALL, "--checkpoints.every-steps", "64")
     with running(*argv, "--total-steps", "100000000", cwd=tmp_path) as process:
-        folder = run / "checkpoints"
-        wait_until(lambda: folder.is_dir() and len(os.listdir(folder)) > 1, process)
+        wait_until(lambda: has_checkpoint(run), process)
         os.killpg(process.pid, signal.SIGKILL)
     assert RunReader(run).config["env"] == ENV
 
