@@ -39,7 +39,7 @@ def known_to_worker(start_method: str) -> Known:
 def can_be_imported() -> bool:
     """Whether the main program is a file or a module, so that a spawned worker can import it."""
     main = sys.modules[MAIN]
-    if getattr(main.__spec__, "name", None) is not None:
+    if getattr(getattr(main, "__spec__", None), "name", None) is not None:
         return True
     path = getattr(main, "__file__", None)
     return path is not None and Path(path).suffix != ".ipynb" and Path(path).exists()
