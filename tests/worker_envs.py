@@ -9,6 +9,7 @@ import re
 import signal
 import sys
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
@@ -55,7 +56,7 @@ class Parcel(spaces.Space[Any]):
 def digest(value: Any) -> float:
     """Return a number that changes with any part of a nested value, its types included."""
     if isinstance(value, dict):
-        return sum(len(key) * 3.0 + digest(part) * 1.25 for key, part in value.items())
+        return sum(len(str(key)) * 3.0 + digest(part) * 1.25 for key, part in value.items())
     if isinstance(value, tuple | list):
         return sum((index + 2) * digest(part) for index, part in enumerate(value)) + 0.5
     if isinstance(value, str):
@@ -76,6 +77,7 @@ class RandomEnv(gym.Env[Any, Any]):
         mean_length: Of an episode.
         info_share: How often there is an info.
         in_place: Whether all observations are the same memory, as some envs have it.
+        odd_keys: Whether infos have keys that are not strings too.
     """
 
     def __init__(
@@ -86,12 +88,14 @@ class RandomEnv(gym.Env[Any, Any]):
         mean_length: float = 3.0,
         info_share: float = 0.6,
         in_place: bool = False,
+        odd_keys: bool = False,
     ):
         self.env_index = env_index
         self.observation_space = deepcopy(observation_space)
         self.action_space = deepcopy(action_space)
         self._mean_length = mean_length
         self._info_share = info_share
+        self._odd_keys = odd_keys
         self._in_place = in_place and isinstance(observation_space, spaces.Box)
         self._memory: Any = None
         self._sampler = deepcopy(observation_space)
@@ -134,7 +138,7 @@ class RandomEnv(gym.Env[Any, Any]):
             return {}
         number = int(rng.integers(100))
         # Which kind a key has is the same in all envs but for one, where the first env decides.
-        everything: dict[str, Any] = {
+        everything: dict[Any, Any] = {
             "whole": number,
             "real": number / 7,
             "mixed": number if self.env_index % 2 else number / 7,
@@ -153,7 +157,23 @@ class RandomEnv(gym.Env[Any, Any]):
             "nested": self._nested(number),
             "empty": {},
         }
+        if self._odd_keys:
+            everything |= self._with_odd_keys(number)
         return {key: value for key, value in everything.items() if rng.random() < 0.4}
+
+    def _with_odd_keys(self, number: int) -> dict[Any, Any]:
+        """Keys that are not strings, equal to each other or named like the mask of another."""
+        return {
+            7: number,
+            "7": f"text {number}",
+            (1, "a"): number / 7,
+            None: np.full(2, number),
+            True if self.env_index % 2 else 1: number,
+            frozenset({3}): {2: number, (): {None: "deep", "word": number}},
+            "_text": np.bool_(number % 2),
+            "by_number": {self.env_index: number, -1: {0.5: "half"}},
+            "ordered": OrderedDict(a=number, b=OrderedDict({4: "four"})),
+        }
 
     def _nested(self, number: int) -> dict[str, Any]:
         nested: dict[str, Any] = {"deeper": {"value": number, f"own_{self.env_index}": 1.5}}

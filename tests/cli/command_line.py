@@ -50,9 +50,12 @@ class CommandLine:
 
 @contextmanager
 def running(*argv: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a command in a process group of its own, as a shell does; warnings are errors."""
+    """Run a command in a process group of its own, as a shell does; warnings are errors.
+
+    As for the installed command, the working directory is not on Python's path.
+    """
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "stepladder", *map(str, argv)],
+        [sys.executable, "-P", "-W", "error", "-m", "stepladder", *map(str, argv)],
         env={**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"},
         cwd=cwd,
         stdin=subprocess.DEVNULL,

@@ -163,7 +163,7 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
         ([], "POLICY"),
         (["nowhere"], "there is no 'nowhere'. Name the folder of a run, a checkpoint in it"),
         (["random"], "Say it with --env-id, such as stepladder/Hockey-v0"),
-        (["random", "--env-id", "Nope-v1"], "Nope-v1 raised NameNotFound"),
+        (["random", "--env-id", "Nope-v1"], "the env 'Nope-v1' cannot be found: Environment"),
         (["random", "--env-id", "CartPole-v1", "--env", "x=1"], "CartPole-v1 raised TypeError"),
         (["random", "--env-id", "CartPole-v1", "--env", "x"], "--env must be KEY=VALUE; got 'x'"),
         (["bare"], "has no checkpoint of a training that can be used"),

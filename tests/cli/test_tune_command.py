@@ -141,7 +141,7 @@ def test_a_function_in_a_module_of_the_working_directory_is_found(
     )
 
 
-@pytest.mark.parametrize("name", ["CartPole-v1", "ALE/Pong-v5", "some_module:Pole-v1", "odd name"])
+@pytest.mark.parametrize("name", ["CartPole-v1", "stepladder/Ledge-v0", "gymnasium:CartPole-v1"])
 def test_what_is_no_function_is_an_id(command: CommandLine, asked: Asked, name: str) -> None:
     assert command("tune", name).code == 0
     assert asked.env == name
@@ -157,10 +157,10 @@ def test_an_id_without_a_version_may_stand_in_a_module(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["Nope-v1"], "'Nope-v1' cannot be made: Environment `Nope` doesn't exist."),
+        (["Nope-v1"], "'Nope-v1' cannot be found: Environment `Nope` doesn't exist."),
         (["nomodule:make"], "the module 'nomodule' cannot be imported: No module named 'nomodule'"),
         (["a/b.py:make"], "'a/b.py' is not the name of a module. Write it as in an import"),
-        (["MODULE:nope"], "MODULE has no function 'nope'. Name a function in it"),
+        (["MODULE:nope"], "MODULE has no function 'nope', nor does it register an env"),
         (["MODULE:number"], "MODULE has no function 'number'"),
         (["MODULE:make_nothing"], "make_nothing must make a gymnasium.Env; it made something of"),
         (["CartPole-v1", "--seconds", "-1"], "seconds must be finite and above 0; got -1.0"),

@@ -302,10 +302,10 @@ def test_a_simulated_run_has_no_env_to_watch(command: CommandLine) -> None:
     ("argv", "said"),
     [
         ([], "ENV-OR-RUN"),
-        (["Nope-v1"], "'Nope-v1' is no run's folder, no level's file and no env: Environment"),
+        (["Nope-v1"], "'Nope-v1' is neither the folder of a run nor the file of a level; the env"),
         (["."], "holds no run: it has no config.json"),
         (["nomodule:make"], "the module 'nomodule' cannot be imported"),
-        (["MODULE:nothing"], "MODULE has no function 'nothing'. Name a function in it that makes"),
+        (["MODULE:nothing"], "MODULE has no function 'nothing', nor does it register an env of"),
         (["MODULE:number"], "MODULE has no function 'number'"),
         (["MODULE:make_nothing"], "must make a gymnasium.Env; it made something of type NoneType"),
         (["MODULE:Blind"], "cannot draw itself: it has no render_mode 'rgb_array'"),

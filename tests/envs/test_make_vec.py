@@ -417,7 +417,8 @@ def test_auto_says_when_envs_could_not_be_tried(caplog: pytest.LogCaptureFixture
     with caplog.at_level(logging.WARNING, "stepladder.envs"):
         vec = make_vec(trouble_envs(4, trouble={"step": "raise"}))
     assert isinstance(vec, WorkerVectorEnv)
-    assert "could not be tried" in caplog.text
+    assert "could not be tried with workers (BoomError: boom in step of env 0)" in caplog.text
+    assert vec.num_workers == 0
     vec.close()
 
 

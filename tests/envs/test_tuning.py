@@ -299,8 +299,8 @@ def not_an_env() -> Any:
 @pytest.mark.parametrize(
     ("env", "settings", "said"),
     [
-        ("Nope-v1", {}, "'Nope-v1' cannot be made: Environment `Nope` doesn't exist"),
-        ("no_such_module:Pole-v1", {}, "cannot be made: No module named 'no_such_module'"),
+        ("Nope-v1", {}, "'Nope-v1' cannot be found: Environment `Nope` doesn't exist"),
+        ("no_such_module:Pole-v1", {}, "cannot be imported: No module named 'no_such_module'"),
         (not_an_env, {}, "not_an_env must make a gymnasium.Env; it made something of type int"),
         ("CartPole-v1", {"seconds": 0.0}, "seconds must be finite and above 0; got 0.0"),
         ("CartPole-v1", {"seed": -1}, "seed must be a whole number of at least 0; got -1"),

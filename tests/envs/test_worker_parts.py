@@ -3,6 +3,7 @@
 import math
 import os
 import time
+from collections import OrderedDict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -380,6 +381,14 @@ INFOS: list[list[dict[str, Any]]] = [
     [{}, {"a": np.array(3)}, {}],
     [{"a": {"final_obs": np.arange(2)}}, {}, {}],
     [{"a": "text"}, {"a": np.arange(2)}, {"a": 3}],
+    [{1: 2, (3, "x"): 4.5}, {None: "x"}, {1: 5, b"raw": np.arange(2)}],
+    [{"a": {1: {None: 2}}}, {"a": {(): "x"}}, {"a": {1: {None: 3}, "b": 1}}],
+    [{1: 2}, {True: 3}, {1.0: 4}],
+    [{1: 2}, {"1": "x"}, {}],
+    [{"a": 1, "_a": 5}, {"_a": 6}, {"a": 2}],
+    [{"_a": 5, "a": 1}, {"a": 2}, {}],
+    [{"a": OrderedDict(b=1)}, {"a": {"b": 2}}, {}],
+    [{"final_info": {1: 2}, "final_obs": 3, 4: 5}, {4: 6}, {}],
 ]
 
 

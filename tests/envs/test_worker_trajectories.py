@@ -123,6 +123,7 @@ def reset_some(ours: Any, theirs: Any, ended: np.ndarray, rng: np.random.Generat
     mean_length=st.sampled_from([1.0, 1.5, 4.0]),
     info_share=st.sampled_from([0.0, 0.3, 1.0]),
     in_place=st.booleans(),
+    odd_keys=st.booleans(),
     seed=st.integers(0, 2**16),
 )
 def test_every_trajectory_is_that_of_the_plain_loop(
@@ -136,6 +137,7 @@ def test_every_trajectory_is_that_of_the_plain_loop(
     mean_length: float,
     info_share: float,
     in_place: bool,
+    odd_keys: bool,
     seed: int,
 ) -> None:
     functions: list[Callable[[], RandomEnv]] = [
@@ -148,6 +150,7 @@ def test_every_trajectory_is_that_of_the_plain_loop(
             info_share,
             # Gymnasium itself hands out a final observation that the reset has overwritten.
             in_place and mode != AutoresetMode.SAME_STEP,
+            odd_keys,
         )
         for index in range(num_envs)
     ]

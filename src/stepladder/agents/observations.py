@@ -114,9 +114,12 @@ def _kinds(space: Space[Any], key: str) -> tuple[list[int], int | npt.NDArray[np
                 return [high - low + 1] * int(np.prod(space.shape)), low
         return [], 0
     where = f" under {key!r}" if key else ""
+    # Spaces of other libraries may print functions and addresses.
+    is_gymnasiums = type(space).__module__.startswith("gymnasium.")
+    found = space if is_gymnasiums else type(space).__name__
     raise ConfigError(
-        f"agents can see Box, Discrete (up to {MAX_CODES}) and MultiDiscrete spaces and dicts of "
-        f"them; got {space}{where}. Wrap the env so that it returns one of these."
+        f"agents observe Box, Discrete (up to {MAX_CODES}) and MultiDiscrete spaces and dicts of "
+        f"them; got {found}{where}. Wrap the env so that its observations are one of these."
     )
 
 

@@ -12,7 +12,7 @@ import tyro
 from gymnasium.spaces import Box, Space
 
 from stepladder.cli import console
-from stepladder.cli.finding import guarded, learning
+from stepladder.cli.finding import guarded, learning, look_for
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import read_settings
 from stepladder.cli.scoreboard import scoreboard
@@ -75,7 +75,7 @@ class EvalArguments:
     """Whether everybody draws actions, instead of doing what seems best."""
 
     env_id: str | None = None
-    """Gymnasium's id of the env. By default the one of the run."""
+    """Gymnasium's id of the env, module:id or module:function. By default the one of the run."""
 
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE; may be given several times."""
@@ -135,6 +135,7 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
         )
     if subject != RANDOM and subject.run is not None and arguments.env_id is None:
         require_trust(subject.run.folder, subject.run.config, arguments.trust)
+    look_for(env)
     if config is not None and config.env == env:
         request = EvaluationRequest.of(config)
     else:

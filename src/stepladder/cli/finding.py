@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from stepladder.envs.ids import module_of
 from stepladder.errors import ConfigError, EnvError, StepladderError
 
 FOREIGN_ERRORS = (
@@ -38,6 +39,12 @@ def look_here() -> None:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
+
+
+def look_for(env: str) -> None:
+    """Look in the working directory too, if the name of an env has a module in front of it."""
+    if module_of(env) is not None:
+        look_here()
 
 
 def find_function(text: str, purpose: str) -> Callable[..., Any]:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 
-from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_here
+from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_for
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.rebuilding import rebuilt
+from stepladder.envs.ids import UnknownEnvError, find_env, module_of
 from stepladder.errors import ConfigError, RunError, StepladderError
 from stepladder.files import is_real_folder, parsed_json, read_bytes
-from stepladder.registration import register_games
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
@@ -105,13 +106,11 @@ def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any
 
 def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
     """Make an env that draws itself, from its id or from a function that makes it."""
-    register_games()
-    make: Callable[..., Any] = partial(gym.make, text, disable_env_checker=True)
-    # Gymnasium writes the id of an env in a module in the same way, with a version behind it.
-    _, colon, name = text.partition(":")
-    if colon:
-        look_here()
-        make = find_function(text, "makes an env") if name.isidentifier() else make
+    look_for(text)
+    found = _found(text)
+    make: Callable[..., Any] = (
+        partial(gym.make, found, disable_env_checker=True) if isinstance(found, EnvSpec) else found
+    )
     try:
         with warnings.catch_warnings():
             # Gymnasium's own words about an env that cannot draw itself; ours come below.
@@ -119,10 +118,6 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
             env = make(render_mode=MODE, **kwargs)
     except StepladderError:
         raise
-    except gym.error.UnregisteredEnv as error:
-        raise ConfigError(
-            f"{text!r} is no run's folder, no level's file and no env: {error} Correct the name."
-        ) from error
     except FOREIGN_ERRORS as error:
         raise ConfigError(
             f"the env {text!r} cannot be made: {type(error).__name__}: {error} Correct --env, or "
@@ -140,6 +135,17 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
             "another env."
         )
     return env
+
+
+def _found(text: str) -> EnvSpec | Callable[..., Any]:
+    try:
+        return find_env(text)
+    except UnknownEnvError as error:
+        if module_of(text) is not None:
+            raise
+        raise ConfigError(
+            f"{text!r} is neither the folder of a run nor the file of a level; {error}"
+        ) from error
 
 
 def _text_of(path: Path) -> str:

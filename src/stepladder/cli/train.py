@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from stepladder.cli import console
-from stepladder.cli.finding import needing_torch
+from stepladder.cli.finding import look_for, needing_torch
 from stepladder.cli.kept_scores import evaluation_from_json
 from stepladder.cli.scoreboard import scoreboard
 from stepladder.cli.train_arguments import TrainArguments, given_flags, read_arguments
@@ -69,6 +69,7 @@ def _trained(
         f"{config.agent.kind} on {config.env}, {config.num_envs} envs, seed {config.seed}, "
         f"{config.device}"
     )
+    look_for(config.env)
     with TrainingView(title, config.to_json(), _shown(arguments)) as view:
         starting = needing_torch("stepladder.training.starting", "trainings")
         return starting.train(
@@ -83,6 +84,7 @@ def _trained(
 
 def _resumed(arguments: TrainArguments, folder: Path, changes: dict[str, Any]) -> "TrainingResult":
     info = RunInfo.read(folder)
+    look_for(str(info.config.get("env")))
     about = load_config(info.config).to_json() if info.kind == "training" else {}
     with TrainingView(f"{folder} goes on", about, _shown(arguments)) as view:
         starting = needing_torch("stepladder.training.starting", "trainings")

@@ -118,7 +118,7 @@ class TrainArguments(Keeping, TrainingConfig):
         if self.preset_or_config is not None:
             name = Path(self.preset_or_config).stem
         else:
-            name = re.sub(r"-v\d+$", "", self.env.rpartition("/")[2]).lower()
+            name = re.sub(r"-v\d+$", "", re.split("[/:]", self.env)[-1]).lower()
         return f"{name}-{self.seed}"
 
 

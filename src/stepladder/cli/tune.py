@@ -1,19 +1,17 @@
 """``stepladder tune``: how many envs and workers are fastest on this machine."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
-from typing import Any
 
-import gymnasium as gym
 import tyro
+from gymnasium.envs.registration import EnvSpec
 
 from stepladder.cli import console
+from stepladder.cli.finding import look_for
 from stepladder.cli.parsing import parse
+from stepladder.envs.ids import find_env
 from stepladder.envs.tuning import MakeEnv, Tuning, TuningRow, tune
-from stepladder.errors import ConfigError, EnvError, StepladderError
+from stepladder.errors import EnvError, StepladderError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +22,8 @@ class TuneArguments:
     """
 
     env: tyro.conf.Positional[str]
-    """A Gymnasium id, such as CartPole-v1, or a function that makes an env, as module:function."""
+    """A Gymnasium id, such as CartPole-v1; module:id, if importing the module registers it; or a
+    function that makes an env, as module:function."""
 
     worker_counts: tuple[int, ...] = ()
     """Numbers of workers to try beside the main process. By default 0 and all up to one less than
@@ -93,29 +92,6 @@ def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
 
 def _resolved(text: str) -> MakeEnv:
     """Return the function that is named as module:function, or the id as it is."""
-    module, colon, name = text.partition(":")
-    # A command does not look for modules in the working directory by itself.
-    if colon and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
-    # Gymnasium writes the id of an env in a module in the same way, with a version behind it.
-    if not name.isidentifier():
-        return text
-    if not all(part.isidentifier() for part in module.split(".")):
-        raise ConfigError(
-            f"{module!r} is not the name of a module. Write it as in an import: package.module."
-        )
-    try:
-        found = import_module(module)
-    except ImportError as error:
-        raise ConfigError(
-            f"the module {module!r} cannot be imported: {error}. Correct its name, or run the "
-            "command where it lies."
-        ) from error
-    function: Callable[[], gym.Env[Any, Any]] | None = getattr(found, name, None)
-    if callable(function):
-        return function
-    if name in gym.registry:
-        return text
-    raise ConfigError(
-        f"{module} has no function {name!r}. Name a function in it that makes an env."
-    )
+    look_for(text)
+    found = find_env(text)
+    return text if isinstance(found, EnvSpec) else found

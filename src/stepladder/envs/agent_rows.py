@@ -4,7 +4,7 @@ Outermost: what a trainer of a shared policy sees. The vector env below may be a
 curriculum; that one counts episodes of envs, this one shows episodes of agents.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -188,7 +188,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
         was_reset = infos.get("_final_obs", np.zeros(len(ended), dtype=np.bool_))
         leaving = ended & ~was_reset[:, np.newaxis]
         last = {key: infos[key] for key in ("final_obs", "final_info") if key in infos}
-        now = {key: infos[key] for key in infos if key.removeprefix("_") not in last}
+        now = {key: infos[key] for key in infos if key not in with_masks(last)}
         final_obs = np.full(ended.shape, None, dtype=object)
         for env_index, agent_index in np.argwhere(ended):
             stacked = last["final_obs"][env_index] if was_reset[env_index] else observations
@@ -199,7 +199,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
                 lambda leaf, place=place: leaf[place].copy(),
             )
         # What an agent says as it leaves is its last word, whether or not its env ends with it.
-        of_leaving = {key: now[key] for key in now if key.removeprefix("_") in self._columns}
+        of_leaving = {key: now[key] for key in now if key in with_masks(self._columns)}
         final_info = spread_infos(of_leaving, self._columns, leaving)
         spread_infos(last.get("final_info", {}), self._columns, ended & ~leaving, final_info)
         rows = spread_infos(now, self._columns, np.ones_like(ended), without=leaving)
@@ -308,10 +308,17 @@ def spread_infos(
     return rows
 
 
+def with_masks(keys: Iterable[Any]) -> set[Any]:
+    """Return keys of infos together with the names of their masks."""
+    listed = list(keys)
+    return {*listed, *(f"_{key}" for key in listed)}
+
+
 def entries_of(infos: Mapping[str, Any], num_envs: int) -> Iterator[tuple[str, Any, Mask]]:
     """Give each key with its values and its mask; a key without a mask speaks of all envs."""
+    masks = {f"_{key}" for key in infos}
     for key, values in infos.items():
-        if not (key.startswith("_") and key[1:] in infos):
+        if key not in masks:
             yield key, values, infos.get(f"_{key}", np.ones(num_envs, dtype=np.bool_))
 
 

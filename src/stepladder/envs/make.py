@@ -6,6 +6,7 @@ in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy as shallow_copy
 from functools import partial
 from typing import Any, Literal
 
@@ -16,17 +17,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.ids import find_env
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import check_settings
 from stepladder.envs.workers.choosing import choose_workers
 from stepladder.envs.workers.revival import OnDeath
-from stepladder.envs.workers.vector_env import StartMethod, WorkerVectorEnv
+from stepladder.envs.workers.vector_env import ObservationMode, StartMethod, WorkerVectorEnv
 from stepladder.errors import ConfigError
-from stepladder.registration import NAMESPACE, register_games
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]
 OneEnv = str | EnvSpec | EnvFunction
-"""A registered id, its spec, or a function that makes an env."""
+"""An id or ``module:function`` (`find_env`), a spec, or a function that makes an env."""
 
 Envs = OneEnv | Sequence[OneEnv]
 """The same for all envs, or one for each."""
@@ -46,7 +47,7 @@ def make_vec(
     on_worker_death: OnDeath = "restart",
     timeout_s: float | None = 300.0,
     copy: bool = True,
-    observation_mode: Literal["same", "different"] = "same",
+    observation_mode: ObservationMode = "same",
     env_kwargs: Mapping[str, Any] | None = None,
     wrappers: Sequence[Callable[[Any], Any]] = (),
     check_advancement_freq: int | None = None,
@@ -58,7 +59,9 @@ def make_vec(
     wrappers around single envs are asked for.
 
     Args:
-        env: A registered id, its spec, a function that makes an env; or a list with one per env.
+        env: A registered id, which may name the module that registers it (``module:id``), its spec,
+            a function that makes an env or its name (``module:function``); or a list with one per
+            env.
         num_envs: How many; needed unless there is one per env.
         curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
             into one.
@@ -76,7 +79,7 @@ def make_vec(
         timeout_s: How long one env may take over a step or reset; None is for ever.
         copy: Whether observations are copied for the user; without, the next step changes them.
         observation_mode: Whether observation spaces of all envs must be the same, or may differ in
-            their bounds.
+            their bounds; or a tuple of the batched and the single observation space to use.
         env_kwargs: Arguments for an env that is made from its id.
         wrappers: Put around each env, in this order, inside its `CurriculumEnv`.
         check_advancement_freq: For stages: episodes between checks, over all envs together.
@@ -113,17 +116,20 @@ def make_vec(
         make = partial(
             batched, len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
         )
-        return _opened(make, curriculum, check_advancement_freq, max_failed_share)
+        spec = _spec_of(env, env_kwargs)
+        return _opened(make, spec, curriculum, check_advancement_freq, max_failed_share)
     if curriculum is not None:
         functions = _taught(functions, curriculum, curriculum_env)
     if workers == "auto":
         workers = choose_workers(functions, curriculum, settings)
     make = partial(WorkerVectorEnv, functions, workers=workers, **settings)
-    return _opened(make, curriculum, check_advancement_freq, max_failed_share)
+    spec = _spec_of(env, env_kwargs)
+    return _opened(make, spec, curriculum, check_advancement_freq, max_failed_share)
 
 
 def _opened(
     make: Callable[[], VectorEnv[Any, Any, Any]],
+    spec: EnvSpec | None,
     curriculum: Curriculum | None,
     check_advancement_freq: int | None,
     max_failed_share: float,
@@ -132,6 +138,7 @@ def _opened(
     vec: VectorEnv[Any, Any, Any] | None = None
     try:
         vec = make()
+        vec.spec = spec
         if curriculum is None:
             return vec
         return CurriculumVectorEnv(
@@ -148,10 +155,12 @@ def _opened(
 
 def batched_entry(env: Envs) -> Callable[..., Any] | None:
     """Return what makes a batch of an env that is stepped as one; None for all other envs."""
+    if isinstance(env, str):
+        env = find_env(env)
     if isinstance(env, type):
         made: Any = getattr(env, "vector_class", env)
         return made if getattr(made, "is_batched", False) else None
-    spec = gym.registry.get(env) if isinstance(env, str) else env
+    spec = env
     if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None:
         return None
     entry: Any = spec.vector_entry_point
@@ -198,6 +207,16 @@ def _taught(
     return [partial(with_curriculum, function, options) for function in functions]
 
 
+def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
+    """Return what all envs were made from, if that is one id or spec."""
+    found = find_env(env) if isinstance(env, str) else env
+    if not isinstance(found, EnvSpec):
+        return None
+    spec = shallow_copy(found)
+    spec.kwargs = {**found.kwargs, **(env_kwargs or {})}
+    return spec
+
+
 def _count(num_envs: int | None) -> int:
     if num_envs is None:
         raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
@@ -208,13 +227,10 @@ def _count(num_envs: int | None) -> int:
 def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     """Return a function that makes an env of what the user gave."""
     if isinstance(env, str | EnvSpec):
-        if isinstance(env, str) and env.startswith(NAMESPACE):
-            register_games()
-            # Says at once what is wrong with a misspelt one.
-            gym.spec(env)
-        # A worker that is no fork of this process does not know what was registered here.
-        spec = gym.registry.get(env, env) if isinstance(env, str) else env
-        return partial(gym.make, spec, **(env_kwargs or {}))
+        # Here, not in a worker: one that is no fork does not know what was registered here.
+        found = find_env(env) if isinstance(env, str) else env
+        make = partial(gym.make, found) if isinstance(found, EnvSpec) else found
+        return partial(make, **(env_kwargs or {}))
     if not callable(env):
         raise ConfigError(
             f"expected an env id, a function that makes an env, or a list of these; got {env!r}. "

@@ -19,10 +19,10 @@ from gymnasium.envs.registration import EnvSpec
 
 from stepladder.cores import usable_cores
 from stepladder.curricula.config import require_positive, require_whole
+from stepladder.envs.ids import find_env
 from stepladder.envs.make import EnvFunction, make_vec
 from stepladder.envs.workers.calls import apply_to
 from stepladder.errors import ConfigError
-from stepladder.registration import register_games
 
 MOST_ENVS = 512
 """Envs after which the search ends, though throughput may still rise."""
@@ -326,9 +326,11 @@ def _made(env: MakeEnv) -> gym.Env[Any, Any]:
             f"{_name(env)} must make a gymnasium.Env; it made something of type "
             f"{type(made).__name__}. Let it return an env."
         )
+    spec = find_env(env) if isinstance(env, str) else env
+    if not isinstance(spec, EnvSpec):
+        return _made(spec)
     try:
-        register_games()
-        return gym.make(env)
+        return gym.make(spec)
     except (gym.error.Error, ImportError) as error:
         raise ConfigError(
             f"the env {_name(env)!r} cannot be made: {error} Correct the id, or install what it "

@@ -125,4 +125,7 @@ def _is_bool_array(value: Any) -> bool:
 
 
 def _is_mask(info: Mapping[Any, Any], key: str) -> bool:
-    return key.startswith("_") and key[1:] in info and _is_bool_array(info[key])
+    if not key.startswith("_") or not _is_bool_array(info.get(key)):
+        return False
+    # A key that is not a string has a mask that is named after its text.
+    return key[1:] in info or key[1:] in map(str, info)

@@ -157,7 +157,8 @@ class TrainingConfig:
     """One training: what is practised, by whom, for how long. By default, PPO climbs Ledge."""
 
     env: str = LEDGE
-    """Gymnasium's id of the env."""
+    """Gymnasium's id of the env; as module:id, importing the module registers it. Or a function
+    that makes an env, as module:function."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env."""

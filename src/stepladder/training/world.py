@@ -18,6 +18,7 @@ from gymnasium.wrappers import TimeLimit
 from stepladder.agents.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
+from stepladder.envs.ids import find_env
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games.hockey.actions import num_actions
 from stepladder.training.config import TrainingConfig
@@ -137,7 +138,7 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
     try:
         if config.env not in (HOCKEY, LEDGE):
             # Before envs are tried out in workers: a misspelt name is said once.
-            gym.spec(config.env)
+            find_env(config.env)
         return make_vec(
             config.env,
             config.num_envs,

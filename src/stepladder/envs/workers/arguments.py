@@ -16,6 +16,8 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from stepladder.curricula.config import require_kind, require_whole
+from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
+from stepladder.envs.workers.mains import leave_if_imported_by_worker
 from stepladder.errors import ConfigError
 
 
@@ -53,9 +55,10 @@ def check_settings(
             "parent_steps=False leaves the envs to workers, and there are none. Pass workers=1 or "
             "more, or 'auto'."
         )
-    if observation_mode not in ("same", "different"):
+    if observation_mode not in ("same", "different") and not _are_spaces(observation_mode):
         raise ConfigError(
-            f"observation_mode must be 'same' or 'different'; got {observation_mode!r}."
+            "observation_mode must be 'same', 'different' or a tuple of the batched and the single "
+            f"observation space; got {observation_mode!r}."
         )
     if num_batches > num_envs:
         raise ConfigError(
@@ -75,11 +78,27 @@ def check_settings(
         raise ConfigError(
             f"timeout_s must be a positive number of seconds, or None for ever; got {timeout_s!r}."
         )
+    if workers != 0:
+        _check_may_start(workers)
+
+
+def _check_may_start(workers: Any) -> None:
+    """Raise unless this process may start others."""
+    leave_if_imported_by_worker()
     if workers and multiprocessing.current_process().daemon:
         raise ConfigError(
             f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "
             "workers=0, or start this process with daemon=False."
         )
+
+
+def _are_spaces(value: Any) -> bool:
+    """Whether a value is a tuple of two spaces."""
+    return (
+        isinstance(value, tuple)
+        and len(value) == 2
+        and all(isinstance(part, spaces.Space) for part in value)
+    )
 
 
 def check_indices(env_indices: Sequence[int], num_envs: int) -> None:
@@ -137,13 +156,15 @@ def checked_seeds(seed: Any, num_envs: int) -> list[int | None] | None:
 
 def checked_reset_mask(mask: Any, num_envs: int) -> npt.NDArray[np.bool_]:
     """Return the mask of the envs to reset."""
-    if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
+    is_array = isinstance(mask, np.ndarray)
+    if not is_array or mask.dtype != np.bool_ or mask.shape != (num_envs,):
         what = (
             f"an array of shape {mask.shape} and type {mask.dtype}"
-            if isinstance(mask, np.ndarray)
+            if is_array
             else f"a {type(mask).__name__}"
         )
-        raise ConfigError(
+        kind = ConfigError if is_array and mask.dtype == np.bool_ else WrongTypeError
+        raise kind(
             f"options['reset_mask'] must be an array of {num_envs} bools; got {what}. Use "
             "terminated | truncated."
         )
@@ -156,36 +177,43 @@ def checked_reset_mask(mask: Any, num_envs: int) -> npt.NDArray[np.bool_]:
 
 
 def batched_spaces(
-    descriptions: Sequence[dict[str, Any]], observation_mode: str
-) -> tuple[spaces.Space[Any], spaces.Space[Any]]:
-    """Return the batched spaces of observations and actions, if those of all envs fit together.
+    descriptions: Sequence[dict[str, Any]], observation_mode: Any
+) -> tuple[spaces.Space[Any], spaces.Space[Any], spaces.Space[Any]]:
+    """Return single and batched observation space and the batched action space, if envs fit.
 
     Args:
         descriptions: What each env is, in env order.
         observation_mode: Whether observation spaces must be the ``same``, or may be ``different``
-            in their bounds.
+            in their bounds; or the batched and the single space, which all must be like.
     """
     first = descriptions[0]
     single, action = first["observation_space"], first["action_space"]
+    if _are_spaces(observation_mode):
+        single = observation_mode[1]
     fits = _equal if observation_mode == "same" else is_space_dtype_shape_equiv
     for env_index, described in enumerate(descriptions):
         space = described["observation_space"]
         if not fits(space, single):
             hint = " If only bounds differ, pass observation_mode='different'."
-            raise ConfigError(
-                f"env {env_index} has the observation space {space} and env 0 has {single}; they "
-                f"must be the same.{hint if observation_mode == 'same' else ''}"
+            raise DifferentSpacesError(
+                f"env {env_index} has the observation space {space}, expected {single}, as the "
+                f"others have.{hint if observation_mode == 'same' else ''}"
             )
         if described["action_space"] != action:
-            raise ConfigError(
+            raise DifferentSpacesError(
                 f"env {env_index} has the action space {described['action_space']} and env 0 has "
                 f"{action}; they must be the same."
             )
     num_envs = len(descriptions)
-    if observation_mode == "different":
+    batched: Any
+    if _are_spaces(observation_mode):
+        batched = observation_mode[0]
+    elif observation_mode == "different":
         everything = [described["observation_space"] for described in descriptions]
-        return batch_differing_spaces(everything), batch_space(action, num_envs)
-    return batch_space(single, num_envs), batch_space(action, num_envs)
+        batched = batch_differing_spaces(everything)
+    else:
+        batched = batch_space(single, num_envs)
+    return single, batched, batch_space(action, num_envs)
 
 
 def _equal(space: spaces.Space[Any], other: spaces.Space[Any]) -> bool:

@@ -66,15 +66,15 @@ def choose_workers(
     try:
         with _global_generators_kept():
             pays_off = _pays_off(functions, curriculum, settings, most)
-    except Exception as error:  # the envs' own; what they do in earnest is not known from it
+    except Exception as error:  # the envs' own, or they cannot be made in a worker
         logger.warning(
-            "Envs could not be tried (%s: %s), so %d workers are used unmeasured; give workers=… "
-            "to decide yourself.",
+            "Envs could not be tried with workers (%s: %s), so all are stepped in this process. "
+            "Give workers=%d to use workers all the same.",
             type(error).__name__,
-            error,
+            " ".join(str(error).split()),
             most,
         )
-        return most
+        return 0
     return most if pays_off else 0
 
 

@@ -19,12 +19,7 @@ from gymnasium.vector import AutoresetMode
 from stepladder.compiled import direct
 from stepladder.envs.workers import control
 from stepladder.envs.workers.faults import Fault, unpack_fault
-from stepladder.envs.workers.hand import (
-    LOOK_S,
-    Hand,
-    WorkerGoneError,
-    packed,
-)
+from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError
 from stepladder.envs.workers.memory import Memory
 from stepladder.envs.workers.messages import Message, read_messages
 from stepladder.envs.workers.shares import Shares
@@ -122,8 +117,8 @@ class Crew:
         hand, rows = self.hands[worker], self.shares.all_of_worker(worker)
         try:
             return await_envs(hand, rows, self.timeout_s)
-        except WorkerGoneError as error:
-            raise died_early(hand, rows) from error
+        except WorkerGoneError:
+            raise died_early(hand, rows) from None
 
     def attach(self, memory: Memory, ticket: Ticket) -> None:
         """Show all workers where the memory is."""
@@ -180,7 +175,8 @@ class Crew:
         self._number += 1
         order = self._number * control.KINDS + kind
         shares = self.shares
-        parts = [] if objects is None else [packed(order, values) for values in objects]
+        together = [] if objects is None else zip(self.hands, objects, strict=True)
+        parts = [hand.packed(order, values) for hand, values in together]
         for hand in self.hands[: len(parts)]:
             hand.is_cut_off = True
         asleep = self._give(self.memory.words, shares.num_workers, shares.num_batches, batch, order)
@@ -288,7 +284,8 @@ class Crew:
         self._number += 1
         order = self._number * control.KINDS + control.ASK
         # First, for it may fail; and an order without its command leaves a worker waiting.
-        command, hand = packed(order, (name, *arguments)), self.hands[worker]
+        hand = self.hands[worker]
+        command = hand.packed(order, (name, *arguments))
         hand.is_cut_off = True
         control.give_one(self.memory.words, self.lane(worker, batch), order)
         hand.send_bytes(command)

@@ -6,6 +6,7 @@ said. When a worker has died, it decides with `revival` what its rows are in, an
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -38,6 +39,8 @@ logger = logging.getLogger("stepladder.envs")
 
 NOTHING = Layout(0, 0, 0, (), ())
 """Before the spaces are known."""
+POLL_S = 0.005
+"""How often one who waits for a limited time looks whether it is over."""
 
 
 class Ensemble:
@@ -75,13 +78,15 @@ class Ensemble:
             timeout_s=timeout_s,
         )
 
-    def open(self, observation_mode: str) -> None:
+    def open(self, observation_mode: Any) -> None:
         """Start the workers and make all envs; if that fails, `abandon` undoes what was done."""
         self._crew.start()
         self._make_envs()
         descriptions = self._descriptions()
-        self.description = descriptions[0]
-        self.observation_space, self.action_space = batched_spaces(descriptions, observation_mode)
+        single, self.observation_space, self.action_space = batched_spaces(
+            descriptions, observation_mode
+        )
+        self.description = {**descriptions[0], "observation_space": single}
         self._lay_out()
         self._set_up()
 
@@ -105,6 +110,7 @@ class Ensemble:
         """Make what steps and revives."""
         shares = self.shares
         self._has_loose_actions = self.memory.loose_actions(range(0)) is not None
+        self._told: list[bool] | None = None
         self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
         ended: Flags = np.ones(shares.num_envs, dtype=np.bool_)
         self._in_flight = InFlight(ended)
@@ -169,30 +175,52 @@ class Ensemble:
         self._wait(batch)
         return self._gather(batch, error)
 
-    def reset(
+    def begin_reset(
         self,
         batch: int,
         mask: npt.NDArray[np.bool_],
         seeds: list[int | None] | None,
         options: Options,
-    ) -> list[NumberedInfo]:
-        """Reset the rows of a batch that are in the mask; return the infos."""
+    ) -> None:
+        """Have the workers reset the rows of a batch that are in the mask."""
         self._in_flight.orders[batch] = Order(control.RESET, seeds, options)
         self.memory.reset_mask[:] = mask
-        group = self._groups[batch]
-        if seeds is None and not options:
+        self._told = None
+        if seeds is not None or options:
+            workers = range(self.shares.num_workers)
+            self._told = [self._tell(worker, batch, "reset", seeds, options) for worker in workers]
+        elif self.shares.num_workers:
             # What autoreset does by hand, perhaps at every step: it needs no pipe.
-            if self.shares.num_workers:
-                self._crew.give(control.RESET, batch)
-            error = self._do_own(batch, group.reset)
+            self._crew.give(control.RESET, batch)
+
+    def finish_reset(self, batch: int) -> list[NumberedInfo]:
+        """Reset this process's own rows of a batch and wait for the others; return the infos."""
+        order, group = self._in_flight.orders[batch], self._groups[batch]
+        error = self._do_own(batch, lambda: group.reset(order.seeds, order.options))
+        if self._told is None:
             self._wait(batch)
         else:
-            workers = range(self.shares.num_workers)
-            told = [self._tell(worker, batch, "reset", seeds, options) for worker in workers]
-            error = self._do_own(batch, lambda: group.reset(seeds, options))
-            for worker in workers:
-                error = self._take_answer(worker, batch, told[worker], error)
+            for worker, was_told in enumerate(self._told):
+                error = self._take_answer(worker, batch, was_told, error)
         return self._gather(batch, error)
+
+    def is_done_within(self, timeout_s: float) -> bool:
+        """Wait so long for the workers; return whether they have no order left, or have died."""
+        deadline = time.monotonic() + timeout_s
+        for hand in self._crew.hands:
+            for batch in range(self.shares.num_batches):
+                while not self._crew.is_done(hand.worker_index, batch):
+                    if time.monotonic() > deadline:
+                        return False
+                    try:
+                        hand.pump(POLL_S)
+                    except WorkerGoneError:
+                        break
+        return True
+
+    def own_envs(self) -> list[gym.Env[Any, Any]]:
+        """Return the envs of this process, in env order."""
+        return [self._own_envs[row] for row in sorted(self._own_envs)]
 
     def _do_own(self, batch: int, work: Callable[[], None]) -> Exception | None:
         """Carry an order out for this process's own rows; return what an env has raised."""

@@ -10,6 +10,7 @@ import pickle
 import traceback
 from dataclasses import dataclass
 
+from stepladder.envs.workers.messages import pickled
 from stepladder.errors import EnvError
 
 NO_ENV = -1
@@ -34,12 +35,17 @@ def pack_fault(env_index: int, error: Exception) -> Fault:
     # Not from the exception itself, whose message may be made by code that fails as well.
     summary = "".join(traceback.format_exception_only(error)).strip()
     try:
-        packed = pickle.dumps(error)
+        packed = pickled(error) if _is_of_main(error) else pickle.dumps(error)
         # Many exceptions can be pickled but not be made again from what was pickled.
         pickle.loads(packed)
     except Exception:  # whatever a foreign class raises while it is pickled
         return Fault(env_index, None, summary, trace)
     return Fault(env_index, packed, summary, trace)
+
+
+def _is_of_main(error: Exception) -> bool:
+    """Whether a class of the main program, which may have come here as a whole, goes back so."""
+    return type(error).__module__ == "__main__"
 
 
 def unpack_fault(fault: Fault, pid: int | None) -> Exception:

@@ -9,12 +9,12 @@ from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any
 
+from stepladder.envs.workers.mains import Known, pickled_for
 from stepladder.envs.workers.messages import (
     COMMAND,
     MARK,
     OVERFLOW,
     Message,
-    pickled,
     read_overflow,
 )
 
@@ -55,6 +55,8 @@ class Hand:
         self.is_cut_off = False
         """Whether something is half sent or half received; if it stays so, Ctrl-C has come."""
         self._exitcode: int | None = None
+        self.known: Known = {}
+        """What the worker has of the main program."""
         self._overflows: dict[int, list[Message]] = {}
         self._replies: dict[int, memoryview] = {}
 
@@ -85,7 +87,11 @@ class Hand:
 
     def send(self, value: Any) -> None:
         """Send something that belongs to no order."""
-        self.send_bytes(pickled(value))
+        self.send_bytes(pickled_for(value, self.known))
+
+    def packed(self, order: int, value: Any) -> bytes:
+        """Make what belongs to an order fit to be sent, lambdas included."""
+        return MARK.pack(COMMAND, order) + pickled_for(value, self.known)
 
     def send_bytes(self, data: bytes) -> None:
         """Send what is packed already, or a bell."""
@@ -211,8 +217,3 @@ class Hand:
                 return
             self.process.close()
         self.process = None
-
-
-def packed(order: int, value: Any) -> bytes:
-    """Make what belongs to an order fit to be sent, lambdas included."""
-    return MARK.pack(COMMAND, order) + pickled(value)

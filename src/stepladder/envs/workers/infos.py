@@ -2,14 +2,17 @@
 
 Takes what `group` has gathered, gives what Gymnasium's own vector envs give, key for key and type
 for type: an array per key, and a mask ``_key`` of the envs that have it. Several times quicker,
-because a key's arrays are made and looked up once per step rather than once per env.
+because a key's arrays are made and looked up once per step rather than once per env. Keys that are
+not strings, or that collide with the mask of another key, are rare and left to Gymnasium's code.
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from gymnasium.vector import VectorEnv
 
 PLAIN_NUMBERS = (int, float, bool)
 
@@ -22,13 +25,16 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
 
     Keys that the same envs have share one mask.
     """
-    merged: dict[str, Any] = {}
-    nested: dict[str, list[NumberedInfo]] = {}
     rows_by_keys: dict[tuple[str, ...], list[int]] = {}
     for row, info in infos:
         rows_by_keys.setdefault(tuple(info), []).append(row)
+    if not _are_plain(tuple(rows_by_keys)):
+        return _Merger(num_rows).merge(infos)
+    merged: dict[str, Any] = {}
+    nested: dict[str, list[NumberedInfo]] = {}
+    for row, info in infos:
         for key, value in info.items():
-            if type(value) is dict and key != "final_obs":
+            if isinstance(value, dict) and key != "final_obs":
                 nested.setdefault(key, []).append((row, value))
                 continue
             array = merged.get(key)
@@ -38,6 +44,27 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
     for key, parts in nested.items():
         merged[key] = merge_infos(parts, num_rows)
     return merged | _masks(rows_by_keys, num_rows)
+
+
+@lru_cache(maxsize=256)
+def _are_plain(groups: tuple[tuple[Any, ...], ...]) -> bool:
+    """Whether all keys are strings, and none is named like the mask of another key."""
+    keys = {key for group in groups for key in group}
+    return all(type(key) is str and not (key[:1] == "_" and key[1:] in keys) for key in keys)
+
+
+class _Merger(VectorEnv[Any, Any, Any]):
+    """Merges infos with Gymnasium's own code, one env after the other."""
+
+    def __init__(self, num_rows: int):
+        self.num_envs = num_rows
+
+    def merge(self, infos: Sequence[NumberedInfo]) -> dict[Any, Any]:
+        """Merge the infos of some envs, in env order."""
+        merged: dict[Any, Any] = {}
+        for row, info in infos:
+            merged = self._add_info(merged, info, row)
+        return merged
 
 
 def _masks(

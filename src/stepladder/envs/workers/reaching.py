@@ -33,23 +33,34 @@ class Reaching:
             for row in shares.all_of_worker(worker)
         }
 
-    def apply(
+    def begin(
         self, rows: Sequence[int], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
-    ) -> list[Any]:
-        """Call a function of each env, where it lives; return one result per row.
+    ) -> Callable[[], list[Any]]:
+        """Have the workers call a function of each of their envs.
 
         Args:
             rows: Of which envs.
             function: Called with the env and its arguments.
             arguments: Per row.
 
-        Raises:
-            Exception: The first thing that went wrong, when all have answered: the next command
-                must not find an answer that nobody has taken.
+        Returns:
+            What calls it of this process's own envs, waits for the workers, and returns one result
+            per row. It raises the first thing that went wrong, when all have answered: the next
+            command must not find an answer that nobody has taken.
         """
         errors: list[Exception] = []
         arguments_of = dict(zip(rows, arguments, strict=True))
         told = self._tell_workers(function, arguments_of, errors)
+        return lambda: self._finish(rows, function, arguments_of, told, errors)
+
+    def _finish(
+        self,
+        rows: Sequence[int],
+        function: Callable[..., Any],
+        arguments_of: Mapping[int, Sequence[Any]],
+        told: dict[int, list[int]],
+        errors: list[Exception],
+    ) -> list[Any]:
         results: dict[int, Any] = {}
         try:
             for row in rows:

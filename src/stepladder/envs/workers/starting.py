@@ -19,6 +19,7 @@ from typing import Any
 
 from stepladder.envs.workers.faults import Fault, unpack_fault
 from stepladder.envs.workers.hand import NOT_STARTED, START_S, Hand
+from stepladder.envs.workers.mains import known_to_worker, main_can_start
 from stepladder.envs.workers.watch import hung
 from stepladder.envs.workers.worker import Assignment, main
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
@@ -37,7 +38,8 @@ def start_worker(
         if context.get_start_method() == "forkserver":
             # Before Ctrl-C is held back: the server is everybody's, and would do so for good.
             forkserver.ensure_running()
-        with _sigint_held_back():
+        hand.known = known_to_worker(context.get_start_method())
+        with _sigint_held_back(), main_can_start():
             hand.pipe, hand.far_end = context.Pipe()
             if timeout_s is not None:
                 _limit_waiting(hand.pipe, timeout_s)
@@ -88,8 +90,8 @@ def died_early(hand: Hand, rows: Sequence[int]) -> WorkerDiedError:
     hand.kill()
     return WorkerDiedError(
         f"worker {hand.worker_index} ended while it made its envs {list(rows)} "
-        f"({hand.exit_reason}); its error output says why. With start_method='spawn' or "
-        "'forkserver' the program's main module must be importable: keep what it runs under "
+        f"({hand.exit_reason}); its error output says why. A worker started with 'spawn' or "
+        "'forkserver' imports the main program: put what the program runs under "
         "`if __name__ == '__main__':`."
     )
 

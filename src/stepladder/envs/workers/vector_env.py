@@ -8,40 +8,38 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import gymnasium as gym
-from gymnasium.error import ResetNeeded
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.spaces import Space
+from gymnasium.vector import AutoresetMode
 
 from stepladder.curricula.config import require_whole
 from stepladder.envs.workers.arguments import (
-    check_indices,
     check_settings,
     checked_autoreset_mode,
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.calls import call_method, died_over, set_attribute
 from stepladder.envs.workers.crew import CLOSE_S
 from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.group import Options
-from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo, merge_infos
 from stepladder.envs.workers.memory import Buffers
 from stepladder.envs.workers.revival import OnDeath
 from stepladder.envs.workers.rows import Rows
 from stepladder.envs.workers.shares import Shares
+from stepladder.envs.workers.two_part_calls import TwoPartCalls
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
 
 StartMethod = Literal["fork", "forkserver", "spawn"]
 
+ObservationMode = Literal["same", "different"] | tuple[Space[Any], Space[Any]]
+"""What the observation spaces of envs have in common; or the batched and the single space."""
+
 Batch = tuple[Any, Any, Any, Any, dict[str, Any]]
 """Observations, rewards, terminated, truncated, infos."""
 
-NOT_CALLABLE = ("close", "reset", "step")
-"""Methods of an env that only the vector env itself may call."""
 
-
-class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
+class WorkerVectorEnv(TwoPartCalls):
     """Steps envs in this process and in workers at the same time, over shared memory.
 
     Made by `make_vec`, which explains the arguments and chooses the number of workers.
@@ -59,7 +57,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         on_worker_death: OnDeath = "restart",
         timeout_s: float | None = 300.0,
         copy: bool = True,
-        observation_mode: Literal["same", "different"] = "same",
+        observation_mode: ObservationMode = "same",
     ):
         # Before anything that may fail: Python closes what it has begun to make.
         self.closed = True
@@ -91,6 +89,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         """Row and info of each env that had one, in the last reset, step or recv."""
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
+        self._pending = ""
         self._ensemble = Ensemble(
             env_functions,
             shares,
@@ -168,6 +167,10 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             options: Given to every env that is reset, without the mask; or a list with one per env.
         """
         self._check_open()
+        self._check_not_pending("reset")
+        return self._begin_reset(seed, options)()
+
+    def _begin_reset(self, seed: Any, options: Options) -> Callable[[], tuple[Any, dict[str, Any]]]:
         seeds = checked_seeds(seed, self.num_envs)
         options, mask = checked_options(options, self.num_envs)
         if not mask.all():
@@ -178,11 +181,17 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         self._sent.clear()
         self._must_reset = "its last reset did not come to an end"
         ensemble.ensure_alive()
-        infos: list[NumberedInfo] = []
-        for batch in self._batch_indices:
-            infos += ensemble.reset(batch, mask, seeds, options)
-        self._must_reset = ""
-        return self._all_rows.observations(self.copy), self._merged(infos, self._all_rows)
+        ensemble.begin_reset(0, mask, seeds, options)
+
+        def finish() -> tuple[Any, dict[str, Any]]:
+            infos = ensemble.finish_reset(0)
+            for batch in self._batch_indices[1:]:
+                ensemble.begin_reset(batch, mask, seeds, options)
+                infos += ensemble.finish_reset(batch)
+            self._must_reset = ""
+            return self._all_rows.observations(self.copy), self._merged(infos, self._all_rows)
+
+        return finish
 
     def step(self, actions: Any) -> Batch:
         """Step all envs with one action each.
@@ -192,15 +201,21 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             EnvTimeoutError: An env hangs.
             WorkerDiedError: A worker has died, and ``on_worker_death`` is ``"raise"``.
         """
+        self._begin_step(actions)
+        return self._finish_step()
+
+    def _begin_step(self, actions: Any) -> Callable[[], Batch]:
         self._check_ready()
-        ensemble = self._ensemble
         self._all_rows.write_actions(actions)
         self._must_reset = "its last step did not come to an end"
+        for batch in self._batch_indices:
+            self._ensemble.begin_step(batch)
+        return self._finish_step
+
+    def _finish_step(self) -> Batch:
         infos: list[NumberedInfo] = []
         for batch in self._batch_indices:
-            ensemble.begin_step(batch)
-        for batch in self._batch_indices:
-            infos += ensemble.finish_step(batch)
+            infos += self._ensemble.finish_step(batch)
         self._must_reset = ""
         return *self._all_rows.results(self.copy), self._merged(infos, self._all_rows)
 
@@ -212,6 +227,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             batch_index: Which batch; its rows are ``batches[batch_index]``.
         """
         self._check_open()
+        self._check_not_pending("send")
         self._check_playing()
         rows = self._rows_of(batch_index)
         if batch_index in self._sent:
@@ -228,6 +244,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
     def recv(self, batch_index: int = 0) -> Batch:
         """Wait for a batch that was sent actions; return what its envs gave, as `step` does."""
         self._check_open()
+        self._check_not_pending("recv")
         self._check_playing()
         rows = self._rows_of(batch_index)
         if batch_index not in self._sent:
@@ -258,119 +275,13 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             infos = [(row - rows.start, info) for row, info in infos]
         return merge_infos(infos, rows.num_rows)
 
-    # What must hold.
-
-    def _check_open(self) -> None:
-        if self.closed:
-            raise ChannelError("this vector env is closed. Make a new one.")
-        if current_pid() != self._pid:
-            raise ChannelError(
-                "this vector env belongs to another process; a fork has copied it. Make one here."
-            )
-
-    def _check_playing(self) -> None:
-        if self._must_reset:
-            raise ResetNeeded(f"{self._must_reset}. Call reset() first, for all envs.")
-
-    def _check_idle(self) -> None:
-        if self._sent:
-            raise ChannelError(
-                f"batch {min(self._sent)} has been sent actions and not been received. Call "
-                f"recv({min(self._sent)}) first."
-            )
-
     def _check_ready(self) -> None:
-        if self._must_reset or self._sent or self.closed or current_pid() != self._pid:
+        is_busy = self._must_reset or self._sent or self._pending
+        if is_busy or self.closed or current_pid() != self._pid:
             self._check_open()
+            self._check_not_pending("step")
             self._check_playing()
             self._check_idle()
-
-    # Reaching single envs.
-
-    def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """Call a method of every env, found through its wrappers, or read an attribute."""
-        return tuple(self.call_on(range(self.num_envs), name, *args, **kwargs))
-
-    def call_on(
-        self, env_indices: Sequence[int], name: str, /, *args: Any, **kwargs: Any
-    ) -> list[Any]:
-        """Call a method of some envs; return one result for each."""
-        if name in NOT_CALLABLE:
-            raise ConfigError(
-                f"{name!r} of single envs cannot be called from outside; call it on the vector env."
-            )
-        return self.apply_on(env_indices, call_method, name, args, kwargs)
-
-    def apply_on(
-        self, env_indices: Sequence[int], function: Callable[..., Any], *arguments: Any
-    ) -> list[Any]:
-        """Call a function of some envs where they live; return one result for each.
-
-        Args:
-            env_indices: Of which envs.
-            function: Called with the env, wrappers included, and the arguments.
-            arguments: For all of them.
-        """
-        return self._reach(env_indices, function, [arguments] * len(env_indices))
-
-    def get_attr(self, name: str) -> tuple[Any, ...]:
-        """Return an attribute of every env."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
-        """Set an attribute of every env; a list or tuple has one value per env."""
-        if not isinstance(values, list | tuple):
-            values = [values] * self.num_envs
-        if len(values) != self.num_envs:
-            raise ConfigError(
-                f"got {len(values)} values for {self.num_envs} envs. Give one per env, or one that "
-                "is neither a list nor a tuple, for all."
-            )
-        self.set_attr_on(range(self.num_envs), name, values)
-
-    def set_attr_on(self, env_indices: Sequence[int], name: str, values: Sequence[Any]) -> None:
-        """Set an attribute of some envs, one value for each."""
-        if len(values) != len(env_indices):
-            raise ConfigError(
-                f"got {len(values)} values for {len(env_indices)} envs. Give one value for each."
-            )
-        self._reach(env_indices, set_attribute, [(name, value) for value in values])
-
-    def _reach(
-        self,
-        env_indices: Sequence[int],
-        function: Callable[..., Any],
-        arguments: Sequence[Sequence[Any]],
-    ) -> list[Any]:
-        self._check_open()
-        check_indices(env_indices, self.num_envs)
-        if self._ensemble.is_reviving:
-            # Called by whoever is told of the restart; a new death is for the revival to handle.
-            return self._ensemble.envs.apply(list(env_indices), function, arguments)
-        if self._must_reset:
-            self._ensemble.settle()
-            self._sent.clear()
-        self._check_idle()
-        self._ensemble.ensure_alive()
-        try:
-            return self._ensemble.envs.apply(list(env_indices), function, arguments)
-        except WorkerGoneError as gone:
-            self._ensemble.revive(gone.worker_index)
-            raise died_over(gone.worker_index, function, arguments) from gone
-
-    def render(self) -> tuple[Any, ...]:
-        """Return what every env renders."""
-        return self.call("render")
-
-    @property
-    def np_random_seed(self) -> Any:
-        """Seeds of the envs' own generators."""
-        return self.get_attr("np_random_seed")
-
-    @property
-    def np_random(self) -> Any:  # type: ignore[override]
-        """Copies of the envs' own generators; not to be set from outside."""
-        return self.get_attr("np_random")
 
     # The end.
 
@@ -380,23 +291,42 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def close(self, timeout_s: float = CLOSE_S, **kwargs: Any) -> None:
+    def close(  # type: ignore[override]
+        self,
+        timeout_s: float = CLOSE_S,
+        *,
+        timeout: float | None = None,
+        terminate: bool = False,
+    ) -> None:
         """Close all envs and end all workers.
 
         Args:
             timeout_s: How long workers may take to end by themselves; then they are killed.
-            kwargs: Taken for Gymnasium's sake, and ignored.
+            timeout: The same, as Gymnasium calls it.
+            terminate: Whether to kill workers at once.
         """
         if self.closed:
             return
         # A copy that a fork has made must not end somebody else's workers.
         if current_pid() == self._pid:
-            self._ensemble.close(timeout_s)
+            self._warn_of_pending_call()
+            self._ensemble.close(0.0 if terminate else timeout_s if timeout is None else timeout)
             self._release()
         # Not before: what Ctrl-C has broken off can be done again.
         self.closed = True
 
+    def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
+        """Close the vector env; Gymnasium's name for it."""
+        self.close(timeout=timeout, terminate=terminate)
+
+    def _warn_of_pending_call(self) -> None:
+        pending, self._pending = self._pending, ""
+        if pending:
+            gym.logger.warn(
+                f"Calling `close` while waiting for a pending call to `{pending}` to complete."
+            )
+
     def _release(self) -> None:
-        """Let go of the memory; arrays that the user has been given keep it as long as he does."""
-        for views in ("_all_rows", "_rows", "_buffers"):
+        """Let go of the memory; arrays that the user has been given keep it as long as needed."""
+        for views in ("_all_rows", "_rows", "_buffers", "_finish"):
             self.__dict__.pop(views, None)

@@ -23,6 +23,7 @@ from stepladder.envs.workers.calls import apply_to
 from stepladder.envs.workers.elbow_room import ElbowRoom
 from stepladder.envs.workers.faults import NO_ENV, Fault, pack_fault
 from stepladder.envs.workers.group import EnvGroup, Options
+from stepladder.envs.workers.mains import known_to_worker, pickled_for
 from stepladder.envs.workers.memory import Layout, Memory, fast_view
 from stepladder.envs.workers.messages import (
     BELL,
@@ -36,6 +37,7 @@ from stepladder.envs.workers.messages import (
 )
 from stepladder.envs.workers.spinning import Patience
 from stepladder.envs.workers.watch import end_with_parent
+from stepladder.errors import ConfigError
 from stepladder.sync.segment import Segment, Ticket
 
 
@@ -43,13 +45,30 @@ class EnvFunctions:
     """Functions that make envs, fit to travel to another process, lambdas included."""
 
     def __init__(self, functions: Sequence[Any]):
-        self.functions = list(functions)
+        self._functions: list[Any] | bytes = list(functions)
 
     def __getstate__(self) -> bytes:
-        return pickled(self.functions)
+        # Only a worker that is no fork gets them like this.
+        return pickled_for(self._functions, known_to_worker("spawn"))
 
     def __setstate__(self, state: bytes) -> None:
-        self.functions = pickle.loads(state)
+        self._functions = state
+
+    def load(self) -> list[Any]:
+        """Return the functions; not before somebody can be told what goes wrong over it.
+
+        Raises:
+            ConfigError: One of them is not found here.
+        """
+        if isinstance(self._functions, list):
+            return self._functions
+        try:
+            return pickle.loads(self._functions)
+        except AttributeError as error:
+            raise ConfigError(
+                f"a worker that imported the main program did not find in it what makes its envs "
+                f"({error}). Define it at the top level of the program, or of a module."
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -127,7 +146,7 @@ class Worker:
         # From here on an env is at work, and has the time that the parent allows each of them.
         self._pipe.send_bytes(BELL)
         try:
-            for make in self._assignment.env_functions.functions:
+            for make in self._assignment.env_functions.load():
                 self.envs.append(make())
                 self._pipe.send_bytes(BELL)
             answer = pickled([describe(env) for env in self.envs])

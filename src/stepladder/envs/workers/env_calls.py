@@ -1,0 +1,184 @@
+"""What single envs are asked through a vector env, wherever they live.
+
+The lower half of `vector_env`: methods, attributes and functions of some envs or all, and what must
+hold before anything is asked of them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import VectorEnv
+
+from stepladder.envs.workers.arguments import check_indices
+from stepladder.envs.workers.calls import call_method, died_over, name_of, set_attribute
+from stepladder.envs.workers.ensemble import Ensemble
+from stepladder.envs.workers.gymnasium_errors import ClosedError, PendingCallError
+from stepladder.envs.workers.hand import WorkerGoneError
+from stepladder.errors import ChannelError, ConfigError
+from stepladder.sync.process import current_pid
+
+NOT_CALLABLE = ("close", "reset", "step")
+"""Methods of an env that only the vector env itself may call."""
+
+
+class EnvCalls(VectorEnv[Any, Any, Any]):
+    """A vector env whose single envs can be reached."""
+
+    _ensemble: Ensemble
+    _pid: int
+    _must_reset: str
+    """Why all envs must be reset before they can be stepped; empty if they need not."""
+
+    _sent: set[int]
+    """Batches that were sent actions and not received since."""
+
+    _pending: str
+    """The call in two parts that has begun and was not waited for: step, reset, call or none."""
+
+    # What must hold.
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise ClosedError("this vector env is closed. Make a new one.")
+        if current_pid() != self._pid:
+            raise ChannelError(
+                "this vector env belongs to another process; a fork has copied it. Make one here."
+            )
+
+    def _check_not_pending(self, method: str) -> None:
+        if self._pending:
+            raise PendingCallError(
+                f"Calling `{method}` while waiting for a pending call to `{self._pending}` to "
+                f"complete. Call {self._pending}_wait() first.",
+                self._pending,
+            )
+
+    def _check_playing(self) -> None:
+        if self._must_reset:
+            raise ResetNeeded(f"{self._must_reset}. Call reset() first, for all envs.")
+
+    def _check_idle(self) -> None:
+        if self._sent:
+            raise ChannelError(
+                f"batch {min(self._sent)} has been sent actions and not been received. Call "
+                f"recv({min(self._sent)}) first."
+            )
+
+    # Reaching single envs.
+
+    @property
+    def envs(self) -> list[gym.Env[Any, Any]]:
+        """The envs themselves, where all of them live in this process.
+
+        Raises:
+            AttributeError: Some of them live in workers.
+        """
+        if self._ensemble.shares.num_workers:
+            raise AttributeError(
+                "the envs of this vector env live in worker processes and cannot be handed out. "
+                "Reach them with call, get_attr, set_attr or apply_on, or use workers=0."
+            )
+        return self._ensemble.own_envs()
+
+    def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of every env, found through its wrappers, or read an attribute."""
+        return tuple(self.call_on(range(self.num_envs), name, *args, **kwargs))
+
+    def call_on(
+        self, env_indices: Sequence[int], name: str, /, *args: Any, **kwargs: Any
+    ) -> list[Any]:
+        """Call a method of some envs; return one result for each."""
+        if name in NOT_CALLABLE:
+            raise ConfigError(
+                f"{name!r} of single envs cannot be called from outside; call it on the vector env."
+            )
+        return self.apply_on(env_indices, call_method, name, args, kwargs)
+
+    def apply_on(
+        self, env_indices: Sequence[int], function: Callable[..., Any], *arguments: Any
+    ) -> list[Any]:
+        """Call a function of some envs where they live; return one result for each.
+
+        Args:
+            env_indices: Of which envs.
+            function: Called with the env, wrappers included, and the arguments.
+            arguments: For all of them.
+        """
+        return self._reach(env_indices, function, [arguments] * len(env_indices))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Return an attribute of every env."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
+        """Set an attribute of every env; a list or tuple has one value per env."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ConfigError(
+                f"got {len(values)} values for {self.num_envs} envs. Give one per env, or one that "
+                "is neither a list nor a tuple, for all."
+            )
+        self.set_attr_on(range(self.num_envs), name, values)
+
+    def set_attr_on(self, env_indices: Sequence[int], name: str, values: Sequence[Any]) -> None:
+        """Set an attribute of some envs, one value for each."""
+        if len(values) != len(env_indices):
+            raise ConfigError(
+                f"got {len(values)} values for {len(env_indices)} envs. Give one value for each."
+            )
+        self._reach(env_indices, set_attribute, [(name, value) for value in values])
+
+    def _reach(
+        self,
+        env_indices: Sequence[int],
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+    ) -> list[Any]:
+        return self._begin_reaching(env_indices, function, arguments)()
+
+    def _begin_reaching(
+        self,
+        env_indices: Sequence[int],
+        function: Callable[..., Any],
+        arguments: Sequence[Sequence[Any]],
+    ) -> Callable[[], list[Any]]:
+        """Have workers begin to call a function of some envs; return what gets the results."""
+        self._check_open()
+        check_indices(env_indices, self.num_envs)
+        rows, ensemble = list(env_indices), self._ensemble
+        if ensemble.is_reviving:
+            # Called by whoever is told of the restart; a new death is for the revival to handle.
+            return ensemble.envs.begin(rows, function, arguments)
+        self._check_not_pending(name_of(function, arguments).strip("'"))
+        if self._must_reset:
+            ensemble.settle()
+            self._sent.clear()
+        self._check_idle()
+        ensemble.ensure_alive()
+        finish = ensemble.envs.begin(rows, function, arguments)
+
+        def get_results() -> list[Any]:
+            try:
+                return finish()
+            except WorkerGoneError as gone:
+                ensemble.revive(gone.worker_index)
+                raise died_over(gone.worker_index, function, arguments) from gone
+
+        return get_results
+
+    def render(self) -> tuple[Any, ...]:
+        """Return what every env renders."""
+        return self.call("render")
+
+    @property
+    def np_random_seed(self) -> Any:
+        """Seeds of the envs' own generators."""
+        return self.get_attr("np_random_seed")
+
+    @property
+    def np_random(self) -> Any:  # type: ignore[override]
+        """Copies of the envs' own generators; not to be set from outside."""
+        return self.get_attr("np_random")
