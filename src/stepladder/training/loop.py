@@ -258,12 +258,13 @@ class Trainer:
         try:
             numbers = {name: int(own.state[name]) for name in ("num_steps", "num_updates")}
             self.episodes.num_ended = int(own.state["num_ended"])
-            self.episodes.latest.extend(own.state["latest"])
+            self.episodes.latest.extend(map(float, own.state["latest"]))
             self.episodes.returns = own.arrays["returns"].tolist()
             self.episodes.lengths = own.arrays["lengths"].tolist()
             self.episodes.successes = own.arrays["successes"].tolist()
-            self.seconds = Clockwork(**own.state["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
+            spent = own.state["seconds"]
+            self.seconds = Clockwork(**{name: float(value) for name, value in spent.items()})
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the counters in the checkpoint are damaged ({error}). Use an older one."
             ) from error
