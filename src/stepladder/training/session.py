@@ -347,4 +347,5 @@ def _cursor(saved: dict[str, Any]) -> EventCursor:
         name: [(int(generation), str(state)) for generation, state in slots]
         for name, slots in saved["states"].items()
     }
-    return EventCursor(dict(saved["positions"]), states)
+    positions = {name: int(position) for name, position in saved["positions"].items()}
+    return EventCursor(positions, states)
