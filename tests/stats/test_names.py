@@ -1,6 +1,8 @@
 """Names are given out in bounded numbers, whatever comes in."""
 
+import json
 import logging
+from typing import Any
 
 import pytest
 
@@ -70,3 +72,23 @@ def test_runs_do_not_take_names_from_each_other(names):
     for i in range(MAX_PER_FAMILY):
         names.admit(f"{SAMPLES}/label{i}")
     assert MetricNames().admit(f"{SAMPLES}/new") == f"{SAMPLES}/new"
+
+
+def test_names_go_on_where_they_were() -> None:
+    names = MetricNames()
+    given = [names.admit(f"env_here/{number}") for number in range(120)]
+    again = MetricNames()
+    again.restore(json.loads(json.dumps(names.state())))
+    assert again.undeclared == names.undeclared
+    assert [again.admit(f"env_here/{number}") for number in range(120)] == given
+    assert again.state() == names.state()
+
+
+@pytest.mark.parametrize("state", [{}, {"members": 7}, {"members": {}, "undeclared": [1]}])
+def test_names_that_are_none_change_nothing(state: dict[str, Any]) -> None:
+    names = MetricNames()
+    names.admit("env_here/a")
+    before = names.state()
+    with pytest.raises((AttributeError, KeyError, TypeError)):
+        names.restore(state)
+    assert names.state() == before

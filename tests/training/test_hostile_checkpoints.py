@@ -4,9 +4,11 @@ Also two who want to go on with one training: locks come before reading.
 """
 
 import errno
+import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import struct
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from safetensors.torch import save_file
 
 from stepladder.agents.player import make_player
 from stepladder.agents.spaces import space_from_json
+from stepladder.curricula import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Run, RunReader
 from stepladder.training import checkpoints, starting
@@ -245,6 +248,65 @@ def test_networks_larger_than_their_weights_are_not_made(sizes: list[int]) -> No
     }
     with pytest.raises(SnapshotError, match="there are 8 weights"):
         make_player(description, {"a": torch.zeros(8)}, 1)
+
+
+# Values that no checksum protects, since whoever changes a file can seal it again.
+
+
+def resealed(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change the state in ``trainer.npz`` of a checkpoint, and write the manifest to it."""
+    path = folder / "trainer.npz"
+    snapshot = Snapshot.load(path)
+    change(snapshot.state)
+    snapshot.save(path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    rewritten(folder, seal(path.name, size=path.stat().st_size, sha256=digest))
+
+
+def session_of(state: dict[str, Any]) -> dict[str, Any]:
+    return state["trainer"]["session"]
+
+
+def counters_of(state: dict[str, Any]) -> dict[str, Any]:
+    return state["trainer"]["trainer"]["own"]
+
+
+STATES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "latest returns": lambda state: counters_of(state).update(latest=[1.0, "x"]),
+    "seconds": lambda state: counters_of(state)["seconds"].update(env="x"),
+    "no seconds": lambda state: counters_of(state).update(seconds=7),
+    "a counter": lambda state: counters_of(state).update(num_steps="many"),
+    "evaluations": lambda state: session_of(state).update(evaluations=7),
+    "an evaluation": lambda state: session_of(state).update(evaluations=[{"step": "late"}]),
+    "the cursor": lambda state: session_of(state).update(cursor={"states": 7, "positions": {}}),
+    "names": lambda state: session_of(state).update(names=[]),
+    "a name": lambda state: session_of(state)["names"].update(full=["a", None]),
+    "a position": lambda state: session_of(state)["cursor"].update(positions={"a": "b"}),
+    "the agent's steps": lambda state: state["numbers"].update(num_steps="many"),
+    "the agent's layers": lambda state: state["numbers"].update(structure=7),
+    "the agent's generator": lambda state: state["numbers"].update(rng={"bit_generator": "x"}),
+}
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stopped") / "run"
+    train(DISCRETE, run_folder=folder, on_epoch=lambda progress: progress.num_steps > 100)
+    return folder
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_state_that_makes_no_sense_is_refused_and_nothing_is_changed(
+    stopped: Path, tmp_path: Path, name: str
+) -> None:
+    shutil.copytree(stopped, tmp_path / "run")
+    for folder in find(tmp_path / "run"):
+        resealed(folder, STATES[name])
+    before = (tmp_path / "run/run.sqlite").read_bytes()
+    with pytest.raises(SnapshotError) as caught:
+        resume(tmp_path / "run")
+    assert "\n" not in str(caught.value)
+    assert (tmp_path / "run/run.sqlite").read_bytes() == before
 
 
 # An archive of opponents.

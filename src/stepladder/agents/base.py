@@ -19,9 +19,13 @@ from stepladder.agents.config import AgentConfig
 from stepladder.agents.observations import Layout, Observations
 from stepladder.agents.spaces import space_to_json
 from stepladder.errors import ConfigError, SnapshotError
+from stepladder.tasks.plain import whole_number
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
+MOST_COUNTED = 2**63 - 1
+"""Steps or updates; more are a damaged file."""
+
 WEIGHTS = "weights/"
 """Prefix of the tensors of a state that are needed to act."""
 
@@ -232,9 +236,12 @@ class Agent(ABC):
                 part.load_state_dict(unflatten(numbers["structure"][name], tensors))
             restore_generator(self.generator, tensors["random/torch"])
             self.rng.bit_generator.state = numbers["rng"]
-            self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
+            self.num_steps, self.num_updates = (
+                whole_number(numbers[name], name, 0, MOST_COUNTED, SnapshotError)
+                for name in ("num_steps", "num_updates")
+            )
             self._set_numbers(numbers)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
             raise SnapshotError(
                 f"the saved agent is damaged ({error}). Use an older checkpoint."
             ) from error

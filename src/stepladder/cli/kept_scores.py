@@ -11,6 +11,9 @@ from stepladder.training.scores import Evaluation, Interval, Score
 
 NAN = float("nan")
 
+COUNTS = ("num_games", "num_trials", "num_steps", "mean_length")
+"""What every score says in numbers."""
+
 
 def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
     """Return the evaluation whose `to_json` gave this; other entries are passed over.
@@ -34,6 +37,13 @@ def evaluation_from_json(data: Mapping[str, Any]) -> Evaluation:
 
 def _score(data: Mapping[str, Any]) -> Score:
     rate = data["rate"]
+    for name in COUNTS:
+        require_number(name, data[name])
+    if data["num_games"] < 1 or type(data["name"]) is not str:
+        raise ValueError(f"{data['name']!r} has {data['num_games']} games")
+    for name in ("num_draws", "num_losses"):
+        if data[name] is not None:
+            require_number(name, data[name])
     return Score(
         **{
             **data,
@@ -46,4 +56,13 @@ def _score(data: Mapping[str, Any]) -> Score:
 
 def _interval(data: Mapping[str, float | None]) -> Interval:
     value, low, high = (data[end] for end in Interval._fields)
-    return Interval(*(NAN if end is None else end for end in (value, low, high)))
+    return Interval(
+        *(NAN if end is None else require_number("end", end) for end in (value, low, high))
+    )
+
+
+def require_number(name: str, value: Any) -> float:
+    """Return a number, or raise TypeError."""
+    if type(value) not in (int, float):
+        raise TypeError(f"{name} is {repr(value)[:80]}")
+    return value

@@ -113,8 +113,9 @@ def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_tr
     )
     if result.evaluation_results:
         latest = result.evaluation_results[-1]
+        table = scoreboard(evaluation_from_json(latest))
         console.say(f"\nheld out, at {latest['step']:,} steps:")
-        console.results().print(scoreboard(evaluation_from_json(latest)))
+        console.results().print(table)
     if folder is None:
         console.say("\nnothing was kept")
     elif again:

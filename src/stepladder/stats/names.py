@@ -7,7 +7,7 @@ names are limited; what a run knows about single tasks belongs into its database
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from stepladder.stats.metrics import FAMILY, find
 
@@ -55,11 +55,11 @@ class MetricNames:
         """Go on where `state` was asked for.
 
         Raises:
-            KeyError, TypeError, AttributeError: It is none.
+            AttributeError: It is none; or KeyError, or TypeError.
         """
-        self._members = {str(family): set(names) for family, names in state["members"].items()}
-        self._undeclared = dict.fromkeys(state["undeclared"])
-        self._full = set(state["full"])
+        members = {family: set(_texts(names)) for family, names in state["members"].items()}
+        undeclared, full = _texts(state["undeclared"]), _texts(state["full"])
+        self._members, self._undeclared, self._full = members, dict.fromkeys(undeclared), set(full)
 
     def admit(self, name: str) -> str:
         """Return the name to log a value under: the name itself, or that of what is left over."""
@@ -94,3 +94,12 @@ class MetricNames:
                 family,
                 leftover,
             )
+
+
+def _texts(values: Any) -> list[str]:
+    """Return a list of texts, or raise TypeError."""
+    if not isinstance(values, list) or not all(
+        isinstance(value, str) for value in cast("list[Any]", values)
+    ):
+        raise TypeError(f"expected a list of names; got {repr(cast('object', values))[:80]}")
+    return cast("list[str]", values)

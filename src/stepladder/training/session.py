@@ -285,7 +285,7 @@ class Session:
         goes_on = self.trainer.restore(checkpoint.envs, parts.part("trainer"))
         self.reporter.meter.restore(parts.part("meter"))
         try:
-            self.evaluations = list(own["evaluations"])
+            self.evaluations = [_evaluation(entry) for entry in own["evaluations"]]
             self.evaluation_steps = int(own["evaluation_steps"])
             self._evaluated_at = int(own["evaluated_at"])
             self.reporter.num_epochs = int(own["num_epochs"])
@@ -334,10 +334,18 @@ class Session:
         self.trainer.close()
 
 
+def _evaluation(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return an evaluation as it was kept; raises TypeError where it says no step."""
+    if type(saved["step"]) is not int:
+        raise TypeError(f"an evaluation was made at step {saved['step']!r}")
+    return dict(saved)
+
+
 def _cursor(saved: dict[str, Any]) -> EventCursor:
     """Return what was reported of a curriculum's decisions; JSON has no tuples."""
     states = {
         name: [(int(generation), str(state)) for generation, state in slots]
         for name, slots in saved["states"].items()
     }
-    return EventCursor(dict(saved["positions"]), states)
+    positions = {name: int(position) for name, position in saved["positions"].items()}
+    return EventCursor(positions, states)
