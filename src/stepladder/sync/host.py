@@ -64,9 +64,8 @@ class Host(ABC):
         self.curriculum = curriculum
         self.num_envs = int(num_envs)
         self.max_failed_share = max_failed_share
-        self.is_closed = False
+        self.is_closed = self._has_let_go = False
         try:
-            # Inside, for Ctrl-C may come at any line; nobody else's claim is released.
             curriculum.claim(self)
             self._set_up()
         except BaseException:
@@ -362,18 +361,20 @@ class Host(ABC):
 
     def close(self) -> None:
         """Collect what is left and let go of the curriculum, which can then be used elsewhere."""
-        if self.is_closed or self.curriculum.is_foreign:
+        if self._has_let_go or self.curriculum.is_foreign:
             return
         # Before the last collection: an episode that ends later is refused, not lost.
         self.mails[:, mailbox.M_CLOSED] = 1
         try:
-            self.collect()
+            if not self.is_closed:
+                self.collect()
         finally:
             self.is_closed = True
             # Whoever carries the curriculum next must not draw the same numbers again.
             self.curriculum.next_episode = int(self.mails[:, mailbox.M_NEXT_EPISODE].max())
             self.curriculum.release(self)
             self._free()
+            self._has_let_go = True
 
     def _free(self) -> None:  # noqa: B027, most backends hold nothing
         """Give back what the backend holds."""

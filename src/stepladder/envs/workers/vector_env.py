@@ -63,8 +63,8 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
     ):
         # Before anything that may fail: Python closes what it has begun to make.
         self.closed = True
-        num_envs = len(env_functions)
         mode = checked_autoreset_mode(autoreset_mode)
+        self.num_envs = num_envs = len(env_functions)
         check_settings(
             num_envs,
             workers=workers,
@@ -80,7 +80,6 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         most = num_envs - 1 if parent_steps else num_envs
         shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
         self._pid = current_pid()
-        self.num_envs = num_envs
         self.num_workers = shares.num_workers
         self.batches = shares.batches
         """Rows of each batch, for `send` and `recv`."""
@@ -393,7 +392,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         if current_pid() == self._pid:
             self._ensemble.close(timeout_s)
             self._release()
-        # Not before: what Ctrl-C has broken off can be done again.
+        # Last: what Ctrl-C has broken off can be done again.
         self.closed = True
 
     def _release(self) -> None:
