@@ -392,10 +392,9 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         if current_pid() == self._pid:
             self._ensemble.close(timeout_s)
             self._release()
-        # Last: what Ctrl-C has broken off can be done again.
-        self.closed = True
+        self.closed = True  # last: what Ctrl-C has broken off can be done again
 
     def _release(self) -> None:
-        """Let go of the memory; arrays that the user has been given keep it as long as he does."""
+        """Let go of the memory; arrays that the user has been given keep theirs."""
         for views in ("_all_rows", "_rows", "_buffers"):
             self.__dict__.pop(views, None)
