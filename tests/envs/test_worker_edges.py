@@ -330,7 +330,7 @@ def test_a_restarted_worker_can_use_torch_though_its_parent_has_threads() -> Non
 
 @pytest.mark.processes
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("moment", ["_receive_descriptions", "_attach_one", "ask"])
+@pytest.mark.parametrize("moment", ["_start", "_attach_one", "ask"])
 def test_ctrl_c_while_a_worker_is_replaced_can_be_followed_by_a_reset(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -298,6 +298,7 @@ class Tracker:
         """Close envs and channel; ends also when a worker has died."""
         if self.host.is_closed:
             close_envs()
+            self._close_host()
             return
         try:
             if not (self._has_dead or self._in_process) and self._dead_envs():

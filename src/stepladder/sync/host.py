@@ -56,7 +56,6 @@ class Host(Collector):
         self.max_failed_share = max_failed_share
         self.is_closed = False
         try:
-            # Inside, for Ctrl-C may come at any line; nobody else's claim is released.
             curriculum.claim(self)
             self._set_up()
         except BaseException:

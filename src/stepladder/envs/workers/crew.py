@@ -198,8 +198,7 @@ class Crew:
 
     def is_done(self, worker: int, batch: int) -> bool:
         """Whether a worker has no order of this batch left."""
-        lane = self.lane(worker, batch)
-        words = self.memory.words
+        lane, words = self.lane(worker, batch), self.memory.words
         return bool(words[lane + control.DONE] == words[lane + control.ORDER])
 
     def wait(self, batch: int) -> None:
@@ -232,8 +231,7 @@ class Crew:
             control.say_asleep(words, lane + control.PARENT_SLEEPS, 0)
 
     def _clock(self, worker: int, batch: int) -> ProgressClock:
-        lane = self.lane(worker, batch)
-        words = self.memory.words
+        lane, words = self.lane(worker, batch), self.memory.words
         return ProgressClock(self.timeout_s, lambda: int(words[lane + control.PROGRESS]))
 
     def _give_up(self, hand: Hand, batch: int) -> EnvTimeoutError:
@@ -349,7 +347,9 @@ class Crew:
         """
         deadline = time.monotonic() + timeout_s
         errors: list[Exception] = []
-        told = [hand for hand in self.hands if hand.is_alive() and self._tell_to_close(hand)]
+        # One that Ctrl-C has kept from getting ready would not understand it.
+        ready = [hand for hand in self.hands if hand.is_ready and hand.is_alive()]
+        told = [hand for hand in ready if self._tell_to_close(hand)]
         for hand in told:
             faults = self._last_reply(hand, deadline)
             errors += [unpack_fault(fault, hand.pid) for fault in faults]

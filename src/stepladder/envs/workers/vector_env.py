@@ -61,8 +61,8 @@ class WorkerVectorEnv(TwoPartCalls):
     ):
         # Before anything that may fail: Python closes what it has begun to make.
         self.closed = True
-        num_envs = len(env_functions)
         mode = checked_autoreset_mode(autoreset_mode)
+        self.num_envs = num_envs = len(env_functions)
         check_settings(
             num_envs,
             workers=workers,
@@ -78,7 +78,6 @@ class WorkerVectorEnv(TwoPartCalls):
         most = num_envs - 1 if parent_steps else num_envs
         shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
         self._pid = current_pid()
-        self.num_envs = num_envs
         self.num_workers = shares.num_workers
         self.batches = shares.batches
         """Rows of each batch, for `send` and `recv`."""
@@ -312,8 +311,7 @@ class WorkerVectorEnv(TwoPartCalls):
             self._warn_of_pending_call()
             self._ensemble.close(0.0 if terminate else timeout_s if timeout is None else timeout)
             self._release()
-        # Not before: what Ctrl-C has broken off can be done again.
-        self.closed = True
+        self.closed = True  # last: what Ctrl-C has broken off can be done again
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
         """Close the vector env; Gymnasium's name for it."""
@@ -327,6 +325,6 @@ class WorkerVectorEnv(TwoPartCalls):
             )
 
     def _release(self) -> None:
-        """Let go of the memory; arrays that the user has been given keep it as long as needed."""
+        """Let go of the memory; arrays that the user has been given keep theirs."""
         for views in ("_all_rows", "_rows", "_buffers", "_finish"):
             self.__dict__.pop(views, None)
