@@ -36,6 +36,13 @@ class SignalError(StepladderError, RuntimeError):
     """An episode ended without anything from which its success could be read."""
 
 
+class DivergenceError(StepladderError, ArithmeticError):
+    """A training can no longer go on: a loss, a gradient or a weight is not finite."""
+
+    update: int = 0
+    """The update that could not be done, from 1."""
+
+
 class DeliveryError(StepladderError, TypeError):
     """An env offers no way to receive a task."""
 
@@ -95,6 +102,7 @@ __all__ = [
     "ChannelError",
     "ConfigError",
     "DeliveryError",
+    "DivergenceError",
     "EnvError",
     "EnvTimeoutError",
     "HostGoneError",

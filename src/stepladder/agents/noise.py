@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from stepladder.agents.saved_values import TensorSpec, check_state
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -54,8 +56,18 @@ class PinkNoise:
             "clock": torch.from_numpy(self._clock.copy()),
         }
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless it can go on from there."""
+        series = TensorSpec(name="series", shape=self._series.shape, dtype=torch.float32)
+        clock = TensorSpec(
+            name="clock", shape=self._clock.shape, dtype=torch.int64,
+            low=0, high=self._series.shape[1],
+        )  # fmt: skip
+        check_state(state, [series, clock])
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
+        self.check_state(state)
         self._series[...] = state["series"].numpy()
         self._clock[...] = state["clock"].numpy()
 

@@ -13,11 +13,17 @@ import torch
 from torch import nn
 
 from stepladder.agents.actor_critic import ActorCritic
-from stepladder.agents.base import checked_device, load_module, restore_generator
+from stepladder.agents.base import checked_device
 from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig, agent_from_json
 from stepladder.agents.dddqn import DDDQNPolicy
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.sac import SACPolicy
+from stepladder.agents.saved_values import (
+    TensorSpec,
+    check_generator,
+    load_module,
+    restore_generator,
+)
 from stepladder.agents.spaces import space_from_json
 from stepladder.errors import ConfigError, SnapshotError
 
@@ -106,15 +112,14 @@ class Player:
             SnapshotError: It belongs to another player.
         """
         try:
-            generator, memory = state["generator"], state["memory"]
-            if memory.shape != self._memory.shape:
-                raise ValueError(f"memory has shape {list(memory.shape)}")
-            restore_generator(self._generator, generator)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            TensorSpec.like("memory", self._memory).check(state.get("memory"))
+            check_generator(state.get("generator"), self._generator)
+        except SnapshotError as error:
             raise SnapshotError(
-                f"the saved player is another one ({error}). Use an older checkpoint."
+                f"the saved player does not fit: {error} Use an older checkpoint."
             ) from error
-        self._memory = memory.to(self._device, copy=True)
+        restore_generator(self._generator, state["generator"])
+        self._memory = state["memory"].to(self._device, copy=True)
 
     def _remembering(
         self,
@@ -162,7 +167,7 @@ def make_player(
         layout = Layout(space_from_json(description["observation_space"]))
         policy = _policy_of(config, layout, space_from_json(description["action_space"]))
         load_module(policy, weights)
-    except (KeyError, TypeError, RuntimeError, ConfigError) as error:
+    except (KeyError, TypeError, RuntimeError, ConfigError, SnapshotError) as error:
         text = " ".join(str(error).split())
         raise SnapshotError(
             f"these weights cannot be played with ({text}). Use another checkpoint."

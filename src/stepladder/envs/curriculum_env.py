@@ -87,6 +87,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._max_build_failures = max_build_failures
         self._build_errors = build_errors
         self._unbuildable: set[tuple[int, int]] = set()
+        self._last_failure = "nothing"
         self._client: Client | None = None
         self._host: Host | None = None
         self.inner_step = env.step
@@ -195,7 +196,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                 if redraws > MAX_REDRAWS:
                     raise BuildError(
                         f"{MAX_REDRAWS} draws in a row gave tasks that this env cannot build "
-                        f"({len(self._unbuildable)} different ones). Mend the tasks or the env."
+                        f"({len(self._unbuildable)} different ones; the last one that was tried "
+                        f"raised {self._last_failure}). Fix the tasks or the env."
                     )
                 continue
             # Not kept for the next draw: each has a seed of its own.
@@ -210,7 +212,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                 if failures >= self._max_build_failures:
                     raise BuildError(
                         f"{failures} tasks in a row could not be built; the last one raised "
-                        f"{type(error).__name__}: {error}. Mend the tasks or the env."
+                        f"{self._last_failure}. Fix the tasks or the env."
                     ) from error
         self._task = task
         self._return, self._length = 0.0, 0
@@ -229,7 +231,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def _give_up(self, client: Client, draw: Draw, error: Exception) -> None:
         self._unbuildable.add((draw.slot, draw.generation))
-        client.fail(f"{type(error).__name__}: {error}")
+        self._last_failure = f"{type(error).__name__}: {error}"
+        client.fail(self._last_failure)
         if self._host is not None:
             self._host.collect()
 

@@ -6,6 +6,7 @@ what has happened. Only after all of that may a phase change; then all envs begi
 episode of the old phase reaches into the new one.
 """
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from stepladder.agents.base import VectorStep, checked_device
 from stepladder.agents.making import make_agent
+from stepladder.agents.saved_values import NumberSpec, check_numbers, check_state
 from stepladder.curricula.phased import Phased
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
@@ -24,6 +26,7 @@ from stepladder.errors import SnapshotError
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.opponents.league import League
+from stepladder.training.problems import short
 from stepladder.training.tasks import source_of
 from stepladder.training.world import World, mirror_of
 
@@ -72,6 +75,42 @@ class Episodes:
         }
         self.returns, self.lengths, self.successes = [], [], []
         return {name: values for name, values in stats.items() if values}
+
+
+COUNTERS = tuple(NumberSpec(name=name) for name in ("num_steps", "num_updates", "num_ended"))
+"""Whole numbers in a trainer's snapshot."""
+
+COLUMNS = {"returns": np.float64, "lengths": np.int64, "successes": np.float64}
+"""Types of what has ended since the last report, in a trainer's snapshot."""
+
+
+def _checked_counters(own: Snapshot) -> list[list[Any]]:
+    """Return what has ended since the last report, once all counters of a snapshot were checked."""
+    try:
+        check_numbers(own.state, COUNTERS)
+        latest, seconds = own.state.get("latest"), own.state.get("seconds")
+        if not isinstance(latest, list) or len(latest) > NUM_LATEST:
+            raise SnapshotError(
+                f"latest is {short(latest)}; expected at most {NUM_LATEST} returns."
+            )
+        for value in latest:
+            NumberSpec(name="latest", kind=float, low=-math.inf, high=math.inf).check(value)
+        if not isinstance(seconds, dict):
+            raise SnapshotError(f"seconds is {short(seconds)}; expected seconds by name.")
+        check_state(seconds, [NumberSpec(name=name, kind=float) for name in asdict(Clockwork())])
+        columns: list[list[Any]] = []
+        for name, dtype in COLUMNS.items():
+            column = own.arrays.get(name)
+            if column is None or column.ndim != 1 or column.dtype != dtype:
+                raise SnapshotError(f"{name} is not a row of {dtype.__name__}.")
+            if np.isnan(column).any() or (name == "lengths" and (column < 0).any()):
+                raise SnapshotError(f"{name} has {column.min()}; expected numbers that can be.")
+            columns.append(column.tolist())
+    except SnapshotError as error:
+        raise SnapshotError(
+            f"the counters in the checkpoint are damaged: {error} Use an older one."
+        ) from error
+    return columns
 
 
 class Trainer:
@@ -255,19 +294,13 @@ class Trainer:
         """
         own = rest.part("own")
         is_playing = matching(own.arrays, "is_playing", self._is_playing)
-        try:
-            numbers = {name: int(own.state[name]) for name in ("num_steps", "num_updates")}
-            self.episodes.num_ended = int(own.state["num_ended"])
-            self.episodes.latest.extend(own.state["latest"])
-            self.episodes.returns = own.arrays["returns"].tolist()
-            self.episodes.lengths = own.arrays["lengths"].tolist()
-            self.episodes.successes = own.arrays["successes"].tolist()
-            self.seconds = Clockwork(**own.state["seconds"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the counters in the checkpoint are damaged ({error}). Use an older one."
-            ) from error
-        self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
+        state, columns = own.state, _checked_counters(own)
+        episodes = self.episodes
+        episodes.num_ended = state["num_ended"]
+        episodes.latest.extend(state["latest"])
+        episodes.returns, episodes.lengths, episodes.successes = columns
+        self.seconds = Clockwork(**state["seconds"])
+        self.num_steps, self.num_updates = state["num_steps"], state["num_updates"]
         goes_on = self.world.envs.restore(envs, in_flight=True)
         if self.league is not None:
             self.league.restore(rest.part("league"))
