@@ -17,6 +17,7 @@ from stepladder.agents.base import checked_device
 from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig, agent_from_json
 from stepladder.agents.dddqn import DDDQNPolicy
 from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.room import require_room_for_networks
 from stepladder.agents.sac import SACPolicy
 from stepladder.agents.saved_values import (
     TensorSpec,
@@ -25,7 +26,7 @@ from stepladder.agents.saved_values import (
     restore_generator,
 )
 from stepladder.agents.spaces import space_from_json
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.errors import ConfigError, SnapshotError, shown
 
 
 class Player:
@@ -161,11 +162,15 @@ def make_player(
     Raises:
         SnapshotError: They do not go together, or are damaged.
     """
+    if not isinstance(description, Mapping):
+        raise SnapshotError(f"a policy is described by an object; got {shown(description)}.")
     chosen = checked_device(device)
     try:
         config = agent_from_json(description["config"])
         layout = Layout(space_from_json(description["observation_space"]))
-        policy = _policy_of(config, layout, space_from_json(description["action_space"]))
+        action_space = space_from_json(description["action_space"])
+        require_room_for_networks(config, layout, action_space, chosen)
+        policy = _policy_of(config, layout, action_space)
         load_module(policy, weights)
     except (KeyError, TypeError, RuntimeError, ConfigError, SnapshotError) as error:
         text = " ".join(str(error).split())

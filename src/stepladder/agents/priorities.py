@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from stepladder.agents.room import require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
 from stepladder.errors import SnapshotError
 
@@ -34,6 +35,9 @@ class Priorities:
 
     def __init__(self, capacity: int, exponent: float):
         self._num_leaves = 1 << max(0, (capacity - 1).bit_length())
+        require_room(
+            2 * 8 * self._num_leaves, f"priorities of {capacity:,} places", "Lower buffer_size."
+        )
         self._sums: Floats = np.zeros(2 * self._num_leaves)
         self._exponent = exponent
         self._highest = 1.0

@@ -16,6 +16,7 @@ import torch
 from stepladder.agents.divergence import Extent
 from stepladder.agents.mirror import Mirror
 from stepladder.agents.observations import Layout, Seen
+from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
 from stepladder.errors import SnapshotError
 
@@ -78,6 +79,13 @@ class Replay:
         self._mirror = mirror
         self._num_codes = layout.num_codes
         self._widths = [layout.num_numbers, layout.num_numbers, num_action_columns, 1, 1]
+        row_bytes = FLOAT_BYTES * sum(self._widths) + 2 * layout.num_codes
+        require_room(
+            capacity * row_bytes,
+            f"a memory of {capacity:,} transitions",
+            "Lower buffer_size.",
+            device,
+        )
         self.floats = torch.empty((capacity, sum(self._widths)), device=device)
         self.codes = torch.empty((capacity, 2 * layout.num_codes), dtype=torch.uint8, device=device)
         self.size = 0

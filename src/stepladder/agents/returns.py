@@ -14,6 +14,7 @@ import torch
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Layout
 from stepladder.agents.replay import Rows
+from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
 
 Floats = npt.NDArray[np.float32]
@@ -44,6 +45,12 @@ class Transitions:
         self._num_choices = num_choices
         self._layout, self._num_steps, self._gamma = layout, num_steps, gamma
         length = num_steps if num_steps > 1 else 0
+        row_bytes = FLOAT_BYTES * (layout.num_numbers + num_action_columns + 1) + layout.num_codes
+        require_room(
+            length * num_envs * row_bytes,
+            f"returns over {num_steps:,} steps of {num_envs:,} envs",
+            "Lower num_step_returns or num_envs.",
+        )
         self._numbers = np.zeros((length, num_envs, layout.num_numbers), dtype=np.float32)
         self._codes = np.zeros((length, num_envs, layout.num_codes), dtype=np.uint8)
         self._actions = np.zeros((length, num_envs, num_action_columns), dtype=np.float32)

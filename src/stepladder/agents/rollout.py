@@ -13,6 +13,7 @@ import torch
 from stepladder.agents.base import VectorStep
 from stepladder.agents.divergence import Extent
 from stepladder.agents.observations import Layout
+from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
 
 
@@ -39,6 +40,12 @@ class Rollout:
         self.num_steps, self.num_filled = num_steps, 0
         cells = (num_steps, num_envs)
         self.num_cells = num_steps * num_envs
+        row_bytes = FLOAT_BYTES * (layout.num_numbers + num_action_columns + 4) + layout.num_codes
+        require_room(
+            num_steps * num_envs * row_bytes,
+            f"a rollout of {num_steps:,} steps of {num_envs:,} envs",
+            "Lower rollout_steps or num_envs.",
+        )
         # One row more, for what came in the end.
         self.numbers = np.zeros((num_steps + 1, num_envs, layout.num_numbers), dtype=np.float32)
         self.codes = np.zeros((num_steps + 1, num_envs, layout.num_codes), dtype=np.uint8)

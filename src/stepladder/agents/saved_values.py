@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from stepladder.errors import SnapshotError
+from stepladder.errors import SnapshotError, shown
 
 Bound = float | torch.Tensor
 """One limit for all values, or one for each entry of the last axis."""
@@ -261,10 +261,7 @@ def short(value: object) -> str:
     """Return how a message shows a value."""
     if isinstance(value, torch.Tensor):
         return f"a tensor of shape {list(value.shape)}"
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 128:
-        return f"a whole number of {value.bit_length()} bits"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shown(value)
 
 
 def _item(tensor: torch.Tensor, place: list[int]) -> float | int:

@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.curricula.documents import require_readable
+from stepladder.errors import ConfigError, SnapshotError, shown
+
+MAX_SIZE = 10_000_000
+"""Entries of a space that is read from a file."""
 
 
 def space_to_json(space: Space[Any]) -> dict[str, Any]:
@@ -43,20 +47,40 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
 def space_from_json(data: Any) -> Space[Any]:
     """Return the space of which `space_to_json` gave this."""
     try:
+        require_readable(data, "a space")
         kind = data["space"]
         if kind == "discrete":
             return Discrete(data["n"], start=data["start"])
         if kind == "multi_discrete":
             return MultiDiscrete(data["nvec"], start=data["start"])
         if kind == "box":
-            shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
+            shape, dtype = _shape(data["shape"]), np.dtype(data["dtype"])
             low, high = (_array(data[name], shape, dtype) for name in ("low", "high"))
             return Box(low, high, shape, dtype)  # pyright: ignore[reportArgumentType]
         if kind == "dict":
             return Dict({name: space_from_json(part) for name, part in data["parts"].items()})
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise SnapshotError(f"{data!r} describes no space ({error}). Use another file.") from error
-    raise SnapshotError(f"{kind!r} is no known kind of space. Use another file.")
+    except (
+        AssertionError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        reason = " ".join(str(error).split())
+        raise SnapshotError(
+            f"{shown(data)} describes no space ({reason}). Use another file."
+        ) from error
+    raise SnapshotError(f"{shown(kind)} is no known kind of space. Use another file.")
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+    """Return the shape of a Box whose bounds can be made."""
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"shape must be a list of sizes; got {shown(shape)}")
+    if math.prod(shape) > MAX_SIZE:
+        raise ValueError(f"it has {math.prod(shape):.3g} entries; at most {MAX_SIZE:,} are read")
+    return tuple(shape)
 
 
 def _bound(bound: npt.NDArray[Any]) -> Any:

@@ -22,11 +22,10 @@ from stepladder.agents.saved_values import NumberSpec, check_numbers, check_stat
 from stepladder.curricula.phased import Phased
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.snapshot import Snapshot, matching
-from stepladder.errors import SnapshotError
+from stepladder.errors import SnapshotError, shown
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.opponents.league import League
-from stepladder.training.problems import short
 from stepladder.training.tasks import source_of
 from stepladder.training.world import World, mirror_of
 
@@ -91,12 +90,12 @@ def _checked_counters(own: Snapshot) -> list[list[Any]]:
         latest, seconds = own.state.get("latest"), own.state.get("seconds")
         if not isinstance(latest, list) or len(latest) > NUM_LATEST:
             raise SnapshotError(
-                f"latest is {short(latest)}; expected at most {NUM_LATEST} returns."
+                f"latest is {shown(latest)}; expected at most {NUM_LATEST} returns."
             )
         for value in latest:
             NumberSpec(name="latest", kind=float, low=-math.inf, high=math.inf).check(value)
         if not isinstance(seconds, dict):
-            raise SnapshotError(f"seconds is {short(seconds)}; expected seconds by name.")
+            raise SnapshotError(f"seconds is {shown(seconds)}; expected seconds by name.")
         check_state(seconds, [NumberSpec(name=name, kind=float) for name in asdict(Clockwork())])
         columns: list[list[Any]] = []
         for name, dtype in COLUMNS.items():

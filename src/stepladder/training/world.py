@@ -18,11 +18,10 @@ from gymnasium.wrappers import TimeLimit
 from stepladder.agents.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
-from stepladder.errors import ConfigError, EnvError
+from stepladder.errors import ConfigError, EnvError, shown
 from stepladder.games.hockey.actions import num_actions
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import HOCKEY, LEDGE
-from stepladder.training.problems import short
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Agents keep numbers in 32 bits."""
@@ -131,7 +130,7 @@ class World:
         else:
             fix = "Scale it in the env."
         return EnvError(
-            f"the {what} of env {env_index} is {short(value)}; expected finite numbers, at most "
+            f"the {what} of env {env_index} is {shown(value)}; expected finite numbers, at most "
             f"{largest:.3g}, so that they fit into 32 bits. {fix}"
         )
 
@@ -172,8 +171,8 @@ def _require_inside(numbers: npt.NDArray[Any], limits: Limits, what: str) -> Non
     if is_outside.any():
         env_index = int(np.argwhere(is_outside)[0][0])
         raise EnvError(
-            f"the {what} of env {env_index} is {short(numbers[env_index].tolist())}; its space "
-            f"goes from {short(np.asarray(low).tolist())} to {short(np.asarray(high).tolist())}. "
+            f"the {what} of env {env_index} is {shown(numbers[env_index].tolist())}; its space "
+            f"goes from {shown(np.asarray(low).tolist())} to {shown(np.asarray(high).tolist())}. "
             "Fix the env or its observation_space."
         )
 
