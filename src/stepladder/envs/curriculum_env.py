@@ -18,6 +18,7 @@ from stepladder.curricula.record import Draw
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
+from stepladder.envs.values import flag_of, info_of, reward_of
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
 from stepladder.sync import Client, Host, LocalHost, PushedClient, mailbox
 from stepladder.tasks import Task
@@ -224,7 +225,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             "curriculum_generation": draw.generation,
             "curriculum_plan_version": draw.plan_version,
         }
-        return observation, {**info, **self._about}
+        return observation, {**info_of(info, client.env_index), **self._about}
 
     def _seeds_itself(self, seed: int | None) -> bool:
         return self._seed_episodes and seed is None
@@ -238,24 +239,33 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Step the env; report the episode if it ends here."""
-        result = self.inner_step(action)
-        self._return += result[1]  # type: ignore[reportOperatorIssue]
+        result: Any = self.inner_step(action)
+        reward, terminated = result[1], result[2]
+        # Not as it is: sums of NumPy's smaller floats would stay as coarse as these.
+        self._return += reward if type(reward) is float else reward_of(reward, self._env_index)
         self._length += 1
-        if result[2] or result[3]:
+        if type(terminated) is not bool:
+            terminated = flag_of(terminated, "terminated", self._env_index)
+        if terminated or flag_of(result[3], "truncated", self._env_index):
             info = self.finish_episode(
                 result[4],
-                terminated=bool(result[2]),
-                episode_return=float(self._return),
+                terminated=terminated,
+                episode_return=self._return,
                 length=self._length,
             )
             return (*result[:4], info)
         return result
+
+    @property
+    def _env_index(self) -> int:
+        return 0 if self._client is None else self._client.env_index
 
     def finish_episode(
         self, info: dict[str, Any], *, terminated: bool, episode_return: float, length: int
     ) -> dict[str, Any]:
         """Report the episode that has just ended; return its last info with what was reported."""
         client = self._connected()
+        info = info_of(info, client.env_index)
         success = self._reader.read(info, episode_return, client.legend.needs_success)
         client.finish(
             success=success,

@@ -14,7 +14,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import require_whole
+from stepladder.curricula.config import MAX_ENVS, require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import check_settings
@@ -198,7 +198,7 @@ def _taught(
 def _count(num_envs: int | None) -> int:
     if num_envs is None:
         raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
-    require_whole("num_envs", num_envs, 1)
+    require_whole("num_envs", num_envs, 1, MAX_ENVS)
     return int(num_envs)
 
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.envs.values import info_of
+
 PLAIN_NUMBERS = (int, float, bool)
 
 NumberedInfo = tuple[int, dict[str, Any]]
@@ -26,6 +28,7 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
     nested: dict[str, list[NumberedInfo]] = {}
     rows_by_keys: dict[tuple[str, ...], list[int]] = {}
     for row, info in infos:
+        info_of(info, row)
         rows_by_keys.setdefault(tuple(info), []).append(row)
         for key, value in info.items():
             if type(value) is dict and key != "final_obs":
@@ -34,7 +37,12 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
             array = merged.get(key)
             if array is None:
                 array = merged[key] = _empty(key, value, num_rows)
-            array[row] = value
+            try:
+                array[row] = value
+            except OverflowError:
+                # A whole number of more than 64 bits, in an array that others began.
+                merged[key] = array.astype(object)
+                merged[key][row] = value
     for key, parts in nested.items():
         merged[key] = merge_infos(parts, num_rows)
     return merged | _masks(rows_by_keys, num_rows)
