@@ -7,6 +7,21 @@ bad input also derive from the built-in exception a reader would expect (`ValueE
 `TypeError`, `RuntimeError`), so that code which knows nothing of Stepladder handles them sensibly.
 """
 
+LONGEST_SHOWN = 60
+"""Characters of a value that a message shows."""
+
+
+def shown(value: object) -> str:
+    """Return how a message shows a value: on one line, short, whatever the value is."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a whole number of {value.bit_length()} bits"
+    try:
+        text = repr(value)
+    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        text = f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
+    text = " ".join(text.split())
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+
 
 class StepladderError(Exception):
     """Base class: catch this to catch everything Stepladder raises on purpose."""
@@ -34,6 +49,13 @@ class RunError(StepladderError, RuntimeError):
 
 class SignalError(StepladderError, RuntimeError):
     """An episode ended without anything from which its success could be read."""
+
+
+class DivergenceError(StepladderError, ArithmeticError):
+    """A training can no longer go on: a loss, a gradient or a weight is not finite."""
+
+    update: int = 0
+    """The update that could not be done, from 1."""
 
 
 class DeliveryError(StepladderError, TypeError):
@@ -95,6 +117,7 @@ __all__ = [
     "ChannelError",
     "ConfigError",
     "DeliveryError",
+    "DivergenceError",
     "EnvError",
     "EnvTimeoutError",
     "HostGoneError",

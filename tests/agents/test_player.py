@@ -126,6 +126,6 @@ def test_what_does_not_go_together_is_refused(kind: str):
     for bad, tensors in wrong:
         with pytest.raises(SnapshotError):
             make_player(bad, tensors, 2)
-    with pytest.raises(SnapshotError, match="another one"):
+    with pytest.raises(SnapshotError, match="does not fit"):
         player_of("ppo, recurrent", 2).restore(make_player(description, weights, 3).state())
     assert CHOICES.n == 3

@@ -69,8 +69,9 @@ def test_a_phase_with_nothing_in_it_comes_back_as_the_uniform_it_means() -> None
     config = PhasedConfig(phases=(Phase(name="all"),))
     again = config_from_json(json.loads(json.dumps(config.to_json())))
     assert isinstance(again, PhasedConfig)
+    assert again == config
     assert again.to_json() == config.to_json()
-    assert again.phases[0].curriculum == UniformConfig()
+    assert again.phases[0].inner() == UniformConfig()
 
 
 def test_every_config_that_is_exported_is_known_by_name() -> None:

@@ -346,7 +346,8 @@ def test_a_long_reason_is_cut_and_stays_on_one_line(folder: Path) -> None:
         raise ValueError("one\ntwo " + "x" * 10_000)
     status = RunReader(folder).status
     assert status.startswith("failed: ValueError: one two xxx")
-    assert len(status) == len("failed: ") + 500
+    assert status.endswith("x…")
+    assert len(status) < 1_000
 
 
 def test_closing_twice_changes_nothing(folder: Path) -> None:

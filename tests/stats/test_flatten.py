@@ -3,11 +3,13 @@
 import math
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium import spaces
 
+from stepladder.errors import ConfigError
 from stepladder.stats.flatten import as_number, numbers_in
 
 
@@ -169,3 +171,20 @@ def test_a_mask_of_another_length_keeps_or_drops_the_whole():
 def test_strange_objects_do_no_harm():
     odd = SimpleNamespace(shape=None, size="large", numel=3)
     assert found({"odd": odd, "x": 1}, is_vector=True) == [("x", 1.0)]
+
+
+def test_an_info_that_contains_itself_is_refused_in_one_line():
+    for key in ("a", "final_info"):
+        info: dict[str, Any] = {"reward": 1.0}
+        info[key] = info
+        with pytest.raises(ConfigError, match="does it contain itself") as caught:
+            list(numbers_in(info, False))
+        assert "\n" not in str(caught.value)
+
+
+def test_an_info_may_be_nested_as_deep_as_anybody_would():
+    info: Any = 1.0
+    for _ in range(50):
+        info = {"a": info}
+    ((name, numbers),) = numbers_in(info, False)
+    assert (name.count("/"), numbers) == (49, [1.0])

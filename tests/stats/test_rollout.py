@@ -4,6 +4,7 @@ import logging
 import math
 from collections import OrderedDict, defaultdict
 from types import SimpleNamespace
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -324,3 +325,35 @@ def test_extra_values_beyond_the_limit_are_reduced_together():
 def test_counts_below_zero_are_refused(agent_step, epoch):
     with pytest.raises(ConfigError, match="count from 0"):
         payload(None, agent_step, epoch)
+
+
+def test_keys_that_are_no_texts_are_logged_by_their_text():
+    processed = process_training_stats({1: [2.0, 4.0], None: [1.0]}, {2: 0.5}, {3: 7.0})  # type: ignore[dict-item]
+    assert processed.mean_stats == {"1": 3.0, "None": 1.0}
+    assert processed.losses_stats == {"2": 0.5}
+    assert processed.experience_stats == {"3": 7.0}
+    assert payload(None, 1, 1, extra={4: 1.0})["env_info/4"] == 1.0  # type: ignore[dict-item]
+
+
+def test_values_that_contain_themselves_are_left_out():
+    inside: dict[str, Any] = {}
+    inside["a"] = inside
+    values: list[Any] = [1.0]
+    values.append(values)
+    processed = process_training_stats({"x": inside, "y": values}, {"z": inside}, inside)
+    assert processed.mean_stats == {"y": 1.0}
+
+
+@pytest.mark.parametrize("wrong", [3, None, 1.5])
+def test_infos_that_are_none_are_refused(wrong: Any):
+    with pytest.raises(ConfigError, match="infos must be"):
+        accumulate_rollout_stats(wrong, {})
+
+
+def test_what_is_no_mapping_is_refused():
+    for given in ([1], "abc", 3):
+        with pytest.raises(ConfigError, match="must be a mapping"):
+            process_training_stats(given)  # type: ignore[arg-type]
+    for step in ("a", None, float("nan"), float("inf"), -1, 10**400):
+        with pytest.raises(ConfigError, match="count from 0"):
+            payload(None, step, 1)  # type: ignore[arg-type]

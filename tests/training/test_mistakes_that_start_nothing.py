@@ -40,7 +40,7 @@ def test_an_env_that_gives_no_number_is_named_before_anything_is_learnt(what: st
     gym.register("Poisoned-v0", Poisoned, kwargs={"what": what})
     try:
         config = TrainingConfig(env="Poisoned-v0", num_envs=1, total_steps=64, agent=TINY)
-        with pytest.raises(EnvError, match=f"the {what} of env 0 is .*nan.*Mend the env"):
+        with pytest.raises(EnvError, match=f"the {what} of env 0 is .*nan.*Fix the env"):
             train(config)
     finally:
         del gym.registry["Poisoned-v0"]

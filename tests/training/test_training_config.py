@@ -214,7 +214,7 @@ def test_a_document_that_is_no_object_is_refused():
 
 
 def test_keys_that_are_no_texts_are_refused():
-    assert paths_of({1: 2}) == ["1"]
+    assert problems_of({1: 2}) == ["has the key 1; keys must be texts. Put it in quotes."]
 
 
 def test_settings_that_do_not_go_together_are_listed_when_all_else_is_right():

@@ -5,6 +5,7 @@ Called by `dddqn`, `sac` and `ppo`; tested by themselves against numbers worked 
 
 import math
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -113,8 +114,10 @@ def advantages_of(
     deltas = (rewards + gamma * values[1:] * (~terminated) - values[:-1]).cpu().numpy()
     carry = (gamma * gae_lambda * (~ended)).float().cpu().numpy()
     # Step by step, and NumPy takes a tenth of torch's time to begin with a few numbers.
-    for step in range(len(deltas) - 2, -1, -1):
-        deltas[step] += carry[step] * deltas[step + 1]
+    # Whatever overflows makes the loss infinite, and whoever learns from it says so.
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step in range(len(deltas) - 2, -1, -1):
+            deltas[step] += carry[step] * deltas[step + 1]
     return torch.from_numpy(deltas).to(rewards.device)
 
 

@@ -5,6 +5,7 @@ agent `learn`. How much an agent learns depends on the env steps it was handed, 
 envs they came from.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,10 +17,25 @@ import torch
 from gymnasium.spaces import Space
 
 from stepladder.agents.config import AgentConfig
+from stepladder.agents.divergence import Extent, divergence
+from stepladder.agents.flattening import flatten, unflatten
 from stepladder.agents.observations import Layout, Observations
+from stepladder.agents.optimiser import Adam
+from stepladder.agents.saved_values import (
+    NumberSpec,
+    TensorSpec,
+    check_generator,
+    check_numbers,
+    check_rng,
+    check_state,
+    first_not_finite,
+    load_module,
+    module_specs,
+    restore_generator,
+    short,
+)
 from stepladder.agents.spaces import space_to_json
-from stepladder.errors import ConfigError, SnapshotError
-from stepladder.tasks.plain import whole_number
+from stepladder.errors import ConfigError, DivergenceError, SnapshotError
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -143,6 +159,50 @@ class Agent(ABC):
         for name, value in losses.items():
             self._losses.setdefault(name, []).append(value.detach())
 
+    # Watching: nothing is learnt from, saved or played with that is not finite.
+
+    @abstractmethod
+    def _optimisers(self) -> dict[str, Adam]:
+        """Return who follows gradients, by the name of the networks."""
+
+    @abstractmethod
+    def _extent(self) -> Extent:
+        """Return how large the numbers in memory are."""
+
+    def check_finite(self) -> None:
+        """Raise if a loss, a gradient or a weight was not finite. Waits for the device.
+
+        Raises:
+            DivergenceError: The training cannot go on from here.
+        """
+        self._require_gradients()
+        for name, values in self._losses.items():
+            self._require_figures({name: torch.stack(values).sum()} if values else {})
+
+    def _require_gradients(self) -> None:
+        for name, adam in self._optimisers().items():
+            if adam.has_stopped:
+                raise self._diverged(
+                    f"the gradient of the {name} is not finite", adam.num_steps + 1
+                )
+
+    def _require_update(self, figures: Mapping[str, torch.Tensor]) -> None:
+        """Raise unless an update and its figures are finite. Waits for the device."""
+        self._require_figures(figures)
+        self._require_gradients()
+
+    def _require_figures(self, figures: Mapping[str, torch.Tensor]) -> None:
+        """Raise unless the figures of an update are finite. Waits for the device."""
+        for name, value in figures.items():
+            number = value.item()
+            if not math.isfinite(number):
+                raise self._diverged(f"losses/{name} is {number}")
+
+    def _diverged(self, what: str, update: int | None = None) -> DivergenceError:
+        if update is None:
+            update = max(adam.num_steps + adam.has_stopped for adam in self._optimisers().values())
+        return divergence(update, what, self._extent(), self.config.learning_rate)
+
     @abstractmethod
     def memory_stats(self) -> dict[str, float]:
         """Return what the agent's memory says about itself."""
@@ -163,11 +223,23 @@ class Agent(ABC):
         }
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """Return copies of all that is needed to act, on the CPU."""
-        return {
+        """Return copies of all that is needed to act, on the CPU.
+
+        Raises:
+            DivergenceError: Something in it is not finite.
+        """
+        self.check_finite()
+        weights = {
             name: tensor.detach().to("cpu", copy=True).contiguous()
             for name, tensor in self.policy().state_dict().items()
         }
+        self._require_finite(weights)
+        return weights
+
+    def _require_finite(self, tensors: Mapping[str, torch.Tensor]) -> None:
+        found = first_not_finite(tensors)
+        if found is not None:
+            raise self._diverged(found)
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Play with other weights from now on; nothing else changes."""
@@ -189,6 +261,9 @@ class Agent(ABC):
         """Return everything needed to go on exactly here.
 
         Tensors may be the agent's own memory rather than copies: write them before it goes on.
+
+        Raises:
+            DivergenceError: Something in it is not finite.
         """
         tensors = {f"{WEIGHTS}{name}": tensor for name, tensor in self.weights().items()}
         structure: dict[str, Any] = {}
@@ -206,15 +281,61 @@ class Agent(ABC):
             "structure": structure,
             **self._numbers(),
         }
+        self._require_finite(tensors)
         return AgentState(numbers, tensors)
 
     def restore(self, state: AgentState) -> None:
         """Go on exactly where a state was taken.
 
         Raises:
-            SnapshotError: It belongs to another agent, or is damaged.
+            SnapshotError: It belongs to another agent, or is damaged. Nothing has changed.
         """
         numbers, tensors = state.numbers, state.tensors
+        self._require_own(numbers)
+        weights, losses = _below(WEIGHTS, tensors), _below(LOSSES, tensors)
+        try:
+            structure = numbers["structure"]
+            parts = {name: unflatten(structure[name], tensors) for name in self._parts()}
+            check_state(weights, module_specs(self.policy()))
+            check_numbers(numbers, self._number_specs())
+            check_generator(tensors.get("random/torch"), self.generator)
+            check_rng(numbers.get("rng"))
+            for name, tensor in losses.items():
+                TensorSpec(name=name, shape=(tensor.numel(),), dtype=torch.float32).check(tensor)
+            self._check_parts(parts)
+        except (KeyError, TypeError, ValueError) as error:
+            reason = str(error) if isinstance(error, SnapshotError) else repr(error)
+            raise SnapshotError(
+                f"the saved agent is damaged: {reason} Use an older checkpoint."
+            ) from error
+        self.load_weights(weights)
+        for name, part in self._parts().items():
+            part.load_state_dict(parts[name])
+        restore_generator(self.generator, tensors["random/torch"])
+        self.rng.bit_generator.state = numbers["rng"]
+        self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
+        self._set_numbers(numbers)
+        self._losses = {
+            name: list(tensor.to(self.device).unbind()) for name, tensor in losses.items()
+        }
+
+    def _number_specs(self) -> list[NumberSpec]:
+        """Describe the counters of a saved state."""
+        return [NumberSpec(name=name) for name in ("num_steps", "num_updates")]
+
+    def _check_parts(self, states: Mapping[str, Any]) -> None:
+        """Raise unless the state of every part can be taken back."""
+        for name, part in self._parts().items():
+            try:
+                if isinstance(part, torch.nn.Module):
+                    check_state(states[name], module_specs(part))
+                else:
+                    part.check_state(states[name])
+            except SnapshotError as error:
+                raise SnapshotError(f"{name}/{error}") from error
+
+    def _require_own(self, numbers: Mapping[str, Any]) -> None:
+        """Raise unless a state was saved by an agent like this one."""
         if numbers.get("description") != self.description():
             raise SnapshotError(
                 f"the saved agent is {_in_words(numbers.get('description'))}; this one is "
@@ -225,83 +346,14 @@ class Agent(ABC):
                 f"the agent was saved with {numbers.get('num_envs')} envs and now has "
                 f"{self.num_envs}. Use the same number."
             )
-        try:
-            weights = {
-                name.removeprefix(WEIGHTS): tensor
-                for name, tensor in tensors.items()
-                if name.startswith(WEIGHTS)
-            }
-            self.load_weights(weights)
-            for name, part in self._parts().items():
-                part.load_state_dict(unflatten(numbers["structure"][name], tensors))
-            restore_generator(self.generator, tensors["random/torch"])
-            self.rng.bit_generator.state = numbers["rng"]
-            self.num_steps, self.num_updates = (
-                whole_number(numbers[name], name, 0, MOST_COUNTED, SnapshotError)
-                for name in ("num_steps", "num_updates")
-            )
-            self._set_numbers(numbers)
-        except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the saved agent is damaged ({error}). Use an older checkpoint."
-            ) from error
-        self._losses = {
-            name.removeprefix(LOSSES): list(tensor.to(self.device).unbind())
-            for name, tensor in tensors.items()
-            if name.startswith(LOSSES)
-        }
 
 
-def load_module(module: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:
-    """Copy weights into a module, in place."""
-    module.load_state_dict({name: tensor.detach() for name, tensor in weights.items()})
-
-
-def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Let a generator go on where a state was taken.
-
-    One on another kind of device cannot: it begins anew, each time at another place.
-    """
-    state = state.cpu()
-    if state.shape == generator.get_state().shape:
-        generator.set_state(state)
-    else:
-        generator.manual_seed(generator.initial_seed() + int(state.sum()))
-
-
-def flatten(value: Any, prefix: str, tensors: dict[str, torch.Tensor]) -> Any:
-    """Return a nested state as plain JSON, with its tensors put aside under names.
-
-    Args:
-        value: Dicts, lists, numbers, texts and tensors.
-        prefix: Of the names.
-        tensors: Where tensors are put; changed in place.
-    """
-    if isinstance(value, torch.Tensor):
-        tensors[prefix] = value.detach()
-        return {"tensor": prefix}
-    if isinstance(value, Mapping):
-        # JSON has no keys but texts, and optimisers number their parameters.
-        pairs = [[key, flatten(entry, f"{prefix}{key}.", tensors)] for key, entry in value.items()]
-        return {"pairs": pairs}
-    if isinstance(value, list | tuple):
-        entries = [
-            flatten(entry, f"{prefix}{index}.", tensors) for index, entry in enumerate(value)
-        ]
-        return {"entries": entries, "is_tuple": isinstance(value, tuple)}
-    return value
-
-
-def unflatten(value: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """Return what `flatten` was given."""
-    if not isinstance(value, Mapping):
-        return value
-    if "tensor" in value:
-        return tensors[value["tensor"]]
-    if "pairs" in value:
-        return {key: unflatten(entry, tensors) for key, entry in value["pairs"]}
-    entries = [unflatten(entry, tensors) for entry in value["entries"]]
-    return tuple(entries) if value["is_tuple"] else entries
+def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }
 
 
 def checked_device(device: str | torch.device) -> torch.device:
@@ -325,8 +377,8 @@ def checked_device(device: str | torch.device) -> torch.device:
 
 
 def _in_words(description: Any) -> str:
-    if not isinstance(description, Mapping):
-        return repr(description)
-    config = dict(description.get("config", {}))
-    settings = ", ".join(f"{key}={value}" for key, value in config.items() if key != "type")
+    config = description.get("config") if isinstance(description, Mapping) else None
+    if not isinstance(config, Mapping):
+        return short(description)
+    settings = ", ".join(f"{key}={short(value)}" for key, value in config.items() if key != "type")
     return f"{description.get('type')}({settings})"

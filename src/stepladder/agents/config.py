@@ -10,14 +10,20 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from stepladder.curricula.config import (
-    is_number,
+    is_finite,
     plain,
+    require_kind,
     require_positive,
+    require_range,
     require_share,
     require_whole,
 )
 from stepladder.curricula.config_registry import typed
-from stepladder.errors import ConfigError
+from stepladder.curricula.documents import require_readable
+from stepladder.errors import ConfigError, shown
+
+MAX_UPDATES_PER_STEP = 1_000.0
+"""With more, a training would never come to its next step."""
 
 Noise = Literal["normal", "pink"]
 Loss = Literal["huber", "mse"]
@@ -46,6 +52,7 @@ class AgentConfig:
     def __post_init__(self) -> None:
         require_positive("learning_rate", self.learning_rate)
         require_share("gamma", self.gamma)
+        require_kind("hidden_sizes", self.hidden_sizes, (list, tuple), fix="Give several widths.")
         if not self.hidden_sizes:
             raise ConfigError("hidden_sizes must name at least one layer; got none. Add a width.")
         for width in self.hidden_sizes:
@@ -83,6 +90,7 @@ class ReplayConfig(AgentConfig):
         super().__post_init__()
         require_whole("batch_size", self.batch_size, 1)
         require_positive("updates_per_step", self.updates_per_step)
+        require_range("updates_per_step", self.updates_per_step, 0.0, MAX_UPDATES_PER_STEP)
         require_whole("buffer_size", self.buffer_size, 1)
         require_whole("warmup_steps", self.warmup_steps, 0)
         require_whole("num_step_returns", self.num_step_returns, 1)
@@ -172,12 +180,12 @@ class SACConfig(ReplayConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_share("tau", self.tau)
-        require_positive("initial_temperature", self.initial_temperature)
+        require_range("initial_temperature", self.initial_temperature, 1e-30, 1e30)
         require_whole("pink_steps", self.pink_steps, 2)
-        if self.target_entropy is not None and not is_number(self.target_entropy):
+        if self.target_entropy is not None and not is_finite(self.target_entropy):
             raise ConfigError(
-                f"target_entropy must be a number or None; got {self.target_entropy!r}. Leave it "
-                "out for minus the number of action dimensions."
+                f"target_entropy must be a finite number or None; got {shown(self.target_entropy)}."
+                " Leave it out for minus the number of action dimensions."
             )
 
 
@@ -241,8 +249,8 @@ class PPOConfig(AgentConfig):
         require_positive("max_grad_norm", self.max_grad_norm)
         for name in ("entropy_coef", "value_coef"):
             value = getattr(self, name)
-            if not is_number(value) or value < 0:
-                raise ConfigError(f"{name} must be 0 or more; got {value!r}.")
+            if not is_finite(value) or value < 0:
+                raise ConfigError(f"{name} must be finite and 0 or more; got {shown(value)}.")
 
 
 AGENTS: dict[str, type[AgentConfig]] = {
@@ -261,9 +269,10 @@ def agent_from_json(data: Any, where: str = "agent") -> AgentConfig:
         >>> agent_from_json({"type": "SAC", "tau": 0.01}).kind
         'SAC'
     """
+    require_readable(data, where)
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{where} must be an object with its settings; got {data!r}.")
+        raise ConfigError(f"{where} must be an object with its settings; got {shown(data)}.")
     name = data.get("type")
     if not isinstance(name, str) or name not in AGENTS:
-        raise ConfigError(f"{where}.type must be one of {', '.join(AGENTS)}; got {name!r}.")
+        raise ConfigError(f"{where}.type must be one of {', '.join(AGENTS)}; got {shown(name)}.")
     return typed({key: entry for key, entry in data.items() if key != "type"}, AGENTS[name], where)

@@ -83,7 +83,8 @@ class DDDQN(ReplayAgent):
         self._policy = DDDQNPolicy(layout, action_space, config, first)
         super().__init__(
             config, observation_space, action_space, num_envs,
-            num_action_columns=1, device=device, seed=seed, mirror=mirror,
+            num_action_columns=1, num_choices=self._policy.num_actions,
+            device=device, seed=seed, mirror=mirror,
         )  # fmt: skip
         self._policy.to(self.device)
         self.target = DDDQNPolicy(layout, action_space, config, first).network.to(self.device)
@@ -166,6 +167,8 @@ class DDDQN(ReplayAgent):
         sample = self.memory.at(torch.from_numpy(places).to(self.device), self.generator)
         there = torch.from_numpy(counts.astype(np.float32)).to(self.device)
         figures, errors = self._follow(sample, there)
+        # Before they become priorities; the errors have to come over in any case.
+        self._require_update(figures)
         self._priorities.update(places, errors.cpu().numpy())
         return figures
 
@@ -225,6 +228,14 @@ class DDDQN(ReplayAgent):
         return {**super().memory_stats(), "epsilon": self.epsilon}
 
     # Saving.
+
+    def _optimisers(self) -> dict[str, Adam]:
+        return {"network": self._adam}
+
+    def _check_parts(self, states: Mapping[str, Any]) -> None:
+        super()._check_parts(states)
+        if self._priorities is not None:
+            self._priorities.check_size(states["priorities"], states["memory"]["size"])
 
     def _parts(self) -> dict[str, Any]:
         priorities = {} if self._priorities is None else {"priorities": self._priorities}

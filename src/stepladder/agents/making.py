@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from gymnasium.spaces import Space
 
-from stepladder.agents.base import Agent
+from stepladder.agents.base import Agent, checked_device
 from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
 from stepladder.agents.dddqn import DDDQN
 from stepladder.agents.mirror import Mirror
+from stepladder.agents.observations import Layout
 from stepladder.agents.ppo import PPO
+from stepladder.agents.room import require_room_for_networks
 from stepladder.agents.sac import SAC
 from stepladder.errors import ConfigError
 
@@ -41,7 +43,10 @@ def make_agent(
     Raises:
         ConfigError: The agent cannot play such an env.
     """
-    settings: dict[str, Any] = {"device": device, "seed": seed}
+    layout, there = Layout(observation_space), checked_device(device)
+    if isinstance(config, PPOConfig | SACConfig | DDDQNConfig):
+        require_room_for_networks(config, layout, action_space, there)
+    settings: dict[str, Any] = {"device": there, "seed": seed}
     if isinstance(config, PPOConfig):
         return PPO(config, observation_space, action_space, num_envs, **settings)
     if isinstance(config, SACConfig):

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from stepladder.agents.room import FLOAT_BYTES, require_room
+from stepladder.agents.saved_values import TensorSpec, check_state
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -26,6 +29,11 @@ class PinkNoise:
 
     def __init__(self, num_envs: int, num_dims: int, num_steps: int, rng: np.random.Generator):
         self._rng = rng
+        require_room(
+            num_envs * num_steps * num_dims * FLOAT_BYTES,
+            f"pink noise of {num_steps:,} steps in {num_envs:,} envs",
+            "Lower pink_steps or num_envs.",
+        )
         self._series: Floats = np.zeros((num_envs, num_steps, num_dims), dtype=np.float32)
         self._clock = np.zeros(num_envs, dtype=np.int64)
         self.begin(np.ones(num_envs, dtype=np.bool_))
@@ -54,8 +62,18 @@ class PinkNoise:
             "clock": torch.from_numpy(self._clock.copy()),
         }
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless it can go on from there."""
+        series = TensorSpec(name="series", shape=self._series.shape, dtype=torch.float32)
+        clock = TensorSpec(
+            name="clock", shape=self._clock.shape, dtype=torch.int64,
+            low=0, high=self._series.shape[1],
+        )  # fmt: skip
+        check_state(state, [series, clock])
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
+        self.check_state(state)
         self._series[...] = state["series"].numpy()
         self._clock[...] = state["clock"].numpy()
 

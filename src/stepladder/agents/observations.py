@@ -5,6 +5,7 @@ observation becomes at most two arrays: floats, and small whole numbers that sta
 things (tiles, places), which memories keep in one byte each.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +27,9 @@ MAX_KINDS = 64
 
 CLIP = 10.0
 """Normalised numbers go no farther."""
+
+SMALLEST_SPREAD = 1e-4
+"""Numbers that hardly change are divided by this."""
 
 
 class Seen(NamedTuple):
@@ -71,6 +75,8 @@ class Layout:
         self.num_codes = len(self.kinds)
         self.num_features = self.num_numbers + sum(self.kinds)
         """Columns of what goes into a network."""
+        self.highest_codes = torch.tensor(self.kinds, dtype=torch.float64) - 1.0
+        """Largest code of each column; the smallest is 0."""
 
     def pack(
         self, observations: Observations
@@ -145,10 +151,14 @@ class Encoder(nn.Module):
     moments: torch.Tensor
     offsets: torch.Tensor
 
+    saved_bounds: Mapping[str, float | torch.Tensor]
+    """Lowest values in a saved state."""
+
     def __init__(self, layout: Layout, is_normalised: bool = False):
         super().__init__()
         self.num_features = layout.num_features
         self.is_normalised = is_normalised
+        self.saved_bounds = {}
         self._has_codes = layout.num_codes > 0
         self._kinds = sum(layout.kinds)
         starts = np.cumsum([0, *layout.kinds])[:-1].astype(np.int64)
@@ -159,6 +169,9 @@ class Encoder(nn.Module):
             self.register_buffer("spread", torch.ones(width))
             # Count, mean and sum of squared deviations, in double: they run for millions of rows.
             self.register_buffer("moments", torch.zeros(2 * width + 1, dtype=torch.float64))
+            lowest = torch.zeros_like(self.moments)
+            lowest[1 : 1 + width] = -torch.inf
+            self.saved_bounds = {"spread": SMALLEST_SPREAD, "moments": lowest}
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return features of shape ``(rows, num_features)``."""
@@ -191,4 +204,4 @@ class Encoder(nn.Module):
         mean += shift * (num_new / total)
         count.copy_(total)
         self.mean.copy_(mean)
-        self.spread.copy_((squares / total).sqrt().clamp_min(1e-4))
+        self.spread.copy_((squares / total).sqrt().clamp_min(SMALLEST_SPREAD))

@@ -15,13 +15,20 @@ from gymnasium.spaces import flatdim
 from torch import nn
 
 from stepladder.agents.actor_critic import ActorCritic
-from stepladder.agents.base import checked_device, load_module, restore_generator
+from stepladder.agents.base import checked_device
 from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig, agent_from_json
 from stepladder.agents.dddqn import DDDQNPolicy
 from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.room import require_room_for_networks
 from stepladder.agents.sac import SACPolicy
+from stepladder.agents.saved_values import (
+    TensorSpec,
+    check_generator,
+    load_module,
+    restore_generator,
+)
 from stepladder.agents.spaces import space_from_json
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.errors import ConfigError, SnapshotError, shown
 
 
 class Player:
@@ -108,15 +115,14 @@ class Player:
             SnapshotError: It belongs to another player.
         """
         try:
-            generator, memory = state["generator"], state["memory"]
-            if memory.shape != self._memory.shape:
-                raise ValueError(f"memory has shape {list(memory.shape)}")
-            restore_generator(self._generator, generator)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            TensorSpec.like("memory", self._memory).check(state.get("memory"))
+            check_generator(state.get("generator"), self._generator)
+        except SnapshotError as error:
             raise SnapshotError(
-                f"the saved player is another one ({error}). Use an older checkpoint."
+                f"the saved player does not fit: {error} Use an older checkpoint."
             ) from error
-        self._memory = memory.to(self._device, copy=True)
+        restore_generator(self._generator, state["generator"])
+        self._memory = state["memory"].to(self._device, copy=True)
 
     def _remembering(
         self,
@@ -158,12 +164,15 @@ def make_player(
     Raises:
         SnapshotError: They do not go together, or are damaged.
     """
+    if not isinstance(description, Mapping):
+        raise SnapshotError(f"a policy is described by an object; got {shown(description)}.")
     chosen = checked_device(device)
     try:
         config = agent_from_json(description["config"])
         layout = Layout(space_from_json(description["observation_space"]))
         action_space = space_from_json(description["action_space"])
         _require_size(config, layout, action_space, weights)
+        require_room_for_networks(config, layout, action_space, chosen)
         policy = _policy_of(config, layout, action_space)
         load_module(policy, weights)
     except (KeyError, TypeError, RuntimeError, ConfigError, SnapshotError) as error:

@@ -19,10 +19,12 @@ from stepladder.agents.actor_critic import ActorCritic, Slopes
 from stepladder.agents.arithmetic import advantages_of, clipped_policy_loss, standardised
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.config import PPOConfig
+from stepladder.agents.divergence import Extent
 from stepladder.agents.gradients import clipped_policy_slopes
 from stepladder.agents.observations import Observations, Seen
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.rollout import Rollout
+from stepladder.agents.saved_values import TensorSpec, check_state
 
 
 class Batch(NamedTuple):
@@ -67,7 +69,10 @@ class PPO(Agent):
             max_grad_norm=config.max_grad_norm,
         )  # fmt: skip
         num_steps = -(-config.rollout_steps // num_envs)
-        self.rollout = Rollout(self.layout, num_steps, num_envs, self._policy.num_action_columns)
+        self.rollout = Rollout(
+            self.layout, num_steps, num_envs, self._policy.num_action_columns,
+            num_choices=self._policy.num_outputs if self._policy.is_choice else 0,
+        )  # fmt: skip
         self._memory = self._policy.first_memory(num_envs)
         self._first_memory = self._memory.clone()
         self._pasts = self._first_memory[None]
@@ -121,7 +126,12 @@ class PPO(Agent):
             for figures in map(self._update, batches):
                 count += 1
                 self._note(**figures)
+                if self.device.type == "cpu":
+                    self._require_update(figures)
         self.num_updates += count
+        if self.device.type != "cpu":
+            # Once for all updates: there, every look has to be waited for.
+            self.check_finite()
         # Only now: what was played and what is learnt from it must be seen alike.
         self._meet()
         self.rollout.clear()
@@ -274,6 +284,12 @@ class PPO(Agent):
 
     # Saving.
 
+    def _optimisers(self) -> dict[str, Adam]:
+        return {"policy and value networks": self._adam}
+
+    def _extent(self) -> Extent:
+        return self.rollout.extent()
+
     def _parts(self) -> dict[str, Any]:
         return {"rollout": self.rollout, "optimiser": self._adam, "past": _Past(self)}
 
@@ -293,7 +309,13 @@ class _Past:
     def state_dict(self) -> dict[str, Any]:
         return {"now": self._agent._memory.clone(), "first": self._agent._first_memory.clone()}
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        check_state(
+            state, [TensorSpec.like(name, kept.cpu()) for name, kept in self.state_dict().items()]
+        )
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.check_state(state)
         self._agent._memory = state["now"].to(self._agent.device).clone()
         self._agent._first_memory = state["first"].to(self._agent.device).clone()
 

@@ -11,11 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from stepladder.agents.room import require_room
+from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
+from stepladder.errors import SnapshotError
+
 Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 SMALLEST = 1e-6
 """Added to every error, so that no transition is lost for good."""
+
+LARGEST = 1e100
+"""Weights stay below this, so that the sum of all is finite."""
 
 
 class Priorities:
@@ -28,6 +35,9 @@ class Priorities:
 
     def __init__(self, capacity: int, exponent: float):
         self._num_leaves = 1 << max(0, (capacity - 1).bit_length())
+        require_room(
+            2 * 8 * self._num_leaves, f"priorities of {capacity:,} places", "Lower buffer_size."
+        )
         self._sums: Floats = np.zeros(2 * self._num_leaves)
         self._exponent = exponent
         self._highest = 1.0
@@ -87,14 +97,34 @@ class Priorities:
         leaves = self._sums[self._num_leaves :]
         return {"leaves": torch.from_numpy(leaves.copy()), "highest": self._highest}
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless weights can be taken back."""
+        shape = (self._num_leaves,)
+        leaves = TensorSpec(name="leaves", shape=shape, dtype=torch.float64, low=0.0, high=LARGEST)
+        highest = NumberSpec(name="highest", kind=float, low=1.0, high=LARGEST)
+        check_state(state, [leaves, highest])
+
+    def check_size(self, state: Mapping[str, Any], size: int) -> None:
+        """Raise unless exactly the first `size` places of a checked state have a weight."""
+        has_weight = state["leaves"] > 0.0
+        wrong = has_weight != (torch.arange(self._num_leaves) < size)
+        if wrong.any():
+            place = int(wrong.nonzero()[0])
+            raise SnapshotError(
+                f"leaves[{place}] is {state['leaves'][place].item():g}; expected "
+                f"{'a weight above 0' if place < size else '0'}, because {size} transitions are "
+                "remembered."
+            )
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take weights back."""
-        leaves = state["leaves"].numpy()
-        if leaves.shape != (self._num_leaves,):
-            raise ValueError(f"{len(leaves)} priorities do not fit {self._num_leaves}")
-        self._sums[self._num_leaves :] = leaves
-        for node in range(self._num_leaves - 1, 0, -1):
-            self._sums[node] = self._sums[2 * node] + self._sums[2 * node + 1]
+        self.check_state(state)
+        self._sums[self._num_leaves :] = state["leaves"].cpu().numpy()
+        first = self._num_leaves // 2
+        while first >= 1:
+            below = self._sums[2 * first : 4 * first]
+            self._sums[first : 2 * first] = below[::2] + below[1::2]
+            first //= 2
         self._highest = float(state["highest"])
 
 

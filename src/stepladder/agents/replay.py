@@ -5,6 +5,7 @@ All numbers of a transition lie in one row, so that storing is one copy and samp
 whichever device the agent computes.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,8 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from stepladder.agents.divergence import Extent
 from stepladder.agents.mirror import Mirror
 from stepladder.agents.observations import Layout, Seen
+from stepladder.agents.room import FLOAT_BYTES, require_room
+from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
+from stepladder.errors import SnapshotError
 
 Floats = npt.NDArray[np.float32]
 Bytes = npt.NDArray[np.uint8]
@@ -56,6 +61,8 @@ class Replay:
         capacity: Transitions that are kept.
         device: Where.
         mirror: How a transition looks in a mirror, if samples are to be mirrored.
+        num_choices: How many actions there are, where each is a whole number; 0 where they are
+            numbers.
     """
 
     def __init__(
@@ -65,11 +72,20 @@ class Replay:
         capacity: int,
         device: torch.device,
         mirror: Mirror | None = None,
+        num_choices: int = 0,
     ):
+        self._layout, self._num_choices = layout, num_choices
         self.capacity, self.device = capacity, device
         self._mirror = mirror
         self._num_codes = layout.num_codes
         self._widths = [layout.num_numbers, layout.num_numbers, num_action_columns, 1, 1]
+        row_bytes = FLOAT_BYTES * sum(self._widths) + 2 * layout.num_codes
+        require_room(
+            capacity * row_bytes,
+            f"a memory of {capacity:,} transitions",
+            "Lower buffer_size.",
+            device,
+        )
         self.floats = torch.empty((capacity, sum(self._widths)), device=device)
         self.codes = torch.empty((capacity, 2 * layout.num_codes), dtype=torch.uint8, device=device)
         self.size = 0
@@ -145,6 +161,11 @@ class Replay:
             next_seen=self._mirror.seen(sample.next_seen, flips),
         )
 
+    def extent(self) -> Extent:
+        """Return how large the rewards and the numbers are that are remembered."""
+        numbers, next_numbers, _, rewards, _ = self.floats[: self.size].split(self._widths, dim=1)
+        return Extent(*(largest(part) for part in (rewards, torch.cat([numbers, next_numbers]))))
+
     def clear(self) -> None:
         """Forget all."""
         self.size = self.head = 0
@@ -159,13 +180,42 @@ class Replay:
             "head": self.head,
         }
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless that can be remembered."""
+        counts = [
+            NumberSpec(name="size", high=self.capacity),
+            NumberSpec(name="head", high=self.capacity - 1),
+        ]
+        for count in counts:
+            count.check(state.get(count.name))
+        size, head = state["size"], state["head"]
+        low, high = self._bounds()
+        codes = self._layout.highest_codes.repeat(2)
+        tensors = [
+            TensorSpec.like("floats", self.floats[:size], low=low, high=high),
+            TensorSpec.like("codes", self.codes[:size], low=0, high=codes),
+        ]
+        check_state(state, [*counts, *tensors])
+        if size < self.capacity and head != size:
+            raise SnapshotError(f"head is {head}; expected {size}, because so many are remembered.")
+
+    def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the smallest and the largest value of each column of `floats`."""
+        columns = {"actions": (0.0, self._num_choices - 1.0), "discounts": (0.0, 1.0)}
+        if not self._num_choices:
+            del columns["actions"]
+        names = ("numbers", "next_numbers", "actions", "rewards", "discounts")
+        limits = [columns.get(name, (-math.inf, math.inf)) for name in names]
+        low, high = (
+            torch.repeat_interleave(torch.tensor(side), torch.tensor(self._widths))
+            for side in zip(*limits, strict=True)
+        )
+        return low, high
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Remember what was remembered."""
+        self.check_state(state)
         size, head = state["size"], state["head"]
-        if not (0 <= size <= self.capacity and 0 <= head < self.capacity):
-            raise ValueError(f"{size} transitions do not fit into {self.capacity}")
-        if state["floats"].shape[1] != self.floats.shape[1] or len(state["floats"]) != size:
-            raise ValueError("the remembered transitions have another shape")
         self.size, self.head = size, head
         self.size_there.fill_(size)
         self.floats[:size] = state["floats"].to(self.device)

@@ -15,9 +15,11 @@ from gymnasium.spaces import Space
 
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.config import ReplayConfig
+from stepladder.agents.divergence import Extent
 from stepladder.agents.mirror import Mirror
 from stepladder.agents.replay import Replay
 from stepladder.agents.returns import Transitions
+from stepladder.agents.saved_values import NumberSpec
 
 
 class ReplayAgent(Agent):
@@ -29,6 +31,7 @@ class ReplayAgent(Agent):
         action_space: Of one env.
         num_envs: How many envs it plays.
         num_action_columns: Numbers by which an action is remembered.
+        num_choices: How many actions there are, where they are choices.
         device: Where it computes.
         seed: Of everything that it draws.
         mirror: How a transition looks in a mirror, where the env has one.
@@ -47,6 +50,7 @@ class ReplayAgent(Agent):
         num_envs: int,
         *,
         num_action_columns: int,
+        num_choices: int = 0,
         device: str | torch.device = "cpu",
         seed: int = 0,
         mirror: Mirror | None = None,
@@ -60,10 +64,12 @@ class ReplayAgent(Agent):
             config.buffer_size,
             self.device,
             mirror if config.mirror else None,
+            num_choices,
         )
         self._transitions = Transitions(
-            self.layout, num_envs, num_action_columns, config.num_step_returns, config.gamma
-        )
+            self.layout, num_envs, num_action_columns, config.num_step_returns, config.gamma,
+            num_choices,
+        )  # fmt: skip
         self.num_steps_since_clear = 0
         """Env steps since the memory was empty."""
         self.updates_due = 0.0
@@ -124,6 +130,9 @@ class ReplayAgent(Agent):
         for _ in range(count):
             figures = self._do_update()
             self.num_updates += 1
+            if self.device.type == "cpu":
+                # Elsewhere it would be waited for after every update: `check_finite` looks later.
+                self._require_update(figures)
             self._after_update()
         # Those of the last one: each would be one more thing to wait for.
         self._note(**{name: value.clone() for name, value in figures.items()})
@@ -131,6 +140,9 @@ class ReplayAgent(Agent):
 
     def _after_update(self) -> None:
         """Do what is due after so many updates."""
+
+    def _extent(self) -> Extent:
+        return self.memory.extent()
 
     def forget(self) -> None:
         """Drop everything that was remembered, and warm up again before the next update."""
@@ -161,6 +173,14 @@ class ReplayAgent(Agent):
             "updates_due": self.updates_due,
             "was_given_weights": self.was_given_weights,
         }
+
+    def _number_specs(self) -> list[NumberSpec]:
+        return [
+            *super()._number_specs(),
+            NumberSpec(name="num_steps_since_clear"),
+            NumberSpec(name="updates_due", kind=float),
+            NumberSpec(name="was_given_weights", kind=bool),
+        ]
 
     def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
         self.num_steps_since_clear = numbers["num_steps_since_clear"]

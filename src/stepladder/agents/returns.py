@@ -14,6 +14,8 @@ import torch
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Layout
 from stepladder.agents.replay import Rows
+from stepladder.agents.room import FLOAT_BYTES, require_room
+from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
 
 Floats = npt.NDArray[np.float32]
 
@@ -27,13 +29,28 @@ class Transitions:
         num_action_columns: Numbers per action.
         num_steps: Steps of a transition; shorter ones are made where an episode ends.
         gamma: Discount per step.
+        num_choices: How many actions there are, where each is a whole number; 0 where they are
+            numbers.
     """
 
     def __init__(
-        self, layout: Layout, num_envs: int, num_action_columns: int, num_steps: int, gamma: float
+        self,
+        layout: Layout,
+        num_envs: int,
+        num_action_columns: int,
+        num_steps: int,
+        gamma: float,
+        num_choices: int = 0,
     ):
+        self._num_choices = num_choices
         self._layout, self._num_steps, self._gamma = layout, num_steps, gamma
         length = num_steps if num_steps > 1 else 0
+        row_bytes = FLOAT_BYTES * (layout.num_numbers + num_action_columns + 1) + layout.num_codes
+        require_room(
+            length * num_envs * row_bytes,
+            f"returns over {num_steps:,} steps of {num_envs:,} envs",
+            "Lower num_step_returns or num_envs.",
+        )
         self._numbers = np.zeros((length, num_envs, layout.num_numbers), dtype=np.float32)
         self._codes = np.zeros((length, num_envs, layout.num_codes), dtype=np.uint8)
         self._actions = np.zeros((length, num_envs, num_action_columns), dtype=np.float32)
@@ -96,8 +113,23 @@ class Transitions:
             **{name: torch.from_numpy(array.copy()) for name, array in self._arrays().items()},
         }
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless it can be taken back."""
+        bounds: dict[str, Any] = {
+            "codes": {"low": 0, "high": self._layout.highest_codes},
+            "num_pending": {"low": 0, "high": self._num_steps - 1},
+        }
+        if self._num_choices:
+            bounds["actions"] = {"low": 0, "high": self._num_choices - 1}
+        arrays = [
+            TensorSpec.like(name, torch.from_numpy(array), **bounds.get(name, {}))
+            for name, array in self._arrays().items()
+        ]
+        check_state(state, [NumberSpec(name="clock"), *arrays])
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take it back."""
+        self.check_state(state)
         self._clock = state["clock"]
         for name, array in self._arrays().items():
             array[...] = state[name].numpy()

@@ -11,7 +11,10 @@ import numpy.typing as npt
 import torch
 
 from stepladder.agents.base import VectorStep
+from stepladder.agents.divergence import Extent
 from stepladder.agents.observations import Layout
+from stepladder.agents.room import FLOAT_BYTES, require_room
+from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
 
 
 class Rollout:
@@ -22,12 +25,27 @@ class Rollout:
         num_steps: Steps.
         num_envs: Envs.
         num_action_columns: Numbers per action; 0 for a single whole number.
+        num_choices: How many actions there are, where each is a single whole number.
     """
 
-    def __init__(self, layout: Layout, num_steps: int, num_envs: int, num_action_columns: int):
+    def __init__(
+        self,
+        layout: Layout,
+        num_steps: int,
+        num_envs: int,
+        num_action_columns: int,
+        num_choices: int = 0,
+    ):
+        self._layout, self._num_choices = layout, num_choices
         self.num_steps, self.num_filled = num_steps, 0
         cells = (num_steps, num_envs)
         self.num_cells = num_steps * num_envs
+        row_bytes = FLOAT_BYTES * (layout.num_numbers + num_action_columns + 4) + layout.num_codes
+        require_room(
+            num_steps * num_envs * row_bytes,
+            f"a rollout of {num_steps:,} steps of {num_envs:,} envs",
+            "Lower rollout_steps or num_envs.",
+        )
         # One row more, for what came in the end.
         self.numbers = np.zeros((num_steps + 1, num_envs, layout.num_numbers), dtype=np.float32)
         self.codes = np.zeros((num_steps + 1, num_envs, layout.num_codes), dtype=np.uint8)
@@ -78,6 +96,12 @@ class Rollout:
         """Keep what is seen after the last step."""
         self.numbers[-1], self.codes[-1] = numbers, codes
 
+    def extent(self) -> Extent:
+        """Return how large the rewards and the numbers are that were played last."""
+        num_rows = self.num_filled
+        rewards, numbers = self.rewards[:num_rows], self.numbers[:num_rows]
+        return Extent(*(largest(torch.from_numpy(part)) for part in (rewards, numbers)))
+
     def clear(self) -> None:
         """Begin anew; whether an env has just been reset is still known."""
         self.num_filled = 0
@@ -90,12 +114,26 @@ class Rollout:
         reset = torch.from_numpy(self.has_reset.copy())
         return {"num_filled": self.num_filled, "has_reset": reset, **tensors}
 
+    def check_state(self, state: Mapping[str, Any]) -> None:
+        """Raise unless it can go on from there."""
+        count = NumberSpec(name="num_filled", high=self.num_steps - 1)
+        count.check(state.get("num_filled"))
+        bounds: dict[str, Any] = {"codes": {"low": 0, "high": self._layout.highest_codes}}
+        if self._num_choices:
+            bounds["actions"] = {"low": 0, "high": self._num_choices - 1}
+        arrays = [
+            TensorSpec.like(
+                name, torch.from_numpy(array[: state["num_filled"]]), **bounds.get(name, {})
+            )
+            for name, array in self._arrays()
+        ]
+        reset = TensorSpec.like("has_reset", torch.from_numpy(self.has_reset))
+        check_state(state, [count, reset, *arrays])
+
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from there."""
-        num_filled = state["num_filled"]
-        if not 0 <= num_filled < self.num_steps:
-            raise ValueError(f"a rollout of {self.num_steps} steps cannot hold {num_filled}")
-        self.num_filled = num_filled
+        self.check_state(state)
+        num_filled = self.num_filled = state["num_filled"]
         self.has_reset[:] = state["has_reset"].numpy()
         for name, array in self._arrays():
             array[:num_filled] = state[name].numpy()

@@ -29,7 +29,11 @@ from stepladder.agents.optimiser import Adam, flattened
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
+from stepladder.agents.saved_values import NumberSpec
 from stepladder.errors import ConfigError
+
+MAX_LOG_TEMPERATURE = 88.0
+"""Beyond this, the temperature is not a number of 32 bits."""
 
 
 class SACPolicy(nn.Module):
@@ -254,6 +258,13 @@ class SAC(ReplayAgent):
 
     # Saving.
 
+    def _optimisers(self) -> dict[str, Adam]:
+        return {
+            "critics": self._critic_adam,
+            "actor": self._actor_adam,
+            "temperature": self._temperature_adam,
+        }
+
     def _parts(self) -> dict[str, Any]:
         noise = {} if self._pink is None else {"noise": self._pink}
         return super()._parts() | noise | {
@@ -266,6 +277,12 @@ class SAC(ReplayAgent):
 
     def _numbers(self) -> dict[str, Any]:
         return super()._numbers() | {"log_temperature": float(self.log_temperature.detach())}
+
+    def _number_specs(self) -> list[NumberSpec]:
+        limit = NumberSpec(
+            name="log_temperature", kind=float, low=-MAX_LOG_TEMPERATURE, high=MAX_LOG_TEMPERATURE
+        )
+        return [*super()._number_specs(), limit]
 
     def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
         super()._set_numbers(numbers)

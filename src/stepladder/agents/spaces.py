@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.curricula.documents import require_readable
+from stepladder.errors import ConfigError, SnapshotError, shown
 
-MOST_NUMBERS = 10**8
-"""Numbers of one part of an observation; a picture of a large screen has a tenth of it."""
+MAX_SIZE = 10_000_000
+"""Entries of a space that is read from a file."""
 
 
 def space_to_json(space: Space[Any]) -> dict[str, Any]:
@@ -46,6 +47,7 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
 def space_from_json(data: Any) -> Space[Any]:
     """Return the space of which `space_to_json` gave this."""
     try:
+        require_readable(data, "a space")
         kind = data["space"]
         if kind == "discrete":
             if type(data["n"]) is not int or type(data["start"]) is not int:
@@ -54,25 +56,35 @@ def space_from_json(data: Any) -> Space[Any]:
         if kind == "multi_discrete":
             return MultiDiscrete(data["nvec"], start=data["start"])
         if kind == "box":
-            shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
-            if dtype.kind not in "biuf" or not 0 <= math.prod(shape) <= MOST_NUMBERS:
-                raise ValueError(f"shape {list(shape)} of {dtype}")
+            shape, dtype = _shape(data["shape"]), np.dtype(data["dtype"])
+            if dtype.kind not in "biuf":
+                raise ValueError(f"a Box of {dtype}")
             low, high = (_array(data[name], shape, dtype) for name in ("low", "high"))
             return Box(low, high, shape, dtype)  # pyright: ignore[reportArgumentType]
         if kind == "dict":
             return Dict({name: space_from_json(part) for name, part in data["parts"].items()})
-    except (AssertionError, AttributeError, LookupError, OverflowError) as error:
-        raise _no_space(data, error) from error
-    except (TypeError, ValueError) as error:
-        if isinstance(error, SnapshotError):
-            raise
-        raise _no_space(data, error) from error
-    raise SnapshotError(f"{kind!r} is no known kind of space. Use another file.")
+    except (
+        AssertionError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:
+        reason = " ".join(str(error).split())
+        raise SnapshotError(
+            f"{shown(data)} describes no space ({reason}). Use another file."
+        ) from error
+    raise SnapshotError(f"{shown(kind)} is no known kind of space. Use another file.")
 
 
-def _no_space(data: Any, error: Exception) -> SnapshotError:
-    reason = " ".join(str(error).split()) or type(error).__name__
-    return SnapshotError(f"{repr(data)[:200]} describes no space ({reason}). Use another file.")
+def _shape(shape: Any) -> tuple[int, ...]:
+    """Return the shape of a Box whose bounds can be made."""
+    if not isinstance(shape, list) or not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"shape must be a list of sizes; got {shown(shape)}")
+    if math.prod(shape) > MAX_SIZE:
+        raise ValueError(f"it has {math.prod(shape):.3g} entries; at most {MAX_SIZE:,} are read")
+    return tuple(shape)
 
 
 def _bound(bound: npt.NDArray[Any]) -> Any:

@@ -120,7 +120,11 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, StepladderError):
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror or error}."
-    return str(error)
+    # Here, not above: what a run needs is heavy, and most commands end well.
+    from stepladder.runs.reasons import notes_of
+
+    notes = notes_of(error)
+    return f"{error} ({'; '.join(notes)})" if notes else str(error)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from stepladder.curricula.config import CurriculumConfig, is_number
+from stepladder.curricula.documents import require_readable
 from stepladder.curricula.frontier_config import FrontierConfig
 from stepladder.curricula.learnability import LearnabilityConfig
 from stepladder.curricula.learning_progress_config import (
@@ -23,7 +24,7 @@ from stepladder.curricula.phase_settings import Mixed, Ramp
 from stepladder.curricula.phased_config import Phase, PhasedConfig
 from stepladder.curricula.staged_config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 
 CONFIGS: dict[str, type[CurriculumConfig]] = {
     kind.__name__: kind
@@ -59,14 +60,19 @@ def config_from_json(data: Any, where: str = "the curriculum") -> CurriculumConf
         >>> config_from_json({"config": "FrontierConfig", "probing": 0.1}).probing
         0.1
     """
+    require_readable(data, where)
+    return _config_from_json(data, where)
+
+
+def _config_from_json(data: Any, where: str) -> CurriculumConfig:
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{where} must be an object with its settings; got {_short(data)}.")
+        raise ConfigError(f"{where} must be an object with its settings; got {shown(data)}.")
     settings = cast("Mapping[str, Any]", data)
     name = settings.get(KIND)
     if not isinstance(name, str) or name not in CONFIGS:
         raise ConfigError(
             f"{where} must name its kind under {KIND!r}: one of {', '.join(CONFIGS)}; "
-            f"got {_short(name)}."
+            f"got {shown(name)}."
         )
     given = {key: value for key, value in settings.items() if key != KIND}
     return _build(CONFIGS[name], given, where)
@@ -82,7 +88,7 @@ def typed(value: Any, annotation: Any, where: str) -> Any:
     if origin in (Union, types.UnionType):
         return _typed_union(value, arguments, where)
     if origin is Literal:
-        if value not in arguments:
+        if not isinstance(value, str) or value not in arguments:
             raise _unfit(value, f"one of {', '.join(map(repr, arguments))}", where)
         return value
     if origin is tuple:
@@ -90,7 +96,7 @@ def typed(value: Any, annotation: Any, where: str) -> Any:
     if origin is dict:
         return _typed_dict(value, arguments[1], where)
     if annotation is CurriculumConfig:
-        return config_from_json(value, where)
+        return _config_from_json(value, where)
     if annotation is Stage and isinstance(value, str):
         return Stage(name=value)
     if is_dataclass(annotation):
@@ -173,9 +179,4 @@ def _build(kind: type[Any], given: Mapping[str, Any], where: str) -> Any:
 
 
 def _unfit(value: Any, wanted: str, where: str) -> ConfigError:
-    return ConfigError(f"{where} must be {wanted}; got {_short(value)}.")
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return ConfigError(f"{where} must be {wanted}; got {shown(value)}.")

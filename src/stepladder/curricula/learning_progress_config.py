@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from stepladder.curricula.config import (
+    MAX_WINDOW,
     CurriculumConfig,
     Tasks,
     require_positive,
@@ -184,7 +185,7 @@ class AncestorProgressConfig(SignalConfig):
         require_share("slow_timescale_factor", self.slow_timescale_factor)
         require_share("eviction_threshold_percentile", self.eviction_threshold_percentile)
         require_whole("min_samples_for_lp", self.min_samples_for_lp, 1)
-        require_whole("memory", self.memory, 1)
+        require_whole("memory", self.memory, 1, MAX_WINDOW)
         require_whole("min_presentations_for_eviction", self.min_presentations_for_eviction, 1)
         if not 0.0 < self.early_progress_amplification < 1.0:
             raise ConfigError(

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.config import CurriculumConfig, Tasks, is_finite, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.uniform import count_plays
-from stepladder.errors import BuildError, ConfigError
+from stepladder.errors import BuildError, ConfigError, shown
 from stepladder.saved_array import Part, SavedArray
 
 
@@ -31,14 +31,15 @@ class MixtureConfig(CurriculumConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         for label, weight in self.weights.items():
-            if not (weight >= 0 and np.isfinite(weight)):
+            if not is_finite(weight) or weight < 0:
                 raise ConfigError(
-                    f"the weight of label {label!r} must be 0 or more and finite; got {weight!r}."
+                    f"the weight of label {shown(label)} must be 0 or more and finite; got "
+                    f"{shown(weight)}."
                 )
-        if not 0 < sum(self.weights.values()) < np.inf:
+        if not 0 < sum(map(float, self.weights.values())) < np.inf:
             raise ConfigError(
                 "a mixture needs at least one label with a weight above 0, and weights with a "
-                f"finite sum; got {self.weights!r}."
+                f"finite sum; got {shown(self.weights)}."
             )
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":

@@ -5,14 +5,13 @@ the weak opponent while env 4 meets the strong one. A setting overrides the task
 dotted path. What is drawn depends only on seed, env and episode, never on who asks.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from stepladder.curricula.config import require_whole
+from stepladder.curricula.config import is_finite, require_whole
 from stepladder.curricula.philox import SETTING_STREAM, uniform_and_seed
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,12 @@ class Mixed:
                 "give one weight per value."
             )
         if self.weights and not (
-            all(w >= 0 and np.isfinite(w) for w in self.weights) and sum(self.weights) > 0
+            all(is_finite(w) and w >= 0 for w in self.weights)
+            and 0 < sum(map(float, self.weights)) < math.inf
         ):
             raise ConfigError(
-                f"the weights of a mixed setting must be 0 or more with a sum above 0; got "
-                f"{self.weights!r}."
+                f"the weights of a mixed setting must be 0 or more with a finite sum above 0; got "
+                f"{shown(self.weights)}."
             )
 
     def at(self, uniform: float) -> Any:
@@ -69,8 +69,10 @@ class Ramp:
     ramp_episodes: int = 1
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.start) and np.isfinite(self.end)):
-            raise ConfigError(f"a ramp must be finite; got {self.start!r} to {self.end!r}.")
+        if not (is_finite(self.start) and is_finite(self.end)):
+            raise ConfigError(
+                f"a ramp must be finite; got {shown(self.start)} to {shown(self.end)}."
+            )
         require_whole("hold_episodes of a ramp", self.hold_episodes, 0)
         require_whole("ramp_episodes of a ramp", self.ramp_episodes, 1)
 

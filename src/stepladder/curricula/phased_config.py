@@ -5,9 +5,10 @@ pool as all the others.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stepladder.curricula.config import (
+    MAX_WINDOW,
     CurriculumConfig,
     Tasks,
     require_kind,
@@ -17,7 +18,7 @@ from stepladder.curricula.config import (
 from stepladder.curricula.mixture import MixtureConfig
 from stepladder.curricula.phase_settings import Mixed, Ramp
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError, TaskError
+from stepladder.errors import ConfigError, TaskError, shown
 from stepladder.tasks.plain import to_plain
 
 if TYPE_CHECKING:
@@ -56,11 +57,17 @@ class Phase:
     """Values that override the task's params by dotted path: plain ones, `Mixed` or `Ramp`."""
 
     def __post_init__(self) -> None:
+        if not isinstance(cast("object", self.name), str) or not self.name:
+            raise ConfigError(f"a phase needs a name; got {shown(self.name)}. Give it a text.")
         where = f"of phase {self.name!r}"
-        if not self.name:
-            raise ConfigError("a phase needs a name; got an empty one.")
         if self.mixture is not None and self.curriculum is not None:
             raise ConfigError(f"phase {self.name!r} has a mixture and a curriculum; give one.")
+        if self.mixture is not None:
+            require_kind(f"mixture {where}", self.mixture, dict, fix="Give a weight per label.")
+            MixtureConfig(weights=self.mixture)
+        if self.curriculum == UniformConfig():
+            # What a phase without a curriculum has; so that both are written and read alike.
+            object.__setattr__(self, "curriculum", None)
         if self.curriculum is not None:
             require_kind(
                 f"curriculum {where}",
@@ -75,11 +82,15 @@ class Phase:
         if self.success is not None:
             require_share(f"success {where}", self.success)
         require_whole(f"min_episodes {where}", self.min_episodes, 1)
-        require_whole(f"window_episodes {where}", self.window_episodes, 1)
+        require_whole(f"window_episodes {where}", self.window_episodes, 1, MAX_WINDOW)
         self._check_settings()
 
     def _check_settings(self) -> None:
         for path, setting in self.settings.items():
+            if not isinstance(cast("object", path), str):
+                raise ConfigError(
+                    f"phase {self.name!r} has a setting {shown(path)}; give dotted paths as texts."
+                )
             for other in self.settings:
                 if other.startswith(f"{path}."):
                     raise ConfigError(

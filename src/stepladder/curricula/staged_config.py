@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from stepladder.curricula.config import (
+    MAX_WINDOW,
     CurriculumConfig,
     Tasks,
     require_kind,
     require_positive,
+    require_range,
     require_share,
     require_whole,
 )
@@ -226,10 +228,11 @@ class StagedConfig(CurriculumConfig):
         self._check_rules()
         require_share("threshold", self.threshold)
         require_whole("min_episodes", self.min_episodes, 1)
-        require_whole("window_episodes", self.window_episodes, 2)
+        require_whole("window_episodes", self.window_episodes, 2, MAX_WINDOW)
         require_whole("check_interval_episodes", self.check_interval_episodes, 1)
         if self.confidence_z is not None:
             require_positive("confidence_z", self.confidence_z)
+            require_range("confidence_z", self.confidence_z, 0.0, 100.0)
         if not (self.standard or self.early or self.trend):
             raise ConfigError(
                 "all three rules of advancement are switched off, so no stage could ever be left. "

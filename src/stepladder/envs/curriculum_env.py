@@ -18,6 +18,7 @@ from stepladder.curricula.record import Draw
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
+from stepladder.envs.values import flag_of, info_of, reward_of
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
 from stepladder.sync import Client, Host, LocalHost, PushedClient, mailbox
 from stepladder.tasks import Task
@@ -90,6 +91,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._max_build_failures = max_build_failures
         self._build_errors = build_errors
         self._unbuildable: set[tuple[int, int]] = set()
+        self._last_failure = "nothing"
         self._client: Client | None = None
         self._host: Host | None = None
         self.inner_step = env.step
@@ -199,7 +201,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                 if redraws > MAX_REDRAWS:
                     raise BuildError(
                         f"{MAX_REDRAWS} draws in a row gave tasks that this env cannot build "
-                        f"({len(self._unbuildable)} different ones). Mend the tasks or the env."
+                        f"({len(self._unbuildable)} different ones; the last one that was tried "
+                        f"raised {self._last_failure}). Fix the tasks or the env."
                     )
                 continue
             # Not kept for the next draw: each has a seed of its own.
@@ -214,7 +217,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
                 if failures >= self._max_build_failures:
                     raise BuildError(
                         f"{failures} tasks in a row could not be built; the last one raised "
-                        f"{type(error).__name__}: {error}. Mend the tasks or the env."
+                        f"{self._last_failure}. Fix the tasks or the env."
                     ) from error
         self._task = task
         self._about = {
@@ -225,14 +228,15 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             "curriculum_generation": draw.generation,
             "curriculum_plan_version": draw.plan_version,
         }
-        return observation, {**info, **self._about}
+        return observation, {**info_of(info, client.env_index), **self._about}
 
     def _seeds_itself(self, seed: int | None) -> bool:
         return self._seed_episodes and seed is None
 
     def _give_up(self, client: Client, draw: Draw, error: Exception) -> None:
         self._unbuildable.add((draw.slot, draw.generation))
-        client.fail(f"{type(error).__name__}: {error}")
+        self._last_failure = f"{type(error).__name__}: {error}"
+        client.fail(self._last_failure)
         if self._host is not None:
             self._host.collect()
 
@@ -248,15 +252,20 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             # Kept until it has been counted and reported.
             self._progress = episode_return, length, self.inner_step(action)
             result = self._progress[2]
-        episode_return, length = episode_return + result[1], length + 1
-        if not (result[2] or result[3]):
+        reward, terminated = result[1], result[2]
+        # Not as it is: sums of NumPy's smaller floats would stay as coarse as these.
+        episode_return += reward if type(reward) is float else reward_of(reward, self._env_index)
+        length += 1
+        if type(terminated) is not bool:
+            terminated = flag_of(terminated, "terminated", self._env_index)
+        if not (terminated or flag_of(result[3], "truncated", self._env_index)):
             self._progress = episode_return, length, None
             return result
         try:
             info = self.finish_episode(
                 result[4],
-                terminated=bool(result[2]),
-                episode_return=float(episode_return),
+                terminated=terminated,
+                episode_return=episode_return,
                 length=length,
                 is_late=is_late,
             )
@@ -272,6 +281,10 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if result is not None and (result[2] or result[3]):
             self.step(None)
         self._progress = NOT_BEGUN
+
+    @property
+    def _env_index(self) -> int:
+        return 0 if self._client is None else self._client.env_index
 
     def finish_episode(
         self,
@@ -292,6 +305,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             is_late: Whether an interrupt came meanwhile: it may have been reported already.
         """
         client = self._connected()
+        info = info_of(info, client.env_index)
         success = self._reader.read(info, episode_return, client.legend.needs_success)
         if not is_late or client.is_playing():
             client.finish(

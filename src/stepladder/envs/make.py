@@ -15,7 +15,7 @@ from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import require_whole
+from stepladder.curricula.config import MAX_ENVS, require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
 from stepladder.envs.vector import CurriculumVectorEnv
@@ -220,7 +220,7 @@ def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
 def _count(num_envs: int | None) -> int:
     if num_envs is None:
         raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
-    require_whole("num_envs", num_envs, 1)
+    require_whole("num_envs", num_envs, 1, MAX_ENVS)
     return int(num_envs)
 
 

@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepladder.errors import ConfigError, SignalError
+from stepladder.curricula.config import is_finite
+from stepladder.envs.values import number_of
+from stepladder.errors import ConfigError, SignalError, shown
 
 USUAL_KEYS = ("is_success", "success")
 """Info keys that are looked for, in this order, when no key is named."""
@@ -29,8 +31,10 @@ class SuccessReader:
     """Whether an episode without any signal is a failure rather than an error."""
 
     def __post_init__(self) -> None:
-        if self.return_threshold is not None and not math.isfinite(self.return_threshold):
-            raise ConfigError(f"return_threshold must be finite; got {self.return_threshold!r}.")
+        if self.return_threshold is not None and not is_finite(self.return_threshold):
+            raise ConfigError(
+                f"return_threshold must be a finite number; got {shown(self.return_threshold)}."
+            )
 
     def read(self, info: Mapping[str, Any], episode_return: float, needed: bool) -> float:
         """Return success in [0, 1], or NaN where there is none and none is needed.
@@ -58,11 +62,8 @@ class SuccessReader:
 
     @staticmethod
     def _number(key: str, value: Any, needed: bool) -> float:
-        try:
-            number = float(value)
-        except (TypeError, ValueError) as error:
-            raise unreadable(key, value) from error
-        if needed and math.isnan(number):
+        number = number_of(value)
+        if number is None or (needed and math.isnan(number)):
             raise unreadable(key, value)
         return number
 
@@ -70,6 +71,6 @@ class SuccessReader:
 def unreadable(key: str, value: Any) -> SignalError:
     """Say that a signal is there but is no number."""
     return SignalError(
-        f"info[{key!r}] is {value!r}; expected a bool or a number in [0, 1]. "
+        f"info[{key!r}] is {shown(value)}; expected a bool or a number in [0, 1]. "
         "Name another key with success_key=…."
     )

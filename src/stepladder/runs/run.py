@@ -8,7 +8,6 @@ them back. Logging only appends to a list in memory: `writer` commits it from it
 import atexit
 import os
 import time
-import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -36,6 +35,7 @@ from stepladder.runs.database import create_database, lift_limits, open_database
 from stepladder.runs.forwarder import Forwarder
 from stepladder.runs.lock import RunLock
 from stepladder.runs.loggers.base import Logger, check_loggers
+from stepladder.runs.reasons import reason_of
 from stepladder.runs.reopening import lock_run, reopen
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
 from stepladder.runs.stored import metric_ids
@@ -48,9 +48,6 @@ FORKED = (
 )
 
 NUM_RECORD_FIELDS = len(Record._fields)
-
-LONGEST_REASON = 500
-"""Characters of an exception that the status of a failed run repeats."""
 
 
 class Run:
@@ -318,9 +315,8 @@ class Run:
         if error is None:
             self.close()
             return
-        reason = " ".join(traceback.format_exception_only(error)[-1].split())
         try:
-            self.close(f"failed: {reason[:LONGEST_REASON]}")
+            self.close(f"failed: {reason_of(error)}")
         except RunError as problem:
             # What happened first is what the caller has to see.
             error.add_note(f"The run could not be closed either: {problem}")

@@ -13,6 +13,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.errors import ConfigError
+
 NOT_METRICS = frozenset(
     {
         "curriculum_slot",
@@ -26,6 +28,9 @@ NOT_METRICS = frozenset(
     }
 )
 """Keys that hold numbers which measure nothing: which task it was, and what was seen last."""
+
+MAX_DEPTH = 60
+"""Deepest nesting of an info; anything deeper is taken for one that contains itself."""
 
 FINAL_INFO = "final_info"
 """Where a vector env with same-step autoreset keeps the infos of the episodes that ended."""
@@ -65,13 +70,21 @@ def numbers_in(info: Mapping[Any, Any], is_vector: bool) -> Iterator[tuple[str, 
     Args:
         info: The info of one env, or of a vector env.
         is_vector: Whether a one-dimensional array without a mask has one entry per env.
+
+    Raises:
+        ConfigError: It is nested without end.
     """
     return _walk(info, "", None, is_vector)
 
 
 def _walk(
-    info: Mapping[Any, Any], prefix: str, inherited: Mask | None, is_vector: bool
+    info: Mapping[Any, Any], prefix: str, inherited: Mask | None, is_vector: bool, depth: int = 0
 ) -> Iterator[tuple[str, list[float]]]:
+    if depth > MAX_DEPTH:
+        raise ConfigError(
+            f"an info is nested deeper than {MAX_DEPTH} levels, at {prefix[:40]!r}; does it "
+            "contain itself? Leave that out of the info."
+        )
     for raw, value in info.items():
         key = str(raw)
         if key in NOT_METRICS or _is_mask(info, key):
@@ -81,7 +94,7 @@ def _walk(
         below = prefix if key == FINAL_INFO else f"{prefix}{key}/"
         if isinstance(value, Mapping):
             # Gymnasium's own wrappers mask a group as a whole, and not its members again.
-            yield from _walk(cast("Mapping[Any, Any]", value), below, mask, is_vector)
+            yield from _walk(cast("Mapping[Any, Any]", value), below, mask, is_vector, depth + 1)
             continue
         entries = _entries(value, mask, is_vector)
         if isinstance(entries, np.ndarray) and cast("Any", entries).dtype.kind in "fiub":
@@ -91,7 +104,7 @@ def _walk(
             continue
         for entry in entries:
             if isinstance(entry, Mapping):
-                yield from _walk(cast("Mapping[Any, Any]", entry), below, None, False)
+                yield from _walk(cast("Mapping[Any, Any]", entry), below, None, False, depth + 1)
                 continue
             number = as_number(entry)
             if number is not None and not math.isnan(number):

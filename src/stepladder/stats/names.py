@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, cast
 
+from stepladder.errors import SnapshotError
 from stepladder.stats.metrics import FAMILY, find
 
 logger = logging.getLogger("stepladder.stats")
@@ -55,10 +56,15 @@ class MetricNames:
         """Go on where `state` was asked for.
 
         Raises:
-            AttributeError: It is none; or KeyError, or TypeError.
+            SnapshotError: It is damaged. Then nothing has changed.
         """
-        members = {family: set(_texts(names)) for family, names in state["members"].items()}
-        undeclared, full = _texts(state["undeclared"]), _texts(state["full"])
+        try:
+            members = {family: set(_texts(names)) for family, names in state["members"].items()}
+            undeclared, full = _texts(state["undeclared"]), _texts(state["full"])
+        except (AttributeError, KeyError, TypeError) as error:
+            raise SnapshotError(
+                f"the names of metrics in the checkpoint are damaged ({error!r}). Use an older one."
+            ) from error
         self._members, self._undeclared, self._full = members, dict.fromkeys(undeclared), set(full)
 
     def admit(self, name: str) -> str:

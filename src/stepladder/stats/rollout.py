@@ -15,6 +15,7 @@ emit the same names.
 """
 
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 from stepladder.stats.flatten import as_number, numbers_in
 from stepladder.stats.metrics import Reduction, emitted_name, reduction_of
 from stepladder.stats.names import MetricNames
@@ -73,8 +74,16 @@ def accumulate_rollout_stats(
             which every array has an entry per env and ``_key`` says which envs have it. The
             infos of episodes that ended inside the step (``final_info``) count like any other.
         stats: Lists by key, such as ``defaultdict(list)``. Changed in place.
+
+    Raises:
+        ConfigError: There are no infos, or one is nested without end.
     """
     batch: Any = [infos] if isinstance(infos, Mapping) else infos
+    if not _is_iterable(batch):
+        raise ConfigError(
+            f"infos must be the dict of a vector env or a list of dicts; got {shown(batch)}. Pass "
+            "what step returned."
+        )
     for info in batch:
         if isinstance(info, Mapping):
             for key, numbers in numbers_in(cast("Mapping[Any, Any]", info), info is infos):
@@ -103,7 +112,11 @@ def process_training_stats(
         names: The names of this run. Without it the whole process shares one set, which is
             right for one run per process only.
         reward_keys: Where `overview/reward` is found.
+
+    Raises:
+        ConfigError: What was collected, the losses or the experience are no mapping.
     """
+    raw_stats = _by_text(raw_stats, "raw_stats")
     names = _process_names if names is None else names
     known = len(names.undeclared)
     collected: dict[str, list[float]] = defaultdict(list)
@@ -113,7 +126,8 @@ def process_training_stats(
         if numbers:
             collected[names.admit(emitted_name(key))] += numbers
             mean_stats[key] = _reduce(numbers, reduction_of(emitted_name(key)))
-    for name, values in _of_learner(losses_stats or {}, experience, trainer_config):
+    losses = _by_text(losses_stats or {}, "losses_stats")
+    for name, values in _of_learner(losses, experience, trainer_config):
         collected[names.admit(name)] += _numbers(values)
     reduced = {
         name: _reduce(numbers, reduction_of(name)) for name, numbers in collected.items() if numbers
@@ -164,11 +178,13 @@ def payload(
             place, and envs know it from hearsay. Values that are no numbers are left out.
         names: The names of this run, as for `process_training_stats`.
     """
-    if agent_step < 0 or epoch < 0:
-        raise ConfigError(
-            f"agent_step and epoch count from 0; got {agent_step} and {epoch}. Pass what has been "
-            "done so far."
-        )
+    for count in (agent_step, epoch):
+        number = as_number(count)
+        if number is None or not 0 <= number < math.inf:
+            raise ConfigError(
+                f"agent_step and epoch count from 0; got {shown(agent_step)} and {shown(epoch)}. "
+                "Pass what has been done so far."
+            )
     names = _process_names if names is None else names
     logged: dict[str, float] = {}
     if processed is not None:
@@ -179,7 +195,7 @@ def payload(
             f"experience/{name}": value for name, value in processed.experience_stats.items()
         }
     collected: dict[str, list[float]] = defaultdict(list)
-    for key, value in (extra or {}).items():
+    for key, value in _by_text(extra or {}, "extra").items():
         number = as_number(value)
         if number is not None:
             collected[names.admit(emitted_name(key))].append(number)
@@ -202,8 +218,19 @@ def _of_learner(
         bare = name.removeprefix("losses/")
         if not _is_switched_off(bare, trainer_config):
             yield f"losses/{bare}", values
-    for name, values in _stats_of(experience).items():
+    for name, values in _by_text(_stats_of(experience), "experience").items():
         yield f"experience/{name.removeprefix('experience/')}", values
+
+
+def _is_iterable(value: object) -> bool:
+    return isinstance(value, Iterable)
+
+
+def _by_text(values: Mapping[Any, Any], what: str) -> dict[str, Any]:
+    """Return the same values by the texts of their keys: names are logged, and may be numbers."""
+    if not isinstance(cast("object", values), Mapping):
+        raise ConfigError(f"{what} must be a mapping of names; got {shown(values)}. Pass a dict.")
+    return {str(key): value for key, value in values.items()}
 
 
 def _reduce(numbers: Sequence[float], reduction: Reduction) -> float:

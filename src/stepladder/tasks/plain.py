@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from stepladder.errors import StepladderError, TaskError
+from stepladder.errors import StepladderError, TaskError, shown
 from stepladder.files import MOST_DIGITS
 
 # Made once: json.dumps would make a new encoder at each call with other than its defaults.
@@ -114,10 +114,12 @@ def whole_number(
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise error(
-            f"{name} must be an integer from {low} to {high}; got {value!r} of type "
+            f"{name} must be an integer from {low} to {high}; got {shown(value)} of type "
             f"{type(value).__name__}. Convert it with int()."
         )
     number = int(cast("int", value))
     if not low <= number <= high:
-        raise error(f"{name} must lie between {low} and {high}; got {number}. Choose one inside.")
+        raise error(
+            f"{name} must lie between {low} and {high}; got {shown(number)}. Choose one inside."
+        )
     return number

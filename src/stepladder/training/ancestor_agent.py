@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepladder.agents.config import AgentConfig, DDDQNConfig, SACConfig
-from stepladder.errors import ConfigError
-from stepladder.training.problems import join, short
+from stepladder.errors import ConfigError, shown
+from stepladder.training.problems import join
 from stepladder.training.sections import Section
 
 REFUSED = {
@@ -169,7 +169,8 @@ def _exploration(own: Section, around: Surroundings) -> dict[str, Any]:
     if decay == 0.0:
         return {"epsilon_start": final, "epsilon_final": final, "epsilon_steps": 1}
     rate = -math.log(decay)
-    meets = math.log(start / final) / rate if final > 0 else 0.0
+    # Not the logarithm of a ratio, which overflows where `final` is tiny.
+    meets = (math.log(start) - math.log(final)) / rate if final > 0 else 0.0
     num_episodes = 2.0 * (1.0 / rate - final * meets / (start - final))
     return {
         "epsilon_start": start,
@@ -202,7 +203,7 @@ def _widths(own: Section, default: tuple[int, ...]) -> tuple[int, ...]:
         own.refuse("hidden_dim", "is a list of networks to try; a training has one. Choose one.")
         return default
     if not value or not all(type(width) is int and width >= 1 for width in value):
-        own.refuse("hidden_dim", f"must be widths of layers; got {short(value)}.")
+        own.refuse("hidden_dim", f"must be widths of layers; got {shown(value)}.")
         return default
     return tuple(value)
 

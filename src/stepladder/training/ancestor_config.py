@@ -56,6 +56,8 @@ def ancestor_from_json(data: Mapping[str, Any], document: str = "the config") ->
         ConfigError: Something is wrong; all of it is listed.
     """
     problems = Problems()
+    problems.add_unreadable(data)
+    problems.raise_if_any(document)
     whole = Section(data, "", problems)
     whole.require("training")
     training = whole.section("training")

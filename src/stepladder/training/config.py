@@ -13,15 +13,17 @@ from typing import Any
 
 from stepladder.agents.config import AgentConfig, PPOConfig
 from stepladder.curricula.config import (
+    MAX_ENVS,
     CurriculumConfig,
     plain,
     require_kind,
     require_positive,
     require_whole,
 )
+from stepladder.curricula.documents import MAX_INTEGER
 from stepladder.curricula.staged_config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError, TaskError
+from stepladder.errors import ConfigError, TaskError, shown
 from stepladder.games.hockey.task import CALLED, OPPONENTS
 from stepladder.games.ledge.stages import STAGES
 from stepladder.tasks import Task
@@ -46,6 +48,17 @@ STAGES_IN_ORDER = StagedConfig(
 )
 """The default curriculum, as long as nobody has chosen another."""
 
+MAX_LEVELS = 10_000_000
+"""Levels of one stage of Ledge; without a number there is no end to them, and no list either."""
+
+MAX_SEATS = 1_000
+"""Past selves: each has a network of its own."""
+
+MAX_THREADS = 4_096
+
+MAX_EPISODE_STEPS = 2**31 - 1
+"""Games count their steps in 32 bits."""
+
 _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 
 
@@ -67,7 +80,7 @@ class LevelsConfig:
         if not self.stages:
             raise ConfigError(f"stages is empty. Name some of {', '.join(STAGES)}.")
         if self.per_stage is not None:
-            require_whole("per_stage", self.per_stage, 1)
+            require_whole("per_stage", self.per_stage, 1, MAX_LEVELS)
         _require_seed(self.seed)
 
 
@@ -93,7 +106,7 @@ class EvaluationConfig:
     def __post_init__(self) -> None:
         if self.every_steps is not None:
             require_whole("every_steps", self.every_steps, 1)
-        require_whole("num_games", self.num_games, 1)
+        require_whole("num_games", self.num_games, 1, MAX_ENVS)
         require_kind("opponents", self.opponents, (list, tuple), fix="Give several names.")
         object.__setattr__(self, "opponents", tuple(self.opponents))
         for opponent in self.opponents:
@@ -101,7 +114,7 @@ class EvaluationConfig:
             if not is_neural and opponent not in SCRIPTED:
                 raise ConfigError(
                     f"opponents must be of {', '.join(SCRIPTED)}, or '{CALLED}' and a file; got "
-                    f"{opponent!r}. Correct the name."
+                    f"{shown(opponent)}. Correct the name."
                 )
         _require_seed(self.seed)
         object.__setattr__(self, "stages", _checked_stages(self.stages))
@@ -126,9 +139,11 @@ class OpponentsConfig:
 
     def __post_init__(self) -> None:
         require_whole("snapshot_every_steps", self.snapshot_every_steps, 1)
-        require_whole("pool_size", self.pool_size, 1)
+        require_whole("pool_size", self.pool_size, 1, MAX_SEATS)
         if self.archive is not None and not (isinstance(self.archive, str) and self.archive):
-            raise ConfigError(f"archive must be a folder's path or None; got {self.archive!r}.")
+            raise ConfigError(
+                f"archive must be a folder's path or None; got {shown(self.archive)}."
+            )
         require_kind("deterministic", self.deterministic, bool, fix="Give True or False.")
 
 
@@ -239,16 +254,18 @@ class TrainingConfig:
         return replace(STAGES_IN_ORDER, stages=stages)
 
     def _check_numbers(self) -> None:
-        for name in ("num_envs", "total_steps", "epoch_steps"):
+        require_whole("num_envs", self.num_envs, 1, MAX_ENVS)
+        for name in ("total_steps", "epoch_steps"):
             require_whole(name, getattr(self, name), 1)
+        most = {"max_episode_steps": MAX_EPISODE_STEPS, "num_threads": MAX_THREADS}
         for name in ("total_episodes", "max_episode_steps", "num_threads"):
             if getattr(self, name) is not None:
-                require_whole(name, getattr(self, name), 1)
+                require_whole(name, getattr(self, name), 1, most.get(name, MAX_INTEGER))
         _require_seed(self.seed)
         require_positive("reward_scale", self.reward_scale)
         if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
             raise ConfigError(
-                f"device must be cpu, cuda, cuda: with a number, or auto; got {self.device!r}."
+                f"device must be cpu, cuda, cuda: with a number, or auto; got {shown(self.device)}."
             )
 
     def _check_kinds(self) -> None:
@@ -268,7 +285,7 @@ class TrainingConfig:
         for phase, choice in self.clear_buffer_on.items():
             require_kind(f"clear_buffer_on[{phase!r}]", choice, bool, fix="Give True or False.")
         if not isinstance(self.env, str) or not self.env:
-            raise ConfigError(f"env must be an env's id; got {self.env!r}.")
+            raise ConfigError(f"env must be an env's id; got {shown(self.env)}.")
         try:
             # As it would come back from a file.
             object.__setattr__(self, "env_kwargs", to_plain(self.env_kwargs, "env_kwargs"))
@@ -304,6 +321,8 @@ class TrainingConfig:
             ConfigError: Something is wrong; all of it is listed.
         """
         problems = Problems()
+        problems.add_unreadable(data)
+        problems.raise_if_any(document)
         config = read_object(data, cls, "", problems)
         problems.raise_if_any(document)
         assert config is not UNREAD
@@ -329,7 +348,7 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
         return PRESETS[source]
     if isinstance(source, Mapping):
         data, document = source, "the config"
-    elif isinstance(source, str) and not Path(source).exists():
+    elif isinstance(source, str) and not _is_there(source):
         raise no_such_preset(source)
     else:
         require_kind("source", source, (str, PathLike), fix="Name a preset or a file.")
@@ -337,6 +356,14 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
     if is_ancestor(data):
         return ancestor_from_json(data, document)
     return TrainingConfig.from_json(data, document)
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        # Too long a name, or one that no file can have.
+        return False
 
 
 def _as_json(value: Any) -> Any:
@@ -350,14 +377,16 @@ def _as_json(value: Any) -> Any:
 def _require_seed(seed: Any) -> None:
     require_whole("seed", seed, 0)
     if seed > MAX_SEED:
-        raise ConfigError(f"seed must be at most {MAX_SEED}; got {seed}. Choose a smaller one.")
+        raise ConfigError(
+            f"seed must be at most {MAX_SEED}; got {shown(seed)}. Choose a smaller one."
+        )
 
 
 def _checked_stages(stages: Any) -> tuple[str, ...]:
     require_kind("stages", stages, (list, tuple), fix="Give several names.")
     for stage in stages:
         if stage not in STAGES:
-            raise ConfigError(f"stages has {stage!r}; expected some of {', '.join(STAGES)}.")
+            raise ConfigError(f"stages has {shown(stage)}; expected some of {', '.join(STAGES)}.")
         if stages.count(stage) > 1:
             raise ConfigError(f"stages has {stage!r} twice. Name each once.")
     return tuple(stages)

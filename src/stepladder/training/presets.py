@@ -8,7 +8,7 @@ from stepladder.agents.config import PPOConfig, SACConfig
 from stepladder.curricula.phase_settings import Mixed, Ramp
 from stepladder.curricula.phased_config import Phase, PhasedConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 from stepladder.tasks import Task
 from stepladder.training.config import (
     EvaluationConfig,
@@ -161,6 +161,6 @@ def any_env(env: str) -> TrainingConfig:
 def no_such_preset(name: str) -> ConfigError:
     """Return the error that says what a user may have meant."""
     return ConfigError(
-        f"{name!r} is neither a preset nor a file; the presets are {', '.join(PRESETS)}."
+        f"{shown(name)} is neither a preset nor a file; the presets are {', '.join(PRESETS)}."
         f"{meant(name, PRESETS)}"
     )

@@ -6,12 +6,11 @@ in the end one error says everything, and nothing has been started.
 
 from collections.abc import Collection
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any
 
+from stepladder.curricula.documents import MAX_FOUND, unreadable
 from stepladder.errors import ConfigError
-
-MAX_SHOWN = 60
-"""Characters of a value that a message shows."""
 
 
 class Problems:
@@ -37,6 +36,11 @@ class Problems:
         hint = meant(name, known) or f" Known here: {', '.join(known)}."
         self.add(join(path, name), f"unknown key.{hint}")
 
+    def add_unreadable(self, document: Any) -> None:
+        """Add what no setting of a document can be, whichever it is."""
+        for path, text in islice(unreadable(document), MAX_FOUND):
+            self.add(path, text)
+
     def raise_if_any(self, document: str) -> None:
         """Raise one error that lists everything.
 
@@ -61,9 +65,3 @@ def meant(name: Any, known: Collection[str]) -> str:
 def join(path: str, name: str) -> str:
     """Return the path of a field inside what a path leads to."""
     return f"{path}.{name}" if path else name
-
-
-def short(value: Any) -> str:
-    """Return how a message shows a value."""
-    text = repr(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."

@@ -16,11 +16,11 @@ from stepladder.curricula.config_registry import CONFIGS, KIND, typed
 from stepladder.curricula.phased_config import Phase
 from stepladder.curricula.staged_config import Stage
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError, TaskError
+from stepladder.errors import ConfigError, TaskError, shown
 from stepladder.files import read_json
 from stepladder.tasks import Task
 from stepladder.training.contradictions import ContradictionError
-from stepladder.training.problems import Problems, join, meant, short
+from stepladder.training.problems import Problems, join, meant
 
 UNREAD: Final = object()
 """Stands for a value that could not be read; `Problems` says why."""
@@ -84,7 +84,7 @@ def read(value: Any, annotation: Any, path: str, problems: Problems) -> Any:
 def read_object(value: Any, kind: Any, path: str, problems: Problems) -> Any:
     """Return a dataclass made of a JSON object, or `UNREAD`; fields left out have defaults."""
     if not isinstance(value, Mapping):
-        problems.add(path, f"must be an object with settings; got {short(value)}.")
+        problems.add(path, f"must be an object with settings; got {shown(value)}.")
         return UNREAD
     before = len(problems)
     values = _read_fields(value, kind, path, problems)
@@ -180,11 +180,11 @@ def _read_kind(value: Any, annotation: Any, path: str, problems: Problems) -> An
     """Return a config of a kind that the document names: a curriculum's or an agent's."""
     key, kinds = ("type", AGENTS) if annotation is AgentConfig else (KIND, CONFIGS)
     if not isinstance(value, Mapping):
-        problems.add(path, f"must be an object with settings; got {short(value)}.")
+        problems.add(path, f"must be an object with settings; got {shown(value)}.")
         return UNREAD
     name = value.get(key)
     if not isinstance(name, str) or name not in kinds:
-        got = f"got {short(name)}" if key in value else "it is missing"
+        got = f"got {shown(name)}" if key in value else "it is missing"
         problems.add(
             join(path, key), f"must be one of {', '.join(kinds)}; {got}.{meant(name, kinds)}"
         )
@@ -195,7 +195,7 @@ def _read_kind(value: Any, annotation: Any, path: str, problems: Problems) -> An
 
 def _read_list(value: Any, kind: Any, path: str, problems: Problems) -> Any:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        problems.add(path, f"must be a list; got {short(value)}.")
+        problems.add(path, f"must be a list; got {shown(value)}.")
         return UNREAD
     entries = [read(entry, kind, f"{path}[{index}]", problems) for index, entry in enumerate(value)]
     return UNREAD if any(entry is UNREAD for entry in entries) else tuple(entries)
@@ -203,7 +203,7 @@ def _read_list(value: Any, kind: Any, path: str, problems: Problems) -> Any:
 
 def _read_dict(value: Any, kind: Any, path: str, problems: Problems) -> Any:
     if not isinstance(value, Mapping):
-        problems.add(path, f"must be an object; got {short(value)}.")
+        problems.add(path, f"must be an object; got {shown(value)}.")
         return UNREAD
     entries = {name: read(entry, kind, join(path, name), problems) for name, entry in value.items()}
     return UNREAD if any(entry is UNREAD for entry in entries.values()) else entries

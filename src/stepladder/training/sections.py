@@ -8,8 +8,10 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from stepladder.curricula.config import is_number
-from stepladder.training.problems import Problems, join, meant, short
+from stepladder.curricula.config import is_finite, is_number
+from stepladder.curricula.documents import MAX_INTEGER
+from stepladder.errors import shown
+from stepladder.training.problems import Problems, join, meant
 
 
 class Section:
@@ -27,7 +29,7 @@ class Section:
         self.values: Mapping[str, Any] = value if self.is_object else {}
         self._taken: dict[str, None] = {}
         if not self.is_object:
-            self.refuse(None, f"must be an object with settings; got {short(value)}.")
+            self.refuse(None, f"must be an object with settings; got {shown(value)}.")
 
     def refuse(self, name: str | None, text: str) -> None:
         """Add a problem of one key, or of the object as a whole."""
@@ -51,7 +53,7 @@ class Section:
         value = self.values[name]
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        if type(value) is int and least <= value <= MAX_INTEGER:
             return value
         self._refuse_value(name, f"a whole number of at least {least}")
         return default
@@ -63,7 +65,7 @@ class Section:
         if not self.has(name):
             return default
         value = self.values[name]
-        if is_number(value) and math.isfinite(value) and low <= value <= high:
+        if is_finite(value) and low <= value <= high:
             return float(value)
         upto = "" if high == math.inf else f" and at most {high:g}"
         least = "" if low == -math.inf else f" of at least {low:g}{upto}"
@@ -132,8 +134,8 @@ class Section:
         if isinstance(value, list) and not wanted.startswith("a list"):
             self.refuse(
                 name,
-                f"is a list of values to try, {short(value)}; a training has one. Choose one, and "
+                f"is a list of values to try, {shown(value)}; a training has one. Choose one, and "
                 "train once for each.",
             )
         else:
-            self.refuse(name, f"must be {wanted}; got {short(value)}.{hint}")
+            self.refuse(name, f"must be {wanted}; got {shown(value)}.{hint}")

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.agents.player import Player, make_player
+from stepladder.agents.saved_values import NumberSpec, check_numbers
 from stepladder.curricula.events import EventCursor
 from stepladder.curricula.nested import in_force
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.curricula.staged import Staged
-from stepladder.errors import SnapshotError
+from stepladder.errors import DivergenceError, SnapshotError
 from stepladder.runs import Run
 from stepladder.runs.interrupting import Patience
 from stepladder.runs.reporter import EpochReporter
@@ -53,7 +54,8 @@ class Session:
         self.evaluations: list[dict[str, Any]] = []
         self.evaluation_steps = 0
         self._evaluated_at = 0
-        self._saved_at_step, self._saved_at_s, self._has_saved = 0, time.monotonic(), False
+        self._saved_at_step, self._saved_at_s = 0, time.monotonic()
+        self._saved_as: str | None = None
         self._earlier_s, self._began = 0.0, time.monotonic()
         self._epoch_began = self._began
         self._clock_before = Clockwork()
@@ -111,6 +113,7 @@ class Session:
 
     def _end_epoch(self, on_epoch: OnEpoch | None) -> bool:
         """Report an epoch, and do what is due; return whether to stop."""
+        self.trainer.agent.check_finite()
         progress = self._report()
         if self._is_evaluation_due():
             progress = replace(progress, evaluation=self._evaluate())
@@ -225,7 +228,7 @@ class Session:
 
     def _is_checkpoint_due(self) -> bool:
         config = self.config.checkpoints
-        if not self._has_saved:
+        if self._saved_as is None:
             # A first one soon: until then there is nothing to watch, and everything to lose.
             return True
         if time.monotonic() - self._saved_at_s >= config.every_s:
@@ -267,7 +270,7 @@ class Session:
             keep=self.config.checkpoints.keep,
         )
         self._saved_at_step, self._saved_at_s = trainer.num_steps, time.monotonic()
-        self._has_saved = True
+        self._saved_as = path.name
         return path
 
     def restore(self, checkpoint: TrainingCheckpoint) -> bool:
@@ -281,33 +284,50 @@ class Session:
         """
         parts = checkpoint.trainer
         own = parts.part("session").state
+        cursor = _checked_account(own)
         self.trainer.agent.restore(checkpoint.agent)
         goes_on = self.trainer.restore(checkpoint.envs, parts.part("trainer"))
         self.reporter.meter.restore(parts.part("meter"))
-        try:
-            self.evaluations = [_evaluation(entry) for entry in own["evaluations"]]
-            self.evaluation_steps = int(own["evaluation_steps"])
-            self._evaluated_at = int(own["evaluated_at"])
-            self.reporter.num_epochs = int(own["num_epochs"])
-            self._reported_at = self.reporter.last_step = int(own["reported_at"])
-            self.reporter.cursor = _cursor(own["cursor"])
-            # Checkpoints of 0.1.0 have none.
-            if "names" in own:
-                self.reporter.names.restore(own["names"])
-            self._earlier_s = float(own["elapsed_s"])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise SnapshotError(
-                f"the checkpoint's account of the training is damaged ({error}). Use an older one."
-            ) from error
+        self.evaluations = list(own["evaluations"])
+        self.evaluation_steps = own["evaluation_steps"]
+        self._evaluated_at = own["evaluated_at"]
+        self._reported_at = self.reporter.last_step = own["reported_at"]
+        self.reporter.num_epochs = own["num_epochs"]
+        self.reporter.cursor = cursor
+        self._earlier_s = float(own["elapsed_s"])
+        # Checkpoints of 0.1.0 have none.
+        if "names" in own:
+            self.reporter.names.restore(own["names"])
         clock = self.trainer.seconds
         self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
         # The first epoch of a sitting is timed from here, also where a checkpoint fell into it.
         self._saved_at_step = self._steps_before = self.trainer.num_steps
-        self._has_saved = True
+        self._saved_as = checkpoint.name
         self._epoch_began = time.monotonic()
         return goes_on
 
     # The end.
+
+    def end_diverged(self, error: DivergenceError) -> DivergenceError:
+        """Note in the run why a training cannot go on; return the error with what is left of it."""
+        if self.run is None:
+            return error
+        left = "No checkpoint was saved before it."
+        if self._saved_as is not None:
+            left = (
+                f"The last good checkpoint, {self._saved_as}, is kept: resume it with "
+                f"--resume {self.run.folder}, or begin another run with its weights and other "
+                f"settings with --initial-weights {self.run.folder}."
+            )
+        told = DivergenceError(f"{error} {left}")
+        told.update = error.update
+        self.run.event(
+            self.trainer.num_steps,
+            "diverged",
+            str(told),
+            {"update": error.update, "checkpoint": self._saved_as},
+        )
+        return told
 
     def result(self, was_stopped: bool) -> TrainingResult:
         """Return what is left behind."""
@@ -334,11 +354,30 @@ class Session:
         self.trainer.close()
 
 
-def _evaluation(saved: dict[str, Any]) -> dict[str, Any]:
-    """Return an evaluation as it was kept; raises TypeError where it says no step."""
-    if type(saved["step"]) is not int:
-        raise TypeError(f"an evaluation was made at step {saved['step']!r}")
-    return dict(saved)
+ACCOUNT = (
+    *(
+        NumberSpec(name=name)
+        for name in ("evaluation_steps", "evaluated_at", "num_epochs", "reported_at")
+    ),
+    NumberSpec(name="elapsed_s", kind=float),
+)
+"""Numbers in a session's snapshot."""
+
+
+def _checked_account(own: dict[str, Any]) -> EventCursor:
+    """Check what a checkpoint says of the training; return what was reported of its curriculum."""
+    try:
+        check_numbers(own, ACCOUNT)
+        evaluations = own["evaluations"]
+        is_list = isinstance(evaluations, list)
+        if not is_list or not all(type(entry["step"]) is int for entry in evaluations):
+            raise SnapshotError("evaluations is not a list of objects, each with its step.")
+        return _cursor(own["cursor"])
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+        reason = str(error) if isinstance(error, SnapshotError) else repr(error)
+        raise SnapshotError(
+            f"the checkpoint's account of the training is damaged: {reason} Use an older one."
+        ) from error
 
 
 def _cursor(saved: dict[str, Any]) -> EventCursor:

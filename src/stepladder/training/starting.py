@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from stepladder.errors import ConfigError, RunError, SnapshotError
+from stepladder.errors import ConfigError, DivergenceError, RunError, SnapshotError
 from stepladder.runs import Logger, Run
 from stepladder.runs.reopening import lock_run
 from stepladder.runs.run_folder import RunInfo
@@ -66,6 +66,7 @@ def train(
     Raises:
         ConfigError: The config cannot work; all that is wrong with it is listed, and nothing has
             been started.
+        DivergenceError: A loss, a gradient or a weight is no longer finite.
     """
     settings = changed(config, num_envs=num_envs, device=device, **changes)
     if loggers and run_folder is None:
@@ -195,16 +196,18 @@ def _begin_with(trainer: Trainer, path: str | PathLike[str]) -> None:
             )
     try:
         trainer.agent.load_weights(weights)
-    except RuntimeError as error:
+    except SnapshotError as error:
         raise SnapshotError(
-            f"{path} holds a policy of other sizes ({' '.join(str(error).split())}). Use one with "
-            "the same networks."
+            f"{path} holds a policy that this agent cannot begin with: {error} Use one with the "
+            "same networks."
         ) from error
 
 
 def _play(session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
     try:
         return session.result(session.play(on_epoch))
+    except DivergenceError as error:
+        raise session.end_diverged(error) from error
     finally:
         session.close()
 

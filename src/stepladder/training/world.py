@@ -12,17 +12,25 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import torch
-from gymnasium.spaces import Dict, Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 from gymnasium.wrappers import TimeLimit
 
 from stepladder.agents.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
 from stepladder.envs.ids import find_env
-from stepladder.errors import ConfigError, EnvError
+from stepladder.errors import ConfigError, EnvError, shown
 from stepladder.games.hockey.actions import num_actions
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import HOCKEY, LEDGE
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+"""Agents keep numbers in 32 bits."""
+
+FLOAT64_MAX = float(np.finfo(np.float64).max)
+
+Limits = tuple[Any, Any]
+"""The smallest and the largest value, for all entries or each."""
 
 ONE, TWO = "player_one", "player_two"
 
@@ -52,12 +60,23 @@ class World:
         self.observation_space: Space[Any] = space[ONE] if self.has_rivals else space
         self.is_trusted = config.env in (HOCKEY, LEDGE)
         """Whether the envs are known to give finite numbers only."""
+        self._limits = {} if self.is_trusted else _limits(self.observation_space)
+        self._reward_scale = config.reward_scale
+        # A return over several steps is a sum of so many rewards.
+        num_added = getattr(config.agent, "num_step_returns", 1)
+        self._largest_reward = min(FLOAT32_MAX / config.reward_scale / num_added, FLOAT64_MAX)
         actions = self.envs.single_action_space
         self.action_space: Space[Any] = actions[ONE] if self.has_rivals else actions
 
     def reset(self, seed: int | None = None) -> Any:
-        """Begin a new episode everywhere; return what is seen."""
-        return self.envs.reset(seed=seed)[0]
+        """Begin a new episode everywhere; return what is seen.
+
+        Raises:
+            EnvError: It is nothing that an agent can learn from.
+        """
+        seen = self.envs.reset(seed=seed)[0]
+        self._check_seen(self.of_learner(seen))
+        return seen
 
     def of_learner(self, seen: Any) -> Any:
         """Return what the learner sees."""
@@ -78,18 +97,43 @@ class World:
         return self.envs.step({ONE: actions, TWO: rival_actions})
 
     def check(self, seen: Any, rewards: npt.NDArray[Any]) -> None:
-        """Raise if a foreign env gives what nobody can learn from.
+        """Raise if an env gives what nobody can learn from, in the numbers that agents keep.
 
         Raises:
-            EnvError: An observation or a reward is not finite.
+            EnvError: An observation or a reward is not finite in 32 bits, or outside its space.
         """
+        # Also where the env is trusted: the scale is the user's.
+        if not np.abs(rewards).max(initial=0.0) <= self._largest_reward:
+            raise self._unusable(rewards, self._largest_reward, "reward")
+        self._check_seen(seen)
+
+    def _check_seen(self, seen: Any) -> None:
         if self.is_trusted:
             return
-        _require_finite(rewards, "reward")
-        parts: Any = seen.values() if isinstance(seen, Mapping) else (seen,)
-        for part in parts:
+        parts: Any = seen.items() if isinstance(seen, Mapping) else (("", seen),)
+        for name, part in parts:
+            what = f"observation[{name!r}]" if name else "observation"
             if part.dtype.kind == "f":
-                _require_finite(part, "observation")
+                if not np.abs(part).max(initial=0.0) <= FLOAT32_MAX:
+                    raise self._unusable(part, FLOAT32_MAX, what)
+            elif name in self._limits:
+                _require_inside(part, self._limits[name], what)
+
+    def _unusable(self, numbers: npt.NDArray[Any], largest: float, what: str) -> EnvError:
+        """Return the error that names an env, its value and what to do."""
+        rows = np.abs(numbers.reshape(len(numbers), -1)).max(axis=1)
+        env_index = int(np.flatnonzero(~(rows <= largest))[0])
+        value = numbers[env_index].tolist()
+        if not np.isfinite(numbers[env_index]).all():
+            fix = f"Fix the env: an agent cannot learn from this {what}."
+        elif what == "reward":
+            fix = f"Lower reward_scale (now {self._reward_scale:g})."
+        else:
+            fix = "Scale it in the env."
+        return EnvError(
+            f"the {what} of env {env_index} is {shown(value)}; expected finite numbers, at most "
+            f"{largest:.3g}, so that they fit into 32 bits. {fix}"
+        )
 
     def has_begun(self) -> npt.NDArray[np.bool_]:
         """Return which games have begun in the last step or reset; of built-in games only."""
@@ -107,15 +151,31 @@ class World:
         return seen.copy()
 
 
-def _require_finite(numbers: npt.NDArray[Any], what: str) -> None:
-    if np.isfinite(numbers).all():
-        return
-    finite = np.isfinite(numbers.reshape(len(numbers), -1)).all(axis=1)
-    env_index = int(np.flatnonzero(~finite)[0])
-    raise EnvError(
-        f"the {what} of env {env_index} is {numbers[env_index].tolist()}; expected finite numbers, "
-        "because an agent that learns from it forgets everything. Mend the env."
-    )
+def _limits(space: Space[Any]) -> dict[str, Limits]:
+    """Return the smallest and the largest value of every part that is whole numbers."""
+    parts: Any = space.spaces if isinstance(space, Dict) else {"": space}
+    limits: dict[str, Limits] = {}
+    for name, part in parts.items():
+        if isinstance(part, Discrete):
+            limits[name] = part.start, part.start + part.n - 1
+        elif isinstance(part, MultiDiscrete):
+            limits[name] = part.start, part.start + part.nvec - 1
+        elif isinstance(part, Box) and part.dtype is not None and part.dtype.kind in "iu":
+            limits[name] = part.low, part.high
+    return limits
+
+
+def _require_inside(numbers: npt.NDArray[Any], limits: Limits, what: str) -> None:
+    """Raise unless whole numbers lie in their space: they are places in tables."""
+    low, high = limits
+    is_outside = (numbers < low) | (numbers > high)
+    if is_outside.any():
+        env_index = int(np.argwhere(is_outside)[0][0])
+        raise EnvError(
+            f"the {what} of env {env_index} is {shown(numbers[env_index].tolist())}; its space "
+            f"goes from {shown(np.asarray(low).tolist())} to {shown(np.asarray(high).tolist())}. "
+            "Fix the env or its observation_space."
+        )
 
 
 def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:

@@ -16,9 +16,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.values import flag_of, reward_of
 from stepladder.envs.workers.memory import Memory, fast_view
-from stepladder.envs.workers.spaces import Leaf, build
-from stepladder.errors import EnvError
+from stepladder.envs.workers.observing import array_writer
+from stepladder.envs.workers.spaces import build
 
 PLAYING, ENDED, LOST = 0, 1, 2
 """What a row is in: an episode; between two; an episode whose worker has died."""
@@ -103,7 +104,7 @@ class EnvGroup:
         rewards, terminated, truncated = self._rewards, self._terminated, self._truncated
         write, progress = self._write, self._progress
         # The usual case without a call, which would take as long as the writing itself.
-        plain, shape = self._plain_observations
+        plain, shape, dtype = self._plain_observations
         self._clock += 1
         for index in range(start, len(steps)):
             progress[0] = index
@@ -115,13 +116,18 @@ class EnvGroup:
             observation, reward, has_terminated, is_truncated, info = result
             try:
                 rewards[row] = reward
-            except TypeError:
-                self._write_reward(row, reward)
-            terminated[row], truncated[row] = has_terminated, is_truncated
-            if has_terminated or is_truncated:
+                terminated[row], truncated[row] = has_terminated, is_truncated
+                has_ended = has_terminated or is_truncated
+            except (TypeError, ValueError):
+                has_ended = self._write_odd(row, reward, has_terminated, is_truncated)
+            if has_ended:
                 self._end(index, observation, info)
                 continue
-            if type(observation) is np.ndarray and observation.shape == shape:
+            if (
+                type(observation) is np.ndarray
+                and observation.shape == shape
+                and observation.dtype is dtype
+            ):
                 plain[row] = observation
             else:
                 write(row, observation)
@@ -136,14 +142,12 @@ class EnvGroup:
                 self._returns[index] = 0.0
             self._fresh.clear()
 
-    def _write_reward(self, row: int, reward: Any) -> None:
-        """Write a reward that is no plain number: an array with one, say."""
-        values = np.asarray(reward)
-        if values.size != 1 or values.dtype.kind not in "biuf":
-            raise EnvError(
-                f"env {row} returned the reward {reward!r}; expected a number. Mend the env."
-            )
-        self._rewards[row] = float(values.reshape(-1)[0])
+    def _write_odd(self, row: int, reward: Any, terminated: Any, truncated: Any) -> bool:
+        """Write a reward or flags that are not plain: an array with one entry, say."""
+        self._rewards[row] = reward_of(reward, row)
+        self._terminated[row] = flag_of(terminated, "terminated", row)
+        self._truncated[row] = flag_of(truncated, "truncated", row)
+        return self._terminated[row] or self._truncated[row]
 
     def _take_actions(self) -> list[Any]:
         """Return one action per env, in memory of its own: an env may keep what it is given."""
@@ -284,21 +288,21 @@ class EnvGroup:
             self._tell_info(row, info)
 
 
-def _plain(memory: Memory) -> tuple[Any, tuple[int, ...] | None]:
-    """Return the array of observations that are one array each, and their shape; or nothing."""
+def _plain(memory: Memory) -> tuple[Any, tuple[int, ...] | None, Any]:
+    """Return the array of observations that are one array each, shape and type; or nothing."""
     leaves = memory.layout.observations
     if len(leaves) == 1 and not leaves[0].path and leaves[0].is_array:
-        return memory.observations[0], leaves[0].shape
-    return None, None
+        return memory.observations[0], leaves[0].shape, memory.observations[0].dtype
+    return None, None, None
 
 
 def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], None]:
     """Return a function that writes an observation into a row."""
     leaves, columns = memory.layout.observations, memory.observations
     if len(leaves) == 1 and not leaves[0].path and leaves[0].is_array:
-        return _array_writer(leaves[0], columns[0])
+        return array_writer(leaves[0], columns[0])
     parts = [
-        (leaf, _array_writer(leaf, column) if leaf.is_array else column.__setitem__)
+        (leaf, array_writer(leaf, column) if leaf.is_array else column.__setitem__)
         for leaf, column in zip(leaves, columns, strict=True)
     ]
     loose = [leaf for leaf in leaves if not leaf.is_array]
@@ -310,21 +314,3 @@ def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], N
             tell_objects(row, [leaf.get(observation) for leaf in loose])
 
     return write
-
-
-def _array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
-    shape, where = leaf.shape, "".join(f"[{step!r}]" for step in leaf.path)
-
-    def write(row: int, value: Any) -> None:
-        # NumPy would stretch a smaller value over the row without a word.
-        if (value.shape if type(value) is np.ndarray else np.shape(value)) != shape:
-            raise EnvError(
-                f"env {row} returned an observation{where} of shape {np.shape(value)}; its space "
-                f"says {shape}. Mend the env or its observation_space."
-            )
-        array[row] = value
-
-    def write_scalar(row: int, value: Any) -> None:
-        array[row] = value
-
-    return write if shape else write_scalar

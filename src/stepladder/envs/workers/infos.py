@@ -14,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import VectorEnv
 
+from stepladder.envs.values import info_of
+
 PLAIN_NUMBERS = (int, float, bool)
 
 NumberedInfo = tuple[int, dict[str, Any]]
@@ -27,6 +29,7 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
     """
     rows_by_keys: dict[tuple[str, ...], list[int]] = {}
     for row, info in infos:
+        info_of(info, row)
         rows_by_keys.setdefault(tuple(info), []).append(row)
     if not _are_plain(tuple(rows_by_keys)):
         return _Merger(num_rows).merge(infos)
@@ -40,7 +43,12 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
             array = merged.get(key)
             if array is None:
                 array = merged[key] = _empty(key, value, num_rows)
-            array[row] = value
+            try:
+                array[row] = value
+            except OverflowError:
+                # A whole number of more than 64 bits, in an array that others began.
+                merged[key] = array.astype(object)
+                merged[key][row] = value
     for key, parts in nested.items():
         merged[key] = merge_infos(parts, num_rows)
     return merged | _masks(rows_by_keys, num_rows)

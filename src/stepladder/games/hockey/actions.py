@@ -9,12 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import bare
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 
 PLAIN = 1
 """Fineness of the 8-way table."""
 
 SMALLEST_FINE = 3
+
+MAX_FINENESS = 1_000
+"""With more, the levels are finer than the physics can tell apart."""
 
 
 @bare
@@ -52,8 +55,9 @@ def num_actions(fineness: int) -> int:
     """
     if fineness == PLAIN:
         return 8
-    if fineness < SMALLEST_FINE:
+    if not SMALLEST_FINE <= fineness <= MAX_FINENESS:
         raise ConfigError(
-            f"fineness must be 1 (the 8-way table) or at least {SMALLEST_FINE}; got {fineness}."
+            f"fineness must be 1 (the 8-way table) or from {SMALLEST_FINE} to {MAX_FINENESS}; got "
+            f"{shown(fineness)}."
         )
     return 2 + 6 * (fineness - 1)

@@ -1,0 +1,80 @@
+"""What an env returned, as the number or the flag that it stands for.
+
+Envs return rewards as floats, NumPy scalars, arrays of one entry, fractions. Called by
+`curriculum_env`, `success` and `workers.group` where a value is not simply a float or a bool.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from stepladder.errors import EnvError, shown
+
+
+def number_of(value: Any) -> float | None:
+    """Return a real number, or the only entry of an array or a list, as a float; else None.
+
+    Text is none, and neither is a whole number too large for a float.
+    """
+    if isinstance(value, np.ndarray | list | tuple):
+        value = _only_entry(value)
+    if value is None or isinstance(value, str | bytes | complex | np.complexfloating):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def reward_of(value: Any, env_index: int) -> float:
+    """Return a reward as a float.
+
+    Raises:
+        EnvError: It is no number.
+    """
+    number = number_of(value)
+    if number is None:
+        raise EnvError(
+            f"env {env_index} returned the reward {shown(value)}; expected a number. Fix the env: "
+            "step must return a float."
+        )
+    return number
+
+
+def flag_of(value: Any, name: str, env_index: int) -> bool:
+    """Return whether something is true, as Python takes it.
+
+    Raises:
+        EnvError: It is neither true nor false, such as an array of several entries.
+    """
+    try:
+        return bool(value)
+    except (TypeError, ValueError) as error:
+        raise EnvError(
+            f"env {env_index} returned {name} {shown(value)}; expected True or False. Fix the env."
+        ) from error
+
+
+def info_of(value: Any, env_index: int) -> dict[str, Any]:
+    """Return an info as it is.
+
+    Raises:
+        EnvError: It is no dict.
+    """
+    if not isinstance(value, Mapping):
+        raise EnvError(
+            f"env {env_index} returned the info {shown(value)}; expected a dict. Fix the env: "
+            "return {} where there is nothing to say."
+        )
+    return value  # pyright: ignore[reportReturnType]
+
+
+def _only_entry(value: Any) -> Any:
+    try:
+        entries = np.asarray(value)
+    except ValueError:
+        return None
+    if entries.size != 1 or entries.dtype.kind not in "biuf":
+        return None
+    return entries.reshape(-1)[0]

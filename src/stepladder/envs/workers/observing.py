@@ -1,0 +1,82 @@
+"""How an observation gets into its row: in the shape and the kind of number that its space names.
+
+Part of `group`. NumPy would stretch a smaller value over the row, and turn a float into a whole
+number, without a word.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from stepladder.envs.workers.spaces import Leaf
+from stepladder.errors import EnvError, shown
+
+PLAIN_SCALARS: dict[str, tuple[type, ...]] = {
+    "i": (int, np.int64),
+    "u": (int, np.int64),
+    "f": (float, int, np.float64, np.float32),
+}
+"""What needs no second look, by the kind of the space's type."""
+
+WHOLE = "biu"
+"""Kinds of NumPy's types that hold whole numbers or flags."""
+
+
+def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
+    """Return a function that writes one part of an observation into a row of an array."""
+    shape, where = leaf.shape, "".join(f"[{step!r}]" for step in leaf.path)
+    dtype = array.dtype
+    accepted = {dtype}
+
+    def write(row: int, value: Any) -> None:
+        if type(value) is not np.ndarray:
+            value = _as_array(value, row, where)
+        if value.shape != shape:
+            raise EnvError(
+                f"env {row} returned an observation{where} of shape {value.shape}; its space says "
+                f"{shape}. Fix the env or its observation_space."
+            )
+        if value.dtype not in accepted:
+            if not _fits(value.dtype, dtype):
+                raise EnvError(
+                    f"env {row} returned an observation{where} of type {value.dtype}, "
+                    f"{shown(value.tolist())}; its space says {dtype}. Fix the env or its "
+                    "observation_space."
+                )
+            accepted.add(value.dtype)
+        array[row] = value
+
+    if shape:
+        return write
+    plain = PLAIN_SCALARS.get(dtype.kind, ())
+
+    def write_scalar(row: int, value: Any) -> None:
+        # The usual case without an array, which would take longer than the writing itself.
+        if type(value) not in plain:
+            write(row, value)
+            return
+        try:
+            array[row] = value
+        except OverflowError as error:
+            raise EnvError(
+                f"env {row} returned the observation{where} {shown(value)}, which does not fit "
+                f"into {dtype}. Fix the env or its observation_space."
+            ) from error
+
+    return write_scalar
+
+
+def _fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+    """Whether values of a type become those of another without losing what they are."""
+    return np.can_cast(given, wanted, "same_kind") or (given.kind in WHOLE and wanted.kind in WHOLE)
+
+
+def _as_array(value: Any, row: int, where: str) -> Any:
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise EnvError(
+            f"env {row} returned the observation{where} {shown(value)}, which is no array "
+            f"({' '.join(str(error).split())}). Fix the env."
+        ) from error
