@@ -86,6 +86,7 @@ test-bounds: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/checked  ## The suite wi
 
 SECONDS ?= 600
 fuzz: $(STAMPS)/test $(STAMPS)/kernels  ## Search for files that break it, SECONDS with each fuzzer
+	PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzz_configs.py --seconds $(SECONDS)
 	PYTHONPATH=tests $(BIN)/python -m fuzz.harness all --seconds $(SECONDS) --first $$(date +%s)000
 
 check: $(STAMPS)/check  ## Lint, types, import layers, spelling

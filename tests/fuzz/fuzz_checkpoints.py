@@ -19,7 +19,7 @@ from stepladder.training import checkpoints, train
 from stepladder.training.checkpoint_folder import MANIFEST
 from stepladder.training.loop import Trainer
 from stepladder.training.session import Session
-from training.training_scenes import SCENES
+from training.training_scenes import TRAININGS
 
 
 class Fuzzer:
@@ -31,7 +31,7 @@ class Fuzzer:
         self._originals: list[Path] = []
         self._sessions: list[Session] = []
         self._saved: list[Any] = []
-        for index, config in enumerate(SCENES.values()):
+        for index, config in enumerate(TRAININGS.values()):
             train(config, run_folder=folder / f"run{index}")
             self._originals.append(checkpoints.find(folder / f"run{index}")[-1])
             trainer = Trainer(config)
