@@ -246,9 +246,9 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         is_late = result is not None
         if not is_late:
             # Kept until it has been counted and reported.
-            self._progress = episode_return, length, self.inner_step(action)
-            result = self._progress[2]
-        episode_return, length = episode_return + result[1], length + 1
+            self._progress = episode_return, length, (result := self.inner_step(action))
+        episode_return += result[1]
+        length += 1
         if not (result[2] or result[3]):
             self._progress = episode_return, length, None
             return result
