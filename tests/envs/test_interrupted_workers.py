@@ -4,6 +4,7 @@ The envs, some of them in a worker process, keep a ledger of the episodes that t
 that all processes map; a listener keeps one of those that the curriculum was told of.
 """
 
+import logging
 import os
 import random
 import signal
@@ -80,7 +81,9 @@ def make_envs(path: Path, **settings: Any) -> tuple[Any, Any, list[tuple[int, in
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """Return an empty ledger."""
-    np.zeros(NUM_PLACES, dtype=np.int64).tofile(tmp_path / "ledger")
+    ledger = np.zeros(NUM_PLACES, dtype=np.int64)
+    ledger[INTERRUPTED] = -1
+    ledger.tofile(tmp_path / "ledger")
     return tmp_path / "ledger"
 
 
@@ -88,7 +91,7 @@ def ledger_at(path: Path) -> Any:
     return np.asarray(np.memmap(path, dtype=np.int64, mode="r+", shape=(NUM_PLACES,)))
 
 
-WITHIN = ("envs/tracker.py", "envs/vector.py", "sync/host.py")
+WITHIN = ("envs/tracker.py", "sync/host.py")
 """Where the episodes of a worker that has died are taken account of."""
 
 
@@ -117,12 +120,22 @@ def test_ctrl_c_at_any_line_of_a_restart_loses_and_doubles_no_episode(path: Path
     assert len(set(told)) == len(told) == curriculum.num_observed == ledger[:KILL].sum()
 
 
+class Restarts(logging.Handler):
+    """Counts workers that were restarted."""
+
+    count = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.count += "is restarted" in record.msg
+
+
 def train(pipe: Any, path: Path, parent_steps: bool) -> None:
     """Play as a user's own loop does, which gets over every Ctrl-C with a reset."""
     envs, curriculum, told = make_envs(path, parent_steps=parent_steps)
     ledger, actions = ledger_at(path), np.zeros(NUM_ENVS, dtype=np.int64)
+    log = Restarts()
+    logging.getLogger("stepladder.envs").addHandler(log)
     num_interrupts = 0
-    pipe.send(num_interrupts)
     while num_interrupts < NUM_INTERRUPTS:
         try:
             envs.reset()
@@ -134,7 +147,7 @@ def train(pipe: Any, path: Path, parent_steps: bool) -> None:
     envs.reset()
     counts = envs.counts
     envs.close()
-    pipe.send((counts, curriculum.num_observed, told, ledger[:KILL].sum()))
+    pipe.send((counts, curriculum.num_observed, told, ledger[:KILL].sum(), log.count))
 
 
 @pytest.mark.parametrize("parent_steps", [False, True])
@@ -143,16 +156,18 @@ def test_sixty_real_interrupts_of_a_loop_lose_and_double_no_episode(
 ) -> None:
     ledger, rng = ledger_at(path), random.Random(5)
     with forked(train, path, parent_steps) as (process, pipe):
-        receive(pipe)
         for number in range(NUM_INTERRUPTS):
             wait_until(lambda: ledger[INTERRUPTED] == number, "getting over it")  # noqa: B023
             time.sleep(rng.uniform(0.0005, 0.01))
             assert process.pid is not None
             os.kill(process.pid, signal.SIGINT)
-        counts, num_observed, told, num_finished = receive(pipe)
+        counts, num_observed, told, num_finished, num_restarts = receive(pipe)
         process.join(10)
     assert counts.in_flight == NUM_ENVS
     assert counts.started == counts.finished + counts.aborted + NUM_ENVS
-    assert counts.finished == num_observed == num_finished
+    assert counts.finished == num_observed
+    # A worker whose wake-up call was interrupted is killed, perhaps before a step returns that the
+    # env has counted.
+    assert num_observed <= num_finished <= num_observed + num_restarts
     # Whoever is interrupted while it listens is told again; nobody is told less than once.
     assert len(set(told)) == num_observed

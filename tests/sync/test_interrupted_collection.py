@@ -7,6 +7,7 @@ then at its second, and so on; each time the next call must lead to the very sta
 listener the very records, of a collection that nobody interrupted.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,16 +15,28 @@ from typing import Any
 import pytest
 
 from contracts.test_curriculum_contract import CASES
-from curricula.fake_learner import differences
+from curricula.fake_learner import differences, live
 from curricula.fake_learner import play as played
 from interrupts import interrupted, lines_of
-from stepladder.curricula import CurriculumMeter, Snapshot
+from stepladder.curricula import (
+    AncestorProgress,
+    CurriculumMeter,
+    Frontier,
+    Phased,
+    Snapshot,
+    Staged,
+)
+from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.kernels import H_SEQUENCE
-from stepladder.sync import EpisodeCounts
-from sync.rig import CURRICULA, IN_PROCESS, Rig, rig
+from stepladder.errors import RecordError
+from stepladder.sync import EpisodeCounts, LocalHost, mailbox
+from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
 
 NUM_ENVS = 2
-NUM_BATCHES = 40
+NUM_BATCHES = {Frontier: 50, AncestorProgress: 70}
+"""Until a task is evicted; 40 for others."""
+
+MANY_LINES = 450
 
 Ledger = list[tuple[int, int]]
 Saved = tuple[Snapshot, Snapshot]
@@ -90,14 +103,18 @@ def noting(ledger: Ledger) -> Callable[[Any], None]:
     return note
 
 
-def telling_batches(scene: Scene) -> list[tuple[int, Saved, list[int]]]:
+def telling_batches(scene: Scene, without: str) -> list[tuple[int, Saved, list[int]]]:
     """Play a long stream; return batches, and at which of their lines to interrupt them.
 
     Those are every line of the batch that executes the most different ones, then the lines of
     others that were not among these, until every line that any of them executes is there.
+
+    Args:
+        scene: What to play.
+        without: A folder whose lines do not count.
     """
     batches = []
-    for number in range(NUM_BATCHES):
+    for number in range(NUM_BATCHES.get(type(scene.curriculum), 40)):
         saved = scene.save()
         scene.play(number)
         batches.append((number, saved, lines_of(scene.wired.host.collect)))
@@ -105,11 +122,23 @@ def telling_batches(scene: Scene) -> list[tuple[int, Saved, list[int]]]:
     chosen: list[tuple[int, Saved, list[int]]] = []
     seen: set[Any] = set()
     for number, saved, lines in batches:
-        new = [index + 1 for index, line in enumerate(lines) if line not in seen]
+        places = [index for index in thinned(lines) if without not in lines[index][0]]
+        new = [index + 1 for index in places if not seen or lines[index] not in seen]
         if new:
-            chosen.append((number, saved, new if seen else [*range(1, len(lines) + 1)]))
+            chosen.append((number, saved, new))
             seen.update(lines)
     return chosen
+
+
+def thinned(lines: list[Any]) -> list[int]:
+    """Return the places of all lines; in a long list only the first three times of each."""
+    times: Counter[Any] = Counter()
+    places = []
+    for place, line in enumerate(lines):
+        times[line] += 1
+        if len(lines) < MANY_LINES or times[line] <= 3:
+            places.append(place)
+    return places
 
 
 VERSIONS = ("version", "history", "seen_versions")
@@ -169,10 +198,18 @@ def interrupt_everywhere(
         assert_same_end(scene, expected, where)
 
 
-def check(backend: str, curriculum: Any, twice: bool = False) -> None:
+NONE = "(no folder)"
+CHANNEL = "/sync/"
+
+
+def check(backend: str, curriculum: Any, *, twice: bool = False, without: str = NONE) -> None:
     with rig(backend, curriculum, NUM_ENVS) as wired:
         scene = Scene(wired, curriculum)
-        batches = telling_batches(scene)
+        batches = telling_batches(scene, without)
+        if isinstance(curriculum, Staged | Phased):
+            assert curriculum.history, "nothing has happened"
+        if isinstance(curriculum, Evicting) and curriculum.pool.can_replace:
+            assert curriculum.num_evicted > 0, "nothing has happened"
         assert len(batches[0][2]) > 40
         for number, saved, lines in batches:
             interrupt_everywhere(scene, number, saved, lines, twice)
@@ -180,10 +217,175 @@ def check(backend: str, curriculum: Any, twice: bool = False) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_ctrl_c_at_any_line_of_a_collection_loses_and_doubles_nothing(name: str) -> None:
-    check("local", CASES[name].make())
+    curriculum = CASES[name].make()
+    # The lines of the channel are the same for all.
+    check("local", curriculum, without=NONE if name == "uniform_replacing" else CHANNEL)
 
 
 @pytest.mark.parametrize("name", CURRICULA)
 @pytest.mark.parametrize("backend", IN_PROCESS)
 def test_ctrl_c_twice_in_a_row_does_neither(backend: str, name: str) -> None:
     check(backend, CURRICULA[name](), twice=True)
+
+
+# By hand.
+
+LATE, EARLY = "after", "before"
+
+
+def all_or_nothing(make: Callable[[], Any], act: Callable[[Any], Any]) -> set[str]:
+    """Interrupt something done by hand at every line; return what came of it, which is all."""
+    curriculum = make()
+    before = curriculum.snapshot()
+    act(curriculum)
+    after = curriculum.snapshot()
+    outcomes: set[str] = set()
+    for line in range(1, 1000):
+        curriculum.restore(before)
+        if not interrupted(line, lambda: act(curriculum)):
+            break
+        # Whatever comes next completes what was begun.
+        ways = (curriculum.finish, curriculum.draw_one, lambda: curriculum.draw(2))
+        ways[line % 3]()
+        found = curriculum.snapshot()
+        names = {
+            name: [part for part in differences(found, side) if not is_free(part)]
+            for name, side in ((EARLY, before), (LATE, after))
+        }
+        outcome = next((name for name, apart in names.items() if not apart), None)
+        assert outcome is not None, (line, names)
+        outcomes.add(outcome)
+        assert curriculum.plan.block[H_SEQUENCE] % 2 == 0
+    return outcomes
+
+
+def is_free(part: str) -> bool:
+    return "num_drawn" in part or any(word in part for word in VERSIONS)
+
+
+def lived(name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        curriculum = CASES[name].make()
+        live(curriculum, 60)
+        return curriculum
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "name", ["uniform", "staged", "progress_evicting", "frontier_evicting", "phased"]
+)
+def test_what_is_observed_by_hand_is_observed_as_a_whole_or_not_at_all(name: str) -> None:
+    def report(curriculum: Any) -> None:
+        curriculum.report(curriculum.draw_one(), 1.0)
+
+    def observe(curriculum: Any) -> None:
+        curriculum.observe([played(draw) for draw in curriculum.draw(4)])
+
+    for act in (report, observe):
+        assert all_or_nothing(lived(name), act) == {EARLY, LATE}
+
+
+@pytest.mark.parametrize("name", ["level_replay_evicting", "staged_replacing", "uniform"])
+def test_a_replacement_or_quarantine_by_hand_is_carried_out_as_a_whole_or_not_at_all(
+    name: str,
+) -> None:
+    def quarantine(curriculum: Any) -> None:
+        curriculum.quarantine(2, int(curriculum.pool.generations[2]), "cannot be built")
+
+    acts = [quarantine] + ([lambda some: some.replace(1)] if CASES[name].can_replace else [])
+    for act in acts:
+        assert all_or_nothing(lived(name), act) == {EARLY, LATE}
+
+
+def test_a_stage_set_by_hand_is_entered_once() -> None:
+    def go(curriculum: Any) -> None:
+        curriculum.go_to("hard")
+
+    assert all_or_nothing(lived("staged"), go) == {EARLY, LATE}
+
+
+# Listeners that fail, and listeners that ask.
+
+
+def test_what_a_listener_raises_makes_nobody_observe_or_hear_twice() -> None:
+    curriculum = numbered(4)
+    heard: dict[str, int] = {"first": 0, "last": 0}
+
+    def first(records: Any) -> None:
+        heard["first"] += len(records)
+
+    def failing(records: Any) -> None:
+        raise OSError("disk full")
+
+    def last(records: Any) -> None:
+        heard["last"] += len(records)
+
+    for listener in (first, failing, last):
+        curriculum.add_listener(listener)
+    with LocalHost(curriculum, 1) as host:
+        client = host.client(0)
+        client.draw()
+        client.finish(success=1.0)
+        with pytest.raises(OSError, match="disk full"):
+            host.collect()
+        assert (curriculum.num_observed, heard) == (1, {"first": 1, "last": 0})
+        assert len(host.collect()) == 1
+        assert (curriculum.num_observed, heard) == (1, {"first": 1, "last": 1})
+        assert host.counts == EpisodeCounts(1, 1, 0, 0, 0)
+        curriculum.remove_listener(failing)
+
+
+def test_a_listener_may_ask_save_and_observe() -> None:
+    curriculum = numbered(4)
+    seen: list[tuple[int, int]] = []
+
+    def listen(records: Any) -> None:
+        seen.append((len(records), curriculum.snapshot().state["num_drawn"]))
+        assert len(host.collect()) == 0
+        assert len(host.complete()) == 0
+        draw = curriculum.draw_one()
+        if len(seen) == 1:
+            curriculum.report(draw, 0.5)
+
+    with LocalHost(curriculum, 1) as host:
+        curriculum.add_listener(listen)
+        client = host.client(0)
+        client.draw()
+        client.finish(success=1.0)
+        assert len(host.collect()) == 1
+        assert (curriculum.num_observed, seen) == (2, [(1, 0), (1, 1)])
+        assert host.counts == EpisodeCounts(1, 1, 0, 0, 0)
+
+
+def test_an_impossible_record_is_refused_once_and_does_not_come_again() -> None:
+    curriculum = CASES["staged"].make()
+    host = LocalHost(curriculum, 1)
+    client = host.client(0)
+    client.draw()
+    mail = host.mails[0]
+    assert mailbox.post(mail, host._ring, float("nan"), 1, 1.0, 0) == mailbox.POSTED
+    with pytest.raises(RecordError, match="return nan is not finite"):
+        host.collect()
+    client.draw()
+    client.finish(success=1.0)
+    assert len(host.collect()) == 1
+    host.close()
+
+
+@pytest.mark.parametrize("backend", IN_PROCESS)
+def test_ctrl_c_at_any_line_of_closing_loses_nothing_that_was_finished(backend: str) -> None:
+    for line in range(1, 2000):
+        curriculum = CASES["mixture_replacing"].make()
+        with rig(backend, curriculum, NUM_ENVS) as wired:
+            scene = Scene(wired, curriculum)
+            finished = scene.play(0)
+            was_interrupted = interrupted(line, wired.host.close)
+            wired.host.close()
+            assert wired.host.is_closed
+            assert sorted(scene.ledger) == scene.collected == finished
+            assert curriculum.num_observed == len(finished)
+        # Somebody else can carry it now.
+        LocalHost(curriculum, 1).close()
+        if not was_interrupted:
+            return

@@ -24,6 +24,7 @@ from stepladder.compiled import direct
 from stepladder.curricula import kernels
 from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.explanation import Explanation, TaskExplanation
+from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.kernels import Floats
 from stepladder.curricula.legend import Legend
 from stepladder.curricula.plan import aligned_words
@@ -244,7 +245,8 @@ class Curriculum(Turnover):
                     f"records have dtype {batch.dtype} and {batch.ndim} dimensions; expected "
                     "RECORD_DTYPE and one. Make them with `record_array`."
                 )
-            return batch
+            # As kernels are compiled for: nobody else's memory, every other record, say.
+            return batch if batch.flags.carray else batch.copy()
         try:
             if isinstance(records, Record):
                 self._scratch[0] = records
@@ -295,6 +297,9 @@ class Curriculum(Turnover):
 
     def replace_noted(self) -> None:
         """Replace the tasks that an `absorb` kernel has noted; most methods note none."""
+        self.finish()
+        # What follows from records that the kernel has observed already.
+        self._observe(NO_RECORDS)
 
     # Explaining.
 

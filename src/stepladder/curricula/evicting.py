@@ -33,7 +33,7 @@ class Evicting(Curriculum):
         self._handled: Words = np.zeros(1, dtype=np.int64)
         """How many of the noted slots were handled."""
 
-    def replace_noted(self) -> None:
+    def _replace_noted(self) -> None:
         """Replace the tasks that the last records showed to be due."""
         noted = noted_slots(self._ints, self._noted_at)
         for position in range(self._handled.item(0), len(noted)):

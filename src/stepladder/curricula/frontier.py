@@ -147,7 +147,7 @@ class Frontier(Evicting):
         if len(records) and not num_done:
             status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
         if status == SOME_TO_REPLACE:
-            self.replace_noted()
+            self._replace_noted()
         return status
 
     def _is_due(self, slot: int) -> bool:

@@ -38,7 +38,7 @@ class Intake:
         outer: The intake that is going on already: of the batch whose listener observes this one.
     """
 
-    __slots__ = ("is_done", "listeners", "num_before", "outer", "records", "told")
+    __slots__ = ("is_done", "num_before", "outer", "records", "telling")
 
     def __init__(
         self,
@@ -46,15 +46,9 @@ class Intake:
         num_before: int = 0,
         outer: "Intake | None" = None,
     ):
-        self.begin(records, num_before, outer)
-
-    def begin(self, records: RecordArray, num_before: int, outer: "Intake | None") -> None:
-        """Use this object for another batch."""
         self.records = records
         self.num_before = num_before
         self.outer = outer
         self.is_done = False
-        self.listeners: tuple[Any, ...] | None = None
-        """Who is told of it; known when the first of them is."""
-        self.told: list[Any] = []
-        """One entry for each listener that has returned, whatever it was."""
+        self.telling: tuple[tuple[Any, ...], list[Any]] | None = None
+        """Who is told of it, and an entry for each that has returned; known when the first is."""

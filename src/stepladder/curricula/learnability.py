@@ -201,7 +201,7 @@ class Learnability(Evicting):
         if len(records) and not num_done:
             status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
-            self.replace_noted()
+            self._replace_noted()
         return status
 
     def _slot_replaced(self, slot: int) -> None:

@@ -184,7 +184,7 @@ class LearningProgress(Evicting):
         if len(records) and not num_done:
             status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
-            self.replace_noted()
+            self._replace_noted()
         return status
 
     def report(
@@ -226,7 +226,7 @@ class LearningProgress(Evicting):
         except NO_NUMBER:
             status = 0
         if status == SOME_TO_REPLACE:
-            self.replace_noted()
+            self._replace_noted()
         self._due = due
         if status >= 0:
             # It is bad, and nothing has changed; the general way says what is wrong with it.

@@ -167,7 +167,7 @@ class LevelReplay(Evicting):
         if len(records) and not num_done:
             status = absorb(*self.kernel_state(), records)
         if status == SOME_TO_REPLACE:
-            self.replace_noted()
+            self._replace_noted()
         return status
 
     def _slot_replaced(self, slot: int) -> None:
@@ -241,7 +241,7 @@ class LevelReplay(Evicting):
             score_list,
         )
         if status == SOME_TO_REPLACE:
-            self.replace_noted()
+            self._replace_noted()
         self._end_work()
 
     def is_replay(self, draw: Draw) -> bool:

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Tasks, is_finite, settle
 from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.plan import Grouping
+from stepladder.curricula.plan import Grouping, aligned_words
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.uniform import count_plays
 from stepladder.errors import BuildError, ConfigError, shown
@@ -74,6 +75,9 @@ class Mixture(Curriculum):
                 )
         self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
         """Episodes observed per slot since its task came in."""
+        self._count = direct(
+            count_plays, aligned_words(1), self._scratch, self.plays, self.counters
+        )
         self._labels = self.pool.label_indices.copy()
 
     def _groupings(self) -> list[Grouping]:
@@ -90,7 +94,7 @@ class Mixture(Curriculum):
     def _update(self, records: RecordArray, num_done: int) -> int:
         if num_done:
             return -1
-        return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
+        return self._count((self._plan or self.plan).block, records, self.plays, self.counters)
 
     def _slot_replaced(self, slot: int) -> None:
         self.plays[slot] = 0

@@ -72,9 +72,19 @@ class Observing(PlanOwner):
         """Take in a batch that somebody has observed by hand."""
         due = self._due
         intake = self._own_intake if due is None else Intake()
-        intake.begin(records, self.counters.item(0), due)
+        intake.records = records
+        intake.num_before = self.counters.item(0)
+        intake.outer = due
+        intake.telling = None
         self._due = intake
-        self._go_on(intake, 0)
+        if self._listeners:
+            self._go_on(intake, 0)
+            return
+        # The same, a little faster: this is what a single report does.
+        bad = self._update(records, 0)
+        self._due = due
+        if bad >= 0:
+            raise refuse(records, bad, self.pool.num_slots)
 
     def _go_on(self, intake: Intake, num_done: int) -> None:
         records = intake.records
@@ -151,9 +161,9 @@ class Observing(PlanOwner):
         self._listeners = left
 
     def _tell(self, intake: Intake) -> None:
-        if intake.listeners is None:
-            intake.listeners = tuple(listener for listener, _ in self._listeners)
-        tell_rest(intake.listeners, intake.told, intake.records)
+        if intake.telling is None:
+            intake.telling = tuple(listener for listener, _ in self._listeners), []
+        tell_rest(*intake.telling, intake.records)
 
     def _tell_replaced(self, slot: int | None, told: list[Any]) -> None:
         calls = [on_replace for _, on_replace in self._listeners if on_replace is not None]

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.compiled import direct
 from stepladder.curricula import staged_kernels as rules
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.kernels import Words
 from stepladder.curricula.legend import StagedLegend
-from stepladder.curricula.plan import Grouping
+from stepladder.curricula.plan import Grouping, aligned_words
 from stepladder.curricula.record import HOST_ENV, TERMINATED, Record, RecordArray
 from stepladder.curricula.saved_fields import read_list
 from stepladder.curricula.staged_config import StagedConfig
@@ -70,14 +71,17 @@ class Staged(Curriculum):
         self._rules = rules.rule_numbers(config)
         self._limits = rules.limit_numbers(config)
         start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
-        self._state: Words = np.array([start, 0, config.check_interval_episodes, 0])
-        self._due_now: Words = np.zeros(rules.NUM_DUE, dtype=np.int64)
+        self._words: Words = np.zeros(rules.NUM_WORDS, dtype=np.int64)
+        self._state = self._words[: rules.NUM_STATE]
+        self._state[:] = start, 0, config.check_interval_episodes, 0
         self._entering: tuple[int, StageChange, int] | None = None
         # In the order of the kernel that learns.
         self._evidence = (
             *(self._grouping.group_of_slot, self._stage_of_group, self._windows, self._counts),
-            *(self._limits, self._rules, self._state, self._results, self.counters, self._due_now),
+            *(self._limits, self._rules, self._words, self._results, self.counters),
         )
+        records = self._scratch
+        self._absorb = direct(rules.absorb, aligned_words(1), 0, 0, records, 0, *self._evidence)
 
     # The contract.
 
@@ -115,19 +119,21 @@ class Staged(Curriculum):
         )
 
     def _update(self, records: RecordArray, num_done: int) -> int:
-        block, due = (self._plan or self.plan).block, self._due_now
+        block = (self._plan or self.plan).block
         if self._entering is not None:
             self._carry_out_entry()
+        # Due already only if this is called again.
+        event = int(self._words[rules.EVENT]) if num_done else rules.NOTHING
         while True:
-            if due[rules.EVENT] == rules.NOTHING:
-                num_done = rules.absorb(
-                    block, self._table, self._first_dial, records, num_done, *self._evidence
-                )
-                if num_done < 0:
-                    return -1 - num_done
-                if due[rules.EVENT] == rules.NOTHING:
-                    return -1
-            self._leave(int(due[rules.EVENT]))
+            if event != rules.NOTHING:
+                self._leave(event)
+            num_done, event = self._absorb(
+                block, self._table, self._first_dial, records, num_done, *self._evidence
+            )
+            if num_done < 0:
+                return -1 - num_done
+            if event == rules.NOTHING:
+                return -1
 
     def _leave(self, event: int) -> None:
         if event == rules.DEMOTE:
@@ -140,7 +146,7 @@ class Staged(Curriculum):
     def _enter(self, index: int, held: tuple[str, ...]) -> None:
         """Make another stage the current one."""
         change = self._change_to(index, held)
-        self._due_now[rules.ENTRY] = 1
+        self._words[rules.ENTRY] = 1
         # From here on it is carried out, if need be by the next call.
         self._entering = index, change, len(self.history)
         self._carry_out_entry()
@@ -179,8 +185,7 @@ class Staged(Curriculum):
             self._counts,
             self._limits,
             self._rules,
-            self._state,
-            self._due_now,
+            self._words,
             index,
         )
         if len(self.history) == num_before:

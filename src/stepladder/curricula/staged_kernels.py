@@ -49,9 +49,10 @@ NOTHING, ADVANCE, DEMOTE = 0, 1, 2
 MAX_EPISODES = 2.0**53
 """More than anybody plays."""
 
-# What is due: one of the above, and whether an entry into a stage is still to be written.
-EVENT, ENTRY = 0, 1
-NUM_DUE = 2
+# Behind the state, what is due: one of the above, and whether an entry is still to be written.
+EVENT, ENTRY = 4, 5
+NUM_STATE = 4
+NUM_WORDS = 6
 
 
 @compiled
@@ -192,19 +193,17 @@ def absorb(
     state: Words,
     results: Floats,
     counters: Words,
-    due: Words,
-) -> int:
+) -> tuple[int, int]:
     """Learn from records until one of them moves the curriculum to another stage.
 
-    What is to be done then is written to `due`: `NOTHING`, `ADVANCE` or `DEMOTE`.
-
     Returns:
-        Index of the next record; or, with nothing changed, minus one minus the index of a bad one.
+        Index of the next record and `NOTHING`, `ADVANCE` or `DEMOTE`, which is noted as due; or,
+        with nothing changed, minus one minus the index of a bad record.
     """
     if start == 0:
         bad = first_bad_record(records, len(group_of_slot), True)
         if bad >= 0:
-            return -1 - bad
+            return -1 - bad, NOTHING
     for index in range(start, len(records)):
         slot = records[index].slot
         counters[0] += 1
@@ -230,12 +229,12 @@ def absorb(
             current = state[CURRENT]
             verdict = judge(current, windows, counts, limits, rules, state[NUM_ENVS])
             if verdict[6]:
-                due[EVENT] = DEMOTE
-                return index + 1
+                state[EVENT] = DEMOTE
+                return index + 1, DEMOTE
             if (verdict[3] or verdict[4] or verdict[5]) and current < len(limits) - 1:
-                due[EVENT] = ADVANCE
-                return index + 1
-    return len(records)
+                state[EVENT] = ADVANCE
+                return index + 1, ADVANCE
+    return len(records), NOTHING
 
 
 @compiled
@@ -248,17 +247,16 @@ def enter(
     limits: Floats,
     rules: Floats,
     state: Words,
-    due: Words,
     index: int,
 ) -> None:
     """Make another stage the current one: evidence starts afresh, shares follow.
 
     Nothing is changed unless an entry is due, and none is due afterwards.
     """
-    if due[ENTRY] == 0:
+    if state[ENTRY] == 0:
         return
     begin_write(block)
-    if due[EVENT] == DEMOTE:
+    if state[EVENT] == DEMOTE:
         counts[state[CURRENT], DEMOTIONS] += 1
     state[CURRENT] = index
     # The version that readers will see when this write has ended.
@@ -267,7 +265,8 @@ def enter(
     limits[index, RATIO] = rules[R_BASE_RATIO]
     write_shares(block, table, first_dial, stage_of_group, limits, rules, state)
     end_write(block)
-    due[:] = 0
+    state[EVENT] = NOTHING
+    state[ENTRY] = 0
 
 
 def rule_numbers(config: StagedConfig) -> Floats:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import compiled, direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import H_ROWS, Words
+from stepladder.curricula.plan import aligned_words
 from stepladder.curricula.record import RecordArray, first_bad_record
 from stepladder.saved_array import Part, SavedArray
 
@@ -72,6 +73,9 @@ class Uniform(Curriculum):
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
         """Episodes observed per slot since its task came in."""
+        self._count = direct(
+            count_plays, aligned_words(1), self._scratch, self.plays, self.counters
+        )
 
     def _publish(self) -> None:
         self._fill_weights(self.pool.base_weights)
@@ -79,7 +83,7 @@ class Uniform(Curriculum):
     def _update(self, records: RecordArray, num_done: int) -> int:
         if num_done:
             return -1
-        return count_plays((self._plan or self.plan).block, records, self.plays, self.counters)
+        return self._count((self._plan or self.plan).block, records, self.plays, self.counters)
 
     def kernel_state(self) -> tuple[Any, ...]:
         """Return what `count_plays` takes beside the records: block, plays, counters."""

@@ -250,8 +250,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         is_late = result is not None
         if not is_late:
             # Kept until it has been counted and reported.
-            self._progress = episode_return, length, self.inner_step(action)
-            result = self._progress[2]
+            self._progress = episode_return, length, (result := self.inner_step(action))
         reward, terminated = result[1], result[2]
         # Not as it is: sums of NumPy's smaller floats would stay as coarse as these.
         episode_return += reward if type(reward) is float else reward_of(reward, self._env_index)

@@ -187,6 +187,7 @@ class CompiledEngine(_Carrier):
     def _advance(self, until: int, stops: bool) -> None:
         world, curriculum = self.simulator.world, self.curriculum
         loop = LOOPS[type(curriculum)]
+        curriculum.finish()
         status = SOME_TO_REPLACE
         while status == SOME_TO_REPLACE:
             status = loop(

@@ -8,10 +8,11 @@ loses no finished episode and counts none twice: whatever is called next complet
 
 import logging
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from stepladder.compiled import direct
 from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import REFUSAL
@@ -41,19 +42,10 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Pending(NamedTuple):
-    """A batch out of the mailboxes, until all that follows from it is done."""
-
-    intake: Intake
-    failures: list[Failure]
-    num_finished: int
-    """Episodes finished so far, with those of this batch."""
-
-    num_failed: int
-    """Draws that could not be built so far, with those of this batch."""
-
-    told: list[Any]
-    """One entry for each listener of the channel that was told."""
+Pending: TypeAlias = tuple[Intake, list[Failure], int, int, list[Any]]
+"""A batch out of the mailboxes, until all that follows from it is done: its records; tasks that
+could not be built; episodes finished and draws failed so far, with those of this batch; and an
+entry for each listener of the channel that was told."""
 
 
 class Collector(ABC):
@@ -83,6 +75,7 @@ class Collector(ABC):
         self._records: RecordArray = self._drained.reshape(-1).view(RECORD_DTYPE)
         self._note: Words = np.zeros(mailbox.NOTE_WORDS, dtype=np.int64)
         """What `mailbox.admit` has noted of the batch that is pending."""
+        self._intake = Intake()
         self._pending: Pending | None = None
         """The rest of it."""
         self._listeners: tuple[Listener, ...] = ()
@@ -90,6 +83,12 @@ class Collector(ABC):
         """Whether a collection is going on, or was when an interrupt came."""
         self.mails = self._make_mails(mailbox.mailbox_words(self._num_dials))
         self.mails[:, mailbox.M_NEXT_EPISODE] = self.curriculum.next_episode
+        # Called after every step: looking at the types of all arguments takes longer than the work.
+        self._drain = direct(mailbox.drain, self.mails, 0, self._drained, self._all_rows)
+        self._admit = direct(
+            *(mailbox.admit, self.mails, self._drained, 0, 0),
+            *(0, self._last_tick, self._lags, self._note),
+        )
 
     @abstractmethod
     def _make_mails(self, num_words: int) -> Words:
@@ -100,8 +99,8 @@ class Collector(ABC):
 
         The mailboxes keep them: done again, it gives the same records, or more.
         """
-        rows = self._all_rows if rows is None else rows
-        return mailbox.drain(self.mails, self._ring, self._drained, rows)
+        rows = self._all_rows if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
+        return self._drain(self.mails, self._ring, self._drained, rows)
 
     def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
         """Bring the plan to the clients, where they do not see it anyway."""
@@ -139,16 +138,17 @@ class Collector(ABC):
                 return self._records[:0]
             late = self.complete()
         count, unbuildable = self._gather(ended, rows)
-        records = self._records[:0]
-        if count:
+        if not count:
+            records = self._records[:0]
+        else:
             self._pending = None
             self.is_unfinished = True
-            tick = int(self.curriculum.plan.block[kernels.H_TICK]) + 1
-            mailbox.admit(
+            tick = self.curriculum.plan.block.item(kernels.H_TICK) + 1
+            self._admit(
                 *(self.mails, self._drained, count, unbuildable),
                 *(tick, self._last_tick, self._lags, self._note),
             )
-            records = self._go_on()
+            records = self._go_on(count, tick)
         self._conclude()
         return records if late is None else np.concatenate([late, records])
 
@@ -160,16 +160,22 @@ class Collector(ABC):
         records = self._records[:0]
         if is_running(Collector._go_on, self):
             return records
-        if self._note[mailbox.N_COUNT]:
-            records = self._go_on().copy()
+        count, _, tick, _ = self._note.tolist()
+        if count:
+            records = self._go_on(count, tick).copy()
         self._conclude()
         return records
 
-    def _go_on(self) -> RecordArray:
-        """Do what is left of the pending batch; return its records."""
+    def _go_on(self, count: int, tick: int) -> RecordArray:
+        """Do what is left of the pending batch; return the records that were observed.
+
+        Args:
+            count: Records in it.
+            tick: Its number.
+        """
         note = self._note
         if self._pending is None:
-            self._pending = self._begin(self._records[: int(note[mailbox.N_COUNT])])
+            self._pending = self._begin(self._records[:count])
         intake, failures, num_finished, num_failed, told = self._pending
         if failures:
             # Their messages have been read.
@@ -180,7 +186,7 @@ class Collector(ABC):
             note[mailbox.N_COUNT] = 0
             raise
         self._num_finished = num_finished
-        self.curriculum.plan.block[kernels.H_TICK] = note[mailbox.N_TICK]
+        self.curriculum.plan.block[kernels.H_TICK] = tick
         if failures:
             self._num_failed = num_failed
             self._quarantine_all(failures)
@@ -194,13 +200,13 @@ class Collector(ABC):
         if self._note[mailbox.N_UNBUILDABLE]:
             failures = self._read_failures(records)
             records = records[records["outcome"] != UNBUILDABLE]
-        return Pending(
-            Intake(records),
-            failures,
-            self._num_finished + len(records),
-            self._num_failed + len(failures),
-            [],
-        )
+        # The one before is done, or there would be no other.
+        intake = self._intake
+        intake.records = records
+        intake.is_done = False
+        intake.telling = None
+        num_finished = self._num_finished + len(records)
+        return intake, failures, num_finished, self._num_failed + len(failures), []
 
     def _conclude(self) -> None:
         """Do what does not depend on the last batch alone."""
