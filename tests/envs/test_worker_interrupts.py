@@ -82,6 +82,7 @@ class Interrupter:
 
     def __init__(self, at_line: int, inside: Any = None):
         self.num_lines = 0
+        self.where = ""
         self._at_line = at_line
         self._inside = None if inside is None else inside.__code__
         self._depth = int(inside is None)
@@ -107,6 +108,7 @@ class Interrupter:
         if event == "line" and self._depth:
             self.num_lines += 1
             if self.num_lines == self._at_line:
+                self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
                 signal.raise_signal(signal.SIGINT)
         return self._trace
 
@@ -157,8 +159,8 @@ def interrupt_each(scenario: Callable[[int], Interrupter]) -> None:
     assert num_lines > 20
     before = vars(Traces())
     for at_line in lines_to_try(num_lines):
-        scenario(at_line)
-        assert vars(Traces()) == before, at_line
+        interrupter = scenario(at_line)
+        assert vars(Traces()) == before, (at_line, interrupter.where)
 
 
 def play(vec: Any, num_steps: int) -> None:

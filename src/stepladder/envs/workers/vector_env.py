@@ -19,7 +19,7 @@ from stepladder.envs.workers.arguments import (
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.calls import call_method, died_over, set_attribute
+from stepladder.envs.workers.calls import call_method, check_callable, died_over, set_attribute
 from stepladder.envs.workers.crew import CLOSE_S
 from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.group import Options
@@ -36,9 +36,6 @@ StartMethod = Literal["fork", "forkserver", "spawn"]
 
 Batch = tuple[Any, Any, Any, Any, dict[str, Any]]
 """Observations, rewards, terminated, truncated, infos."""
-
-NOT_CALLABLE = ("close", "reset", "step")
-"""Methods of an env that only the vector env itself may call."""
 
 
 class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
@@ -104,19 +101,17 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
             self.closed = False
         except BaseException:
             self._ensemble.abandon()
-            self._release()
+            self._forget_memory()
             raise
 
     def _describe(self, mode: AutoresetMode) -> None:
-        ensemble = self._ensemble
-        described = ensemble.description
+        described, memory = self._ensemble.description, self._ensemble.memory
         self.metadata = {**(described["metadata"] or {}), "autoreset_mode": mode}
         self.render_mode = described["render_mode"]
         self.single_observation_space = described["observation_space"]
         self.single_action_space = described["action_space"]
-        self.observation_space = ensemble.observation_space
-        self.action_space = ensemble.action_space
-        memory = ensemble.memory
+        self.observation_space = self._ensemble.observation_space
+        self.action_space = self._ensemble.action_space
         self._batch_indices = range(len(self.batches))
         self._all_rows, *self._rows = (
             Rows(memory, rows, self.single_observation_space)
@@ -294,10 +289,7 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         self, env_indices: Sequence[int], name: str, /, *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Call a method of some envs; return one result for each."""
-        if name in NOT_CALLABLE:
-            raise ConfigError(
-                f"{name!r} of single envs cannot be called from outside; call it on the vector env."
-            )
+        check_callable(name)
         return self.apply_on(env_indices, call_method, name, args, kwargs)
 
     def apply_on(
@@ -388,13 +380,21 @@ class WorkerVectorEnv(VectorEnv[Any, Any, Any]):
         """
         if self.closed:
             return
-        # A copy that a fork has made must not end somebody else's workers.
-        if current_pid() == self._pid:
+        if current_pid() != self._pid:
+            # A copy that a fork has made must not end somebody else's workers.
+            self.closed = True
+            return
+        try:
             self._ensemble.close(timeout_s)
-            self._release()
-        self.closed = True  # last: what Ctrl-C has broken off can be done again
+            self._forget_memory()
+        except BaseException:
+            # Ctrl-C: at once then.
+            self._ensemble.abandon()
+            self._forget_memory()
+            raise
 
-    def _release(self) -> None:
+    def _forget_memory(self) -> None:
         """Let go of the memory; arrays that the user has been given keep theirs."""
         for views in ("_all_rows", "_rows", "_buffers"):
             self.__dict__.pop(views, None)
+        self.closed = True
