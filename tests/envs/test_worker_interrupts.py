@@ -5,6 +5,7 @@ other ones in each scenario; with ``STEPLADDER_EVERY_LINE=1`` in the environment
 takes some minutes.
 """
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -82,6 +83,7 @@ class Interrupter:
 
     def __init__(self, at_line: int, inside: Any = None):
         self.num_lines = 0
+        self.where = ""
         self._at_line = at_line
         self._inside = None if inside is None else inside.__code__
         self._depth = int(inside is None)
@@ -107,21 +109,39 @@ class Interrupter:
         if event == "line" and self._depth:
             self.num_lines += 1
             if self.num_lines == self._at_line:
+                self.where = f"{frame.f_code.co_filename}:{frame.f_lineno}"
                 signal.raise_signal(signal.SIGINT)
         return self._trace
+
+
+def open_descriptors() -> dict[str, str]:
+    """Return what is open, by number."""
+    found: dict[str, str] = {}
+    for number in os.listdir("/proc/self/fd"):
+        # The listing itself is closed by now.
+        with suppress(FileNotFoundError):
+            found[number] = os.readlink(f"/proc/self/fd/{number}")
+    return found
 
 
 class Traces:
     """What a vector env could leave behind."""
 
     def __init__(self) -> None:
-        self.descriptors = sorted(os.listdir("/proc/self/fd"))
+        self.descriptors = open_descriptors()
         maps = Path("/proc/self/maps").read_text().splitlines()
         self.num_segments = sum("memfd:stepladder" in line for line in maps)
         self.children = {child.pid for child in psutil.Process().children()}
         self.workers = {child.pid for child in multiprocessing.active_children()}
         self.handler = signal.getsignal(signal.SIGINT)
         self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+@pytest.fixture(autouse=True)
+def collector() -> Iterator[None]:
+    """Switch the garbage collector on again, where a test has switched it off."""
+    yield
+    gc.enable()
 
 
 @pytest.fixture
@@ -155,10 +175,16 @@ def interrupt_each(scenario: Callable[[int], Interrupter]) -> None:
     scenario(0)
     num_lines = scenario(0).num_lines
     assert num_lines > 20
+    # What the test before this one has left, such as its ledger; from here on nothing is collected.
+    gc.collect()
+    gc.disable()
     before = vars(Traces())
     for at_line in lines_to_try(num_lines):
-        scenario(at_line)
-        assert vars(Traces()) == before, at_line
+        interrupter = scenario(at_line)
+        after = vars(Traces())
+        changed = {name for name in after if after[name] != before[name]}
+        different = dict(after["descriptors"].items() ^ before["descriptors"].items())
+        assert not changed, (at_line, interrupter.where, changed, different)
 
 
 def play(vec: Any, num_steps: int) -> None:

@@ -8,7 +8,6 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal, TypeAlias
 
@@ -382,7 +381,9 @@ class Tracker:
 
 
 def release_processes(processes: Sequence[BaseProcess]) -> None:
-    """Close the descriptors of processes that have ended; one that runs keeps its own."""
+    """Close the descriptors of processes that have ended; one can still ask how they have."""
     for process in processes:
-        with suppress(ValueError):
-            process.close()
+        # Not the process itself: that would refuse to say anything from then on.
+        popen: Any = getattr(process, "_popen", None)
+        if popen is not None and popen.poll() is not None:
+            popen.close()

@@ -221,7 +221,12 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.close()
+        try:
+            self.close()
+        except BaseException:
+            # Ctrl-C: whoever made it in the `with` statement may not be able to close it again.
+            self.close()
+            raise
 
     def close(self, **kwargs: Any) -> None:
         """Close the vector env and the channel; leaves no process and no descriptor behind."""

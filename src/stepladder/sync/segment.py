@@ -71,11 +71,15 @@ class Segment:
         total = num_words + HEADER_WORDS
         nonce = secrets.randbits(62)
         if sys.platform == "linux":
-            # A file, which closes itself if something goes wrong before there is a segment.
+            # A file rather than a number: it closes itself where Ctrl-C comes before it is noted.
             file = io.FileIO(os.memfd_create("stepladder"), "r+")
-            file.truncate(8 * total)
-            keeper: SharedMemory | mmap.mmap = mmap.mmap(file.fileno(), 8 * total)
             free = file.close
+            try:
+                file.truncate(8 * total)
+                keeper: SharedMemory | mmap.mmap = mmap.mmap(file.fileno(), 8 * total)
+            except BaseException:
+                free()
+                raise
             address = f"/proc/{os.getpid()}/fd/{file.fileno()}"
             words = np.frombuffer(keeper, dtype=np.int64)
         else:

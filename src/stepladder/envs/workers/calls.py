@@ -8,7 +8,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from stepladder.errors import WorkerDiedError
+from stepladder.errors import ConfigError, WorkerDiedError
+
+NOT_CALLABLE = ("close", "reset", "step")
+"""Methods of an env that only the vector env itself may call."""
 
 
 def apply_to(
@@ -33,6 +36,14 @@ def call_method(
 def set_attribute(env: gym.Env[Any, Any], name: str, value: Any) -> None:
     """Set an attribute of an env, where a wrapper has it there."""
     env.set_wrapper_attr(name, value)
+
+
+def check_callable(name: str) -> None:
+    """Raise if a method of single envs is not for others to call."""
+    if name in NOT_CALLABLE:
+        raise ConfigError(
+            f"{name!r} of single envs cannot be called from outside; call it on the vector env."
+        )
 
 
 def died_over(

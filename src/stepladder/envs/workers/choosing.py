@@ -174,8 +174,14 @@ class _TrialHost(SharedHost):
 def _trial_host(curriculum: Curriculum, num_envs: int) -> Iterator[_TrialHost]:
     """Open a channel that leaves the curriculum as it was."""
     next_episode = curriculum.next_episode
+    host: _TrialHost | None = None
     try:
-        with _TrialHost(curriculum, num_envs) as host:
-            yield host
+        host = _TrialHost(curriculum, num_envs)
+        yield host
+        host.close()
+    except BaseException:
+        if host is not None:
+            host.close()
+        raise
     finally:
         curriculum.next_episode = next_episode

@@ -12,15 +12,18 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import VectorEnv
 
 from stepladder.envs.workers.arguments import check_indices
-from stepladder.envs.workers.calls import call_method, died_over, name_of, set_attribute
+from stepladder.envs.workers.calls import (
+    call_method,
+    check_callable,
+    died_over,
+    name_of,
+    set_attribute,
+)
 from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.gymnasium_errors import ClosedError, PendingCallError
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
-
-NOT_CALLABLE = ("close", "reset", "step")
-"""Methods of an env that only the vector env itself may call."""
 
 
 class EnvCalls(VectorEnv[Any, Any, Any]):
@@ -90,10 +93,7 @@ class EnvCalls(VectorEnv[Any, Any, Any]):
         self, env_indices: Sequence[int], name: str, /, *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Call a method of some envs; return one result for each."""
-        if name in NOT_CALLABLE:
-            raise ConfigError(
-                f"{name!r} of single envs cannot be called from outside; call it on the vector env."
-            )
+        check_callable(name)
         return self.apply_on(env_indices, call_method, name, args, kwargs)
 
     def apply_on(

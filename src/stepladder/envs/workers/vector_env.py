@@ -103,19 +103,17 @@ class WorkerVectorEnv(TwoPartCalls):
             self.closed = False
         except BaseException:
             self._ensemble.abandon()
-            self._release()
+            self._forget_memory()
             raise
 
     def _describe(self, mode: AutoresetMode) -> None:
-        ensemble = self._ensemble
-        described = ensemble.description
+        described, memory = self._ensemble.description, self._ensemble.memory
         self.metadata = {**(described["metadata"] or {}), "autoreset_mode": mode}
         self.render_mode = described["render_mode"]
         self.single_observation_space = described["observation_space"]
         self.single_action_space = described["action_space"]
-        self.observation_space = ensemble.observation_space
-        self.action_space = ensemble.action_space
-        memory = ensemble.memory
+        self.observation_space = self._ensemble.observation_space
+        self.action_space = self._ensemble.action_space
         self._batch_indices = range(len(self.batches))
         self._all_rows, *self._rows = (
             Rows(memory, rows, self.single_observation_space)
@@ -328,3 +326,4 @@ class WorkerVectorEnv(TwoPartCalls):
         """Let go of the memory; arrays that the user has been given keep theirs."""
         for views in ("_all_rows", "_rows", "_buffers", "_finish"):
             self.__dict__.pop(views, None)
+        self.closed = True
