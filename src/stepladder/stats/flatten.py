@@ -82,8 +82,8 @@ def _walk(
 ) -> Iterator[tuple[str, list[float]]]:
     if depth > MAX_DEPTH:
         raise ConfigError(
-            f"an info is nested deeper than {MAX_DEPTH} levels, at {prefix[:40]!r}; does it contain "
-            "itself? Leave that out of the info."
+            f"an info is nested deeper than {MAX_DEPTH} levels, at {prefix[:40]!r}; does it "
+            "contain itself? Leave that out of the info."
         )
     for raw, value in info.items():
         key = str(raw)
