@@ -88,5 +88,5 @@ def test_nan_is_no_signal_where_one_is_needed() -> None:
 
 @pytest.mark.parametrize("threshold", [math.nan, math.inf])
 def test_a_threshold_must_be_finite(threshold: float) -> None:
-    with pytest.raises(ConfigError, match="must be finite"):
+    with pytest.raises(ConfigError, match="must be a finite number"):
         SuccessReader(return_threshold=threshold)

@@ -304,12 +304,19 @@ class WorkerVectorEnv(TwoPartCalls):
         """
         if self.closed:
             return
-        # A copy that a fork has made must not end somebody else's workers.
-        if current_pid() == self._pid:
+        if current_pid() != self._pid:
+            # A copy that a fork has made must not end somebody else's workers.
+            self.closed = True
+            return
+        try:
             self._warn_of_pending_call()
             self._ensemble.close(0.0 if terminate else timeout_s if timeout is None else timeout)
-            self._release()
-        self.closed = True  # last: what Ctrl-C has broken off can be done again
+            self._forget_memory()
+        except BaseException:
+            # Ctrl-C: at once then.
+            self._ensemble.abandon()
+            self._forget_memory()
+            raise
 
     def close_extras(self, timeout: float | None = None, terminate: bool = False) -> None:
         """Close the vector env; Gymnasium's name for it."""
@@ -322,8 +329,9 @@ class WorkerVectorEnv(TwoPartCalls):
                 f"Calling `close` while waiting for a pending call to `{pending}` to complete."
             )
 
-    def _release(self) -> None:
+    def _forget_memory(self) -> None:
         """Let go of the memory; arrays that the user has been given keep theirs."""
         for views in ("_all_rows", "_rows", "_buffers", "_finish"):
             self.__dict__.pop(views, None)
+        self.closed = True
         self.closed = True

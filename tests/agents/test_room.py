@@ -1,0 +1,72 @@
+"""Sizes are checked before memory is taken."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from agents.small_worlds import CHOICES, NUMBERS, SEEN, make
+from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
+from stepladder.agents.making import make_agent
+from stepladder.agents.player import make_player
+from stepladder.agents.spaces import space_from_json
+from stepladder.errors import ConfigError, SnapshotError
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (SACConfig(buffer_size=10**15), "a memory of 1,000,000,000,000,000 transitions would take"),
+        (DDDQNConfig(buffer_size=2**63 - 1), "Lower buffer_size"),
+        (SACConfig(num_step_returns=10**14), "Lower num_step_returns or num_envs"),
+        (SACConfig(noise="pink", pink_steps=10**15), "Lower pink_steps or num_envs"),
+        (PPOConfig(rollout_steps=10**15), "Lower rollout_steps or num_envs"),
+        (PPOConfig(hidden_sizes=(10**9, 10**9)), "Lower hidden_sizes"),
+        (SACConfig(hidden_sizes=(2**62,)), "Lower hidden_sizes"),
+        (DDDQNConfig(hidden_sizes=(10**12,)), "Lower hidden_sizes"),
+    ],
+)
+def test_what_is_larger_than_the_machine_is_refused(config: AgentConfig, words: str):
+    actions: Any = NUMBERS if isinstance(config, SACConfig) else CHOICES
+    with pytest.raises(ConfigError, match=words):
+        make_agent(config, SEEN, actions, 4)
+
+
+def test_a_file_cannot_ask_for_more_than_there_is():
+    agent = make("ppo")
+    description: dict[str, Any] = agent.description()
+    large: list[dict[str, Any]] = [
+        {**description, "config": {**description["config"], "hidden_sizes": [10**9, 10**9]}},
+        {**description, "observation_space": {
+            "space": "box", "low": 0.0, "high": 1.0, "shape": [10**12], "dtype": "float32"}},
+        {**description, "action_space": {"space": "discrete", "n": 10**15, "start": 0}},
+    ]  # fmt: skip
+    for one in large:
+        with pytest.raises(SnapshotError, match="cannot be played with"):
+            make_player(one, agent.weights(), 2)
+    with pytest.raises(SnapshotError, match="described by an object"):
+        make_player([], agent.weights(), 2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        None, [], {}, {"space": "discrete", "n": 10**40, "start": 0},
+        {"space": "discrete", "n": 0, "start": 0}, {"space": "discrete", "n": -3, "start": 0},
+        {"space": "box", "low": 0, "high": 1, "shape": [-1], "dtype": "float32"},
+        {"space": "box", "low": 0, "high": 1, "shape": "ab", "dtype": "float32"},
+        {"space": "box", "low": 0, "high": 1, "shape": [2], "dtype": "nothing"},
+        {"space": "box", "low": [1, 2, 3], "high": 1, "shape": [2], "dtype": "float32"},
+        {"space": "multi_discrete", "nvec": [0], "start": [0]}, {"space": "dict", "parts": 3},
+    ],
+)  # fmt: skip
+def test_a_space_that_is_none_is_refused_in_one_line(data: Any):
+    with pytest.raises(SnapshotError) as caught:
+        space_from_json(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_usual_sizes_have_room():
+    large = Box(0, 255, (84, 84, 4), np.uint8)
+    make_agent(PPOConfig(hidden_sizes=(512, 512)), large, Discrete(18), 8)
