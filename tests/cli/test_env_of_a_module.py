@@ -71,15 +71,17 @@ def test_it_is_trained_killed_resumed_evaluated_and_watched(tmp_path: Path) -> N
         os.killpg(process.pid, signal.SIGKILL)
     assert RunReader(run).config["env"] == ENV
 
-    code, out, err = finished("train", "--resume", run, "--total-steps", "10", cwd=tmp_path)
+    code, out, err = finished(
+        "train", "--resume", run, "--trust", "--total-steps", "10", cwd=tmp_path
+    )
     assert (code, err) == (0, "")
     assert "\nfinished after " in out
 
-    code, out, err = finished("eval", run, "--episodes", "4", "--json", cwd=tmp_path)
+    code, out, err = finished("eval", run, "--trust", "--episodes", "4", "--json", cwd=tmp_path)
     assert (code, err) == (0, "")
     assert json.loads(out)["env"] == "Corridor-v0"
 
-    code, out, err = finished("watch", run, "--out", "film.gif", cwd=tmp_path)
+    code, out, err = finished("watch", run, "--trust", "--out", "film.gif", cwd=tmp_path)
     assert (code, err, out.partition(":")[0]) == (0, "", "film.gif")
 
 

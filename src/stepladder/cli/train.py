@@ -15,7 +15,7 @@ from stepladder.cli.scoreboard import scoreboard
 from stepladder.cli.train_arguments import TrainArguments, given_flags, read_arguments
 from stepladder.cli.training_view import TrainingView, duration
 from stepladder.runs.run_folder import RunInfo
-from stepladder.runs.trust import names_of_code
+from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.presets import PRESETS
 
@@ -84,6 +84,7 @@ def _trained(
 
 def _resumed(arguments: TrainArguments, folder: Path, changes: dict[str, Any]) -> "TrainingResult":
     info = RunInfo.read(folder)
+    require_trust(folder, info.config, arguments.trust)
     look_for(str(info.config.get("env")))
     about = load_config(info.config).to_json() if info.kind == "training" else {}
     with TrainingView(f"{folder} goes on", about, _shown(arguments)) as view:
