@@ -20,6 +20,7 @@ from urllib.parse import quote
 from stepladder.errors import RunError
 from stepladder.files import IrregularFileError, require_regular
 from stepladder.runs.schema import NO_TABLES, check_schema, make_tables
+from stepladder.visible import one_visible_line
 
 BUSY_TIMEOUT_S = 30.0
 """How long to wait for another process, such as a shell in which somebody looks at the file."""
@@ -221,7 +222,7 @@ def unreadable(path: Path, error: sqlite3.Error) -> RunError:
     reason = str(error)
     if reason == "interrupted":
         reason = "reading it takes far longer than its size explains"
-    return RunError(f"{path} cannot be read ({reason}). Restore it from a copy.")
+    return RunError(f"{path} cannot be read ({one_visible_line(reason)}). Restore it from a copy.")
 
 
 def refuse_inherited(path: Path) -> None:
