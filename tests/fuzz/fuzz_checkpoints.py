@@ -104,7 +104,9 @@ def _change_tensors(path: Path, rng: np.random.Generator) -> None:
         name = sorted(about)[int(rng.integers(len(about)))]
         change: Callable[[str], str] = lambda text: change_json_text(text, rng)  # noqa: E731
         try:
-            about = {**about, name: change(about[name])}
+            # What is no text at all cannot be written as metadata.
+            text = change(about[name]).encode(errors="replace").decode()
+            about = {**about, name: text}
         except ValueError:
             about = {**about, name: "x"}
     tensors = dict(safetensors.numpy.load(data))
