@@ -76,7 +76,9 @@ def _typed(value: Any, annotation: Any, place: str) -> Any:
     return float(cast("float", value)) if annotation is float else cast("Any", value)
 
 
-def _is_plain(value: Any, annotation: type) -> bool:
+def _is_plain(value: Any, annotation: Any) -> bool:
+    if annotation is Any:
+        return True
     if annotation in (int, float):
         kinds = (int,) if annotation is int else (int, float)
         is_number = isinstance(value, kinds) and not isinstance(value, bool)

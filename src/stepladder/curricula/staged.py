@@ -31,7 +31,7 @@ from stepladder.curricula.staged_config import StagedConfig
 from stepladder.curricula.staged_groups import StageGroups
 from stepladder.curricula.staged_report import StageChange, StagedExplanation, StageReport
 from stepladder.errors import BuildError, ConfigError, SnapshotError
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray
+from stepladder.saved_array import Part, SavedArray
 
 
 class Staged(Curriculum):
@@ -352,44 +352,9 @@ class Staged(Curriculum):
         return f"its stage {name!r} is passed and not mixed in", numbers
 
     def _saved_arrays(self) -> list[SavedArray]:
-        window, limits = self.config.window_episodes, self._limits
-        fixed = np.s_[:, : rules.RATIO]
-        return [
-            SavedArray("windows", self._windows, (Part.share("success"),)),
-            SavedArray(
-                "counts",
-                self._counts,
-                (
-                    Part.count("counts"),
-                    Part.count("results in the window", np.s_[:, rules.FILL], window),
-                    Part.count("place in the window", np.s_[:, rules.HEAD], window - 1),
-                ),
-            ),
-            SavedArray(
-                "limits",
-                limits,
-                (
-                    # These follow from the config, which is the same.
-                    Part("limits", fixed, limits[fixed].copy(), limits[fixed].copy()),
-                    Part.share("mixing ratio", np.s_[:, rules.RATIO]),
-                ),
-            ),
-            SavedArray("results", self._results, (Part("results", low=0.0, high=MAX_COUNT),)),
-            SavedArray(
-                "state",
-                self._state,
-                (
-                    Part.count("stage", np.s_[rules.CURRENT], len(self.config.stages) - 1),
-                    Part.count("version at entry", np.s_[rules.ENTRY_VERSION]),
-                    Part.count(
-                        "episodes until a check",
-                        np.s_[rules.UNTIL_CHECK],
-                        self.config.check_interval_episodes,
-                    ),
-                    Part.count("number of envs", np.s_[rules.NUM_ENVS], 2**31),
-                ),
-            ),
-        ]
+        return rules.saved_arrays(
+            self.config, self._windows, self._counts, self._limits, self._results, self._state
+        )
 
     def _save_state(self) -> dict[str, Any]:
         return {

@@ -23,6 +23,7 @@ from stepladder.curricula.kernels import (
 )
 from stepladder.curricula.record import TRUNCATED, RecordArray, first_bad_record
 from stepladder.curricula.staged_config import Mixing, StagedConfig
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray
 from stepladder.stats.interval import wilson_lower
 from stepladder.stats.window import mean, push, trend
 
@@ -310,3 +311,38 @@ def limit_numbers(config: StagedConfig) -> Floats:
         limits[index, DEMOTION_THRESHOLD] = config.demotion_threshold_of(index)
         limits[index, RATIO] = config.mixing.base_ratio if config.mixing else 0.0
     return limits
+
+
+def saved_arrays(
+    config: StagedConfig,
+    windows: Floats,
+    counts: Words,
+    limits: Floats,
+    results: Floats,
+    state: Words,
+) -> list[SavedArray]:
+    """Describe what is saved of the evidence and the state; the arguments are those of `absorb`."""
+    window, fixed = config.window_episodes, limits[:, :RATIO].copy()
+    windows_of_stages = (
+        Part.count("counts"),
+        Part.count("results in the window", np.s_[:, FILL], window),
+        Part.count("place in the window", np.s_[:, HEAD], window - 1),
+    )
+    limits_of_stages = (
+        # The first ones follow from the config, which is the same.
+        Part("limits", np.s_[:, :RATIO], fixed, fixed),
+        Part.share("mixing ratio", np.s_[:, RATIO]),
+    )
+    own = (
+        Part.count("stage", np.s_[CURRENT], len(config.stages) - 1),
+        Part.count("version at entry", np.s_[ENTRY_VERSION]),
+        Part.count("episodes until a check", np.s_[UNTIL_CHECK], config.check_interval_episodes),
+        Part.count("number of envs", np.s_[NUM_ENVS], 2**31),
+    )
+    return [
+        SavedArray("windows", windows, (Part.share("success"),)),
+        SavedArray("counts", counts, windows_of_stages),
+        SavedArray("limits", limits, limits_of_stages),
+        SavedArray("results", results, (Part("results", low=0.0, high=MAX_COUNT),)),
+        SavedArray("state", state, own),
+    ]

@@ -69,7 +69,10 @@ class Scale:
         if self.log:
             values = np.log(np.where(values > 0, values, np.nan))
             low, high = math.log(low), math.log(high)
-        return self.start + (values - low) * ((self.end - self.start) / (high - low))
+        with np.errstate(all="ignore"):
+            # Divided first: a span of next to nothing has no finite inverse.
+            pixels = self.start + (values - low) / (high - low) * (self.end - self.start)
+        return np.where(np.isfinite(pixels), pixels, np.nan)
 
     def one(self, value: float) -> float:
         """Return the pixel of one value."""
@@ -160,6 +163,8 @@ def y_axis(frame: Frame, ends: tuple[float, float], *, log: bool = False) -> str
     parts = [f'<g class="axis {"y-log" if log else "y-linear"}">']
     for tick, label in zip(*y_ticks(ends, log=log), strict=True):
         y = scale.one(tick)
+        if math.isnan(y):
+            continue
         parts.append(f'<path class="grid" d="M{frame.left} {number(y)}H{right}"/>')
         parts.append(
             f'<text class="tick end" x="{frame.left - 6}" y="{number(y + 3.5)}">'

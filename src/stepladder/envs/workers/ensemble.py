@@ -7,8 +7,8 @@ said. When a worker has died, it decides with `revival` what its rows are in, an
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -20,7 +20,7 @@ from stepladder.cores import usable_cores
 from stepladder.envs.workers import control
 from stepladder.envs.workers.arguments import batched_spaces
 from stepladder.envs.workers.crew import Crew
-from stepladder.envs.workers.faults import noted
+from stepladder.envs.workers.faults import naming_maker, noted
 from stepladder.envs.workers.group import EnvGroup, Options
 from stepladder.envs.workers.hand import WorkerGoneError
 from stepladder.envs.workers.infos import NumberedInfo
@@ -94,7 +94,7 @@ class Ensemble:
         """Make this process's own envs, while the workers make theirs."""
         for batch in range(self.shares.num_batches):
             for row in self.shares.of_parent(batch):
-                with _naming(row):
+                with naming_maker(row):
                     self._own_envs[row] = self._env_functions[row]()
 
     def _descriptions(self) -> list[dict[str, Any]]:
@@ -408,13 +408,3 @@ class Ensemble:
             # Not before: one that Ctrl-C has kept from closing is closed again.
             del self._own_envs[row]
         return errors
-
-
-@contextmanager
-def _naming(row: int) -> Iterator[None]:
-    """Say of what is raised inside which env it was."""
-    try:
-        yield
-    except Exception as error:  # goes on as it is, and says whose it is
-        noted(error, row, f"raised while env {row} was made, in this process")
-        raise

@@ -8,6 +8,8 @@ share.
 
 import pickle
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from stepladder.envs.workers.messages import pickled
@@ -69,3 +71,13 @@ def noted(error: Exception, env_index: int, note: str) -> Exception:
     error.add_note(note)
     error.env_index = env_index  # type: ignore[attr-defined]
     return error
+
+
+@contextmanager
+def naming_maker(row: int) -> Iterator[None]:
+    """Say of what is raised inside which env it was."""
+    try:
+        yield
+    except Exception as error:  # goes on as it is, and says whose it is
+        noted(error, row, f"raised while env {row} was made, in this process")
+        raise

@@ -25,6 +25,7 @@ import numpy.typing as npt
 
 from stepladder.agents.base import Agent, Observations
 from stepladder.agents.player import Player, make_player
+from stepladder.curricula.saved_fields import read_count
 from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.games.hockey.task import CALLED
@@ -333,7 +334,7 @@ class League:
         before = self.state()
         try:
             self._take_over(snapshot)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             self._take_over(before)
             if isinstance(error, SnapshotError):
                 raise
@@ -353,9 +354,10 @@ class League:
             self._standing.restore(state["standing"])
         if self._visitors is not None:
             self._visitors.last_seated = str(state["last_seated"])
-        self._next_snapshot = int(state["next_snapshot"])
-        self._next_refresh = int(state["next_refresh"])
-        self._num_updates = int(state["num_updates"])
+        self._next_snapshot, self._next_refresh, self._num_updates = (
+            read_count(state.get(name), f"{name} of {snapshot.place}")
+            for name in ("next_snapshot", "next_refresh", "num_updates")
+        )
 
     def _identity(self) -> dict[str, Any]:
         """Say what a saved state must share with this league."""

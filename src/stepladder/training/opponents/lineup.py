@@ -17,12 +17,28 @@ from gymnasium.spaces import Space
 from stepladder.agents.base import Observations
 from stepladder.agents.player import Player
 from stepladder.curricula.record import Draw
+from stepladder.curricula.saved_fields import read_list
 from stepladder.curricula.snapshot import Snapshot
+from stepladder.errors import SnapshotError
 from stepladder.saved_array import Part, SavedArray, restore_arrays
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.opponent import Opponent
+from stepladder.training.opponents.reports import KINDS
 
 NOBODY = -1
+
+
+@dataclass(frozen=True)
+class SavedOpponent:
+    """What a snapshot says of one opponent beside its arrays."""
+
+    key: str
+    kind: str
+    member: int
+    """Its place among the members."""
+
+    player: tuple[str, ...]
+    """Names of its player's tensors."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +152,10 @@ class Lineup:
         May leave things half done when it raises.
         """
         arrays = snapshot.arrays
-        last = len(snapshot.state["opponents"]) - 1
+        saved = read_list(
+            SavedOpponent, snapshot.state["opponents"], f"opponents of {snapshot.place}"
+        )
+        last = len(saved) - 1
         places = SavedArray(
             "playing",
             np.zeros(self.num_envs, dtype=np.int64),
@@ -145,8 +164,8 @@ class Lineup:
         draws = SavedArray("draws", self._draws)
         restore_arrays([draws], arrays, snapshot.place)
         self.opponents = {
-            entry["key"]: self._restored(place, entry, arrays, members)
-            for place, entry in enumerate(snapshot.state["opponents"])
+            entry.key: self._restored(place, entry, arrays, members)
+            for place, entry in enumerate(saved)
         }
         for place, opponent in enumerate(self.opponents.values()):
             opponent.play_on(np.flatnonzero(places == place))
@@ -156,16 +175,22 @@ class Lineup:
     def _restored(
         self,
         place: int,
-        entry: Mapping[str, Any],
+        entry: SavedOpponent,
         arrays: Mapping[str, npt.NDArray[Any]],
         members: list[Member],
     ) -> Opponent:
-        member = members[entry["member"]]
-        player = self._make(entry["key"], member)
+        if entry.kind not in KINDS or not 0 <= entry.member < len(members):
+            raise SnapshotError(
+                f"opponent {entry.key[:80]!r} is of kind {entry.kind[:80]!r} and member "
+                f"{entry.member} of {len(members)}; expected one of {', '.join(KINDS)}. Use an "
+                "older checkpoint."
+            )
+        member = members[entry.member]
+        player = self._make(entry.key, member)
         player.restore(
             {
                 name: torch.from_numpy(arrays[f"players/{place}/{name}"].copy())
-                for name in entry["player"]
+                for name in entry.player
             }
         )
-        return Opponent(entry["kind"], member, player)
+        return Opponent(entry.kind, member, player)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from stepladder.agents.base import Agent
+from stepladder.curricula.saved_fields import read_list
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import ConfigError, SnapshotError
 
@@ -41,6 +42,18 @@ class Member:
     def of_agent(cls, agent: Agent, step: int, name: str) -> "Member":
         """Return an agent as it plays now."""
         return cls(name=name, description=agent.description(), weights=agent.weights(), step=step)
+
+
+@dataclass(frozen=True)
+class SavedMember:
+    """What a snapshot says of a member beside its weights."""
+
+    name: str
+    description: dict[str, Any]
+    step: int
+    is_archived: bool
+    weights: tuple[str, ...]
+    """Names of the tensors."""
 
 
 def misfit(description: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
@@ -118,17 +131,18 @@ def save_members(members: Sequence[Member]) -> Snapshot:
 
 def load_members(snapshot: Snapshot) -> list[Member]:
     """Return the members that `save_members` was given, in their order."""
+    saved = read_list(SavedMember, snapshot.state["members"], f"members of {snapshot.place}")
     return [
         Member(
-            name=entry["name"],
-            description=entry["description"],
+            name=entry.name,
+            description=entry.description,
             weights={
                 # Copied, because arrays from a file may be read-only.
                 name: torch.from_numpy(snapshot.arrays[f"{index}/{name}"].copy())
-                for name in entry["weights"]
+                for name in entry.weights
             },
-            step=entry["step"],
-            is_archived=entry["is_archived"],
+            step=entry.step,
+            is_archived=entry.is_archived,
         )
-        for index, entry in enumerate(snapshot.state["members"])
+        for index, entry in enumerate(saved)
     ]

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stepladder.agents.base import Agent
+from stepladder.curricula.saved_fields import read_count, read_fields
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.ratings import Games, Rating
@@ -72,6 +73,7 @@ class Standing:
     def restore(self, data: Any) -> None:
         """Continue where `to_json` was called."""
         self._learner, rating = str(data["learner"]), data["rating"]
-        self.rating = None if rating is None else Rating(**rating)
-        self._num_reports = int(data["num_reports"])
+        place = "the learner's standing"
+        self.rating = None if rating is None else read_fields(Rating, rating, place)
+        self._num_reports = read_count(data["num_reports"], f"num_reports of {place}")
         self._pending = {who: list(map(int, each)) for who, each in data["pending"].items()}
