@@ -151,7 +151,7 @@ def test_finer_actions_have_strengths() -> None:
 
 @pytest.mark.parametrize("fineness", [2, 0, -1])
 def test_a_fineness_without_a_table_is_refused(fineness: int) -> None:
-    with pytest.raises(ConfigError, match=f"at least 3; got {fineness}"):
+    with pytest.raises(ConfigError, match=f"or from 3 to 1000; got {fineness}"):
         num_actions(fineness)
 
 

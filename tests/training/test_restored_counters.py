@@ -70,7 +70,7 @@ def test_no_counter_can_be_what_it_cannot_be(
 ):
     wrong: tuple[Any, ...] = (-1, 10**400, "7", None, math.nan, [None], True)
     for value in wrong:
-        with pytest.raises(SnapshotError, match="damaged") as caught:
+        with pytest.raises(SnapshotError, match=r"damaged|expected .* Use an older one") as caught:
             session.restore(changed(saved, path, value))
         assert "\n" not in str(caught.value)
 
@@ -89,7 +89,7 @@ def test_no_column_can_be_what_it_cannot_be(
     saved: TrainingCheckpoint, session: Session, name: str, column: Any
 ):
     arrays = {**saved.trainer.arrays, f"trainer/own/{name}": column}
-    with pytest.raises(SnapshotError, match=f"damaged: {name} "):
+    with pytest.raises(SnapshotError, match=f"array '{name}' of part 'own' of part 'trainer'"):
         session.restore(replace(saved, trainer=Snapshot(saved.trainer.state, arrays)))
 
 

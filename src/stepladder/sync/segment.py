@@ -70,25 +70,27 @@ class Segment:
         """Make a segment of so many usable words."""
         total = num_words + HEADER_WORDS
         nonce = secrets.randbits(62)
-        if sys.platform == "linux":
-            # A file rather than a number: it closes itself where Ctrl-C comes before it is noted.
-            file = io.FileIO(os.memfd_create("stepladder"), "r+")
-            free = file.close
-            try:
+        file: io.FileIO | None = None
+        try:
+            if sys.platform == "linux":
+                # A file rather than a number: it can be closed twice, and closes itself.
+                file = io.FileIO(os.memfd_create("stepladder"), "r+")
+                free = file.close
                 file.truncate(8 * total)
                 keeper: SharedMemory | mmap.mmap = mmap.mmap(file.fileno(), 8 * total)
-            except BaseException:
-                free()
-                raise
-            address = f"/proc/{os.getpid()}/fd/{file.fileno()}"
-            words = np.frombuffer(keeper, dtype=np.int64)
-        else:
-            keeper = _Posix(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
-            free = partial(_unlink, keeper, os.getpid())
-            address = keeper.name
-            words = _words_of(keeper, total)
-        words[W_MAGIC], words[W_NONCE] = MAGIC, nonce
-        return cls(words, Ticket(address, num_words, nonce, os.getpid()), keeper, free)
+                address = f"/proc/{os.getpid()}/fd/{file.fileno()}"
+                words = np.frombuffer(keeper, dtype=np.int64)
+            else:
+                keeper = _Posix(name=f"stepladder-{nonce:x}", create=True, size=8 * total)
+                free = partial(_unlink, keeper, os.getpid())
+                address = keeper.name
+                words = _words_of(keeper, total)
+            words[W_MAGIC], words[W_NONCE] = MAGIC, nonce
+            return cls(words, Ticket(address, num_words, nonce, os.getpid()), keeper, free)
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
 
     @classmethod
     def attach(cls, ticket: Ticket) -> "Segment":

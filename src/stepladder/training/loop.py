@@ -21,6 +21,7 @@ from stepladder.curricula.phased import Phased
 from stepladder.curricula.record import RecordArray
 from stepladder.curricula.saved_fields import read_count, read_fields, read_numbers
 from stepladder.curricula.snapshot import Snapshot
+from stepladder.errors import SnapshotError
 from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
@@ -288,6 +289,11 @@ class Trainer:
             for name in ("num_steps", "num_updates")
         )
         seconds = read_fields(Clockwork, own.state.get("seconds"), f"seconds of {own.place}")
+        if min(asdict(seconds).values()) < 0.0:
+            raise SnapshotError(
+                f"seconds of {own.place} are {asdict(seconds)}; expected none below 0. Use an "
+                "older one."
+            )
         self.episodes.restore(own)
         self.num_steps, self.num_updates, self.seconds = num_steps, num_updates, seconds
         goes_on = self.world.envs.restore(envs, in_flight=True)
