@@ -94,7 +94,7 @@ check: $(STAMPS)/check  ## Lint, types, import layers, spelling
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs examples benchmarks README.md CHANGELOG.md CONTRIBUTING.md
+	$(BIN)/codespell src tests docs examples benchmarks README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
 
 fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 	$(BIN)/ruff format .
