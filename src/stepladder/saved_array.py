@@ -20,7 +20,7 @@ Array = npt.NDArray[Any]
 MAX_FLOAT = float(np.finfo(np.float64).max)
 """Largest finite number. NaN lies in no range."""
 
-MAX_COUNT = 2**61
+MAX_COUNT = 2**61 - 1
 """Largest count that is believed: adding to it for years does not overflow 64 bits."""
 
 

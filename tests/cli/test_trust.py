@@ -207,3 +207,15 @@ def test_no_command_lets_a_terminal_obey_what_a_run_says(
         assert shown
         assert not {code for code in shown if code != "\n" and not code.isprintable()}, argv
     assert r"\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b1m\u202etxt" in command("explain", folder).out
+
+
+def test_a_config_file_that_names_a_module_needs_trust(command: CommandLine) -> None:
+    Path("payload.py").write_text("open('executed', 'w').close()\n")
+    Path("config.json").write_text('{"env": "payload:X-v0", "total_steps": 100}')
+    said = command.fails("train", "config.json", "--no-keep")
+    assert "config.json names 'payload:X-v0'" in said
+    assert "add --trust" in said
+    assert not Path("executed").exists()
+    command.fails("train", "config.json", "--no-keep", "--trust")
+    assert Path("executed").exists()
+    sys.modules.pop("payload", None)

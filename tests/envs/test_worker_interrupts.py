@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,7 +27,7 @@ import stepladder
 from stepladder import make_vec
 from stepladder.curricula import Uniform
 from stepladder.envs.workers import choosing
-from stepladder.envs.workers.revival import Revival
+from stepladder.envs.workers.revival import MAX_DEATHS, Revival
 from stepladder.tasks import Task
 
 EVERY_LINE = bool(os.environ.get("STEPLADDER_EVERY_LINE"))
@@ -276,3 +277,33 @@ def test_closing_may_be_interrupted_at_any_line(ledger: Ledger) -> None:
         return interrupter
 
     interrupt_each(end)
+
+
+class SlowlyMadeEnv(ShortEnv):
+    """Takes its time to be made."""
+
+    def __init__(self, counts: Any, env_index: int):
+        super().__init__(counts, env_index)
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize("has_curriculum", [True, False])
+def test_restarts_that_are_interrupted_again_and_again_are_no_deaths(
+    ledger: Ledger, has_curriculum: bool
+) -> None:
+    functions = [lambda: SlowlyMadeEnv(ledger.counts, 0)] * 2
+    curriculum = tasks() if has_curriculum else None
+    with make_vec(functions, curriculum=curriculum, workers=1, parent_steps=False) as vec:
+        vec.reset(seed=0)
+        kill(worker_pids(vec)[0])
+        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            for _ in range(MAX_DEATHS + 2):
+                signal.setitimer(signal.ITIMER_REAL, 0.15)
+                with pytest.raises(KeyboardInterrupt):
+                    vec.reset()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+        vec.reset()
+        vec.step(np.zeros(2, dtype=np.int64))

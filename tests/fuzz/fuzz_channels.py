@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.changed_snapshots import change_snapshot
+from fuzz.harness import playing_on
 from stepladder.curricula import Snapshot
 from stepladder.errors import StepladderError
 from stepladder.sync import Client, Host, LocalHost, SharedHost
@@ -59,8 +60,9 @@ class Fuzzer:
         clients = self._clients[index]
         try:
             host.restore(change_snapshot(saved, rng, self._folder), in_flight=rng.random() < 0.3)
-            for _ in range(3):
-                self._play(host, clients, rng)
+            with playing_on():
+                for _ in range(3):
+                    self._play(host, clients, rng)
             counts = host.counts
             assert counts.started >= counts.finished >= 0, counts
             assert host.staleness.mean >= 0.0

@@ -12,6 +12,7 @@ import safetensors.numpy
 import torch
 
 from fuzz.changed_snapshots import change_snapshot
+from fuzz.harness import playing_on
 from fuzz.mutations import change_array, change_bytes, change_json_text
 from stepladder.curricula import Snapshot
 from stepladder.errors import StepladderError
@@ -50,7 +51,8 @@ class Fuzzer:
         checkpoint = checkpoints.load(self._changed)
         try:
             session.restore(checkpoint)
-            self._train_on(session)
+            with playing_on():
+                self._train_on(session)
         finally:
             try:
                 session.restore(self._saved[index])

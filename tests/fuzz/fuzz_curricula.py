@@ -1,12 +1,14 @@
 """Changed snapshots of every curriculum of the contract, and of the meter that counts for it."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from contracts.test_curriculum_contract import CASES
 from curricula.fake_learner import differences, live
 from fuzz.changed_snapshots import change_snapshot
+from fuzz.harness import playing_on
 from stepladder.curricula import CurriculumMeter, Snapshot
 from stepladder.errors import SnapshotError
 
@@ -33,8 +35,9 @@ class Fuzzer:
         if rng.random() < 0.1:
             meter = self._meters[index]
             meter.restore(change_snapshot(self._counted[index], rng, self._folder))
-            live(curriculum, 5)
-            assert all(value == value for value in meter.metrics().values())
+            with playing_on():
+                live(curriculum, 5)
+                assert all(value == value for value in meter.metrics().values())
             return
         live(curriculum, int(rng.integers(3)))
         before = curriculum.snapshot()
@@ -43,6 +46,10 @@ class Fuzzer:
         except SnapshotError:
             assert differences(before, curriculum.snapshot()) == []
             raise
+        with playing_on():
+            self._play_on(curriculum, saved)
+
+    def _play_on(self, curriculum: Any, saved: Snapshot) -> None:
         try:
             live(curriculum, 25)
             probs = curriculum.probs()

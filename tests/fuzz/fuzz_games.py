@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.changed_snapshots import change_snapshot
+from fuzz.harness import playing_on
 from games.game_cases import make_batch, random_actions
 from games.game_curricula import batch, evicting, phases, quick_stages
 from stepladder.curricula import Snapshot
@@ -49,15 +50,15 @@ class Fuzzer:
         vec, is_led = vecs[index], index >= len(self._alone)
         changed = change_snapshot(self._saved[index], rng, self._folder)
         try:
-            if not is_led:
-                vec.restore(changed)
-            elif not vec.restore(changed, in_flight=True):
-                vec.reset()
-            for _ in range(30):
-                observations, rewards, *_ = vec.step(random_actions(vec, rng))
-                assert finite(observations), observations
-                assert finite(rewards), rewards
-                assert in_space(vec, observations), observations
+            goes_on = vec.restore(changed, in_flight=True) if is_led else vec.restore(changed)
+            with playing_on():
+                if is_led and not goes_on:
+                    vec.reset()
+                for _ in range(30):
+                    observations, rewards, *_ = vec.step(random_actions(vec, rng))
+                    assert finite(observations), observations
+                    assert finite(rewards), rewards
+                    assert in_space(vec, observations), observations
         finally:
             saved = self._saved[index]
             vec.restore(saved, in_flight=True) if is_led else vec.restore(saved)

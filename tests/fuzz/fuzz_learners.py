@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from fuzz.changed_snapshots import change_snapshot
+from fuzz.harness import playing_on
 from fuzz.mutations import change_json_text
 from stepladder.simulator import Epochwise, TaskDependencySimulator, TaskGraph
 
@@ -35,11 +36,12 @@ class Fuzzer:
         changed = change_snapshot(self._saved[index], rng, self._folder)
         try:
             learner.restore(changed)
-            for _ in range(20):
-                learner.learn([int(rng.integers(6))])
-                skills = np.array(learner.P)
-                assert np.all(np.isfinite(skills) & (skills >= 0.0)), skills
-                assert np.all(skills <= 1.0 + 1e-9), skills
+            with playing_on():
+                for _ in range(20):
+                    learner.learn([int(rng.integers(6))])
+                    skills = np.array(learner.P)
+                    assert np.all(np.isfinite(skills) & (skills >= 0.0)), skills
+                    assert np.all(skills <= 1.0 + 1e-9), skills
         finally:
             learner.restore(self._saved[index])
 

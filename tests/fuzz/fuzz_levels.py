@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fuzz.harness import playing_on
 from fuzz.mutations import change_bytes, change_json
 from games.game_cases import EASY, random_actions
 from stepladder.games import LedgeVectorEnv
@@ -37,8 +38,9 @@ class Fuzzer:
             else:
                 task = Task("changed", params={"level": data.decode(errors="replace")})
         self._vec.set_tasks([task, task])
-        self._vec.reset(seed=1)
-        for _ in range(60):
-            observations, rewards, *_ = self._vec.step(random_actions(self._vec, rng))
-            assert self._vec.observation_space.contains(observations)
-            assert np.isfinite(rewards).all()
+        with playing_on():
+            self._vec.reset(seed=1)
+            for _ in range(60):
+                observations, rewards, *_ = self._vec.step(random_actions(self._vec, rng))
+                assert self._vec.observation_space.contains(observations)
+                assert np.isfinite(rewards).all()

@@ -20,6 +20,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,15 @@ class Failure(AssertionError):
 
 class Hang(Exception):
     """A case has taken too long."""
+
+
+@contextmanager
+def playing_on() -> Iterator[None]:
+    """Say that everything is loaded: whoever refuses from here on has let something in."""
+    try:
+        yield
+    except StepladderError as error:
+        raise Failure(f"it was restored and could not be played on with: {error}") from error
 
 
 def run_case(fuzzer: Any, seed: int) -> str:

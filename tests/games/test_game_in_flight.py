@@ -14,6 +14,7 @@ from stepladder import Snapshot
 from stepladder.curricula import Curriculum, Mixed, Phase, Phased, Ramp, Uniform
 from stepladder.errors import ChannelError, EnvError, SnapshotError, StepladderError
 from stepladder.games.ledge.source import LedgeLevels
+from stepladder.sync import mailbox
 from stepladder.tasks import Task
 
 NUM_STEPS = 90
@@ -318,3 +319,17 @@ def test_other_defaults_of_hockey_tasks_are_refused() -> None:
         other.restore(first.snapshot(in_flight=True), in_flight=True)
     first.close()
     other.close()
+
+
+@pytest.mark.parametrize(("word", "value"), [(mailbox.M_ABORTED, 1), (mailbox.M_CLOSED, 1)])
+def test_a_channel_that_does_not_fit_the_games_is_refused(word: int, value: int) -> None:
+    vec = batch("hockey", Uniform(tasks_of("hockey"), seed=4), 3)
+    vec.reset(seed=0)
+    saved = vec.snapshot(in_flight=True)
+    heads = saved.arrays["channel/heads"].copy()
+    heads[1, word] += value
+    damaged = Snapshot(saved.state, {**saved.arrays, "channel/heads": heads})
+    with pytest.raises(SnapshotError, match=r"env 1|closed\[1\]"):
+        vec.restore(damaged, in_flight=True)
+    vec.step(random_actions(vec, np.random.default_rng(0)))
+    vec.close()

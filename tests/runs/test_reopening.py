@@ -1,5 +1,7 @@
 """Resuming: everything stays and more is appended, or all after a checkpoint is forgotten."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -107,12 +109,38 @@ def test_one_can_go_back_further_afterwards(folder: Path) -> None:
 def test_the_folder_of_a_checkpoint_goes_when_the_run_goes_back_on_it(folder: Path) -> None:
     names = [f"step-00000000000{step}" for step in (1, 2, 3)]
     with Run.create(folder, kind="training") as run:
-        for step, name in enumerate(names):
+        for step, name in enumerate(names, start=1):
             run.save_checkpoint(name, Snapshot({}), step)
             (folder / "checkpoints" / name).mkdir()
     Run.resume(folder, checkpoint=names[1]).close()
     left = sorted(path.name for path in (folder / "checkpoints").iterdir())
     assert left == [names[0], f"{names[0]}.1.npz", names[1], f"{names[1]}.2.npz"]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "words"),
+    [
+        ("step", 2**63 - 1, "was saved at step 9223372036854775807"),
+        ("step", -1, "was saved at step -1"),
+        ("last_event", -5, "was saved after event -5 of"),
+        ("last_event", 10**9, "was saved after event 1000000000 of"),
+        ("last_chunk", -1, "was saved after chunk of records -1 of"),
+    ],
+)
+def test_a_row_that_cannot_be_decides_nothing(
+    folder: Path, column: str, value: int, words: str
+) -> None:
+    name = "step-000000000001"
+    with Run.create(folder, kind="training") as run:
+        run.event(1, "told", "something")
+        run.save_checkpoint(name, Snapshot({}), 1)
+        (folder / "checkpoints" / name).mkdir()
+    with closing(sqlite3.connect(folder / "run.sqlite")) as database, database:
+        database.execute(f"UPDATE checkpoints SET {column} = ?", (value,))
+    before = RunReader(folder).events()
+    with pytest.raises(RunError, match=words):
+        Run.resume(folder, checkpoint=name)
+    assert RunReader(folder).events() == before
 
 
 def test_a_new_metric_never_takes_the_place_of_one_that_stays(folder: Path) -> None:

@@ -106,7 +106,7 @@ def test_the_last_good_checkpoint_stays_and_is_named(
     assert caught.value.update > 1
     assert "Lower reward_scale" in text
     assert f"The last good checkpoint, {name}, is kept" in text
-    assert f"--resume {folder}" in text
+    assert f"--initial-weights {folder}" in text
     assert reader.status == f"failed: DivergenceError: {text}"
     (event,) = reader.events("diverged")
     assert event.data == {"update": caught.value.update, "checkpoint": name}

@@ -24,9 +24,10 @@ from stepladder.curricula.learning_progress_config import LearningProgressConfig
 from stepladder.curricula.level_replay_config import LevelReplayConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
+from stepladder.runs.trust import names_of_code
 from stepladder.training.config import STAGES_IN_ORDER, TrainingConfig, load_config
 from stepladder.training.contradictions import LEDGE, ContradictionError
-from stepladder.training.presets import any_env
+from stepladder.training.presets import PRESETS, any_env
 from stepladder.training.problems import Problems
 from stepladder.training.reading import load_document
 
@@ -80,8 +81,8 @@ class TrainArguments(Keeping, TrainingConfig):
     can be given beside it."""
 
     trust: bool = False
-    """Whether modules that the run to go on with names may be imported, which runs their code. Only
-    if you trust where the run came from."""
+    """Whether modules that the run to go on with, or the config file, names may be imported, which
+    runs their code. Only if you trust where it came from."""
 
     initial_weights: Path | None = None
     """A run, checkpoint or file of weights whose policy the agent begins with."""
@@ -137,12 +138,27 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
     if arguments.resume is not None:
         _refuse_beside_resume(argv, arguments)
         return arguments, base
-    if arguments.trust:
+    named = arguments.preset_or_config
+    is_file = named is not None and named not in PRESETS
+    if arguments.trust and not is_file:
         raise ConfigError(
-            "--trust is for a run that goes on (--resume): what you name yourself is imported in "
-            "any case. Leave it out."
+            "--trust is for a run that goes on (--resume) or a config file: what you name yourself "
+            "is imported in any case. Leave it out."
         )
+    if is_file and not arguments.trust:
+        _require_trust(str(named), base, given_flags(argv))
     return arguments, _config(arguments, base, before)
+
+
+def _require_trust(file: str, config: TrainingConfig, flags: frozenset[str]) -> None:
+    """Raise if a config file names code that would be imported, and no flag names other."""
+    settings = {name: value for name, value in config.to_json().items() if f"--{name}" not in flags}
+    names = names_of_code(settings)
+    if names:
+        raise ConfigError(
+            f"{file} names {' and '.join(map(repr, names))}: training it would import that module "
+            "and run its code. If you trust where this file came from, add --trust."
+        )
 
 
 def given_flags(argv: Sequence[str]) -> frozenset[str]:

@@ -293,7 +293,7 @@ class PlanOwner(ABC):
         found = [difference(snapshot.state.get(name), present[name], name) for name in present]
         if any(found):
             raise SnapshotError(
-                f"the snapshot does not fit this curriculum: {next(filter(None, found))}. "
+                f"{snapshot.place} does not fit this curriculum: {next(filter(None, found))}. "
                 "Build the curriculum with the settings it was saved with."
             )
         before = self.snapshot()
@@ -315,7 +315,7 @@ class PlanOwner(ABC):
         )
         kernels.begin_write(plan.block)
         try:
-            self.pool.restore(pool.state, pool.arrays)
+            self.pool.restore(pool.state, pool.arrays, pool.place)
             self._load_all(snapshot.part("method"))
             saved_plan = snapshot.part("plan")
             plan.load(saved_plan.arrays, self.dial_parts(), saved_plan.place)

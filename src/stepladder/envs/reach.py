@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.curricula.kernels import Words
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.sync import Host
 
@@ -37,7 +38,9 @@ class Reach(Protocol):
         """
         ...
 
-    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
+    def read_envs(
+        self, saved: Snapshot, *, in_flight: bool, mails: Words | None = None
+    ) -> Callable[[], bool]:
         """Check what `save_envs` returned; return what gives it to the envs once connected.
 
         That one returns whether they can go on with a step.

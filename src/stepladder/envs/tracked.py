@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.curricula.kernels import Words
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracker import Tracker
 from stepladder.sync import EpisodeCounts, Staleness
@@ -45,7 +46,9 @@ class Tracked:
         """Return what the envs themselves need to go on exactly; most have nothing to give."""
         return None
 
-    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
+    def read_envs(
+        self, saved: Snapshot, *, in_flight: bool, mails: Words | None = None
+    ) -> Callable[[], bool]:
         """Check what `save_envs` returned; return what gives it to the envs."""
         return lambda: False
 

@@ -364,12 +364,13 @@ class Tracker:
         Returns:
             Whether the envs go on where they were; otherwise reset the vector env.
         """
-        self.host.check_fits(snapshot)
+        channel = self.host.check_fits(snapshot)
         goes_on, give_back = False, None
         if "envs" in snapshot.state:
             envs = snapshot.part("envs")
             goes_on = in_flight and self.continues_in_flight and "games" in envs.state
-            give_back = self._reach.read_envs(envs, in_flight=goes_on)
+            mails = self.host.checked_heads(channel)
+            give_back = self._reach.read_envs(envs, in_flight=goes_on, mails=mails)
         self.host.restore(snapshot, in_flight=goes_on)
         self._must_reset = RESTORED
         # Anew, so that no env remembers failures that the snapshot does not know of.

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.kernels import Words
 from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
-from stepladder.errors import AgreementError, ConfigError, NotConnectedError
+from stepladder.errors import AgreementError, ConfigError, NotConnectedError, SnapshotError
 from stepladder.saved_array import SavedArray
 from stepladder.sync import Host
 
@@ -115,20 +116,28 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             envs = Snapshot.of_parts({"had_ended": self._had_ended}, games=base.save_games())
         return Snapshot(envs.state, {**envs.arrays, "seeds": base.batch.seeds.copy()})
 
-    def read_envs(self, saved: Snapshot, *, in_flight: bool) -> Callable[[], bool]:
+    def read_envs(
+        self, saved: Snapshot, *, in_flight: bool, mails: Words | None = None
+    ) -> Callable[[], bool]:
         """Check what was saved of a batch; return what gives it back to these envs."""
         base: Any = self.env.unwrapped
         if not is_batched(base):
-            return super().read_envs(saved, in_flight=in_flight)
+            return super().read_envs(saved, in_flight=in_flight, mails=mails)
         seeds = SavedArray("seeds", base.batch.seeds).read(saved.arrays, saved.place)
-        give_games_back = base.read_games(saved.part("games")) if in_flight else None
+        give_games_back = base.read_games(saved.part("games"), mails) if in_flight else None
+        had_ended = saved.state.get("had_ended", False)
+        if not isinstance(had_ended, bool):
+            raise SnapshotError(
+                f"had_ended of {saved.place} is {had_ended!r}; expected true or false. Use an "
+                "older one."
+            )
 
         def give_back() -> bool:
             base.batch.seeds[:] = seeds
             if give_games_back is None:
                 return False
             give_games_back()
-            self._had_ended = bool(saved.state.get("had_ended"))
+            self._had_ended = had_ended
             return base.has_begun
 
         return give_back

@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import ConfigError, SnapshotError, TaskError
-from stepladder.games.episodes import Batch
+from stepladder.games.episodes import PLAYING, Batch
 from stepladder.games.lessons import Lessons
 from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.sync import mailbox
 from stepladder.tasks import Task
 
 
@@ -72,11 +74,17 @@ class Saving:
         arrays = copy_arrays(self._saved_arrays())
         return Snapshot({"settings": self._settings(), **said}, arrays)
 
-    def read_games(self, snapshot: Snapshot) -> Callable[[], None]:
+    def read_games(
+        self, snapshot: Snapshot, mails: npt.NDArray[Any] | None = None
+    ) -> Callable[[], None]:
         """Check what `save_games` returned; return what makes the envs go on there.
 
         That one cannot fail. With a curriculum, its host must have been restored and connected in
         between.
+
+        Args:
+            snapshot: What was saved.
+            mails: The mailboxes that were saved with it, where there are any.
 
         Raises:
             SnapshotError: It was made with other settings, or is damaged.
@@ -88,6 +96,8 @@ class Saving:
             )
         for one in self._saved_arrays():
             one.read(snapshot.arrays, snapshot.place)
+        if mails is not None and len(mails) == self.num_envs:
+            _check_in_flight(mails, snapshot.arrays["batch/episodes"]["state"], snapshot.place)
         read = self._read_tasks if self.lessons is None else self.lessons.read
         said: tuple[Any, ...] = read(snapshot.state)
 
@@ -162,3 +172,13 @@ class Saving:
             *shelf,
             *game,
         ]
+
+
+def _check_in_flight(mails: npt.NDArray[Any], states: npt.NDArray[Any], place: str) -> None:
+    """Raise unless the mailboxes know of every episode that the games are playing."""
+    for row in np.flatnonzero(states == PLAYING).tolist():
+        if not mailbox.in_flight(mails[row]):
+            raise SnapshotError(
+                f"array 'batch/episodes' of {place}: env {row} plays an episode that its mailbox "
+                "does not know of. It is damaged; use an older one."
+            )

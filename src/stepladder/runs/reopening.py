@@ -11,7 +11,7 @@ from pathlib import Path
 from stepladder.errors import RunError
 from stepladder.files import require_folder
 from stepladder.runs.batch import Batch, write_batch
-from stepladder.runs.checkpoint_files import remove_all, stored_name
+from stepladder.runs.checkpoint_files import age, remove_all, stored_name
 from stepladder.runs.lock import RunLock
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
 from stepladder.runs.stored import DAMAGED, metric_ids, stored_status, whole
@@ -72,6 +72,28 @@ def _reopened(
     return step, text
 
 
+def _check_row(
+    connection: sqlite3.Connection, name: str, step: int, last_event: int, last_chunk: int
+) -> None:
+    """Raise unless what a row says of a checkpoint can be: it decides what is removed."""
+    saved_at = age(name)
+    if step < 0 or (saved_at is not None and saved_at[0] != step):
+        raise RunError(
+            f"the database says that checkpoint {name!r} was saved at step {step}. It is damaged; "
+            "restore it from a copy."
+        )
+    for what, number, table in (
+        ("event", last_event, "events"),
+        ("chunk of records", last_chunk, "record_chunks"),
+    ):
+        ((most,),) = connection.execute(f"SELECT ifnull(max(id), 0) FROM {table}")
+        if not 0 <= number <= whole(most):
+            raise RunError(
+                f"the database says that checkpoint {name!r} was saved after {what} {number} of "
+                f"{most}. It is damaged; restore it from a copy."
+            )
+
+
 def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[str]]:
     """Remove everything that was logged or saved after a checkpoint.
 
@@ -88,6 +110,7 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
         known = [row[0] for row in connection.execute("SELECT name FROM checkpoints ORDER BY id")]
         raise RunError(f"the run has no checkpoint {name!r}; it has {known}. Choose one of them.")
     checkpoint, step, last_event, last_chunk = map(whole, found)
+    _check_row(connection, name, step, last_event, last_chunk)
     names = connection.execute("SELECT name FROM checkpoints WHERE id > ?", (checkpoint,))
     # All of them before anything is removed: a refusal changes nothing.
     later_names = [stored_name(row[0]) for row in names]

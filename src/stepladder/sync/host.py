@@ -160,7 +160,7 @@ class Host(Collector):
             SnapshotError: The snapshot does not fit. Then nothing has changed.
         """
         channel = self.check_fits(snapshot)
-        heads = self._checked_heads(channel)
+        heads = self.checked_heads(channel)
         counted = self._counted_arrays()
         for one in counted:
             one.read(channel.arrays, channel.place)
@@ -201,8 +201,8 @@ class Host(Collector):
         saved = channel.state.get("num_envs")
         if saved != self.num_envs:
             raise SnapshotError(
-                f"the snapshot was made with {saved} envs and this channel has {self.num_envs}. "
-                "Use the same number; draws belong to an env."
+                f"{snapshot.place} was made with {saved!r} envs and this channel has "
+                f"{self.num_envs}. Use the same number; draws belong to an env."
             )
         return channel
 
@@ -212,8 +212,12 @@ class Host(Collector):
             SavedArray("lags", self._lags, (Part.count("draws", high=2**53),)),
         ]
 
-    def _checked_heads(self, channel: Snapshot) -> Words:
-        """Return the saved mailboxes, with or without their rings, if they can have been ours."""
+    def checked_heads(self, channel: Snapshot) -> Words:
+        """Return the saved mailboxes, with or without their rings, if they can have been ours.
+
+        Raises:
+            SnapshotError: They cannot.
+        """
         saved, curriculum = channel.arrays.get("heads"), self.curriculum
         is_whole = saved is not None and saved.shape == self.mails.shape
         num_slots, num_tasks = curriculum.pool.num_slots, curriculum.pool.source.num_tasks

@@ -277,7 +277,8 @@ def head_parts(num_slots: int, num_tasks: int) -> tuple[Part, ...]:
         Part.count("env", np.s_[:, M_DRAW + 6]),
         Part.count("episode", np.s_[:, M_DRAW + 7]),
         Part.count("records taken", np.s_[:, M_TAKEN]),
-        Part.count("flag", np.s_[:, M_REPLAY : M_CLOSED + 1], 1),
+        Part.count("whether to replay", np.s_[:, M_REPLAY], 1),
+        Part.count("whether it is closed", np.s_[:, M_CLOSED], 0),
     )
 
 

@@ -220,7 +220,12 @@ class Pool:
         )
         return state.split()
 
-    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    def restore(
+        self,
+        state: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        place: str = "the snapshot of the pool",
+    ) -> None:
         """Return to the state of a snapshot, in place; on an error nothing has changed.
 
         Later replacements are those the pool of the snapshot would have made. The seed becomes
@@ -230,7 +235,7 @@ class Pool:
             SnapshotError: If the snapshot is damaged, or was taken of other tasks or another
                 number of slots; the message names the difference.
         """
-        saved = read_state(state, arrays)
+        saved = read_state(state, arrays, place)
         check_source(saved, self.source)
         num_ids = self._num_ids()
         saved.check(
@@ -238,6 +243,7 @@ class Pool:
             num_tasks=self.source.num_tasks,
             num_positions=num_ids,
             num_waiting=num_ids - self.num_slots if self._is_crowded() else 0,
+            place=place,
         )
         label_indices = self.source.label_indices(saved.task_ids)
         base_weights = self.source.weights(saved.task_ids)

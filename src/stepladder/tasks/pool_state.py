@@ -65,7 +65,13 @@ class PoolState:
         return plain, {name: getattr(self, name) for name in _ARRAYS}
 
     def check(
-        self, *, num_slots: int, num_tasks: int | None, num_positions: int, num_waiting: int
+        self,
+        *,
+        num_slots: int,
+        num_tasks: int | None,
+        num_positions: int,
+        num_waiting: int,
+        place: str = PLACE,
     ) -> None:
         """Raise SnapshotError unless this state fits a pool.
 
@@ -74,6 +80,7 @@ class PoolState:
             num_tasks: Number of tasks of its source, or None.
             num_positions: Length of the order in which tasks come in.
             num_waiting: Length of the queue of tasks outside.
+            place: Where it was saved, for messages.
         """
         if self.num_slots != num_slots:
             raise SnapshotError(
@@ -87,15 +94,17 @@ class PoolState:
             ("waiting", num_waiting, Part.count("task", high=last_id)),
         ):
             like = np.zeros(length, dtype=np.int64)
-            SavedArray(name, like, (part,)).read({name: getattr(self, name)}, PLACE)
+            SavedArray(name, like, (part,)).read({name: getattr(self, name)}, place)
         whole_number(self.cursor, "The snapshot's cursor", 0, num_positions, SnapshotError)
         ids = np.concatenate([self.task_ids, self.waiting])
         unique, counts = np.unique(ids, return_counts=True)
         if unique.size < ids.size:
-            raise _damaged(f"task {unique[counts > 1][0]} appears more than once")
+            raise _damaged(f"task {unique[counts > 1][0]} appears more than once", place)
 
 
-def read_state(state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> PoolState:
+def read_state(
+    state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], place: str = PLACE
+) -> PoolState:
     """Put a snapshot together again after checking that each part is there and of its type.
 
     Raises:
@@ -103,19 +112,19 @@ def read_state(state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> 
     """
     for part, names, found in (("state", _FIELDS, state), ("arrays", _ARRAYS, arrays)):
         if not isinstance(cast("object", found), Mapping):
-            raise _damaged(f"its {part} is a {type(found).__name__}, expected a mapping")
+            raise _damaged(f"its {part} is a {type(found).__name__}, expected a mapping", place)
         missing = [name for name in names if name not in found]
         if missing:
-            raise _damaged(f"its {part} lacks {missing[0]!r}")
+            raise _damaged(f"its {part} lacks {missing[0]!r}", place)
     if state["version"] != VERSION:
         raise SnapshotError(
             f"The snapshot of the pool has version {state['version']!r}; this Stepladder reads "
             f"{VERSION}. Use the Stepladder that wrote it."
         )
     for name in _ARRAYS:
-        SavedArray(name, np.zeros(0, dtype=np.int64), max_length=MAX_ID).read(arrays, PLACE)
+        SavedArray(name, np.zeros(0, dtype=np.int64), max_length=MAX_ID).read(arrays, place)
     if not isinstance(state["source"], dict) or not isinstance(state["fingerprint"], str):
-        raise _damaged("its source is not described by an object and a fingerprint")
+        raise _damaged("its source is not described by an object and a fingerprint", place)
     return PoolState(
         seed=whole_number(state["seed"], "The snapshot's seed", 0, MAX_SEED, SnapshotError),
         cursor=whole_number(state["cursor"], "The snapshot's cursor", 0, 2**63, SnapshotError),
@@ -142,7 +151,7 @@ def check_source(saved: PoolState, source: Source) -> None:
         )
 
 
-def _damaged(reason: str) -> SnapshotError:
+def _damaged(reason: str, place: str = PLACE) -> SnapshotError:
     return SnapshotError(
-        f"The snapshot of the pool is damaged: {reason}. Restore an earlier snapshot."
+        f"{place[0].upper()}{place[1:]} is damaged: {reason}. Restore an earlier snapshot."
     )

@@ -4,6 +4,7 @@ Between `starting`, which makes or reopens a run, and `loop`, which knows only s
 many env steps; at its end metrics are logged, and evaluations and checkpoints made if they are due.
 """
 
+import shlex
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -314,10 +315,11 @@ class Session:
             return error
         left = "No checkpoint was saved before it."
         if self._saved_as is not None:
+            folder = shlex.quote(str(self.run.folder))
             left = (
-                f"The last good checkpoint, {self._saved_as}, is kept: resume it with "
-                f"--resume {self.run.folder}, or begin another run with its weights and other "
-                f"settings with --initial-weights {self.run.folder}."
+                f"The last good checkpoint, {self._saved_as}, is kept: begin another run with its "
+                f"weights and other settings (--initial-weights {folder}). Resuming it would only "
+                "come to the same update."
             )
         told = DivergenceError(f"{error} {left}")
         told.update = error.update

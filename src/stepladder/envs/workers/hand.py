@@ -193,6 +193,13 @@ class Hand:
         self._overflows.clear()
         self._replies.clear()
 
+    def is_running(self, after_s: float) -> bool:
+        """Whether the process still runs after so many seconds, or was never started."""
+        if self.pid is None:
+            return True
+        self.process.join(timeout=after_s)
+        return self.process.is_alive()
+
     def kill(self) -> None:
         """End the process at once."""
         if self.pid is None:

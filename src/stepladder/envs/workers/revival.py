@@ -30,6 +30,9 @@ logger = logging.getLogger("stepladder.envs")
 OnDeath = Literal["restart", "raise"]
 """What to do when a worker has died."""
 
+DYING_S = 0.2
+"""How long a process may take to end after its pipe has broken."""
+
 MAX_DEATHS = 3
 """Times a worker may die in a row, without an episode in between that has ended by itself."""
 
@@ -130,10 +133,13 @@ class Revival:
 
     def _count_death(self, worker: int) -> None:
         hand = self._crew.hands[worker]
+        # One that was being started and still runs has not died: Ctrl-C came.
+        was_interrupted = hand.is_cut_off or (not hand.is_ready and hand.is_running(DYING_S))
         hand.kill()
         rows = self._shares.all_of_worker(worker)
-        if hand.is_cut_off:
-            logger.warning("[VecEnv] The worker of env %s was interrupted. It is restarted.", rows)
+        if was_interrupted:
+            names = ", ".join(map(str, rows))
+            logger.warning("[VecEnv] The worker of env %s was interrupted. It is restarted.", names)
             return
         now = time.monotonic()
         if now - self._last_death[worker] > LONG_LIFE_S:
