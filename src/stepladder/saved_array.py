@@ -154,6 +154,22 @@ class SavedArray:
                 yield Part(path, path or ..., low=2, high=1)
 
 
+def require_parts(array_name: str, place: str, **numbers: tuple[Array, Any]) -> None:
+    """Raise `SnapshotError` unless numbers that follow from saved ones are at most so large.
+
+    Args:
+        array_name: The array they follow from.
+        place: Where it was saved.
+        **numbers: By name the numbers, and how large they may be; none may be below 0.
+    """
+    for name, (values, high) in numbers.items():
+        problem = Part(name.replace("_", " "), ..., 0.0, high).problem(values)
+        if problem is not None:
+            raise SnapshotError(
+                f"array {array_name!r} of {place}: {problem}. It is damaged; use an older one."
+            )
+
+
 def copy_arrays(described: Iterable[SavedArray]) -> dict[str, Array]:
     """Return copies of arrays by name: what a snapshot keeps."""
     return {one.name: one.array.copy() for one in described}

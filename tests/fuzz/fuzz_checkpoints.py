@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from fuzz.changed_snapshots import change_snapshot
 from fuzz.harness import playing_on
 from fuzz.mutations import change_array, change_bytes, change_json_text
 from stepladder.curricula import Snapshot
-from stepladder.errors import StepladderError
+from stepladder.errors import DivergenceError, StepladderError
 from stepladder.training import checkpoints, train
 from stepladder.training.checkpoint_folder import MANIFEST
 from stepladder.training.loop import Trainer
@@ -51,7 +52,8 @@ class Fuzzer:
         checkpoint = checkpoints.load(self._changed)
         try:
             session.restore(checkpoint)
-            with playing_on():
+            # Weights that are finite and huge can be trained with until that is noticed.
+            with playing_on(), suppress(DivergenceError):
                 self._train_on(session)
         finally:
             try:

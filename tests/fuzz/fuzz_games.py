@@ -52,7 +52,8 @@ class Fuzzer:
         try:
             goes_on = vec.restore(changed, in_flight=True) if is_led else vec.restore(changed)
             with playing_on():
-                if is_led and not goes_on:
+                # Envs that were saved before their first reset still need it.
+                if (is_led and not goes_on) or not vec.unwrapped.has_begun:
                     vec.reset()
                 for _ in range(30):
                     observations, rewards, *_ = vec.step(random_actions(vec, rng))

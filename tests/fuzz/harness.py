@@ -20,7 +20,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -71,13 +71,13 @@ def run_case(fuzzer: Any, seed: int) -> str:
     return PLAYED_ON
 
 
-def _child(name: str, first: int, count: int, progress: int) -> None:
+def _child(name: str, cases: Sequence[int], progress: int) -> None:
     """Run cases one after the other, and note each before it begins."""
     signal.signal(signal.SIGALRM, _raise_hang)
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         fuzzer = importlib.import_module(f"fuzz.fuzz_{name}").Fuzzer(Path(folder))
-        for seed in range(first, first + count):
+        for seed in cases:
             os.pwrite(progress, f"{seed:20d}".encode(), 0)
             signal.alarm(CASE_LIMIT_S)
             outcomes[run_case(fuzzer, seed)] += 1
@@ -89,16 +89,16 @@ def _raise_hang(*_: Any) -> None:
     raise Hang(f"the case has not ended after {CASE_LIMIT_S} s")
 
 
-def fuzz(name: str, first: int, count: int, timeout_s: float = 600.0) -> Counter[str]:
+def fuzz(name: str, cases: Sequence[int], timeout_s: float = 600.0) -> Counter[str]:
     """Run cases of one fuzzer in a child process; return how often each outcome was seen.
 
     Raises:
         Failure: An outcome is not allowed; the message says which case it was.
     """
     with tempfile.TemporaryFile() as progress:
-        os.pwrite(progress.fileno(), f"{first:20d}".encode(), 0)
+        os.pwrite(progress.fileno(), f"{cases[0]:20d}".encode(), 0)
         command = [sys.executable, "-W", "error", "-m", "fuzz.harness", name]
-        command += ["--first", str(first), "--count", str(count)]
+        command += ["--cases", ",".join(map(str, cases))]
         command += ["--progress", str(progress.fileno())]
         child = subprocess.Popen(
             command,
@@ -128,7 +128,7 @@ def search(name: str, first: int, seconds: float, chunk: int = 2000) -> int:
     end, failures = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         try:
-            outcomes += fuzz(name, first, chunk)
+            outcomes += fuzz(name, range(first, first + chunk))
             first += chunk
         except Failure as failure:
             failures += 1
@@ -144,6 +144,7 @@ def main() -> None:
     parser.add_argument("name", choices=[*FUZZERS, "all"])
     parser.add_argument("--first", type=int, default=0, help="first case")
     parser.add_argument("--count", type=int, help="number of cases, in this process")
+    parser.add_argument("--cases", help="these cases, with commas between them")
     parser.add_argument("--seconds", type=float, help="search for so long, in child processes")
     parser.add_argument("--progress", type=int, help="descriptor to note cases in")
     given = parser.parse_args()
@@ -153,7 +154,9 @@ def main() -> None:
     with open(os.devnull, "wb") as nowhere:
         progress = nowhere.fileno() if given.progress is None else given.progress
         try:
-            _child(given.name, given.first, given.count or 1, progress)
+            cases = range(given.first, given.first + (given.count or 1))
+            named = [int(case) for case in (given.cases or "").split(",") if case]
+            _child(given.name, named or cases, progress)
         except Exception:
             traceback.print_exc()
             sys.exit(1)

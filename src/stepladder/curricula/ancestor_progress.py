@@ -21,7 +21,7 @@ from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.kernels import Floats, Words, begin_write, end_write, fill_leaves
 from stepladder.curricula.learning_progress_config import AncestorProgressConfig
 from stepladder.curricula.record import RecordArray, first_bad_record
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saved_array import Part, SavedArray, require_parts
 
 Change: TypeAlias = list[tuple[Any, Any, Any]]
 """Arrays, places in them, and what they hold from now on."""
@@ -266,3 +266,7 @@ class AncestorProgress(Evicting):
             SavedArray("plays", self._plays, (Part.count("plays"),)),
             *(SavedArray(name, array, (Part.share(name),)) for name, array in averages.items()),
         ]
+
+    def _check_loaded(self, place: str) -> None:
+        most = np.minimum(self._plays, self.config.memory) + 1e-6
+        require_parts("recent", place, sum_of_results=(self._recent.sum(axis=1), most))

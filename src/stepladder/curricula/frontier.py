@@ -42,7 +42,7 @@ from stepladder.curricula.neighbors import feature_table, link_neighbors
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import RecordArray
 from stepladder.errors import SnapshotError
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray
+from stepladder.saved_array import MAX_COUNT, Part, SavedArray, require_parts
 
 NO_LAYER = -1.0
 NEW_ROW: Floats = np.zeros(rounds.NUM_COLUMNS)
@@ -235,6 +235,9 @@ class Frontier(Evicting):
         ]
 
     def _check_loaded(self, place: str) -> None:
+        rows = self._rows
+        most = rows[:, rounds.TRIAL_PLAYS] + 1e-6
+        require_parts("rows", place, successes_of_the_trial=(rows[:, rounds.TRIAL_SUCCESSES], most))
         if np.any(self._rows[:, ORIGIN] == rounds.N_FAR_PROBES):
             raise SnapshotError(
                 f"array 'rows' of {place}: an origin is {rounds.N_FAR_PROBES}, which counts probes "

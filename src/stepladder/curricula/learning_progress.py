@@ -55,7 +55,7 @@ from stepladder.curricula.learning_progress_kernels import (
 )
 from stepladder.curricula.plan import Grouping
 from stepladder.curricula.record import Draw, RecordArray
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saved_array import Part, SavedArray, require_parts
 from stepladder.stats.averages import AveragePair
 
 
@@ -296,4 +296,16 @@ class LearningProgress(Evicting):
         ]
 
     def _check_loaded(self, place: str) -> None:
+        constants, rows = self._constants, self._rows
+        entries = np.minimum(rows[:, PLAYS], constants.shape[1] - 1).astype(np.int64)
+        # Averages begin at 0, and are made larger the fewer plays they have: none passes 1.
+        is_played = rows[:, PLAYS] > 0.0
+        most = np.where(is_played, 1.0 + 1e-6, 0.0)
+        scales = np.where(is_played, constants[:, entries], 1.0)
+        require_parts(
+            "rows",
+            place,
+            corrected_fast_average=(rows[:, FAST] * scales[C_FAST_SCALE], most),
+            corrected_slow_average=(rows[:, SLOW] * scales[C_SLOW_SCALE], most),
+        )
         check_filed(self._extras, self._ints, place)

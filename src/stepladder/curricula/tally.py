@@ -253,12 +253,13 @@ class Tally:
                 "slots",
                 self.slots,
                 (
-                    Part("sum", np.s_[:, :RETURNS], 0.0),
-                    Part("sum of returns", returns),
-                    Part("sum of lengths", np.s_[:, LENGTHS], 0.0),
+                    Part("sum", np.s_[:, :RETURNS], 0.0, MAX_COUNT),
+                    # Squares of them are added up.
+                    Part("sum of returns", returns, -1e150, 1e150),
+                    Part("sum of lengths", np.s_[:, LENGTHS], 0.0, MAX_COUNT),
                 ),
             ),
-            SavedArray("by_label", self.by_label, (Part("sum", low=0.0),)),
+            SavedArray("by_label", self.by_label, (Part("sum", low=0.0, high=MAX_COUNT),)),
         ]
 
     def restore(self, snapshot: Snapshot) -> None:

@@ -39,6 +39,9 @@ class Saving:
     def game_arrays(self) -> list[SavedArray]:
         """Describe the arrays of this game that outlive a step."""
 
+    def check_games(self, arrays: Mapping[str, npt.NDArray[Any]], place: str) -> None:
+        """Raise `SnapshotError` if arrays disagree with each other, each being possible."""
+
     @abstractmethod
     def game_settings(self) -> dict[str, Any]:
         """Return the settings that a snapshot must share with the envs it is restored to."""
@@ -96,6 +99,7 @@ class Saving:
             )
         for one in self._saved_arrays():
             one.read(snapshot.arrays, snapshot.place)
+        self.check_games(snapshot.arrays, snapshot.place)
         if mails is not None and len(mails) == self.num_envs:
             _check_in_flight(mails, snapshot.arrays["batch/episodes"]["state"], snapshot.place)
         read = self._read_tasks if self.lessons is None else self.lessons.read

@@ -3,6 +3,7 @@
 Above the kernels of `stepping`; `env` is the face with a single runner.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -30,7 +31,7 @@ from stepladder.games.ledge.world import (
     RUNNER_DTYPE,
     pack,
 )
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saved_array import Part, SavedArray, require_parts
 from stepladder.tasks import Task
 
 DEFAULT_STAGE = "simplest"
@@ -170,6 +171,17 @@ class LedgeVectorEnv(GameVectorEnv):
             SavedArray("game/tiles", tiles, (Part.count("tile", high=NUM_CODES - 1),)),
             SavedArray("game/extras", self.extras, (Part.count("flag", high=1),)),
         ]
+
+    def check_games(self, arrays: Mapping[str, npt.NDArray[Any]], place: str) -> None:
+        """Refuse runners outside their own level, or beyond their time."""
+        runners, levels = arrays["game/runners"], arrays["shelf/records"]
+        require_parts(
+            "game/runners",
+            place,
+            x=(runners["x"], levels["width"]),
+            y=(runners["y"], levels["height"]),
+            steps=(runners["steps"], levels["time_limit"]),
+        )
 
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""
