@@ -28,6 +28,12 @@ MAX_KINDS = 64
 CLIP = 10.0
 """Normalised numbers go no farther."""
 
+LARGEST_SEEN = 3.5e38
+"""More than any observation, which has 32 bits."""
+
+LARGEST_COUNT = 2.0**53
+"""More rows than anybody sees."""
+
 SMALLEST_SPREAD = 1e-4
 """Numbers that hardly change are divided by this."""
 
@@ -151,7 +157,7 @@ class Encoder(nn.Module):
     moments: torch.Tensor
     offsets: torch.Tensor
 
-    saved_bounds: Mapping[str, float | torch.Tensor]
+    saved_bounds: Mapping[str, tuple[float | torch.Tensor, float | torch.Tensor]]
     """Lowest values in a saved state."""
 
     def __init__(self, layout: Layout, is_normalised: bool = False):
@@ -170,8 +176,13 @@ class Encoder(nn.Module):
             # Count, mean and sum of squared deviations, in double: they run for millions of rows.
             self.register_buffer("moments", torch.zeros(2 * width + 1, dtype=torch.float64))
             lowest = torch.zeros_like(self.moments)
-            lowest[1 : 1 + width] = -torch.inf
-            self.saved_bounds = {"spread": SMALLEST_SPREAD, "moments": lowest}
+            lowest[1 : 1 + width] = -LARGEST_SEEN
+            highest = torch.full_like(self.moments, LARGEST_SEEN**2 * LARGEST_COUNT)
+            highest[0], highest[1 : 1 + width] = LARGEST_COUNT, LARGEST_SEEN
+            self.saved_bounds = {
+                "spread": (SMALLEST_SPREAD, LARGEST_SEEN),
+                "moments": (lowest, highest),
+            }
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return features of shape ``(rows, num_features)``."""

@@ -140,17 +140,18 @@ def check_state(state: object, specs: Iterable[Spec]) -> None:
 def module_specs(module: nn.Module) -> list[TensorSpec]:
     """Describe the state of a module: as it is now, and finite.
 
-    A part of it may have ``saved_bounds``: the lowest values by the name of a tensor.
+    A part of it may have ``saved_bounds``: lowest and highest values by the name of a tensor.
     """
-    lowest = {
-        f"{prefix}.{name}" if prefix else name: low
+    bounds = {
+        f"{prefix}.{name}" if prefix else name: ends
         for prefix, part in module.named_modules()
-        for name, low in getattr(part, "saved_bounds", {}).items()
+        for name, ends in getattr(part, "saved_bounds", {}).items()
     }
-    return [
-        TensorSpec.like(name, tensor, low=lowest.get(name, -math.inf))
-        for name, tensor in module.state_dict().items()
-    ]
+    specs: list[TensorSpec] = []
+    for name, tensor in module.state_dict().items():
+        low, high = bounds.get(name, (-math.inf, math.inf))
+        specs.append(TensorSpec.like(name, tensor, low=low, high=high))
+    return specs
 
 
 def load_module(module: torch.nn.Module, weights: Mapping[str, torch.Tensor]) -> None:

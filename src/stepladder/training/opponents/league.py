@@ -345,6 +345,9 @@ class League:
 
     def _take_over(self, snapshot: Snapshot) -> None:
         members, state = load_members(snapshot.part("members")), snapshot.state
+        for member in members:
+            # Now, and not in the middle of the training.
+            self._try_out(member)
         for kind, seats in self._seats.items():
             seats.restore(snapshot.part(kind), members)
         self._lineup.restore(snapshot.part("lineup"), members)
