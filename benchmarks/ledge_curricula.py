@@ -20,8 +20,8 @@ import harness
 import numpy as np
 
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.frontier_config import FrontierConfig
-from stepladder.curricula.learning_progress_config import LearningProgressConfig
+from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.training.config import EvaluationConfig, LevelsConfig, TrainingConfig
 from stepladder.training.presets import PRESETS, TARGET_STAGES

@@ -22,9 +22,9 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from stepladder.curricula import Curriculum, LearningProgress, Mixing, Staged, Uniform
-from stepladder.curricula.record import Record
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import BuildError, WorkerDiedError
+from stepladder.plans.record import Record
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import SharedHost
 from stepladder.tasks import ListSource, Task
 from testing_env import ARENAS, Arena, arena, dismiss

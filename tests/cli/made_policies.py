@@ -6,9 +6,9 @@ from typing import Any
 from stepladder.agents import make_agent
 from stepladder.agents.config import AgentConfig
 from stepladder.curricula import UniformConfig
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs import make_vec
 from stepladder.runs import Run
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training.checkpoints import TrainingCheckpoint, save
 from stepladder.training.config import TrainingConfig
 from stepladder.training.tasks import source_of

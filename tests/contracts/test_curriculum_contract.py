@@ -54,7 +54,6 @@ from stepladder.curricula import (
     UniformConfig,
     record_array,
 )
-from stepladder.curricula.record import RECORD_DTYPE
 from stepladder.errors import (
     BuildError,
     ConfigError,
@@ -63,6 +62,7 @@ from stepladder.errors import (
     StepladderError,
     WrongProcessError,
 )
+from stepladder.plans.record import RECORD_DTYPE
 from stepladder.tasks import ListSource, NumberedSource, Source, Task, UnionSource
 
 EVICTING = Frontier | Learnability | LearningProgress | LevelReplay

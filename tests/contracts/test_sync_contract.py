@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from stepladder.curricula import Mixing, Staged
-from stepladder.curricula.record import Record
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import BuildError, ChannelError, SnapshotError
+from stepladder.plans.record import Record
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
 from sync.rig import (
     BACKENDS,

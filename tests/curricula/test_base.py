@@ -19,8 +19,8 @@ from stepladder.curricula import (
     Uniform,
     record_array,
 )
-from stepladder.curricula.record import RECORD_DTYPE
 from stepladder.errors import ConfigError, RecordError
+from stepladder.plans.record import RECORD_DTYPE
 from stepladder.sync.local import LocalHost
 from stepladder.tasks import ListSource, Task
 

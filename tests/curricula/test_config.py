@@ -6,6 +6,12 @@ from dataclasses import FrozenInstanceError, replace
 import numpy as np
 import pytest
 
+from stepladder.configs.checks import (
+    plain,
+    require_positive,
+    require_share,
+    require_whole,
+)
 from stepladder.curricula import (
     SEVEN_STAGES,
     AncestorProgressConfig,
@@ -20,7 +26,6 @@ from stepladder.curricula import (
     Uniform,
     UniformConfig,
 )
-from stepladder.curricula.config import plain, require_positive, require_share, require_whole
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 

@@ -18,8 +18,8 @@ from stepladder.curricula import (
     StagedConfig,
     Uniform,
 )
-from stepladder.curricula.plan import aligned_words
 from stepladder.errors import BuildError, ConfigError, SnapshotError, TaskError
+from stepladder.plans.plan import aligned_words
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 
 

@@ -19,9 +19,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from games.game_curricula import batch, phases
 from interrupts import interrupted
 from stepladder import CurriculumEnv, CurriculumVectorEnv, Staged, Task, Uniform, make_vec
-from stepladder.curricula.kernels import H_SEQUENCE
 from stepladder.envs.sb3 import CurriculumVecEnvWrapper
 from stepladder.errors import ChannelError
+from stepladder.plans.kernels import H_SEQUENCE
 from stepladder.sync import EpisodeCounts
 from stepladder.sync.mailbox import M_POSTED
 

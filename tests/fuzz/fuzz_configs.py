@@ -22,10 +22,10 @@ from typing import Any
 from stepladder.agents.config import AGENTS, AgentConfig, agent_from_json
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import CONFIGS, config_from_json
-from stepladder.curricula.mixture import MixtureConfig
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase, PhasedConfig
-from stepladder.curricula.staged_config import (
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.mixture import MixtureConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.staged.config import (
     DemotionRule,
     EarlyRule,
     Mixing,

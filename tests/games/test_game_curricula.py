@@ -38,8 +38,8 @@ from games.game_curricula import (
 )
 from stepladder import CurriculumEnv, CurriculumVectorEnv, make_vec
 from stepladder.curricula import Curriculum, LearningProgress, Uniform
-from stepladder.curricula.record import Record
 from stepladder.games.ledge.source import LedgeLevels
+from stepladder.plans.record import Record
 from stepladder.tasks import Task
 
 # The same as single games.

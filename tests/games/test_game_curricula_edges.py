@@ -42,7 +42,6 @@ from stepladder.curricula import (
     Staged,
     Uniform,
 )
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -54,6 +53,7 @@ from stepladder.errors import (
 from stepladder.games.episodes import PLAYING
 from stepladder.games.ledge.source import LedgeLevels
 from stepladder.games.lessons import Lessons
+from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
 
 # 6. Exact resume.

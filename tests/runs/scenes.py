@@ -15,7 +15,7 @@ import numpy as np
 
 import stepladder
 from stepladder.curricula import Snapshot
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs import Run
 
 SOURCE = Path(stepladder.__file__).parents[1]

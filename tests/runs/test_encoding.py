@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from runs.scenes import make_records
-from stepladder.curricula.record import DRAW_DTYPE, RECORD_DTYPE
 from stepladder.errors import RunError
+from stepladder.plans.record import DRAW_DTYPE, RECORD_DTYPE
 from stepladder.runs import encoding
 from stepladder.runs.unpacking import Unpacking
 

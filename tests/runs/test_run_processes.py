@@ -41,7 +41,7 @@ LOST_S = 1.2
 
 LOG_FOR_EVER = """
 import numpy as np
-from stepladder.curricula.record import RECORD_DTYPE
+from stepladder.plans.record import RECORD_DTYPE
 pause_s = float(argv[1])
 run = Run.create(argv[0], kind="training")
 record = np.zeros(1, dtype=RECORD_DTYPE)

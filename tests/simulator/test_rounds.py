@@ -3,8 +3,8 @@
 import numpy as np
 
 from stepladder.curricula import Uniform
-from stepladder.curricula.kernels import draw
-from stepladder.curricula.record import RECORD_DTYPE
+from stepladder.plans.kernels import draw
+from stepladder.plans.record import RECORD_DTYPE
 from stepladder.simulator import TaskDependencySimulator
 from stepladder.simulator.rounds import (
     D_NODE,

@@ -24,9 +24,9 @@ import numpy as np
 
 from stepladder.curricula import Mixing, Staged, Uniform
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.record import Draw, Record
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import StepladderError
+from stepladder.plans.record import Draw, Record
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Client, EpisodeCounts, Host, LocalHost, PushedHost, SharedHost
 from stepladder.tasks import ListSource, Task
 

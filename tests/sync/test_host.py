@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from stepladder.curricula import Uniform
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import BuildError, ChannelError, ConfigError, RecordError, TaskError
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import EpisodeCounts, Host, LocalHost, PushedHost, SharedHost, mailbox
 from stepladder.sync.collector import MAX_LAG
 from stepladder.sync.segment import Segment

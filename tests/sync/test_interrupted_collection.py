@@ -27,8 +27,8 @@ from stepladder.curricula import (
     Staged,
 )
 from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.kernels import H_SEQUENCE
 from stepladder.errors import RecordError
+from stepladder.plans.kernels import H_SEQUENCE
 from stepladder.sync import EpisodeCounts, LocalHost, mailbox
 from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.record import RECORD_DTYPE, TERMINATED, UNBUILDABLE, Draw, Record
 from stepladder.errors import SnapshotError
-from stepladder.saved_array import SavedArray
+from stepladder.plans.kernels import Words
+from stepladder.plans.record import RECORD_DTYPE, TERMINATED, UNBUILDABLE, Draw, Record
+from stepladder.saving.saved_array import SavedArray
 from stepladder.sync import LocalHost, mailbox
 from stepladder.sync.mailbox import (
     CAPACITY,

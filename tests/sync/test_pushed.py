@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from stepladder.curricula import Uniform
-from stepladder.curricula.kernels import H_TICK
-from stepladder.curricula.record import Draw
 from stepladder.errors import AgreementError, ChannelError
+from stepladder.plans.kernels import H_TICK
+from stepladder.plans.record import Draw
 from stepladder.sync import EpisodeCounts, PushedHost
 from stepladder.sync.mailbox import CAPACITY
 from stepladder.sync.pushed import require_agreement

@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepladder.curricula import kernels
-from stepladder.curricula.record import Record
 from stepladder.errors import (
     ChannelError,
     HostGoneError,
     StaleSegmentError,
     WrongProcessError,
 )
+from stepladder.plans import kernels
+from stepladder.plans.record import Record
 from stepladder.sync import Client, EpisodeCounts, LocalHost, SharedHost
 from stepladder.sync import client as client_module
 from stepladder.sync.mailbox import CAPACITY, M_CLOSED, M_PID, M_POSTED, M_TAKEN, M_WAITS

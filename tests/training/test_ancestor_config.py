@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from stepladder.curricula.phase_settings import Mixed, Ramp, resolve
+from stepladder.curricula.phased.settings import Mixed, Ramp, resolve
 from stepladder.errors import ConfigError
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.contradictions import neural_opponents

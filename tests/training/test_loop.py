@@ -16,8 +16,8 @@ from stepladder.agents.base import VectorStep
 from stepladder.agents.config import SACConfig
 from stepladder.agents.observations import Seen
 from stepladder.agents.replaying import ReplayAgent
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase, PhasedConfig
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError
 from stepladder.games.hockey.actions import num_actions
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training import checkpoints, train
 from stepladder.training.checkpoints import TrainingCheckpoint
 from stepladder.training.loop import Trainer

@@ -6,10 +6,10 @@ import pytest
 
 from stepladder.agents.config import AGENTS, DDDQNConfig, SACConfig
 from stepladder.curricula.config_registry import CONFIGS
-from stepladder.curricula.mixture import MixtureConfig
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase, PhasedConfig
-from stepladder.curricula.staged_config import StagedConfig
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.mixture import MixtureConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.staged.config import StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.games.ledge.source import LedgeLevels

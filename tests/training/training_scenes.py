@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase, PhasedConfig
-from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.runs import RunReader
+from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
 from stepladder.training import checkpoints
 from stepladder.training.checkpoints import TrainingCheckpoint

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
-from stepladder.curricula.config import (
+from stepladder.configs.checks import (
     is_finite,
     plain,
     require_kind,
@@ -18,8 +18,8 @@ from stepladder.curricula.config import (
     require_share,
     require_whole,
 )
+from stepladder.configs.documents import require_readable
 from stepladder.curricula.config_registry import typed
-from stepladder.curricula.documents import require_readable
 from stepladder.errors import ConfigError, shown
 
 MAX_UPDATES_PER_STEP = 1_000.0

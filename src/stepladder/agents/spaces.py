@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 
-from stepladder.curricula.documents import require_readable
+from stepladder.configs.documents import require_readable
 from stepladder.errors import ConfigError, SnapshotError, shown
 
 MAX_SIZE = 10_000_000

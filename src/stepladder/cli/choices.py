@@ -10,16 +10,17 @@ from typing import Annotated
 
 import tyro
 
-from stepladder.curricula.config import CurriculumConfig, require_share, require_whole
+from stepladder.configs.checks import require_share, require_whole
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.frontier_config import FrontierConfig
-from stepladder.curricula.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress_config import (
+from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.learnability.learnability import LearnabilityConfig
+from stepladder.curricula.learning_progress.config import (
     AncestorProgressConfig,
     LearningProgressConfig,
 )
-from stepladder.curricula.level_replay_config import LevelReplayConfig
-from stepladder.curricula.staged_config import StagedConfig
+from stepladder.curricula.level_replay.config import LevelReplayConfig
+from stepladder.curricula.staged.config import StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.files import read_json

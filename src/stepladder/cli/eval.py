@@ -16,7 +16,7 @@ from stepladder.cli.finding import guarded, learning, look_for
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import read_settings
 from stepladder.cli.scoreboard import scoreboard
-from stepladder.curricula.config import require_whole
+from stepladder.configs.checks import require_whole
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import require_trust
 from stepladder.training.config import SCRIPTED

@@ -14,8 +14,8 @@ from rich.text import Text
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import curriculum_of, is_training
+from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import require_whole
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.errors import ConfigError
 from stepladder.runs import Event, RunReader

@@ -11,7 +11,7 @@ from stepladder.cli.choices import CurriculumChoice, config_of, name_of
 from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse
 from stepladder.cli.watching import Watch
-from stepladder.curricula.learning_progress_config import LearningProgressConfig
+from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.runs.interrupting import Patience
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
-from stepladder.curricula.config import require_whole
+from stepladder.configs.checks import require_whole
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep

@@ -18,10 +18,10 @@ from stepladder.cli.parsing import given, parse
 from stepladder.cli.playable import read_settings
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.frontier_config import FrontierConfig
-from stepladder.curricula.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress_config import LearningProgressConfig
-from stepladder.curricula.level_replay_config import LevelReplayConfig
+from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.learnability.learnability import LearnabilityConfig
+from stepladder.curricula.learning_progress.config import LearningProgressConfig
+from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import names_of_code

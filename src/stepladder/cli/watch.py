@@ -11,7 +11,7 @@ from stepladder.cli import console
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import Playable, find_playable
 from stepladder.cli.playing import END_S, Shutter, Tally, make_policy, play
-from stepladder.curricula.config import require_positive, require_whole
+from stepladder.configs.checks import require_positive, require_whole
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import resized
 from stepladder.games.drawing.film import MARK, check_film, write_film

@@ -21,14 +21,16 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import direct
-from stepladder.curricula import kernels
 from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.explanation import Explanation, TaskExplanation
 from stepladder.curricula.intake import NO_RECORDS
-from stepladder.curricula.kernels import Floats
-from stepladder.curricula.legend import Legend
-from stepladder.curricula.plan import aligned_words
-from stepladder.curricula.record import (
+from stepladder.curricula.turnover import Turnover
+from stepladder.errors import BuildError, ConfigError, RecordError
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Floats
+from stepladder.plans.legend import Legend
+from stepladder.plans.plan import aligned_words
+from stepladder.plans.record import (
     DRAW_DTYPE,
     RECORD_DTYPE,
     Draw,
@@ -39,9 +41,7 @@ from stepladder.curricula.record import (
     pack_records,
     record_array,
 )
-from stepladder.curricula.snapshot import Snapshot
-from stepladder.curricula.turnover import Turnover
-from stepladder.errors import BuildError, ConfigError, RecordError
+from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
 
 NO_NUMBER = (OverflowError, TypeError, ValueError)

@@ -10,19 +10,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from stepladder.curricula.config import CurriculumConfig, is_number
-from stepladder.curricula.documents import require_readable
-from stepladder.curricula.frontier_config import FrontierConfig
-from stepladder.curricula.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress_config import (
+from stepladder.configs.checks import is_number
+from stepladder.configs.documents import require_readable
+from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.learnability.learnability import LearnabilityConfig
+from stepladder.curricula.learning_progress.config import (
     AncestorProgressConfig,
     LearningProgressConfig,
 )
-from stepladder.curricula.level_replay_config import LevelReplayConfig
-from stepladder.curricula.mixture import MixtureConfig
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase, PhasedConfig
-from stepladder.curricula.staged_config import Stage, StagedConfig
+from stepladder.curricula.level_replay.config import LevelReplayConfig
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.mixture import MixtureConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError, shown
 

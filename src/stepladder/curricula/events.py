@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, cast
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.curricula.frontier import Frontier
-from stepladder.curricula.nested import all_methods
+from stepladder.curricula.frontier.frontier import Frontier
 from stepladder.curricula.owner import Quarantined
-from stepladder.curricula.phased import Phased
-from stepladder.curricula.phased_report import PhaseChange
-from stepladder.curricula.staged import Staged
-from stepladder.curricula.staged_report import StageChange
+from stepladder.curricula.phased.nested import all_methods
+from stepladder.curricula.phased.phased import Phased
+from stepladder.curricula.phased.report import PhaseChange
+from stepladder.curricula.staged.report import StageChange
+from stepladder.curricula.staged.staged import Staged
 
 STAGE_KINDS = {"demotion": "stage_demoted", "manual": "stage_set"}
 """Kind of a change of stage by the rule that made it; any other rule is an advancement."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.eviction import empty_noted, noted_slots
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.saved_fields import read_count
 from stepladder.curricula.turnover import Eviction, Turnover
+from stepladder.plans.kernels import Words
+from stepladder.saving.saved_fields import read_count
 
 
 class Evicting(Curriculum):

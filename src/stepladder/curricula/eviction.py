@@ -10,9 +10,9 @@ works off after the batch, because only Python can ask a source for another task
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.kernels import Floats, Words
 from stepladder.errors import SnapshotError
-from stepladder.saved_array import Part, SavedArray
+from stepladder.plans.kernels import Floats, Words
+from stepladder.saving.saved_array import Part, SavedArray
 
 # Whole numbers of a method: the counters, a histogram of scores, slots to replace.
 NUM_BINS, MAX_EVICTIONS = 256, 64

@@ -7,7 +7,7 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stepladder.curricula.config import plain
+from stepladder.configs.checks import plain
 
 
 @dataclass(frozen=True, kw_only=True)

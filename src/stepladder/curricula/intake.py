@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 
 NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
 

@@ -13,11 +13,9 @@ import numpy.typing as npt
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.nested import all_methods, in_force
-from stepladder.curricula.phased import Phased
-from stepladder.curricula.snapshot import Snapshot
-from stepladder.curricula.staged import Staged
+from stepladder.curricula.phased.nested import all_methods, in_force
+from stepladder.curricula.phased.phased import Phased
+from stepladder.curricula.staged.staged import Staged
 from stepladder.curricula.tally import (
     EPOCH_SAMPLES,
     JUDGED,
@@ -32,6 +30,8 @@ from stepladder.curricula.tally import (
     Tally,
 )
 from stepladder.errors import ConfigError
+from stepladder.plans.kernels import Floats, Words
+from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.inequality import (
     coefficient_of_variation,
     entropy_normalized,

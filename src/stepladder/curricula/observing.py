@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 
 from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.owner import PlanOwner
-from stepladder.curricula.record import RecordArray, refuse
 from stepladder.errors import ConfigError
+from stepladder.plans.record import RecordArray, refuse
 
 Listener: TypeAlias = Callable[[RecordArray], object]
 """Is told of every batch of records after the curriculum has learnt from it."""

@@ -12,13 +12,8 @@ from weakref import WeakSet
 
 import numpy as np
 
-from stepladder.curricula import kernels
 from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.foreign import ForeignCurriculum, owners
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.plan import Grouping, Plan
-from stepladder.curricula.saved_fields import read_count, read_list
-from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import (
     ChannelError,
     ConfigError,
@@ -26,7 +21,12 @@ from stepladder.errors import (
     SnapshotError,
     WrongProcessError,
 )
-from stepladder.saved_array import Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.plan import Grouping, Plan
+from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.saved_fields import read_count, read_list
+from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import ListSource, Pool, Source
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED

@@ -8,8 +8,8 @@ from typing import Any
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
+from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Pool, Source
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED

@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from stepladder.compiled import compiled
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.record import RecordArray
-from stepladder.curricula.saved_fields import read_count
-from stepladder.curricula.snapshot import Snapshot, require_snapshot
 from stepladder.errors import RecordError
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.record import RecordArray
+from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.saved_fields import read_count
+from stepladder.saving.snapshot import Snapshot, require_snapshot
 
 # Columns per slot, all about the task that is in it now.
 SAMPLES, EPOCH_SAMPLES, SUCCESSES, JUDGED, RETURNS, LENGTHS = 0, 1, 2, 3, 4, 5

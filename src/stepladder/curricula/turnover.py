@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula import kernels
 from stepladder.curricula.observing import Observing
 from stepladder.curricula.owner import Quarantined
 from stepladder.errors import BuildError, ConfigError, TaskError
+from stepladder.plans import kernels
 from stepladder.tasks.pool import Newcomer
 
 

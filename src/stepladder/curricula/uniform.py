@@ -16,10 +16,10 @@ from stepladder.compiled import compiled, direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.kernels import H_ROWS, Words
-from stepladder.curricula.plan import aligned_words
-from stepladder.curricula.record import RecordArray, first_bad_record
-from stepladder.saved_array import Part, SavedArray
+from stepladder.plans.kernels import H_ROWS, Words
+from stepladder.plans.plan import aligned_words
+from stepladder.plans.record import RecordArray, first_bad_record
+from stepladder.saving.saved_array import Part, SavedArray
 
 
 @dataclass(frozen=True, kw_only=True)

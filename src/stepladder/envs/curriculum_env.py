@@ -11,15 +11,15 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import require_whole
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.curricula.record import Draw
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
 from stepladder.envs.values import flag_of, info_of, reward_of
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
+from stepladder.plans.record import Draw
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Client, Host, LocalHost, PushedClient, mailbox
 from stepladder.tasks import Task
 

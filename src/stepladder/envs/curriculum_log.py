@@ -8,9 +8,9 @@ import logging
 from typing import Any
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.record import Record, RecordArray
-from stepladder.curricula.staged import Staged
-from stepladder.curricula.staged_report import StageChange, StagedExplanation
+from stepladder.curricula.staged.report import StageChange, StagedExplanation
+from stepladder.curricula.staged.staged import Staged
+from stepladder.plans.record import Record, RecordArray
 from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.envs")

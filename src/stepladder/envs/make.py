@@ -14,8 +14,8 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from stepladder.configs.checks import MAX_ENVS, require_whole
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import MAX_ENVS, require_whole
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
 from stepladder.envs.vector import CurriculumVectorEnv

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.snapshot import Snapshot
+from stepladder.plans.kernels import Words
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host
 
 

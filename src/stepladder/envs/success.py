@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepladder.curricula.config import is_finite
+from stepladder.configs.checks import is_finite
 from stepladder.envs.values import number_of
 from stepladder.errors import ConfigError, SignalError, shown
 

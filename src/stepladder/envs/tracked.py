@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracker import Tracker
+from stepladder.plans.kernels import Words
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import EpisodeCounts, Staleness
 
 

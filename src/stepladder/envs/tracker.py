@@ -14,8 +14,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.curriculum_env import set_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.reach import Reach
@@ -26,6 +24,8 @@ from stepladder.errors import (
     DeliveryError,
     WorkerDiedError,
 )
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
 from stepladder.sync.client import Client
 from stepladder.sync.pushed import require_agreement

@@ -17,8 +17,8 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from stepladder.configs.checks import require_positive, require_whole
 from stepladder.cores import usable_cores
-from stepladder.curricula.config import require_positive, require_whole
 from stepladder.envs.ids import find_env
 from stepladder.envs.make import EnvFunction, make_vec
 from stepladder.envs.workers.calls import apply_to

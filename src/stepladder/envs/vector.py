@@ -14,13 +14,13 @@ import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, ConfigError, NotConnectedError, SnapshotError
-from stepladder.saved_array import SavedArray
+from stepladder.plans.kernels import Words
+from stepladder.saving.saved_array import SavedArray
+from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host
 
 TRUE = np.True_.tobytes()

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import bare, fetch_add, inlined
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.record import TERMINATED, TRUNCATED
 from stepladder.games.dice import GOLDEN, Dice, mixed
-from stepladder.saved_array import Part, SavedArray
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.record import TERMINATED, TRUNCATED
+from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.sync import mailbox
 
 EPISODE_DTYPE = np.dtype(

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula import kernels
 from stepladder.curricula.base import nothing_active
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.record import Draw
 from stepladder.errors import BuildError, ChannelError, SnapshotError, StepladderError
 from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.record import Draw
 from stepladder.sync import Client, Host, mailbox
 from stepladder.tasks import Task
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import ConfigError, SnapshotError, TaskError
 from stepladder.games.episodes import PLAYING, Batch
 from stepladder.games.lessons import Lessons
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.sync import mailbox
 from stepladder.tasks import Task
 

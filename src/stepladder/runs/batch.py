@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from stepladder.curricula.record import RecordArray
+from stepladder.plans.record import RecordArray
 from stepladder.runs.encoding import (
     TaskColumn,
     names_as_json,

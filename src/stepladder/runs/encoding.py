@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.errors import RunError
 from stepladder.files import parsed_json
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.tasks.plain import whole_number
 
 MAX_STEP = 2**63 - 1

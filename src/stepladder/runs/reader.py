@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import RunError
 from stepladder.files import parsed_json, require_folder, require_regular
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import reading
 from stepladder.runs.encoding import REASON, TEXT_COLUMNS, TaskColumn
@@ -27,6 +26,7 @@ from stepladder.runs.lock import is_locked
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
 from stepladder.runs.stored import DAMAGED, stored_status, text_of, whole
 from stepladder.runs.unpacking import Unpacking
+from stepladder.saving.snapshot import Snapshot
 
 Series = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 """Steps in rising order, and one value for each."""

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import require_whole
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.meter import CurriculumMeter, task_table
 from stepladder.runs.run import Run

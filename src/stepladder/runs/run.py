@@ -20,9 +20,8 @@ from typing import Any, NoReturn, Self
 import numpy.typing as npt
 
 from stepladder.curricula.foreign import owners
-from stepladder.curricula.record import Record
-from stepladder.curricula.snapshot import Snapshot, require_snapshot
 from stepladder.errors import RunError
+from stepladder.plans.record import Record
 from stepladder.runs import encoding, run_folder
 from stepladder.runs.batch import Batch
 from stepladder.runs.checkpoint_files import (
@@ -41,6 +40,7 @@ from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, nam
 from stepladder.runs.stored import metric_ids
 from stepladder.runs.trust import note_own
 from stepladder.runs.writer import Writer
+from stepladder.saving.snapshot import Snapshot, require_snapshot
 
 FORKED = (
     "this run belongs to the process that opened it, and this is a fork of that process. "

@@ -10,8 +10,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.files import parsed_json
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.encoding import COMPRESSED, PLAIN, STORED_RECORD
 
 USUAL_BYTES, MOST_RATIO = 256 * 2**20, 100

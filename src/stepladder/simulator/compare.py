@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.config import CurriculumConfig, require_whole
+from stepladder.configs.checks import require_whole
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.contestants import MakeConfig, build, settings_of
 from stepladder.simulator.engines import EngineName, make_engine

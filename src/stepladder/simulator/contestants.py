@@ -6,13 +6,14 @@ user of theirs would know: the order of the stages, or which parameters say wher
 
 from collections.abc import Callable
 
+from stepladder.configs.checks import require_kind
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, require_kind
-from stepladder.curricula.frontier_config import FrontierConfig
-from stepladder.curricula.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress_config import LearningProgressConfig
-from stepladder.curricula.level_replay_config import LevelReplayConfig
-from stepladder.curricula.staged_config import Stage, StagedConfig
+from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.learnability.learnability import LearnabilityConfig
+from stepladder.curricula.learning_progress.config import LearningProgressConfig
+from stepladder.curricula.level_replay.config import LevelReplayConfig
+from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.dynamics import learning_order

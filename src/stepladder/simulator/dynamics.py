@@ -8,7 +8,12 @@ the equations of an earlier simulator, kept for comparison with their published 
 import math
 from dataclasses import dataclass, replace
 
-from stepladder.curricula.config import is_number, require_positive, require_share, require_whole
+from stepladder.configs.checks import (
+    is_number,
+    require_positive,
+    require_share,
+    require_whole,
+)
 from stepladder.errors import ConfigError
 from stepladder.simulator.graph import TaskGraph
 

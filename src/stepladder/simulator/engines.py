@@ -19,15 +19,15 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from stepladder.compiled import direct
+from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum, nothing_active
-from stepladder.curricula.config import require_whole
-from stepladder.curricula.kernels import Floats, Words
 from stepladder.curricula.meter import CurriculumMeter
-from stepladder.curricula.plan import aligned_words
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.errors import BuildError, ConfigError, TaskError
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.plan import aligned_words
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.simulator import world as kernels
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.learner import TaskDependencySimulator

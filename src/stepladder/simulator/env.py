@@ -17,8 +17,8 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.kernels import Words
 from stepladder.errors import ConfigError, TaskError
+from stepladder.plans.kernels import Words
 from stepladder.simulator import world as kernels
 from stepladder.simulator.graph import LABEL
 from stepladder.simulator.learner import Play, TaskDependencySimulator

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.config import is_number
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
+from stepladder.configs.checks import is_number
 from stepladder.errors import ConfigError, SnapshotError
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.plans.kernels import Floats, Words
+from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import world as kernels
 from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
 from stepladder.simulator.graph import TaskGraph

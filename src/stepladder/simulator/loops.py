@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 
 from stepladder.compiled import compiled, inlined
-from stepladder.curricula import eviction, frontier_kernels, learnability_kernels
-from stepladder.curricula import learning_progress_kernels as progress_kernels
-from stepladder.curricula import level_replay_kernels as replay_kernels
+from stepladder.curricula import eviction
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.frontier import Frontier
-from stepladder.curricula.kernels import H_ROWS, Floats, Words, begin_write, end_write
-from stepladder.curricula.learnability import Learnability
-from stepladder.curricula.learning_progress import LearningProgress
-from stepladder.curricula.level_replay import LevelReplay
+from stepladder.curricula.frontier import kernels as frontier_kernels
+from stepladder.curricula.frontier.frontier import Frontier
+from stepladder.curricula.learnability import kernels as learnability_kernels
+from stepladder.curricula.learnability.learnability import Learnability
+from stepladder.curricula.learning_progress import kernels as progress_kernels
+from stepladder.curricula.learning_progress.learning_progress import LearningProgress
+from stepladder.curricula.level_replay import kernels as replay_kernels
+from stepladder.curricula.level_replay.level_replay import LevelReplay
 from stepladder.curricula.uniform import Uniform
+from stepladder.plans.kernels import H_ROWS, Floats, Words, begin_write, end_write
 from stepladder.simulator.rounds import (
     D_GENERATION,
     D_SLOT,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.kernels import Floats, Words
+from stepladder.plans.kernels import Floats, Words
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.world import (
     C_DONE_AT,

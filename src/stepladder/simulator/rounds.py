@@ -9,9 +9,9 @@ them to a curriculum, `deal_round` single numbers for the compiled loops (`loops
 import numpy as np
 
 from stepladder.compiled import compiled, inlined
-from stepladder.curricula import kernels
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.record import TERMINATED, RecordArray
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.record import TERMINATED, RecordArray
 from stepladder.simulator.world import (
     C_ROUNDS,
     CLOCK,

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from stepladder.configs.checks import require_kind, require_whole
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, require_kind, require_whole
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.runs.loggers import Logger

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from stepladder.curricula.config import plain, require_whole
+from stepladder.configs.checks import plain, require_whole
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.compare import HORIZON, Cell, Trial, play_seed, summarise
 from stepladder.simulator.oracle import OracleRun, best_oracle

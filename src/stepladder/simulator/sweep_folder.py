@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import stepladder
-from stepladder.curricula.snapshot import difference
 from stepladder.errors import RunError
 from stepladder.files import open_regular, parsed_json, read_json, replacing
 from stepladder.runs.lock import RunLock
+from stepladder.saving.snapshot import difference
 
 SCHEMA = 1
 """Version of the layout; another is refused."""

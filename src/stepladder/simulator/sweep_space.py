@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from stepladder.curricula.config import CurriculumConfig, plain, require_whole
+from stepladder.configs.checks import plain, require_whole
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import typed
 from stepladder.errors import ConfigError
 from stepladder.simulator.contestants import CONTESTANTS

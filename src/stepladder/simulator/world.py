@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.compiled import compiled, inlined
-from stepladder.curricula.kernels import Floats, Words
+from stepladder.plans.kernels import Floats, Words
 
 LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
 """Kinds of tasks: one that can be learned, one that never succeeds, one that is a coin toss."""

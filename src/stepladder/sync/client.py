@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula import kernels
 from stepladder.curricula.base import nothing_active
-from stepladder.curricula.kernels import Floats, Words
-from stepladder.curricula.legend import Legend
-from stepladder.curricula.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw, as_draw
 from stepladder.errors import BuildError, ChannelError, HostGoneError, RecordError
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.legend import Legend
+from stepladder.plans.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw, as_draw
 from stepladder.sync import mailbox
 from stepladder.sync.process import current_pid, is_alive
 from stepladder.tasks import Source, Task

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.intake import Intake, is_running
-from stepladder.curricula.kernels import Words
 from stepladder.curricula.observing import Listener, tell_rest
-from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Words
+from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.sync import mailbox
 from stepladder.visible import visible
 

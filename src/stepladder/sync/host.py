@@ -12,17 +12,17 @@ from typing import Self, cast
 
 import numpy as np
 
+from stepladder.configs.checks import require_share
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import require_share
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.saved_fields import read_count
-from stepladder.curricula.snapshot import Snapshot, require_snapshot
 from stepladder.errors import (
     ConfigError,
     SnapshotError,
 )
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.plans.kernels import Words
+from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.saved_fields import read_count
+from stepladder.saving.snapshot import Snapshot, require_snapshot
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.collector import Collector

@@ -9,9 +9,9 @@ leaves a record or none, never half a one.
 import numpy as np
 
 from stepladder.compiled import compiled, load_acquire, store_release
-from stepladder.curricula.kernels import Floats, Words, draw
-from stepladder.curricula.record import RECORD_DTYPE, UNBUILDABLE
-from stepladder.saved_array import Part
+from stepladder.plans.kernels import Floats, Words, draw
+from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE
+from stepladder.saving.saved_array import Part
 
 # Written by the client.
 M_POSTED, M_STARTED, M_ABORTED, M_PID, M_NEXT_EPISODE, M_WAITS = 0, 1, 2, 3, 4, 5

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula import kernels
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.record import UNBUILDABLE
 from stepladder.errors import AgreementError
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Words
+from stepladder.plans.record import UNBUILDABLE
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host

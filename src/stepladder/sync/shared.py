@@ -8,8 +8,8 @@ is none. A worker that is killed leaves its finished records behind, and nothing
 from typing import Any
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.plan import aligned_words
+from stepladder.plans.kernels import Words
+from stepladder.plans.plan import aligned_words
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host

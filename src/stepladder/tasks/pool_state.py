@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepladder.errors import SnapshotError, TaskError
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks.difference import name_difference
 from stepladder.tasks.plain import canonical_json, digest, to_plain, whole_number
 from stepladder.tasks.source import Source

@@ -9,7 +9,7 @@ as long as it can be: 81 steps when only shooting or defending is practised, els
 from collections.abc import Mapping
 from typing import Any
 
-from stepladder.curricula.phased_config import PhasedConfig
+from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.games.hockey.task import CALLED
 from stepladder.tasks import Task
 from stepladder.training.ancestor_agent import Surroundings, read_agent

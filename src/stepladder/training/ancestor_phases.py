@@ -7,8 +7,8 @@ here these are settings of the phase, drawn anew for every episode of every env.
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase
+from stepladder.curricula.phased.config import Phase
+from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.games.hockey.rules import LIMIT, TRAINING_LIMIT
 from stepladder.games.hockey.task import CALLED, MODES
 from stepladder.training.problems import Problems

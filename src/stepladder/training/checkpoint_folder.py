@@ -24,9 +24,9 @@ import torch
 import stepladder
 from stepladder.agents.base import WEIGHTS as WEIGHTS_PREFIX
 from stepladder.agents.base import AgentState
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
 from stepladder.files import open_for_reading, read_json, require_folder, require_regular
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training.tensor_files import load_tensors, read_policy, save_policy, save_tensors
 from stepladder.training.tensor_files import sync as synced
 

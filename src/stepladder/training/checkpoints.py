@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from stepladder.curricula.config import require_whole
-from stepladder.curricula.snapshot import Snapshot, difference
+from stepladder.configs.checks import require_whole
 from stepladder.errors import SnapshotError
 from stepladder.files import is_real_folder, require_folder
 from stepladder.runs import Run, RunReader
@@ -31,6 +30,7 @@ from stepladder.runs.checkpoint_files import (
     unfinished,
 )
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG, RunInfo, naming
+from stepladder.saving.snapshot import Snapshot, difference
 from stepladder.training.checkpoint_folder import (
     Manifest,
     TrainingCheckpoint,

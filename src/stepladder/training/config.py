@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.agents.config import AgentConfig, PPOConfig
-from stepladder.curricula.config import (
+from stepladder.configs.checks import (
     MAX_ENVS,
-    CurriculumConfig,
     plain,
     require_kind,
     require_positive,
     require_whole,
 )
-from stepladder.curricula.documents import MAX_INTEGER
-from stepladder.curricula.staged_config import Stage, StagedConfig
+from stepladder.configs.documents import MAX_INTEGER
+from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError, TaskError, shown
 from stepladder.games.hockey.task import CALLED, OPPONENTS

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from stepladder.agents.config import DDDQNConfig, SACConfig
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.mixture import MixtureConfig
-from stepladder.curricula.phase_settings import Mixed
-from stepladder.curricula.phased_config import Phase, PhasedConfig
-from stepladder.curricula.staged_config import StagedConfig
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.mixture import MixtureConfig
+from stepladder.curricula.phased.settings import Mixed
+from stepladder.curricula.staged.config import StagedConfig
 from stepladder.errors import ConfigError
 from stepladder.games.hockey.task import CALLED
 from stepladder.training.hockey_settings import about_hockey

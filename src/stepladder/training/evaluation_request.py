@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepladder.curricula.config import require_whole
+from stepladder.configs.checks import require_whole
 from stepladder.errors import ConfigError
 from stepladder.games.ledge.stages import STAGES
 from stepladder.tasks import Task

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import PhasedConfig
+from stepladder.curricula.phased.config import PhasedConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import TaskError
 from stepladder.games.hockey.task import DEFAULTS, TASK_DTYPE, write_task
 from stepladder.training.problems import meant

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from stepladder.agents.base import VectorStep, checked_device
 from stepladder.agents.making import make_agent
-from stepladder.curricula.phased import Phased
-from stepladder.curricula.record import RecordArray
-from stepladder.curricula.saved_fields import read_count, read_fields, read_numbers
-from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.phased.phased import Phased
 from stepladder.errors import SnapshotError
-from stepladder.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
+from stepladder.plans.record import RecordArray
+from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
+from stepladder.saving.saved_fields import read_count, read_fields, read_numbers
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.opponents.league import League

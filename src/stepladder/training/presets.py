@@ -5,8 +5,8 @@ A preset is an instance of `TrainingConfig`; change a field with `dataclasses.re
 """
 
 from stepladder.agents.config import PPOConfig, SACConfig
-from stepladder.curricula.phase_settings import Mixed, Ramp
-from stepladder.curricula.phased_config import Phase, PhasedConfig
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError, shown
 from stepladder.tasks import Task

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
-from stepladder.curricula.documents import MAX_FOUND, unreadable
+from stepladder.configs.documents import MAX_FOUND, unreadable
 from stepladder.errors import ConfigError
 
 

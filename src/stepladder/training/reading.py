@@ -13,8 +13,8 @@ from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 from stepladder.agents.config import AGENTS, AgentConfig
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import CONFIGS, KIND, typed
-from stepladder.curricula.phased_config import Phase
-from stepladder.curricula.staged_config import Stage
+from stepladder.curricula.phased.config import Phase
+from stepladder.curricula.staged.config import Stage
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError, TaskError, shown
 from stepladder.files import read_json

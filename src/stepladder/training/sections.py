@@ -8,8 +8,8 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from stepladder.curricula.config import is_finite, is_number
-from stepladder.curricula.documents import MAX_INTEGER
+from stepladder.configs.checks import is_finite, is_number
+from stepladder.configs.documents import MAX_INTEGER
 from stepladder.errors import shown
 from stepladder.training.problems import Problems, join, meant
 

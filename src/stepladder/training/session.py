@@ -13,13 +13,13 @@ from typing import Any
 from stepladder.agents.player import Player, make_player
 from stepladder.agents.saved_values import NumberSpec, check_numbers
 from stepladder.curricula.events import EventCursor
-from stepladder.curricula.nested import in_force
-from stepladder.curricula.snapshot import Snapshot
-from stepladder.curricula.staged import Staged
+from stepladder.curricula.phased.nested import in_force
+from stepladder.curricula.staged.staged import Staged
 from stepladder.errors import DivergenceError, SnapshotError
 from stepladder.runs import Run
 from stepladder.runs.interrupting import Patience
 from stepladder.runs.reporter import EpochReporter
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training import checkpoints
 from stepladder.training.checkpoints import TrainingCheckpoint
 from stepladder.training.config import TrainingConfig

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stepladder.agents.base import Agent
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training.config import OpponentsConfig
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.league import League

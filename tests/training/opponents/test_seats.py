@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from stepladder.curricula.record import Draw
 from stepladder.errors import ConfigError
+from stepladder.plans.record import Draw
 from stepladder.training.opponents.seats import EMPTY, KNOWN_AFTER, Seats
 from training.opponents.small_agents import small_member
 

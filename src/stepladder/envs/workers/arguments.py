@@ -15,7 +15,7 @@ from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
-from stepladder.curricula.config import require_kind, require_whole
+from stepladder.configs.checks import require_kind, require_whole
 from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
 from stepladder.envs.workers.mains import leave_if_imported_by_worker
 from stepladder.errors import ConfigError

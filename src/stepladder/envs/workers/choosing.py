@@ -20,8 +20,8 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.cores import usable_cores
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.record import RECORD_DTYPE, RecordArray
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
+from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.sync import SharedHost, mailbox
 
 logger = logging.getLogger("stepladder.envs")

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Space
 
-from stepladder.curricula.kernels import Words
-from stepladder.curricula.plan import aligned_words
 from stepladder.envs.workers.control import LANE_WORDS
 from stepladder.envs.workers.spaces import Leaf, build
+from stepladder.plans.kernels import Words
+from stepladder.plans.plan import aligned_words
 
 LINE_BYTES = 64
 """Arrays begin a cache line of their own."""

@@ -11,7 +11,7 @@ import gymnasium as gym
 from gymnasium.spaces import Space
 from gymnasium.vector import AutoresetMode
 
-from stepladder.curricula.config import require_whole
+from stepladder.configs.checks import require_whole
 from stepladder.envs.workers.arguments import (
     check_settings,
     checked_autoreset_mode,

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from stepladder.curricula.config import require_positive
+from stepladder.configs.checks import require_positive
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import Canvas, Point
 from stepladder.games.drawing.palette import (

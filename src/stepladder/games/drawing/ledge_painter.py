@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.config import require_whole
+from stepladder.configs.checks import require_whole
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import Canvas, Point
 from stepladder.games.drawing.palette import (

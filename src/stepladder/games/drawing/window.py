@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
-from stepladder.curricula.config import require_positive
+from stepladder.configs.checks import require_positive
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.packages import keeping_signals, required

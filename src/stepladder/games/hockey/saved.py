@@ -1,13 +1,13 @@
 """What a saved game of hockey must be, so that kernels can play on.
 
-Read by the vector env when games are restored in mid-flight; `stepladder.saved_array` checks it.
+Read by the vector env when games are restored in mid-flight; `saving.saved_array` checks it.
 """
 
 from stepladder.games.hockey.holding import CAUGHT
 from stepladder.games.hockey.rules import TRAIN_DEFENSE
 from stepladder.games.hockey.task import MAX_TIME_LIMIT
 from stepladder.games.hockey.world import MAX_CONTACTS
-from stepladder.saved_array import Part
+from stepladder.saving.saved_array import Part
 
 FAR = 100.0
 """Metres from the centre of the rink; its corners are 6.4 away."""

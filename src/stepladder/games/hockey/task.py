@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from stepladder.errors import TaskError
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks.plain import whole_number
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}

@@ -27,7 +27,7 @@ from stepladder.games.hockey.task import (
     write_task,
 )
 from stepladder.games.hockey.world import WORLD_DTYPE
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 from stepladder.tasks.plain import to_plain
 

@@ -1,13 +1,13 @@
 """What a saved runner must be, so that kernels can move it.
 
-Read by the vector env when games are restored in mid-flight; `stepladder.saved_array` checks it.
+Read by the vector env when games are restored in mid-flight; `saving.saved_array` checks it.
 Kernels look up tiles without asking whether they exist: a runner has to be inside the largest level
 and slower than a tile per step, and then the margin of wall keeps it there.
 """
 
 from stepladder.games.ledge import physics
 from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH
-from stepladder.saved_array import Part
+from stepladder.saving.saved_array import Part
 
 RUNNER_PARTS = (
     Part("x", "x", 0.0, MAX_WIDTH),

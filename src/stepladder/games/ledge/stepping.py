@@ -45,7 +45,7 @@ from stepladder.games.threads import (
     open_round,
     take_chunk,
 )
-from stepladder.saved_array import Part, SavedArray
+from stepladder.saving.saved_array import Part, SavedArray
 
 Records = npt.NDArray[Any]
 Floats32 = npt.NDArray[np.float32]

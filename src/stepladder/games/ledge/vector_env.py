@@ -31,7 +31,7 @@ from stepladder.games.ledge.world import (
     RUNNER_DTYPE,
     pack,
 )
-from stepladder.saved_array import Part, SavedArray, require_parts
+from stepladder.saving.saved_array import Part, SavedArray, require_parts
 from stepladder.tasks import Task
 
 DEFAULT_STAGE = "simplest"

@@ -25,10 +25,10 @@ import numpy.typing as npt
 
 from stepladder.agents.base import Agent, Observations
 from stepladder.agents.player import Player, make_player
-from stepladder.curricula.saved_fields import read_count
-from stepladder.curricula.snapshot import Snapshot, difference, require_snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.games.hockey.task import CALLED
+from stepladder.saving.saved_fields import read_count
+from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.training.config import OpponentsConfig
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.lineup import Choice, Lineup

@@ -16,11 +16,11 @@ from gymnasium.spaces import Space
 
 from stepladder.agents.base import Observations
 from stepladder.agents.player import Player
-from stepladder.curricula.record import Draw
-from stepladder.curricula.saved_fields import read_list
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import SnapshotError
-from stepladder.saved_array import Part, SavedArray, restore_arrays
+from stepladder.plans.record import Draw
+from stepladder.saving.saved_array import Part, SavedArray, restore_arrays
+from stepladder.saving.saved_fields import read_list
+from stepladder.saving.snapshot import Snapshot
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.opponent import Opponent
 from stepladder.training.opponents.reports import KINDS

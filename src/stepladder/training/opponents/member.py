@@ -12,9 +12,9 @@ import numpy.typing as npt
 import torch
 
 from stepladder.agents.base import Agent
-from stepladder.curricula.saved_fields import read_list
-from stepladder.curricula.snapshot import Snapshot
 from stepladder.errors import ConfigError, SnapshotError
+from stepladder.saving.saved_fields import read_list
+from stepladder.saving.snapshot import Snapshot
 
 SPACES = ("observation_space", "action_space")
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.curricula.learnability import Learnability, LearnabilityConfig
-from stepladder.curricula.record import Draw
-from stepladder.curricula.snapshot import Snapshot
+from stepladder.curricula.learnability.learnability import Learnability, LearnabilityConfig
 from stepladder.errors import ConfigError
+from stepladder.plans.record import Draw
+from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Source, Task
 from stepladder.training.opponents.member import Member
 

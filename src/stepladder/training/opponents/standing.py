@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stepladder.agents.base import Agent
-from stepladder.curricula.saved_fields import read_count, read_fields
+from stepladder.saving.saved_fields import read_count, read_fields
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.ratings import Games, Rating

@@ -1,0 +1,1 @@
+"""WHAT A USER SETS: checks of single values, and the way from documents to configs and back."""

@@ -1,0 +1,1 @@
+"""Find the tasks that are learnable now."""

@@ -1,0 +1,1 @@
+"""Favour tasks that are solved about half of the time."""

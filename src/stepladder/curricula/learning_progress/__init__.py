@@ -1,0 +1,1 @@
+"""Favour tasks whose success is still moving."""

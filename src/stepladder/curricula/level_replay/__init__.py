@@ -1,0 +1,1 @@
+"""Replay levels with a high score: PLR and robust PLR."""

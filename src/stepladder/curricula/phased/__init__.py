@@ -1,0 +1,1 @@
+"""A list of phases, each a mixture of tasks or a curriculum of its own."""

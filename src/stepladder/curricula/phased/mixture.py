@@ -1,0 +1,128 @@
+"""Fixed shares of labels: so much shooting, so much defending.
+
+Gets records from `sync` and learns nothing from them. A phase of `phased` without a curriculum
+of its own is one of these. Inside a label, tasks are drawn alike.
+
+Use it when the shares are known. Do not use it when they ought to depend on results.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from stepladder.compiled import direct
+from stepladder.configs.checks import is_finite
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.uniform import count_plays
+from stepladder.errors import BuildError, ConfigError, shown
+from stepladder.plans.plan import Grouping, aligned_words
+from stepladder.plans.record import RecordArray
+from stepladder.saving.saved_array import Part, SavedArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureConfig(CurriculumConfig):
+    """The share of each label."""
+
+    weights: dict[str, float] = field(default_factory=dict[str, float])
+    """Weight per label; labels left out are never drawn. Need not sum to one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for label, weight in self.weights.items():
+            if not is_finite(weight) or weight < 0:
+                raise ConfigError(
+                    f"the weight of label {shown(label)} must be 0 or more and finite; got "
+                    f"{shown(weight)}."
+                )
+        if not 0 < sum(map(float, self.weights.values())) < np.inf:
+            raise ConfigError(
+                "a mixture needs at least one label with a weight above 0, and weights with a "
+                f"finite sum; got {shown(self.weights)}."
+            )
+
+    def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":
+        """Build the curriculum that this config describes."""
+        return Mixture(tasks, self, seed=seed)
+
+
+class Mixture(Curriculum):
+    """Draws labels in fixed shares."""
+
+    needs_success = False
+    config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        config: MixtureConfig | None = None,
+        *,
+        seed: int = 0,
+        capacity: int | None = None,
+        **settings: Any,
+    ):
+        config = settle(MixtureConfig, config, settings)
+        super().__init__(tasks, config, seed=seed, capacity=capacity)
+        indices = np.unique(self.pool.label_indices)
+        present = {self.pool.label_names[int(index)] for index in indices}
+        for label in config.weights:
+            if label not in present:
+                raise ConfigError(
+                    f"no task has label {label!r}; the labels are {sorted(present)}. "
+                    "Correct the mixture or add tasks."
+                )
+        self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
+        """Episodes observed per slot since its task came in."""
+        self._count = direct(
+            count_plays, aligned_words(1), self._scratch, self.plays, self.counters
+        )
+        self._labels = self.pool.label_indices.copy()
+
+    def _groupings(self) -> list[Grouping]:
+        return [Grouping(self._labels, len(self.pool.label_names))]
+
+    def _publish(self) -> None:
+        assert self._plan is not None
+        self._fill_weights(self.pool.base_weights)
+        shares = self._plan.shares(self._table)
+        total = sum(self.config.weights.values())
+        for index, label in enumerate(self.pool.label_names):
+            shares[index] = self.config.weights.get(label, 0.0) / total
+
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        if num_done:
+            return -1
+        return self._count((self._plan or self.plan).block, records, self.plays, self.counters)
+
+    def _slot_replaced(self, slot: int) -> None:
+        self.plays[slot] = 0
+        super()._slot_replaced(slot)
+
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        shares = self.plan.shares(self._table)
+        if not np.any(shares[self._labels[self.plan.active]] > 0):
+            drawn = [label for label, weight in self.config.weights.items() if weight > 0]
+            raise BuildError(
+                f"no task with label {' or '.join(map(repr, drawn))} is left: envs could not build "
+                f"any of them (last: {reason}). Mend the tasks, or change the mixture."
+            )
+
+    def _replacement_label(self, slot: int) -> str | None:
+        return self.pool.label_names[int(self.pool.label_indices[slot])]
+
+    def _explain(self) -> Explanation:
+        return self._overview()
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        label = self.pool.label_names[int(self.pool.label_indices[slot])]
+        share = self.config.weights.get(label, 0.0) / sum(self.config.weights.values())
+        return f"label {label!r} has a share of {share:.3g}", {"episodes": float(self.plays[slot])}
+
+    def _saved_arrays(self) -> list[SavedArray]:
+        return [SavedArray("plays", self.plays, (Part.count("plays"),))]
+
+    def _check_loaded(self, place: str) -> None:
+        self._keep_labels(self._labels)

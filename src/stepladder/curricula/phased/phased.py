@@ -1,0 +1,370 @@
+"""Time slices of a run, each with its own curriculum, mixture and settings.
+
+Gets records from `sync` and hands each to the curriculum of the phase it was drawn in, also when
+it ends after the phase. Each phase has its own weight table in the plan; a switch is one number,
+written together with the phase's dials after a whole batch, so no env is ever between phases.
+
+Use it for training that changes its nature over time (first shooting, then defending, then the
+whole game). Do not use it to order tasks by difficulty; `Staged` goes by success and can go back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import Tasks, settle
+from stepladder.curricula.owner import PlanOwner
+from stepladder.curricula.phased.config import PhasedConfig
+from stepladder.curricula.phased.kernels import (
+    D_EPISODES,
+    D_PHASE,
+    ENTRY_VERSION,
+    EPISODES,
+    FILL,
+    HEAD,
+    NOT_ENTERED,
+    NUM_COUNTS,
+    NUM_DUE,
+    RAMPS,
+    STEPS,
+    SWITCH,
+    count_phase,
+    enter,
+    oldest_version,
+    publish,
+)
+from stepladder.curricula.phased.report import PhaseChange, PhasedExplanation
+from stepladder.curricula.phased.settings import Ramp, resolve
+from stepladder.errors import SnapshotError
+from stepladder.plans import kernels
+from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.legend import Legend
+from stepladder.plans.philox import SETTING_STREAM
+from stepladder.plans.plan import Grouping, Plan
+from stepladder.plans.record import RecordArray, first_bad_record
+from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.saving.saved_fields import read_list
+from stepladder.saving.snapshot import Snapshot
+from stepladder.stats.window import mean
+from stepladder.tasks.plain import whole_number
+
+MAX_SETTINGS = 2**16
+"""Streams set apart for the settings of each phased curriculum in a plan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasedLegend(Legend):
+    """A plan with phases: the first dial is the phase, the second its episodes so far."""
+
+    first_dial: int
+    names: tuple[str, ...]
+    legends: tuple[Legend, ...]
+    phase_settings: tuple[dict[str, Any], ...]
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether any phase has settings."""
+        inner = any(legend.has_settings for legend in self.legends)
+        return inner or any(self.phase_settings)
+
+    def _phase(self, dials: Floats) -> int:
+        return int(dials[self.first_dial + D_PHASE])
+
+    def stage_of(self, label: str, dials: Floats) -> str:
+        """Return the stage of a label, as the curriculum inside the phase sees it."""
+        return self.legends[self._phase(dials)].stage_of(label, dials)
+
+    def current_stage(self, dials: Floats) -> str | None:
+        """Return the stage in force, if the phase has stages."""
+        return self.legends[self._phase(dials)].current_stage(dials)
+
+    def current_phase(self, dials: Floats) -> str | None:
+        """Return the phase in force."""
+        return self.names[self._phase(dials)]
+
+    def mixing_ratio(self, stage: str, dials: Floats) -> float:
+        """Return the mixing ratio of a stage, if the phase has stages."""
+        return self.legends[self._phase(dials)].mixing_ratio(stage, dials)
+
+    def settings(self, dials: Floats, seed: int, env_index: int, episode: int) -> dict[str, Any]:
+        """Return the settings of one episode, those of the inner curriculum included."""
+        phase = self._phase(dials)
+        inner = self.legends[phase].settings(dials, seed, env_index, episode)
+        done = float(dials[self.first_dial + D_EPISODES])
+        # Nested curricula have other dials, and so other streams: no two settings go together.
+        stream = SETTING_STREAM + MAX_SETTINGS * self.first_dial
+        own = resolve(self.phase_settings[phase], done, seed, env_index, episode, stream)
+        return {**inner, **own}
+
+
+class Phased(Curriculum):
+    """Plays its phases one after the other.
+
+    Args:
+        tasks: A source, a pool or a list of tasks; every phase draws from the same ones.
+        config: The settings; or give them as keywords: ``Phased(tasks, phases=(…))``.
+        seed: Seed of all draws.
+        capacity: Number of slots, for sources with more tasks than should be active.
+        **settings: Fields of `PhasedConfig`.
+    """
+
+    config: PhasedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        config: PhasedConfig | None = None,
+        *,
+        seed: int = 0,
+        capacity: int | None = None,
+        **settings: Any,
+    ):
+        config = settle(PhasedConfig, config, settings)
+        super().__init__(tasks, config, seed=seed, capacity=capacity)
+        self.inner = [phase.inner().make(self.pool, seed=seed) for phase in config.phases]
+        """The curriculum of each phase."""
+        self.needs_success = any(inner.needs_success for inner in self.inner) or any(
+            phase.success is not None for phase in config.phases
+        )
+        self.phase_index = 0
+        self.history: list[PhaseChange] = []
+        """Every change of phase so far, oldest first."""
+        self._counts: Words = np.zeros((len(config.phases), NUM_COUNTS), dtype=np.int64)
+        self._counts[1:, ENTRY_VERSION] = NOT_ENTERED
+        self._windows = [np.zeros(phase.window_episodes) for phase in config.phases]
+        self._due_now: Words = np.zeros(NUM_DUE, dtype=np.int64)
+        self._handing: tuple[int, int, int] | None = None
+        """Records observed before the group being handed on; and, of the curriculum that gets
+        it, records and orphans before that."""
+        self._entering: tuple[int, PhaseChange, int] | None = None
+
+    @property
+    def current_phase(self) -> str:
+        """Name of the current phase."""
+        return self.config.phases[self.phase_index].name
+
+    def _groupings(self) -> list[Grouping]:
+        return [grouping for inner in self.inner for grouping in inner._groupings()]
+
+    def _dials(self) -> list[Part]:
+        dials = [Part.count("phase", high=len(self.inner) - 1), Part.count("phase_episodes")]
+        for phase, inner in zip(self.config.phases, self.inner, strict=True):
+            dials += [replace(dial, name=f"{phase.name}/{dial.name}") for dial in inner._dials()]
+        return dials
+
+    def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: PlanOwner) -> None:
+        self._plan, self._root, self._first_dial = plan, root, first_dial
+        next_dial = first_dial + 2
+        for inner in self.inner:
+            given = tables.copy()
+            inner._attach(plan, tables, next_dial, root)
+            next_dial += len(inner._dials())
+            for table in given[: len(given) - len(tables)]:
+                own = plan.block.view(np.float64)[table + kernels.T_EXPLORATION]
+                plan.set_exploration(table, max(float(own), self.config.exploration))
+        self._publish()
+
+    def _active_table(self) -> int:
+        return self.inner[self.phase_index]._active_table()
+
+    def legend(self) -> PhasedLegend:
+        """Return what a client must know to read the plan."""
+        _ = self.plan  # Dials are dealt out to the phases when it is built.
+        return PhasedLegend(
+            needs_success=self.needs_success,
+            first_dial=self._first_dial,
+            names=tuple(phase.name for phase in self.config.phases),
+            legends=tuple(inner.legend() for inner in self.inner),
+            phase_settings=tuple(phase.settings for phase in self.config.phases),
+        )
+
+    def _publish(self) -> None:
+        assert self._plan is not None
+        dials = self._plan.dials
+        dials[self._first_dial + D_PHASE] = self.phase_index
+        dials[self._first_dial + D_EPISODES] = self._counts[self.phase_index, EPISODES]
+
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        bad = first_bad_record(records, self.pool.num_slots, self.needs_success)
+        if bad >= 0:
+            return bad
+        if num_done < len(records):
+            self._hand_out(records, num_done)
+        self._follow_up()
+        return -1
+
+    def _hand_out(self, records: RecordArray, num_done: int) -> None:
+        """Give each record to the curriculum of the phase that it was drawn in."""
+        if oldest_version(records) >= self._counts[self.phase_index, ENTRY_VERSION]:
+            self._hand_on(self.phase_index, records)
+            return
+        entries = self._counts[: self.phase_index + 1, ENTRY_VERSION]
+        owners = np.searchsorted(entries, records["plan_version"], side="right") - 1
+        owners = np.maximum(owners, 0)
+        for phase in np.unique(owners).tolist():
+            group = records[owners == phase]
+            # Groups are counted one by one, each as a whole.
+            if num_done <= 0:
+                self._hand_on(phase, group)
+            num_done -= len(group)
+
+    def _hand_on(self, phase: int, records: RecordArray) -> None:
+        inner, observed = self.inner[phase], self.counters.item(0)
+        if self._handing is None or self._handing[0] != observed:
+            self._handing = observed, inner.num_observed, inner.num_orphaned
+        _, observed_before, orphaned_before = self._handing
+        inner._update(records, inner.num_observed - observed_before)
+        count_phase(
+            records,
+            self._counts[phase],
+            self._windows[phase],
+            self.counters,
+            inner.num_orphaned - orphaned_before,
+            self._due_now,
+        )
+
+    def _follow_up(self) -> None:
+        """Do what is due after a batch."""
+        due = self._due_now
+        self._handing = None
+        if self._entering is not None:
+            self._carry_out_entry()
+        if due[RAMPS]:
+            index = self.phase_index
+            settings = self.config.phases[index].settings.values()
+            if any(isinstance(setting, Ramp) for setting in settings):
+                episodes = int(self._counts[index, EPISODES])
+                publish(self.plan.block, self._first_dial, index, episodes, due)
+            due[RAMPS] = 0
+        if due[SWITCH]:
+            rule = self._limit_reached()
+            if rule is not None and self.phase_index < len(self.inner) - 1:
+                self._enter(self.phase_index + 1, rule)
+            due[SWITCH] = 0
+
+    def _limit_reached(self) -> str | None:
+        phase, counts = self.config.phases[self.phase_index], self._counts[self.phase_index]
+        if phase.episodes is not None and counts[EPISODES] >= phase.episodes:
+            return "episodes"
+        if phase.steps is not None and counts[STEPS] >= phase.steps:
+            return "steps"
+        enough = counts[EPISODES] >= phase.min_episodes
+        if phase.success is not None and enough and self._success() >= phase.success:
+            return "success"
+        return None
+
+    def _success(self) -> float:
+        return mean(self._windows[self.phase_index], int(self._counts[self.phase_index, FILL]))
+
+    def _enter(self, index: int, rule: str) -> None:
+        """Make another phase the current one."""
+        old = self.phase_index
+        change = PhaseChange(
+            episode=self.num_observed,
+            step=self.num_steps,
+            plan_version=self.plan.version + 1,
+            from_phase=self.config.phases[old].name,
+            to_phase=self.config.phases[index].name,
+            rule=rule,
+            episodes=int(self._counts[old, EPISODES]),
+            steps=int(self._counts[old, STEPS]),
+            success=self._success(),
+        )
+        self._due_now[SWITCH] = 1
+        # From here on it is carried out, if need be by the next call.
+        self._entering = index, change, len(self.history)
+        self._carry_out_entry()
+
+    def _carry_out_entry(self) -> None:
+        assert self._entering is not None
+        index, change, num_before = self._entering
+        # First, for it decides which table is in force.
+        self.phase_index = index
+        table = self._root._active_table()
+        enter(self.plan.block, self._first_dial, self._counts, self._due_now, index, table)
+        if len(self.history) == num_before:
+            self.history.append(change)
+        self._entering = None
+
+    def _slot_replaced(self, slot: int) -> None:
+        for inner in self.inner:
+            inner._slot_replaced(slot)
+
+    def _expect_envs(self, num_envs: int) -> None:
+        for inner in self.inner:
+            inner._expect_envs(num_envs)
+
+    def _can_replace(self) -> bool:
+        return all(inner._can_replace() for inner in self.inner)
+
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        for inner in self.inner[self.phase_index :]:
+            inner._slot_lost(slot, reason)
+
+    def _replacement_label(self, slot: int) -> str | None:
+        labels = [inner._replacement_label(slot) for inner in self.inner]
+        return next((label for label in labels if label is not None), None)
+
+    def scores(self) -> Floats:
+        """Return the scores of the curriculum of the current phase."""
+        _ = self.plan
+        return self.inner[self.phase_index].scores()
+
+    def _explain(self) -> PhasedExplanation:
+        phase, counts = self.config.phases[self.phase_index], self._counts[self.phase_index]
+        given = {"episodes": phase.episodes, "steps": phase.steps, "success": phase.success}
+        return PhasedExplanation(
+            **self._overview_fields(),
+            phase=phase.name,
+            phase_index=self.phase_index,
+            num_phases=len(self.inner),
+            phase_episodes=int(counts[EPISODES]),
+            phase_steps=int(counts[STEPS]),
+            phase_success=self._success(),
+            limits={name: float(limit) for name, limit in given.items() if limit is not None},
+            inner=self.inner[self.phase_index]._explain(),
+        )
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        reason, numbers = self.inner[self.phase_index]._reason(slot)
+        return f"in phase {self.current_phase!r}, {reason}", numbers
+
+    def _saved_arrays(self) -> list[SavedArray]:
+        sizes = np.array([len(window) for window in self._windows])
+        counts = (
+            Part.count("counts", high=NOT_ENTERED),
+            Part.count("results in the window", np.s_[:, FILL], sizes),
+            Part.count("place in the window", np.s_[:, HEAD], sizes - 1),
+        )
+        return [
+            SavedArray("counts", self._counts, counts),
+            *(
+                SavedArray(f"window{index}", window, (Part.share("success"),))
+                for index, window in enumerate(self._windows)
+            ),
+        ]
+
+    def _save_state(self) -> dict[str, Any]:
+        history = [asdict(change) for change in self.history]
+        return {"phase_index": self.phase_index, "history": history}
+
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:
+        last = len(self.inner) - 1
+        self.phase_index = whole_number(
+            state.get("phase_index"), "The snapshot's phase", 0, last, SnapshotError
+        )
+        self.history = read_list(PhaseChange, state.get("history"), f"history of {place}")
+
+    def _save_all(self) -> Snapshot:
+        own = super()._save_all()
+        parts = {f"phase{index}": inner._save_all() for index, inner in enumerate(self.inner)}
+        nested = Snapshot.of_parts(own.state, **parts)
+        return Snapshot(nested.state, {**own.arrays, **nested.arrays})
+
+    def _load_all(self, snapshot: Snapshot) -> None:
+        super()._load_all(snapshot)
+        for index, inner in enumerate(self.inner):
+            inner._load_all(snapshot.part(f"phase{index}"))

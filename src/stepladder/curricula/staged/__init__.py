@@ -1,0 +1,1 @@
+"""Ordered stages that unlock each other."""

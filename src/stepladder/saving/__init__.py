@@ -1,0 +1,1 @@
+"""WHAT SURVIVES A RESTART: snapshots as JSON and arrays, and what each saved value must be."""
