@@ -148,6 +148,60 @@ def test_a_snapshot_that_does_not_fit_is_refused_and_changes_nothing(
         assert_same(envs.step(action), twin.step(action))
 
 
+@pytest.mark.parametrize(
+    ("name", "where", "value", "words"),
+    [
+        ("shelf/records", "start_x", 1e-320, "the start of row 1 is at x 9.99989e-321"),
+        ("shelf/records", "start_y", 39.5, "the start of row 1 is at .* expected a tile of air"),
+        ("shelf/records", "start_x", 5.25, r"start_x\[1\] is 5.25; expected 5.5"),
+        ("shelf/records", "door_x", 4.5, "the door of row 1 is at .* the only tile of door"),
+        ("shelf/records", "width", 3, "the start of row 1 .* of a level of 3 x 6 tiles"),
+        ("shelf/tiles", (0, 20, 30), 0, r"value\[1, 20, 30\] is 0; expected 1"),
+        ("shelf/records", "time_limit", 0, r"time_limit\[1\] is 0; expected at least 1"),
+        ("shelf/records", "way", 3.0, r"way\[1\] is 3.0; expected 11"),
+        ("shelf/to_door", (0, 0, 0), 7, r"value\[1, 0, 0\] is 7; expected 65535"),
+        ("shelf/tiles", (0, 0, 0), 6, ".* expected an integer from 0 to 5"),
+        ("game/runners", "x", 0.0, "runner 1 is at x 0, y .* and overlaps a wall"),
+        ("game/runners", "y", -0.0, "runner 1 is at x .*, y -0 and overlaps a wall"),
+        ("game/runners", "x", 10.5, r"x\[1\] is 10.5; expected a finite number from 0 to 10"),
+        ("game/runners", "steps", 40, r"steps\[1\] is 40; expected an integer from 0 to 39"),
+    ],
+)
+def test_a_runner_or_a_level_that_no_step_leads_to_is_refused(
+    name: str, where: str | tuple[int, ...], value: float, words: str
+) -> None:
+    envs = make("ledge")
+    envs.reset(seed=0)
+    saved = envs.snapshot()
+    arrays = {key: array.copy() for key, array in saved.arrays.items()}
+    assert arrays["shelf/records"]["width"][1] == 10
+    row: Any = arrays[name][1:2]
+    row[where] = value
+    with pytest.raises(SnapshotError, match=f"array '{name}' of the snapshot: {words}"):
+        envs.restore(Snapshot(saved.state, arrays))
+    envs.restore(saved)
+
+
+def test_levels_that_wait_in_the_table_are_checked_and_unused_rows_are_not() -> None:
+    envs = make("ledge", num_envs=2)
+    never_reset = envs.snapshot()
+    envs.reset(seed=0)
+    saved = envs.snapshot()
+    for snapshot, is_read in ((never_reset, True), (saved, False)):
+        arrays = {key: array.copy() for key, array in snapshot.arrays.items()}
+        arrays["table/records"]["start_y"][1] = 0.5
+        changed = Snapshot(snapshot.state, arrays)
+        if is_read:
+            with pytest.raises(SnapshotError, match=r"'table/records'.*the start of row 1"):
+                envs.restore(changed)
+        else:
+            envs.restore(changed)
+    # Without a new task in the table, an env begins again with the level that it has: here none.
+    arrays = {**never_reset.arrays, "batch/known": np.array([1, 0])}
+    with pytest.raises(SnapshotError, match=r"'shelf/records'.*height\[1\] is 0"):
+        envs.restore(Snapshot(never_reset.state, arrays))
+
+
 def test_with_a_curriculum_its_wrapper_saves() -> None:
     envs = make_vec("stepladder/Hockey-v0", 2, curriculum=Uniform([Task("a"), Task("b")]))
     envs.reset(seed=0)

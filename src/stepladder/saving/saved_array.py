@@ -74,9 +74,12 @@ class Part:
             return None
         index = tuple(int(i) for i in np.argwhere(~is_good)[0])
         low, high = (np.broadcast_to(bound, values.shape)[index] for bound in (self.low, self.high))
-        kind = "an integer" if self.whole or values.dtype.kind in "iu" else "a finite number"
-        limits = "" if (low, high) == (-MAX_FLOAT, MAX_FLOAT) else f" from {low:.6g} to {high:.6g}"
-        return f"{self.name or 'value'}{list(index)} is {values[index]}; expected {kind}{limits}"
+        expected = "an integer" if self.whole or values.dtype.kind in "iu" else "a finite number"
+        if low == high:
+            expected = f"{low:.6g}"
+        elif (low, high) != (-MAX_FLOAT, MAX_FLOAT):
+            expected += f" from {low:.6g} to {high:.6g}"
+        return f"{self.name or 'value'}{list(index)} is {values[index]}; expected {expected}"
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,10 @@ TOUCH_X = HALF_WIDTH + 0.375
 TOUCH_Y = HALF_HEIGHT + 0.375
 """Switch and door are boxes of 0.75."""
 
-# Edges across the direction of movement are drawn in by this much: a runner on the floor does not
-# bump into it while running.
-_SKIN = 2.0**-20
+SKIN = 2.0**-20
+"""Edges across the direction of movement are drawn in by this much: a runner on the floor does not
+bump into it while running. No other part of a runner ever overlaps a wall.
+"""
 
 
 @bare
@@ -136,8 +137,8 @@ def _move_sideways(runner: Runner, tiles: Tiles) -> None:
     if runner.vx != 0.0:
         side = 1 if runner.vx > 0.0 else -1
         column = int(x + side * HALF_WIDTH + MARGIN)
-        top = int(runner.y - HALF_HEIGHT + _SKIN + MARGIN)
-        bottom = int(runner.y + HALF_HEIGHT - _SKIN + MARGIN)
+        top = int(runner.y - HALF_HEIGHT + SKIN + MARGIN)
+        bottom = int(runner.y + HALF_HEIGHT - SKIN + MARGIN)
         if tiles[top, column] == WALL or tiles[bottom, column] == WALL:
             # The near side of that column: its left edge going right, its right edge going left.
             x = column - MARGIN + (1 - side) // 2 - side * HALF_WIDTH
@@ -165,8 +166,8 @@ def _fall_faster(runner: Runner) -> None:
 def _move_up_or_down(runner: Runner, tiles: Tiles) -> None:
     """Move along y until a floor, a platform under the feet, or a ceiling."""
     y = runner.y + runner.vy
-    left = int(runner.x - HALF_WIDTH + _SKIN + MARGIN)
-    right = int(runner.x + HALF_WIDTH - _SKIN + MARGIN)
+    left = int(runner.x - HALF_WIDTH + SKIN + MARGIN)
+    right = int(runner.x + HALF_WIDTH - SKIN + MARGIN)
     on_ground = 0
     if runner.vy > 0.0:
         row = int(y + HALF_HEIGHT + MARGIN)

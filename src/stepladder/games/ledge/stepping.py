@@ -26,7 +26,7 @@ from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH
 from stepladder.games.ledge.physics import DIED, NOTHING, SUCCEEDED, advance
 from stepladder.games.ledge.physics import begin as begin_run
 from stepladder.games.ledge.rewards import SUCCESS_REWARD, potential
-from stepladder.games.ledge.tiles import NUM_CODES, WALL
+from stepladder.games.ledge.tiles import DOOR, WALL
 from stepladder.games.ledge.views import write_patch, write_vector
 from stepladder.games.ledge.world import (
     MARGIN,
@@ -80,7 +80,7 @@ class LevelShelf(NamedTuple):
             np.s_[:, :, -MARGIN:],
         )
         tiles = (
-            Part.count("tile", high=NUM_CODES - 1),
+            Part.count("tile", high=DOOR),
             *(Part("tile of the margin", margin, WALL, WALL) for margin in margins),
         )
         return [

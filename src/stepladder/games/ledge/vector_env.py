@@ -15,10 +15,11 @@ from gymnasium.vector import AutoresetMode
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games.arguments import require_positive, whole_actions
 from stepladder.games.batch import GameVectorEnv
+from stepladder.games.episodes import ENDED, PLAYING
 from stepladder.games.ledge import stepping
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
 from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND
-from stepladder.games.ledge.saved import RUNNER_PARTS
+from stepladder.games.ledge.saved import RUNNER_PARTS, check_levels, check_runners
 from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LevelShelf
 from stepladder.games.ledge.tiles import NUM_CODES, WALL
@@ -31,7 +32,7 @@ from stepladder.games.ledge.world import (
     RUNNER_DTYPE,
     pack,
 )
-from stepladder.saving.saved_array import Part, SavedArray, require_parts
+from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
 DEFAULT_STAGE = "simplest"
@@ -173,15 +174,17 @@ class LedgeVectorEnv(GameVectorEnv):
         ]
 
     def check_games(self, arrays: Mapping[str, npt.NDArray[Any]], place: str) -> None:
-        """Refuse runners outside their own level, or beyond their time."""
-        runners, levels = arrays["game/runners"], arrays["shelf/records"]
-        require_parts(
-            "game/runners",
-            place,
-            x=(runners["x"], levels["width"]),
-            y=(runners["y"], levels["height"]),
-            steps=(runners["steps"], levels["time_limit"]),
-        )
+        """Refuse levels that `pack` cannot have made, and runners that are not inside theirs."""
+        states = arrays["batch/episodes"]["state"]
+        has_begun = (states == PLAYING) | (states == ENDED)
+        if self.lessons is None:
+            # Envs without a new task in the table begin again with the level that they have.
+            is_new = arrays["batch/known"] == 1
+            check_levels("table", arrays, is_new, place)
+            check_levels("shelf", arrays, has_begun | ~is_new, place)
+        else:
+            check_levels("shelf", arrays, has_begun, place)
+        check_runners(arrays, has_begun, states == PLAYING, place)
 
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""
