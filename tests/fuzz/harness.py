@@ -12,6 +12,7 @@ repeated:
 import argparse
 import importlib
 import json
+import math
 import os
 import signal
 import subprocess
@@ -32,6 +33,9 @@ from stepladder.errors import StepladderError
 FUZZERS = ("curricula", "channels", "games", "learners", "checkpoints", "databases", "levels")
 CASE_LIMIT_S = 60
 """A case that takes longer hangs."""
+
+START_LIMIT_S = 300
+"""So long may a fuzzer take to begin, on a busy machine that has to compile its kernels."""
 
 REFUSED, PLAYED_ON = "refused", "played on"
 
@@ -71,13 +75,15 @@ def run_case(fuzzer: Any, seed: int) -> str:
     return PLAYED_ON
 
 
-def _child(name: str, cases: Sequence[int], progress: int) -> None:
-    """Run cases one after the other, and note each before it begins."""
+def _child(name: str, cases: Sequence[int], progress: int, end: float) -> None:
+    """Run cases one after the other until a time of the monotonic clock; note each beforehand."""
     signal.signal(signal.SIGALRM, _raise_hang)
     outcomes: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         fuzzer = importlib.import_module(f"fuzz.fuzz_{name}").Fuzzer(Path(folder))
         for seed in cases:
+            if outcomes and time.monotonic() >= end:
+                break
             os.pwrite(progress, f"{seed:20d}".encode(), 0)
             signal.alarm(CASE_LIMIT_S)
             outcomes[run_case(fuzzer, seed)] += 1
@@ -89,8 +95,16 @@ def _raise_hang(*_: Any) -> None:
     raise Hang(f"the case has not ended after {CASE_LIMIT_S} s")
 
 
-def fuzz(name: str, cases: Sequence[int], timeout_s: float = 600.0) -> Counter[str]:
+def fuzz(
+    name: str, cases: Sequence[int], timeout_s: float = 600.0, seconds: float | None = None
+) -> Counter[str]:
     """Run cases of one fuzzer in a child process; return how often each outcome was seen.
+
+    Args:
+        name: One of `FUZZERS`.
+        cases: What to run, in order.
+        timeout_s: A child that takes longer hangs.
+        seconds: Stop after the case that runs then; at least one case is run.
 
     Raises:
         Failure: An outcome is not allowed; the message says which case it was.
@@ -100,6 +114,8 @@ def fuzz(name: str, cases: Sequence[int], timeout_s: float = 600.0) -> Counter[s
         command = [sys.executable, "-W", "error", "-m", "fuzz.harness", name]
         command += ["--cases", ",".join(map(str, cases))]
         command += ["--progress", str(progress.fileno())]
+        if seconds is not None:
+            command += ["--until", str(time.monotonic() + seconds)]
         child = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
@@ -126,10 +142,12 @@ def search(name: str, first: int, seconds: float, chunk: int = 2000) -> int:
     """Run cases for so many seconds, whatever they find; return how many failed."""
     outcomes: Counter[str] = Counter()
     end, failures = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
+    while (left := end - time.monotonic()) > 0.0:
         try:
-            outcomes += fuzz(name, range(first, first + chunk))
-            first += chunk
+            cases = range(first, first + chunk)
+            found = fuzz(name, cases, timeout_s=left + START_LIMIT_S + CASE_LIMIT_S, seconds=left)
+            outcomes += found
+            first += found.total()
         except Failure as failure:
             failures += 1
             print(failure, flush=True)
@@ -146,6 +164,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, help="number of cases, in this process")
     parser.add_argument("--cases", help="these cases, with commas between them")
     parser.add_argument("--seconds", type=float, help="search for so long, in child processes")
+    parser.add_argument("--until", type=float, default=math.inf, help="end by this monotonic time")
     parser.add_argument("--progress", type=int, help="descriptor to note cases in")
     given = parser.parse_args()
     if given.seconds is not None:
@@ -156,7 +175,7 @@ def main() -> None:
         try:
             cases = range(given.first, given.first + (given.count or 1))
             named = [int(case) for case in (given.cases or "").split(",") if case]
-            _child(given.name, named or cases, progress)
+            _child(given.name, named or cases, progress, given.until)
         except Exception:
             traceback.print_exc()
             sys.exit(1)
