@@ -49,13 +49,8 @@ $(STAMPS)/check: $(STAMPS)/test
 	$(PIP) install -c constraints.txt ruff 'pyright[nodejs]' import-linter codespell
 	@touch $@
 
-# numba's cache does not notice a change in a kernel that another file has compiled in.
-$(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
-	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
-	@touch $@
-
 # All demos at once, briefly: their kernels are compiled the first time they run.
-$(STAMPS)/warm: $(STAMPS)/kernels $(STAMPS)/train
+$(STAMPS)/warm: $(STAMPS)/train $(shell find src -name '*.py')
 	@echo "Compiling the kernels of the demo, once"
 	@$(BIN)/stepladder compare --scenarios chain-2 --num-seeds 1 --json \
 	  --curricula frontier frontier-features learning-progress >/dev/null & \
@@ -72,20 +67,15 @@ demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live
 	$(BIN)/python examples/hockey_phases.py --seconds 10
 	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
 
-test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite
+test: $(STAMPS)/test $(STAMPS)/browser  ## The whole suite
 	$(BIN)/python -m pytest
 
 # Kernels with bounds checks have a cache of their own.
-CHECKED := $(CURDIR)/$(VENV)/.checked-kernels
-$(STAMPS)/checked: $(STAMPS)/core $(shell find src -name '*.py')
-	@rm -rf $(CHECKED)
-	@touch $@
-
-test-bounds: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/checked  ## The suite with bounds checks in all kernels; slow
-	STEPLADDER_CHECK_BOUNDS=1 NUMBA_CACHE_DIR=$(CHECKED) $(BIN)/python -m pytest $(TESTS)
+test-bounds: $(STAMPS)/test $(STAMPS)/browser  ## The suite with bounds checks in all kernels; slow
+	STEPLADDER_CHECK_BOUNDS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/.checked-kernels $(BIN)/python -m pytest $(TESTS)
 
 SECONDS ?= 600
-fuzz: $(STAMPS)/test $(STAMPS)/kernels  ## Search for files that break it, SECONDS with each fuzzer
+fuzz: $(STAMPS)/test  ## Search for files that break it, SECONDS with each fuzzer
 	PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzz_configs.py --seconds $(SECONDS)
 	PYTHONPATH=tests $(BIN)/python -m fuzz.harness all --seconds $(SECONDS) --first $$(date +%s)000
 
@@ -100,7 +90,7 @@ fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.md, quick version
+bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/overhead.py --quick
 	$(BIN)/python benchmarks/simulator.py --quick
 	$(BIN)/python benchmarks/vector_env.py --quick
