@@ -1,14 +1,18 @@
-# Each target sets up all it needs on a bare machine with Python 3.11, inside .venv.
+# Each target sets up all it needs on a bare machine with Python 3.11 or later, inside .venv.
 PYTHON ?= python3.11
 ifeq (, $(shell command -v $(PYTHON) 2>/dev/null))
 PYTHON := python3
 endif
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+QUIET := --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip $(QUIET)
 STAMPS := $(VENV)/.stamps
+# Processes that run tests side by side. Each file of tests stays in one of them.
+JOBS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-.PHONY: help demo test test-bounds fuzz check fix bench clean
+.PHONY: help demo quick test test-bounds test-core fuzz check fix docs package bench clean
 help:  ## Show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
@@ -26,13 +30,14 @@ $(STAMPS)/train: $(STAMPS)/core
 	$(PIP) install -c constraints.txt openskill safetensors
 	@touch $@
 
+TEST_TOOLS := pytest pytest-timeout pytest-xdist hypothesis scipy psutil
 $(STAMPS)/test: $(STAMPS)/train
-	$(PIP) install -c constraints.txt stable-baselines3 pytest pytest-timeout hypothesis scipy
-	$(PIP) install -c constraints.txt tensorboard wandb optuna psutil av pillow
-# Without its dependencies: it pins another torch, with gigabytes beside it.
-	$(PIP) install -c constraints.txt --no-deps pufferlib-core
-# Foreign envs to test with. Without dependencies: mettagrid asks for a whole server's.
-	$(PIP) install -c constraints.txt --no-deps minigrid pygame-ce pettingzoo mettagrid \
+	$(PIP) install -c constraints.txt stable-baselines3 $(TEST_TOOLS)
+	$(PIP) install -c constraints.txt tensorboard wandb optuna av pillow
+# Foreign envs and vector envs to test with. Without dependencies: mettagrid asks for a whole server's, and pufferlib-core
+# pins another torch with gigabytes beside it. Both have wheels up to Python 3.12; their tests are skipped without them.
+	$(PIP) install -c constraints.txt --no-deps minigrid pygame-ce pettingzoo \
+	  'pufferlib-core; python_version < "3.13"' 'mettagrid; python_version < "3.13"' \
 	  importnb boto3 botocore s3transfer jmespath python-dateutil six
 	@touch $@
 
@@ -49,13 +54,12 @@ $(STAMPS)/check: $(STAMPS)/test
 	$(PIP) install -c constraints.txt ruff 'pyright[nodejs]' import-linter codespell
 	@touch $@
 
-# numba's cache does not notice a change in a kernel that another file has compiled in.
-$(STAMPS)/kernels: $(STAMPS)/core $(shell find src -name '*.py')
-	@find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+$(STAMPS)/docs: $(STAMPS)/core
+	$(PIP) install -c constraints.txt mkdocs-material 'mkdocstrings[python]'
 	@touch $@
 
 # All demos at once, briefly: their kernels are compiled the first time they run.
-$(STAMPS)/warm: $(STAMPS)/kernels $(STAMPS)/train
+$(STAMPS)/warm: $(STAMPS)/train $(shell find src -name '*.py')
 	@echo "Compiling the kernels of the demo, once"
 	@$(BIN)/stepladder compare --scenarios chain-2 --num-seeds 1 --json \
 	  --curricula frontier frontier-features learning-progress >/dev/null & \
@@ -72,20 +76,26 @@ demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live
 	$(BIN)/python examples/hockey_phases.py --seconds 10
 	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
 
-test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/kernels  ## The whole suite
-	$(BIN)/python -m pytest
+quick: $(STAMPS)/test  ## What a change breaks most often, within 90 seconds: no processes, no browser, nothing slow
+	$(PYTEST) -m 'not processes and not browser and not slow and not soak' $(TESTS)
+
+test: $(STAMPS)/test $(STAMPS)/browser  ## The whole suite
+	$(PYTEST) $(TESTS)
 
 # Kernels with bounds checks have a cache of their own.
-CHECKED := $(CURDIR)/$(VENV)/.checked-kernels
-$(STAMPS)/checked: $(STAMPS)/core $(shell find src -name '*.py')
-	@rm -rf $(CHECKED)
-	@touch $@
+test-bounds: $(STAMPS)/test $(STAMPS)/browser  ## The suite with bounds checks in all kernels; takes an hour
+	STEPLADDER_CHECK_BOUNDS=1 NUMBA_CACHE_DIR=$(CURDIR)/$(VENV)/.checked-kernels $(PYTEST) $(TESTS)
 
-test-bounds: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/checked  ## The suite with bounds checks in all kernels; slow
-	STEPLADDER_CHECK_BOUNDS=1 NUMBA_CACHE_DIR=$(CHECKED) $(BIN)/python -m pytest $(TESTS)
+CORE_VENV := .venv-core
+CORE_TESTS := $(addprefix tests/,configs contracts curricula plans saving stats sync tasks)
+test-core:  ## The tests of the core, installed without any extra
+	@test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
+	$(CORE_VENV)/bin/python -m pip install $(QUIET) -c constraints.txt hatchling editables $(TEST_TOOLS)
+	$(CORE_VENV)/bin/python -m pip install $(QUIET) -c constraints.txt --no-build-isolation -e .
+	$(CORE_VENV)/bin/python -m pytest -n $(JOBS) --dist loadgroup $(CORE_TESTS)
 
 SECONDS ?= 600
-fuzz: $(STAMPS)/test $(STAMPS)/kernels  ## Search for files that break it, SECONDS with each fuzzer
+fuzz: $(STAMPS)/test  ## Search for files that break it, SECONDS with each fuzzer
 	PYTHONPATH=tests $(BIN)/python tests/fuzz/fuzz_configs.py --seconds $(SECONDS)
 	PYTHONPATH=tests $(BIN)/python -m fuzz.harness all --seconds $(SECONDS) --first $$(date +%s)000
 
@@ -94,13 +104,30 @@ check: $(STAMPS)/check  ## Lint, types, import layers, spelling
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
-	$(BIN)/codespell src tests docs examples benchmarks README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+	$(BIN)/codespell src tests docs examples benchmarks tools README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
 
 fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.md, quick version
+docs: $(STAMPS)/docs  ## Build the documentation site into site/; a broken link is an error
+	$(BIN)/mkdocs build --strict --quiet
+
+# torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported.
+EXTRAS := cli sweep train sb3 tensorboard wandb watch
+package: $(STAMPS)/core  ## Build wheel and sdist into dist/, install the wheel with one extra after the other and try each
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+	$(PYTHON) -m venv dist/venv
+	dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt dist/*.whl
+	cd dist && venv/bin/python ../tools/smoke.py core
+	dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt torch
+	for extra in $(EXTRAS); do \
+	  dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt "$$(ls dist/*.whl)[$$extra]" \
+	  && (cd dist && venv/bin/python ../tools/smoke.py $$extra) || exit 1; done
+	rm -rf dist/venv
+
+bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/overhead.py --quick
 	$(BIN)/python benchmarks/simulator.py --quick
 	$(BIN)/python benchmarks/vector_env.py --quick
@@ -110,5 +137,5 @@ bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.m
 	$(BIN)/python benchmarks/agents.py --quick
 	$(BIN)/python benchmarks/ledge_curricula.py --quick
 
-clean:  ## Remove the virtual environment and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache
+clean:  ## Remove virtual environments, caches and what was built
+	rm -rf $(VENV) $(CORE_VENV) dist site .pytest_cache .ruff_cache .import_linter_cache

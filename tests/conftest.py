@@ -8,15 +8,29 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import stepladder
-from cli.command_line import CommandLine
+
+if TYPE_CHECKING:
+    from cli.command_line import CommandLine
 
 # Read by PyTorch when it is imported, also in processes that tests start. Over networks as small as
 # theirs more threads only wait for each other, which on two cores took longer than the rest.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all tests of a file to the same process of pytest-xdist, unless they name a group.
+
+    Files share fixtures, and what they compile. A group is for files that must not run at the same
+    time, because they look at something that the whole machine shares.
+    """
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))
 
 
 def pytest_collection_finish() -> None:
@@ -50,8 +64,10 @@ def ctrl_c_works() -> Iterator[None]:
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> CommandLine:
+) -> "CommandLine":
     """Give commands to run, in an empty folder and a terminal of 80 columns that is none."""
+    from cli.command_line import CommandLine
+
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "NO_COLOR"):

@@ -14,8 +14,8 @@ import stepladder
 
 LIBRARY = str(Path(stepladder.__file__).parent)
 
-COMPILER = f"{LIBRARY}/compiled.py"
-"""Its lines run while a kernel is compiled: the first time, and not again."""
+COMPILER = (f"{LIBRARY}/compiled.py", f"{LIBRARY}/source_stamp.py")
+"""Their lines run while a kernel is compiled: the first time, and not again."""
 
 
 class Interrupt:
@@ -34,7 +34,7 @@ class Interrupt:
 
     def _enter(self, frame: FrameType, event: str, _: Any) -> Any:
         file = frame.f_code.co_filename
-        return self._count if file.startswith(self.within) and file != COMPILER else None
+        return self._count if file.startswith(self.within) and file not in COMPILER else None
 
     def _count(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":

@@ -19,6 +19,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
@@ -30,6 +31,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 from stepladder.forking import hold_during_forks
+from stepladder.source_stamp import source_stamp
 
 UNKNOWN_CPU = -1
 
@@ -58,7 +60,7 @@ hold_during_forks(ffi.lib._lock._lock)
 
 def compiled(function: Function) -> Function:
     """Compile a function with the settings every kernel shares; the result is cached on disk."""
-    return cast("Function", numba.njit(**_SETTINGS)(function))
+    return _compile(function)
 
 
 def bare(function: Function) -> Function:
@@ -69,8 +71,7 @@ def bare(function: Function) -> Function:
     arrays element by element: assigning one to another may need memory of its own.
     """
     # An error that is raised needs memory of its own.
-    settings = {**_SETTINGS, "_nrt": CHECKS_BOUNDS}
-    return cast("Function", numba.njit(**settings)(function))
+    return _compile(function, _nrt=CHECKS_BOUNDS)
 
 
 def inlined(function: Function) -> Function:
@@ -79,7 +80,27 @@ def inlined(function: Function) -> Function:
     For the innermost steps of kernels that run millions of times a second: a call that hands over
     an array takes longer than most of them.
     """
-    return cast("Function", numba.njit(**_SETTINGS, inline="always")(function))
+    return _compile(function, inline="always")
+
+
+def _compile(function: Function, **settings: Any) -> Function:
+    """Compile a function; its cached code is valid as long as nothing it imports changes.
+
+    numba has no public way to extend what a cached kernel depends on. Where its private attributes
+    are missing (another version) or the source is not in a file (a notebook), the kernel works but
+    is not cached.
+    """
+    settings = {**_SETTINGS, **settings}
+    dispatcher: Any = numba.njit(**settings)(function)
+    if settings["cache"]:
+        try:
+            file = dispatcher._cache._cache_file
+            stamp = source_stamp(Path(function.__code__.co_filename))
+            file._source_stamp = (file._source_stamp, stamp)
+        except (AttributeError, OSError):
+            settings["cache"] = False
+            dispatcher = numba.njit(**settings)(function)
+    return cast("Function", dispatcher)
 
 
 def direct(kernel: Function, *examples: Any) -> Function:

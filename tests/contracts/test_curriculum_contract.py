@@ -294,16 +294,16 @@ def test_probs_are_finite_and_sum_to_one_at_any_time(case: Case):
 
 
 @every_case
-@pytest.mark.parametrize("k", [0, 1, 7, 1000])
-def test_as_many_are_drawn_as_are_asked_for(case: Case, k: int):
-    curriculum = case.make()
-    live(curriculum, 30)
-    draws = curriculum.draw(k)
-    assert len(draws) == k
-    assert [draw.episode_index for draw in draws] == list(range(30, 30 + k))
-    assert all(draw.task_id == curriculum.pool.task_ids[draw.slot] for draw in draws)
-    assert all(draw.generation == curriculum.pool.generations[draw.slot] for draw in draws)
-    assert all(draw.plan_version == curriculum.plan.version for draw in draws)
+def test_as_many_are_drawn_as_are_asked_for(case: Case):
+    for k in (0, 1, 7, 1000):
+        curriculum = case.make()
+        live(curriculum, 30)
+        draws = curriculum.draw(k)
+        assert len(draws) == k
+        assert [draw.episode_index for draw in draws] == list(range(30, 30 + k))
+        assert all(draw.task_id == curriculum.pool.task_ids[draw.slot] for draw in draws)
+        assert all(draw.generation == curriculum.pool.generations[draw.slot] for draw in draws)
+        assert all(draw.plan_version == curriculum.plan.version for draw in draws)
 
 
 @every_case
@@ -316,15 +316,15 @@ def test_a_negative_number_of_draws_is_refused(case: Case):
 
 
 @every_case
-@pytest.mark.parametrize("num_episodes", [0, 45, 170])
-def test_draws_follow_probs_and_impossible_slots_are_never_drawn(case: Case, num_episodes: int):
-    curriculum = case.make()
-    live(curriculum, num_episodes)
-    probs, num_draws = curriculum.probs(), 100_000
-    counts = np.bincount(curriculum.draw_batch(num_draws)["slot"], minlength=len(probs))
-    spread = np.sqrt(num_draws * probs * (1.0 - probs))
-    assert np.all(np.abs(counts - num_draws * probs) <= 4.5 * spread)
-    assert np.all(counts[probs == 0.0] == 0)
+def test_draws_follow_probs_and_impossible_slots_are_never_drawn(case: Case):
+    for num_episodes in (0, 45, 170):
+        curriculum = case.make()
+        live(curriculum, num_episodes)
+        probs, num_draws = curriculum.probs(), 100_000
+        counts = np.bincount(curriculum.draw_batch(num_draws)["slot"], minlength=len(probs))
+        spread = np.sqrt(num_draws * probs * (1.0 - probs))
+        assert np.all(np.abs(counts - num_draws * probs) <= 4.5 * spread)
+        assert np.all(counts[probs == 0.0] == 0)
 
 
 @every_case
@@ -399,21 +399,21 @@ BAD_NUMBERS = [
 
 
 @every_case
-@pytest.mark.parametrize("num_good", [0, 3])
-def test_a_bad_record_is_refused_and_nothing_has_changed(case: Case, num_good: int):
-    curriculum = case.make()
-    live(curriculum, 45)
-    good = [play(draw) for draw in curriculum.draw(num_good)]
-    before = curriculum.snapshot()
-    for changes, words in BAD_NUMBERS:
-        bad = record_for(curriculum, 0, 1.0)._replace(**changes)
-        with pytest.raises(RecordError, match=words) as refusal:
-            curriculum.observe([*good, bad])
-        assert isinstance(refusal.value, StepladderError)
-        if "no number" not in str(refusal.value):
-            assert f"record {num_good} of {num_good + 1}" in str(refusal.value)
-        assert differences(before, curriculum.snapshot()) == [], changes
-    live(curriculum, 20)
+def test_a_bad_record_is_refused_and_nothing_has_changed(case: Case):
+    for num_good in (0, 3):
+        curriculum = case.make()
+        live(curriculum, 45)
+        good = [play(draw) for draw in curriculum.draw(num_good)]
+        before = curriculum.snapshot()
+        for changes, words in BAD_NUMBERS:
+            bad = record_for(curriculum, 0, 1.0)._replace(**changes)
+            with pytest.raises(RecordError, match=words) as refusal:
+                curriculum.observe([*good, bad])
+            assert isinstance(refusal.value, StepladderError)
+            if "no number" not in str(refusal.value):
+                assert f"record {num_good} of {num_good + 1}" in str(refusal.value)
+            assert differences(before, curriculum.snapshot()) == [], changes
+        live(curriculum, 20)
 
 
 @every_case
@@ -427,19 +427,19 @@ def test_a_single_bad_record_is_refused_too(case: Case):
 
 
 @every_case
-@pytest.mark.parametrize("unknown", [np.nan, None])
-def test_a_missing_success_is_refused_exactly_where_it_is_needed(case: Case, unknown: Any):
-    curriculum = case.make()
-    record = record_for(curriculum, 0, 1.0)._replace(success=unknown)
-    before = curriculum.snapshot()
-    if curriculum.needs_success:
-        for records in (record, [record_for(curriculum, 0, 1.0), record]):
-            with pytest.raises(RecordError, match="success"):
-                curriculum.observe(records)
-        assert differences(before, curriculum.snapshot()) == []
-    else:
-        curriculum.observe(record)
-        assert curriculum.num_observed == 1
+def test_a_missing_success_is_refused_exactly_where_it_is_needed(case: Case):
+    for unknown in (np.nan, None):
+        curriculum = case.make()
+        record = record_for(curriculum, 0, 1.0)._replace(success=unknown)
+        before = curriculum.snapshot()
+        if curriculum.needs_success:
+            for records in (record, [record_for(curriculum, 0, 1.0), record]):
+                with pytest.raises(RecordError, match="success"):
+                    curriculum.observe(records)
+            assert differences(before, curriculum.snapshot()) == []
+        else:
+            curriculum.observe(record)
+            assert curriculum.num_observed == 1
 
 
 def test_what_needs_no_success_is_what_does_not_look_at_it():
@@ -517,19 +517,19 @@ def without_versions(curriculum: Any) -> Snapshot:
 
 
 @every_case
-@pytest.mark.parametrize("as_array", [False, True])
-def test_a_batch_teaches_the_same_as_its_records_one_by_one(case: Case, as_array: bool):
-    # Fewer than a phase lasts and than it takes to be evicted: those two wait for a batch's end.
-    together, apart = case.make(), case.make()
-    live(together, 3), live(apart, 3)
-    records = [play(draw, plan_version=10**6) for draw in together.draw(25)]
-    apart.draw(25)
-    together.observe(record_array(records) if as_array else records)
-    for record in records:
-        apart.observe(record)
-    assert not isinstance(together, EVICTING) or together.num_evicted == 0
-    assert differences(without_versions(together), without_versions(apart)) == []
-    np.testing.assert_array_equal(together.probs(), apart.probs())
+def test_a_batch_teaches_the_same_as_its_records_one_by_one(case: Case):
+    for as_array in (False, True):
+        # Fewer than a phase lasts and than an eviction takes: those two wait for a batch's end.
+        together, apart = case.make(), case.make()
+        live(together, 3), live(apart, 3)
+        records = [play(draw, plan_version=10**6) for draw in together.draw(25)]
+        apart.draw(25)
+        together.observe(record_array(records) if as_array else records)
+        for record in records:
+            apart.observe(record)
+        assert not isinstance(together, EVICTING) or together.num_evicted == 0
+        assert differences(without_versions(together), without_versions(apart)) == []
+        np.testing.assert_array_equal(together.probs(), apart.probs())
 
 
 @every_case
@@ -690,23 +690,23 @@ def test_a_slot_that_does_not_exist_is_refused(case: Case):
 
 
 @every_case
-@pytest.mark.parametrize("moment", [0, 7, 58, 75, 170, 290])
-def test_a_restored_curriculum_has_the_same_future(case: Case, moment: int, tmp_path: Path):
-    original = case.make()
-    live_with_incidents(original, moment)
-    saved = original.snapshot()
-    resumed = case.make()
-    live(resumed, 13)
-    resumed.restore(Snapshot.load(saved.save(tmp_path / "state.npz")))
-    assert differences(saved, resumed.snapshot()) == []
-    np.testing.assert_array_equal(original.probs(), resumed.probs())
-    assert original.explain() == resumed.explain()
-    assert live(original, 120) == live(resumed, 120)
-    assert differences(original.snapshot(), resumed.snapshot()) == []
-    assert original.explain() == resumed.explain()
-    if hasattr(original, "history"):
-        assert original.history == resumed.history
-    assert original.quarantined == resumed.quarantined
+def test_a_restored_curriculum_has_the_same_future(case: Case, tmp_path: Path):
+    for moment in (0, 7, 58, 75, 170, 290):
+        original = case.make()
+        live_with_incidents(original, moment)
+        saved = original.snapshot()
+        resumed = case.make()
+        live(resumed, 13)
+        resumed.restore(Snapshot.load(saved.save(tmp_path / "state.npz")))
+        assert differences(saved, resumed.snapshot()) == []
+        np.testing.assert_array_equal(original.probs(), resumed.probs())
+        assert original.explain() == resumed.explain()
+        assert live(original, 120) == live(resumed, 120)
+        assert differences(original.snapshot(), resumed.snapshot()) == []
+        assert original.explain() == resumed.explain()
+        if hasattr(original, "history"):
+            assert original.history == resumed.history
+        assert original.quarantined == resumed.quarantined
 
 
 @every_case
@@ -800,15 +800,15 @@ def test_a_snapshot_with_a_damaged_array_is_refused_and_nothing_has_changed(case
 
 
 @every_case
-@pytest.mark.parametrize("number", [-1.0, np.nan, np.inf])
-def test_a_snapshot_with_impossible_weights_is_refused(case: Case, number: float):
+def test_a_snapshot_with_impossible_weights_is_refused(case: Case):
     curriculum = case.make()
     live(curriculum, 45)
     snapshot = curriculum.snapshot()
     for name in [name for name in snapshot.arrays if name.startswith("plan/table")]:
-        arrays = {**snapshot.arrays, name: snapshot.arrays[name].copy()}
-        arrays[name].flat[0] = number
-        assert_refused(curriculum, Snapshot(snapshot.state, arrays), "weight|share")
+        for number in (-1.0, np.nan, np.inf):
+            arrays = {**snapshot.arrays, name: snapshot.arrays[name].copy()}
+            arrays[name].flat[0] = number
+            assert_refused(curriculum, Snapshot(snapshot.state, arrays), "weight|share")
 
 
 def every_key(state: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -17,7 +17,7 @@ from made_runs import make_run
 from stepladder.dashboard import write_report
 from stepladder.runs import Run
 
-pytestmark = [pytest.mark.processes, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.browser, pytest.mark.processes, pytest.mark.timeout(60)]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 LIMIT_S = 45

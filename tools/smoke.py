@@ -1,0 +1,113 @@
+"""Try an installed wheel: what the core, or one extra, promises must work.
+
+``make package`` installs the wheel into an empty virtual environment and calls this file for the
+core first, then for each extra after it was added: ``python smoke.py cli``. It runs in a folder
+outside the repository, so that nothing but the wheel can be imported.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import distribution
+from pathlib import Path
+
+
+def command(line: str) -> str:
+    """Run ``python -m stepladder`` with the words of a line and return its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "stepladder", *line.split()],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    if done.returncode != 0:
+        sys.exit(f"stepladder {line} failed ({done.returncode}): {done.stderr}")
+    return done.stdout
+
+
+def core() -> None:
+    """Draw, report and save without any extra; step envs in a worker process."""
+    import stepladder
+    from stepladder import LearningProgress, Snapshot, Task, make_vec
+
+    package = Path(stepladder.__file__).parent
+    assert package.parent.name == "site-packages", f"imported from {package}, not from the wheel"
+    assert (package / "py.typed").exists()
+    assert stepladder.__version__ == distribution("stepladder").version
+    assert "torch" not in sys.modules
+    curriculum = LearningProgress([Task("a"), Task("b")], seed=0)
+    for _ in range(100):
+        curriculum.report(curriculum.draw_one(), success=True)
+    curriculum.snapshot().save("curriculum.npz")
+    Snapshot.load("curriculum.npz")
+    envs = make_vec("CartPole-v1", num_envs=4, workers=1)
+    envs.reset(seed=0)
+    envs.step(envs.action_space.sample())
+    envs.close()
+    games = make_vec("stepladder/Ledge-v0", num_envs=4)
+    games.reset(seed=0)
+    games.close()
+
+
+def cli() -> None:
+    """Run a simulation, and find the files that the report needs in the wheel."""
+    assert "simulate" in command("--help")
+    assert "mastered" in command("simulate --scenario chain-2 --out run")
+    command("report run")
+    assert Path("report.html").stat().st_size > 10_000
+
+
+def train() -> None:
+    """Train, stop, resume and evaluate."""
+    command("train cartpole --total-steps 2000 --out trained")
+    command("train --resume trained --total-steps 4000")
+    command("eval trained --episodes 2")
+
+
+def sweep() -> None:
+    """Search with Optuna."""
+    search = "--optuna-trials 2 --range probing=0.01..0.5:log"
+    command(f"sweep --scenario chain-2 --curriculum frontier --num-seeds 2 --out sweep {search}")
+
+
+def sb3() -> None:
+    """Train PPO of Stable-Baselines3."""
+    from stable_baselines3 import PPO
+
+    from stepladder import make_vec
+    from stepladder.envs.sb3 import as_vec_env
+
+    envs = as_vec_env(make_vec("CartPole-v1", num_envs=2, workers=0))
+    PPO("MlpPolicy", envs, n_steps=32, batch_size=32, device="cpu").learn(64)
+    envs.close()
+
+
+def tensorboard() -> None:
+    """Log a simulation to TensorBoard."""
+    command("simulate --scenario chain-2 --out board --tensorboard")
+    assert list(Path().rglob("*tfevents*"))
+
+
+def wandb() -> None:
+    """Log a simulation to Weights & Biases, offline."""
+    command("simulate --scenario chain-2 --out wandb-run --wandb smoke --wandb-mode offline")
+
+
+def watch() -> None:
+    """Make films of a game."""
+    for kind in ("gif", "mp4"):
+        command(f"watch stepladder/Ledge-v0 --episodes 1 --out film.{kind}")
+        assert Path(f"film.{kind}").stat().st_size > 1_000
+
+
+if __name__ == "__main__":
+    trials = {f.__name__: f for f in (core, cli, train, sweep, sb3, tensorboard, wandb, watch)}
+    if len(sys.argv) != 2 or sys.argv[1] not in trials:
+        sys.exit(f"usage: python smoke.py {'|'.join(trials)}; got {sys.argv[1:]}")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        trials[sys.argv[1]]()
+        os.chdir("/")
+    print(f"{sys.argv[1]}: works")
