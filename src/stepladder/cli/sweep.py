@@ -14,8 +14,15 @@ from stepladder.cli.parsing import parse
 from stepladder.configs.checks import require_whole
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep
-from stepladder.simulator.sweep_space import Dimension, parse_choice, parse_range
+from stepladder.simulator.sweeps import (
+    Dimension,
+    SweepConfig,
+    SweepResult,
+    SweepTrial,
+    parse_choice,
+    parse_range,
+    sweep,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
