@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.dashboard.grouping import natural_key
-from stepladder.dashboard.page import escape
-from stepladder.dashboard.svg import shortened
-from stepladder.dashboard.ticks import MISSING, format_value
+from stepladder.dashboard.page import MISSING, escape, format_value, shortened
 from stepladder.dashboard.view import Happening, RunView
 
 MAX_EVENTS = 200
@@ -50,11 +48,10 @@ def runs_table(runs: Sequence[RunView]) -> str:
 
 
 def swatch(run: RunView) -> str:
-    """Return a piece of the run's line."""
-    dash = f' stroke-dasharray="{run.dash}"' if run.dash else ""
+    """Return a piece of the run's line, which `report.js` colours."""
     return (
         f'<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true">'
-        f'<path class="line" style="{run.colour.style}"{dash} d="M1 4H21"/></svg>'
+        f'<path data-swatch="{run.index}" d="M1 4H21"/></svg>'
     )
 
 
@@ -73,7 +70,9 @@ def settings_table(runs: Sequence[RunView]) -> str:
             + "</tr>"
             for k in differing
         ]
-        parts.append(f"<h3>Settings that differ</h3>{_table(head, rows, 'settings')}")
+        table = _table(head, rows, "settings")
+        title = f"Settings that differ ({len(differing)})"
+        parts.append(_fold(title, table, opened=len(differing) <= _FEW))
     if alike:
         rows = [f"<tr><th>{escape(k)}</th><td>{_setting(flat[0][k])}</td></tr>" for k in alike]
         title = "Settings" if len(runs) == 1 else "Settings that are the same"

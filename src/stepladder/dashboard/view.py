@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.dashboard.colours import Colour, run_colour, run_dash
 from stepladder.dashboard.series import Steps, Values, drawable, smoothed
 from stepladder.runs import RunReader
 
@@ -84,16 +83,6 @@ class RunView:
     def config(self) -> Mapping[str, Any]:
         """Settings of the run."""
         return self.reader.config
-
-    @property
-    def colour(self) -> Colour:
-        """Colour of its lines."""
-        return run_colour(self.index)
-
-    @property
-    def dash(self) -> str:
-        """Dash pattern of its lines."""
-        return run_dash(self.index)
 
     def series(self, metric: str) -> tuple[Steps, Values]:
         """Return one metric, smoothed as asked; empty if the run does not have it."""
