@@ -41,7 +41,9 @@ def runs_table(runs: Sequence[RunView]) -> str:
     rows: list[str] = []
     for run in runs:
         steps = format_value(run.last_step) if run.metrics else "no metrics yet"
-        cells = (run.kind, run.status, run.seed, run.version, run.began, steps)
+        reader, info = run.reader, run.reader.info
+        began = info.created.replace("T", " ").replace("+00:00", " UTC")
+        cells = (reader.kind, reader.status, reader.seed, info.version, began, steps)
         shown = "".join(f"<td>{escape(MISSING if c is None else c)}</td>" for c in cells)
         rows.append(f"<tr><th>{swatch(run)}{escape(run.name)}</th>{shown}</tr>")
     return _table(head, rows, "runs")
@@ -57,7 +59,7 @@ def swatch(run: RunView) -> str:
 
 def settings_table(runs: Sequence[RunView]) -> str:
     """Return the settings; those in which runs differ stand apart and are marked."""
-    flat = [flattened(run.config) for run in runs]
+    flat = [flattened(run.reader.config) for run in runs]
     keys = sorted({key for settings in flat for key in settings}, key=natural_key)
     differing = [k for k in keys if len({settings.get(k) for settings in flat}) > 1]
     alike = [k for k in keys if k not in set(differing)]

@@ -3,7 +3,7 @@
 The only module of `dashboard` that opens runs. Everything after it works on plain values.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,36 +53,6 @@ class RunView:
         for happening in self.happenings:
             counts[happening.kind] = counts.get(happening.kind, 0) + 1
         self.markers = [h for h in self.happenings if counts[h.kind] <= MAX_MARKERS]
-
-    @property
-    def kind(self) -> str:
-        """Simulation, training or any other word."""
-        return self.reader.kind
-
-    @property
-    def status(self) -> str:
-        """How the run stands or ended."""
-        return self.reader.status
-
-    @property
-    def seed(self) -> Any:
-        """Seed of the run, or several, or None."""
-        return self.reader.seed
-
-    @property
-    def version(self) -> str:
-        """Version of Stepladder that made the run."""
-        return self.reader.info.version
-
-    @property
-    def began(self) -> str:
-        """When the run began, to the second, in UTC."""
-        return self.reader.info.created.replace("T", " ").replace("+00:00", " UTC")
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """Settings of the run."""
-        return self.reader.config
 
     def series(self, metric: str) -> tuple[Steps, Values]:
         """Return one metric, smoothed as asked; empty if the run does not have it."""

@@ -8,15 +8,15 @@ every finished trial on disk at once, so a sweep that was killed continues where
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from stepladder.configs.checks import plain, require_whole
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.compare import HORIZON, Cell, Trial, play_seed, summarise
+from stepladder.simulator.compare import HORIZON, Cell, play_seed, summarise
 from stepladder.simulator.oracle import OracleRun, best_oracle
 from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.sweeps.space import (
@@ -177,108 +177,72 @@ def sweep(
     }
     total = len(combinations(choices)) if num_trials is None else num_trials
     study = SweepStudy(folder, settings, dimensions, config.seed)
+    threads = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
     try:
-        runner = _Runner(config, study, jobs or os.cpu_count() or 1, on_trial)
-        num_resumed = len(runner.trials)
-        for trials in study.rounds(num_trials):
-            runner.play(trials, total)
+        trials = {trial.number: _finished(study, trial) for trial in study.finished()}
+        num_resumed = len(trials)
+        start = _Start(config, threads)
+        for proposed in study.rounds(num_trials):
+            # All seeds of a round are queued before the first result is waited for.
+            begun = [
+                (trial.number, params := study.params(trial), start(params)) for trial in proposed
+            ]
+            for number, params, result in begun:
+                cell, error = result()
+                trial = SweepTrial(number=number, params=params, cell=cell, error=error)
+                kept = {"cell": None if cell is None else cell.to_json(), "error": error}
+                study.tell(number, trial.cost, kept)
+                trials[number] = trial
+                if on_trial is not None:
+                    on_trial(trial, len(trials), total)
     finally:
+        # After an interruption, the seeds that are being played end and no others begin.
+        threads.shutdown(wait=True, cancel_futures=True)
         study.close()
-    ordered = tuple(runner.trials[number] for number in sorted(runner.trials))
-    return SweepResult(trials=ordered, num_resumed=num_resumed)
+    return SweepResult(trials=tuple(trials[n] for n in sorted(trials)), num_resumed=num_resumed)
 
 
 @dataclass(frozen=True)
-class _Played:
-    """A trial that is being played."""
+class _Start:
+    """Starts trials in threads."""
 
-    trial: "FrozenTrial"
-    params: Params
-    setup: Setup
-    oracle: OracleRun
-    seeds: list[Future[Trial]]
+    config: SweepConfig
+    threads: ThreadPoolExecutor
+    oracles: dict[str, OracleRun] = field(default_factory=dict)
 
-
-class _Runner:
-    """Plays trials in threads, and keeps each as soon as its last seed is done."""
-
-    def __init__(self, config: SweepConfig, study: SweepStudy, jobs: int, on_trial: OnTrial | None):
-        self.config = config
-        self._study = study
-        self._jobs = jobs
-        self._on_trial = on_trial
-        self._oracles: dict[str, OracleRun] = {}
-        self._stop = Event()
-        self.trials = {trial.number: _finished(study, trial) for trial in study.finished()}
-        """Finished trials by number."""
-
-    def play(self, trials: "Sequence[FrozenTrial]", total: int) -> None:
-        """Play the trials of one round."""
-        threads = ThreadPoolExecutor(self._jobs)
-        played: dict[Future[Trial], _Played] = {}
+    def __call__(self, params: Params) -> Callable[[], tuple[Cell | None, str | None]]:
+        """Queue the seeds of a trial; return what waits for its result, or for why it has none."""
+        config = self.config
         try:
-            for trial in trials:
-                params = self._study.params(trial)
-                try:
-                    setup = self.config.setup(params)
-                    oracle = self._oracle(params, setup)
-                except ConfigError as error:
-                    self._keep(trial, params, total, error=str(error))
-                    continue
-                seeds = range(self.config.seed, self.config.seed + self.config.num_seeds)
-                futures = [threads.submit(self._play_seed, setup, oracle, seed) for seed in seeds]
-                entry = _Played(trial, params, setup, oracle, futures)
-                played |= dict.fromkeys(futures, entry)
-            for future in as_completed(played):
-                entry = played[future]
-                if entry.trial.number in self.trials or not all(f.done() for f in entry.seeds):
-                    continue
-                # In the order of the seeds, so that sums come out the same every time.
-                results = [future.result() for future in entry.seeds]
-                name, setup = self.config.curriculum, entry.setup
-                cell = summarise(setup.place, name, results, entry.oracle, setup.budget)
-                self._keep(entry.trial, entry.params, total, cell=cell)
-        finally:
-            # After an interruption, the seeds that are being played end and no others begin.
-            self._stop.set()
-            threads.shutdown(wait=True, cancel_futures=True)
-            self._stop.clear()
-
-    def _play_seed(self, setup: Setup, oracle: OracleRun, seed: int) -> Trial:
-        if self._stop.is_set():
-            raise CancelledError
-        return play_seed(
+            setup = config.setup(params)
+            oracle = self._oracle(params, setup)
+        except ConfigError as error:
+            text = str(error)
+            return lambda: (None, text)
+        play = partial(
+            play_seed,
             setup.place,
             setup.config,
-            seed,
             budget=setup.budget,
             horizon=HORIZON * max(1, oracle.samples),
             num_envs=setup.num_envs,
         )
+        seeds = range(config.seed, config.seed + config.num_seeds)
+        played = self.threads.map(play, seeds)
+
+        def result() -> tuple[Cell, None]:
+            cell = summarise(setup.place, config.curriculum, list(played), oracle, setup.budget)
+            return cell, None
+
+        return result
 
     def _oracle(self, params: Params, setup: Setup) -> OracleRun:
         parts = {n: v for n, v in params.items() if n.startswith(("dynamics.", "simulation."))}
         key = json.dumps([plain(parts), setup.budget], sort_keys=True)
-        if key not in self._oracles:
+        if key not in self.oracles:
             simulator = setup.place.simulator(self.config.seed)
-            self._oracles[key] = best_oracle(simulator, setup.budget)
-        return self._oracles[key]
-
-    def _keep(
-        self,
-        trial: "FrozenTrial",
-        params: Params,
-        total: int,
-        *,
-        cell: Cell | None = None,
-        error: str | None = None,
-    ) -> None:
-        entry = SweepTrial(number=trial.number, params=params, cell=cell, error=error)
-        result = {"cell": None if cell is None else cell.to_json(), "error": error}
-        self._study.tell(trial.number, entry.cost, result)
-        self.trials[entry.number] = entry
-        if self._on_trial is not None:
-            self._on_trial(entry, len(self.trials), total)
+            self.oracles[key] = best_oracle(simulator, setup.budget)
+        return self.oracles[key]
 
 
 def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
