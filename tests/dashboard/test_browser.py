@@ -392,6 +392,41 @@ def test_lines_are_broken_at_gaps_and_lone_points_are_dots(tmp_path: Path) -> No
     assert told == [[201], None, True, True, 0]
 
 
+EXTREMES = {
+    "tiny": (1e-300, 5e-300),
+    "least": (5e-324, 1e-323),
+    "huge": (-1e300, 1e300),
+    "large": (1e35, 2e35),
+    "both": (1e-300, 1e300),
+    "alike": (1e16, 1e16 + 2),
+    "near one": (1.0, 1.000001),
+    "zero": (0.0, 0.0),
+}
+
+
+def test_extreme_values_are_drawn_and_nothing_hangs(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "a", kind="simulation", config={}, seed=0) as run:
+        for step in (0, 2**53):
+            run.log(step, {f"o/{name}": ends[step > 0] for name, ends in EXTREMES.items()})
+    report = write_report([tmp_path / "a"], tmp_path / "r.html")
+    told = ask(
+        report,
+        CHARTS
+        + """
+        const counts = () => all.map((chart) => chart.axes[1]._splits?.length ?? 0);
+        const linear = counts();
+        await press("log");
+        return [linear, counts(), all.map(painted)];
+        """,
+        tmp_path,
+    )
+    linear, log, painted = told
+    assert len(linear) == len(EXTREMES)
+    assert max(linear) < 40
+    assert max(log) < 1000
+    assert min(painted) > 0
+
+
 def test_numbers_on_axes_and_colours_of_runs_and_labels(two: Path, tmp_path: Path) -> None:
     told = ask(
         two,

@@ -11,7 +11,7 @@ import io
 import re
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
@@ -110,28 +110,19 @@ def given(argv: Sequence[str], flag: str) -> str | None:
 
 def one_line(complaint: str, verb: str) -> str:
     """Return what tyro wrote into a box as one line: the problem, what was meant, where to look."""
-    blocks: list[list[str]] = [[]]
-    for line in _ESCAPE.sub("", complaint).splitlines()[1:]:
-        text = line.strip().strip("│|").strip()
-        if _RULE.fullmatch(text):
-            blocks.append([])
-        else:
-            blocks[-1].append(text)
-    texts = [" ".join(block) for block in blocks if block]
-    problem = _WHERE.sub("", texts[0]) if texts else "the options cannot be read"
-    meant = [_meant(text, problem) for text in texts[1:]]
-    said = ". ".join([problem.rstrip("."), *filter(None, meant)])
-    return f"{said}. See stepladder {verb} --help."
-
-
-def _meant(text: str, problem: str) -> str:
-    """Return the part of a further block that helps in one line, if any."""
-    if text.startswith("Perhaps you meant:"):
-        flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
-        return f"Perhaps you meant {' or '.join(list(flags)[:3])}" if flags else ""
-    # Where a flag is wrong, the names of the subcommands are no help.
-    is_about_a_name = not problem.startswith("Unrecognized options: -")
-    return text if is_about_a_name and text.startswith("Available subcommands:") else ""
+    lines = [line.strip().strip("│|").strip() for line in _ESCAPE.sub("", complaint).splitlines()]
+    blocks = groupby(lines[1:], lambda line: _RULE.fullmatch(line) is not None)
+    texts = [" ".join(block) for is_rule, block in blocks if not is_rule]
+    problem = _WHERE.sub("", texts[0]).rstrip(".") if texts else "the options cannot be read"
+    parts = [problem]
+    for text in texts[1:]:
+        if text.startswith("Perhaps you meant:"):
+            flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
+            parts += [f"Perhaps you meant {' or '.join(list(flags)[:3])}"] if flags else []
+        # Where a flag is wrong, the names of the subcommands are no help.
+        elif text.startswith("Available subcommands:") and "options: -" not in problem:
+            parts.append(text)
+    return f"{'. '.join(parts)}. See stepladder {verb} --help."
 
 
 @_registry.struct_rule

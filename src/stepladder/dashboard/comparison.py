@@ -112,56 +112,51 @@ def comparison_svg(
                 f"rows must name each pair once; got scenario {result.scenario!r} with "
                 f"curriculum {result.curriculum!r} twice."
             )
-    sheet = _sheet(results, columns)
-    heading = title or "Samples until every learnable task is mastered"
-    panels = "".join(_panel(sheet, place, table) for place in range(len(sheet.scenarios)))
-    lines = -(-len(sheet.scenarios) // sheet.columns)
-    height = 34 + lines * (sheet.panel_height + 10) + 34
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.1f}" '
-        f'viewBox="0 0 {_WIDTH} {height:.1f}" role="img" font-family="{_FONT}" '
-        f'font-size="12"><title>{escape(heading)}</title>'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>'
-        f'<text x="12" y="22" font-size="15" font-weight="600" fill="{_TEXT}">'
-        f"{escape(heading)}</text>{panels}{_notes(height, results)}</svg>\n"
-    )
-
-
-def _result(row: Mapping[str, Any] | Any) -> _Result:
-    def get(key: str, default: Any) -> Any:
-        value = row.get(key) if isinstance(row, Mapping) else getattr(row, key, None)
-        return default if value is None else value
-
-    scenario, curriculum = get("scenario", None), get("curriculum", None)
-    if scenario is None or curriculum is None:
-        raise ConfigError(f"each row needs a scenario and a curriculum; got {row!r}.")
-    return _Result(
-        scenario=str(scenario),
-        curriculum=str(curriculum),
-        ratio=_positive(get("ratio_to_oracle", math.nan)),
-        low=_positive(get("ratio_low", math.nan)),
-        high=_positive(get("ratio_high", math.nan)),
-        finished=float(get("finished_share", 1.0)),
-    )
-
-
-def _positive(value: float) -> float:
-    """Return a number that has a place on a logarithmic axis, or NaN."""
-    return float(value) if math.isfinite(value) and value > 0 else math.nan
-
-
-def _sheet(results: Sequence[_Result], columns: int) -> _Sheet:
     curricula = list(dict.fromkeys(r.curriculum for r in results))
     scenarios = list(dict.fromkeys(r.scenario for r in results))
     shown = [v for r in results for v in (r.ratio, r.low, r.high) if math.isfinite(v)]
-    longest = min(max(map(len, curricula)), 26)
-    return _Sheet(
+    sheet = _Sheet(
         curricula=curricula,
         scenarios=scenarios,
         columns=min(columns, len(scenarios)),
-        gutter=28 + 6.8 * longest,
+        gutter=28 + 6.8 * min(max(map(len, curricula)), 26),
         # The oracle's line is always inside; two fifths of a doubling keep dots off the edge.
         ends=(min([1.0, *shown]) / 1.3, max([2.0, *shown]) * 1.3),
+    )
+    height = 34 + -(-len(scenarios) // sheet.columns) * (sheet.panel_height + 10) + 34
+    heading = title or "Samples until every learnable task is mastered"
+    note = "Multiple of the oracle's samples (log axis): mean and 95 % interval over seeds."
+    if any(r.finished < 1 for r in results):
+        note += " Hollow, >: not every seed mastered all within the budget; the mean is higher."
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.1f}" '
+        f'viewBox="0 0 {_WIDTH} {height:.1f}" role="img" font-family="{_FONT}">'
+        f'<title>{escape(heading)}</title><rect width="100%" height="100%" fill="#ffffff"/>',
+        _label(12, 22, heading, weight="600", size=15),
+        *(_panel(sheet, place, table) for place in range(len(scenarios))),
+        _label(12, height - 12, note, colour=_FAINT, size=11),
+    ]
+    return "".join(parts) + "</svg>\n"
+
+
+def _result(row: Mapping[str, Any] | Any) -> _Result:
+    names = ("scenario", "curriculum", "finished_share")
+    ends = ("ratio_to_oracle", "ratio_low", "ratio_high")
+    found = {
+        n: row.get(n) if isinstance(row, Mapping) else getattr(row, n, None) for n in names + ends
+    }
+    scenario, curriculum, finished = (found[name] for name in names)
+    if scenario is None or curriculum is None:
+        raise ConfigError(f"each row needs a scenario and a curriculum; got {row!r}.")
+    # Only what lies above 0 has a place on a logarithmic axis.
+    ratio, low, high = (v if v and 0 < v < math.inf else math.nan for v in map(found.get, ends))
+    return _Result(
+        scenario=str(scenario),
+        curriculum=str(curriculum),
+        ratio=ratio,
+        low=low,
+        high=high,
+        finished=1.0 if finished is None else finished,
     )
 
 
@@ -241,10 +236,3 @@ def _label(
         f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
         f'font-weight="{weight}" font-size="{size}">{escape(text)}</text>'
     )
-
-
-def _notes(height: float, results: Sequence[_Result]) -> str:
-    text = "Multiple of the oracle's samples (log axis): mean and 95 % interval over seeds."
-    if any(r.finished < 1 for r in results):
-        text += " Hollow, >: not every seed mastered all within the budget; the mean is higher."
-    return _label(12, height - 12, text, colour=_FAINT, size=11)

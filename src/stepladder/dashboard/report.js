@@ -1,4 +1,4 @@
-// The page of a report: draws every panel, and redraws them when a switch, the legend or the colour scheme changes.
+// The page of a report: draws every panel, and again when a switch or the colour scheme changes.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("stepladder-data").textContent);
@@ -11,7 +11,10 @@
   document.body.append(charts.tip);
 
   function redraw(width) {
-    for (const [place, chart] of shown) { chart.destroy(); shown.delete(place); }
+    for (const [place, chart] of shown) {
+      chart.destroy();
+      shown.delete(place);
+    }
     for (const panel of document.querySelectorAll(".panel[data-run]")) {
       panel.classList.toggle("away", view.away.has(Number(panel.dataset.run)));
     }
@@ -25,23 +28,32 @@
       mark.setAttribute("stroke", charts.runColour(run)[view.dark ? 1 : 0]);
       mark.setAttribute("stroke-dasharray", charts.runDash(run).join(" "));
     }
-    for (const button of document.querySelectorAll("[data-axis]")) press(button, view[button.dataset.axis] === button.dataset.choice);
+    for (const button of document.querySelectorAll("[data-axis]"))
+      press(button, view[button.dataset.axis] === button.dataset.choice);
   }
 
   const press = (button, on) => button.setAttribute("aria-pressed", String(on));
   const onClick = (selector, change) => {
     for (const button of document.querySelectorAll(selector)) {
-      button.addEventListener("click", () => { change(button); redraw(); });
+      button.addEventListener("click", () => {
+        change(button);
+        redraw();
+      });
     }
   };
 
-  onClick("[data-axis]", ({ dataset }) => { view[dataset.axis] = dataset.choice; });
+  onClick("[data-axis]", ({ dataset }) => {
+    view[dataset.axis] = dataset.choice;
+  });
   onClick("[data-toggle]", (button) => {
     const run = Number(button.dataset.toggle);
     if (!view.away.delete(run)) view.away.add(run);
     press(button, !view.away.has(run));
   });
-  onClick("[data-events]", (button) => { view.events = !view.events; press(button, view.events); });
+  onClick("[data-events]", (button) => {
+    view.events = !view.events;
+    press(button, view.events);
+  });
 
   // Tables of tasks: a click on a column sorts by it, a second click turns the order around.
   function sortBy(table, column, heading) {
@@ -66,19 +78,26 @@
     });
   }
 
-  dark.addEventListener("change", () => { view.dark = dark.matches; redraw(); });
+  dark.addEventListener("change", () => {
+    view.dark = dark.matches;
+    redraw();
+  });
   addEventListener("beforeprint", () => {
     for (const fold of document.querySelectorAll("details")) fold.open = true;
     view.dark = false;
     redraw(PRINTED_PX);
   });
-  addEventListener("afterprint", () => { view.dark = dark.matches; redraw(); });
+  addEventListener("afterprint", () => {
+    view.dark = dark.matches;
+    redraw();
+  });
 
   redraw();
   const sizes = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const chart = shown.get(target);
-      if (target.clientWidth && chart.width !== target.clientWidth) chart.setSize({ width: target.clientWidth, height: chart.height });
+      if (target.clientWidth && chart.width !== target.clientWidth)
+        chart.setSize({ width: target.clientWidth, height: chart.height });
     }
   });
   places.forEach((place) => sizes.observe(place));
