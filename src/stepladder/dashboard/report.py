@@ -135,7 +135,7 @@ def _switch(axis: str, choices: Sequence[tuple[str, str]]) -> str:
 
 def _events(runs: Sequence[RunView]) -> str:
     tables = "".join(events_table(run) for run in runs)
-    if any(len(run.markers) < len(run.happenings) for run in runs):
+    if any(len(run.markers) < len(run.events) for run in runs):
         tables += (
             f'<p class="note">Kinds with more than {MAX_MARKERS} events in a run '
             f"are listed here but not marked in the plots.</p>"

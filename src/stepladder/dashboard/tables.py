@@ -12,7 +12,8 @@ import numpy as np
 
 from stepladder.dashboard.grouping import natural_key
 from stepladder.dashboard.page import MISSING, escape, format_value, shortened
-from stepladder.dashboard.view import Happening, RunView
+from stepladder.dashboard.view import RunView
+from stepladder.runs.reader import Event
 
 MAX_EVENTS = 200
 """Events shown from either end of a run."""
@@ -122,29 +123,28 @@ def last_values_table(runs: Sequence[RunView]) -> str:
 
 def events_table(run: RunView) -> str:
     """Return the events of a run with their reasons: the first and the last of many."""
-    total = len(run.happenings)
+    total = len(run.events)
     if not total:
         return ""
-    first, last, left_out = run.happenings, [], total - 2 * MAX_EVENTS
+    first, last, left_out = run.events, [], total - 2 * MAX_EVENTS
     if left_out > 0:
-        first, last = run.happenings[:MAX_EVENTS], run.happenings[-MAX_EVENTS:]
-    rows = [_event(h) for h in first]
+        first, last = run.events[:MAX_EVENTS], run.events[-MAX_EVENTS:]
+    rows = [_event(event) for event in first]
     if left_out > 0:
         rows.append(
             f'<tr class="note"><td></td><td colspan="3">{left_out:,} events left out</td></tr>'
         )
-    rows += [_event(h) for h in last]
+    rows += [_event(event) for event in last]
     head = '<th class="num">agent step</th><th>event</th><th>what happened</th><th>details</th>'
     title = f"{escape(run.name)} ({total:,})"
     return _fold(title, _table(head, rows, "events"), swatch(run), opened=total <= _FEW)
 
 
-def _event(happening: Happening) -> str:
-    data = flattened(happening.data) if isinstance(happening.data, Mapping) else {}
-    details = ", ".join(f"{k} {v}" for k, v in data.items())
+def _event(event: Event) -> str:
+    details = ", ".join(f"{name} {value}" for name, value in flattened(event.data).items())
     return (
-        f'<tr><td class="num">{happening.step:,}</td><td>{escape(happening.kind)}</td>'
-        f'<td>{escape(happening.text)}</td><td class="details">{_setting(details)}</td></tr>'
+        f'<tr><td class="num">{event.step:,}</td><td>{escape(event.kind)}</td>'
+        f'<td>{escape(event.text)}</td><td class="details">{_setting(details)}</td></tr>'
     )
 
 
