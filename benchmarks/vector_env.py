@@ -28,11 +28,11 @@ from vector_env_peers import (
     drawn_actions,
     running,
 )
+from vector_env_picture import throughput_svg
 from vector_env_worlds import BUSY_100, CART_POLE, WITH_TASKS, WORLDS, World
 
 from stepladder import Uniform, make_vec
 from stepladder.cores import usable_cores
-from stepladder.dashboard.throughput import throughput_svg
 from stepladder.tasks import ListSource
 
 ENV_COUNTS = (1, 2, 4, 8, 32, 128, 256)

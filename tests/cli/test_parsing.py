@@ -120,4 +120,4 @@ def test_a_box_with_colours_is_one_line_too() -> None:
 
 
 def test_an_empty_complaint_is_still_a_line() -> None:
-    assert one_line("", "try") == "the options make no sense. See stepladder try --help."
+    assert one_line("", "try") == "the options cannot be read. See stepladder try --help."

@@ -80,7 +80,10 @@ def ask(report: Path, script: str, tmp_path: Path) -> Any:
     """Open a copy of a report with a script of ours at its end, and return what it found."""
     text, removed = POLICY.subn("", report.read_text(encoding="utf-8"))
     assert removed == 1
-    told = f"document.documentElement.dataset.told = JSON.stringify((() => {{{script}}})());"
+    told = (
+        f"(async () => {{{script}}})().then((told) => "
+        "{ document.documentElement.dataset.told = JSON.stringify(told); });"
+    )
     copy = tmp_path / "asked.html"
     copy.write_text(text.replace("</body>", f"<script>{told}</script></body>"), encoding="utf-8")
     seen = visit(copy, tmp_path)
@@ -98,12 +101,30 @@ def two(tmp_path: Path) -> Path:
     return write_report(folders, tmp_path / "two.html")
 
 
+CHARTS = """
+        const root = document.documentElement;
+        const all = [...root.charts.values()];
+        const plots = JSON.parse(document.getElementById("stepladder-data").textContent).plots;
+        // uPlot draws when the script that made or changed a chart has ended.
+        const click = async (selector) => {
+          document.querySelector(selector).click();
+          await new Promise((done) => setTimeout(done, 0));
+          all.splice(0, all.length, ...root.charts.values());
+        };
+        const press = (choice) => click(`[data-choice="${choice}"]`);
+        // How many pixels of a chart's drawing area have been painted.
+        const painted = ({ ctx, bbox: { left, top, width, height } }) =>
+          ctx.getImageData(left, top, width, height).data.filter((v, k) => k % 4 === 3 && v).length;
+"""
+"""What the tests' scripts use: all charts, and the switches."""
+
+
 @pytest.mark.parametrize(
     ("runs", "num_plots", "kinds"),
     [
-        ([{}], 15, {"line": 12 + 2 * 10, "area": 10, "heat": 0}),
-        ([{}, {"kind": "training"}], 20, {"line": 26 + 40, "area": 20, "heat": 0}),
-        ([{"num_labels": 40}], 15, {"line": 12, "area": 0, "heat": 3}),
+        ([{}], 15, {"lines": 14, "areas": 1}),
+        ([{}, {"kind": "training"}], 20, {"lines": 18, "areas": 2}),
+        ([{"num_labels": 40}], 15, {"lines": 12, "heat": 3}),
     ],
     ids=["one run", "two runs", "forty labels"],
 )
@@ -111,15 +132,27 @@ def test_every_plot_is_drawn_and_nothing_complains(
     runs: list[dict[str, Any]], num_plots: int, kinds: dict[str, int], tmp_path: Path
 ) -> None:
     folders = [make_run(tmp_path / f"run{k}", **options) for k, options in enumerate(runs)]
-    seen = visit(write_report(folders, tmp_path / "report.html"), tmp_path)
+    report = write_report(folders, tmp_path / "report.html")
+    seen = visit(report, tmp_path)
     assert seen.complaints == []
     assert seen.ready == num_plots
-    plots = re.findall(r'<svg class="plot.*?</svg>', seen.dom, re.DOTALL)
-    assert len(plots) == num_plots
-    for kind, count in kinds.items():
-        pieces = re.findall(rf'<(?:path|image) class="{kind}" [^>]*>', "".join(plots))
-        assert len(pieces) == count
-        assert not any('d=""' in piece or "NaN" in piece for piece in pieces)
+    told = ask(
+        report,
+        CHARTS
+        + """
+        const found = {};
+        for (const [place, chart] of root.charts) {
+          const panel = plots[place.dataset.plot];
+          (found[panel.kind] ??= []).push(painted(chart) / (chart.bbox.width * chart.bbox.height));
+        }
+        return found;
+        """,
+        tmp_path,
+    )
+    assert {kind: len(shares) for kind, shares in told.items()} == kinds
+    assert min(told["lines"]) > 0.005
+    # Areas and heat maps fill the chart.
+    assert min(told.get("areas", []) + told.get("heat", []) + [1]) > 0.9
 
 
 def test_the_watch_for_complaints_sees_errors_and_foreign_scripts(
@@ -147,55 +180,41 @@ def test_hostile_names_stay_text_in_the_browser_too(tmp_path: Path) -> None:
     report = write_report([tmp_path / "a"], tmp_path / "r.html")
     told = ask(
         report,
-        """
-        for (const svg of document.querySelectorAll("svg.plot")) {
-          const area = svg.getBoundingClientRect();
-          const there = { clientX: area.left + 0.66 * area.width, clientY: area.top + 60 };
-          svg.dispatchEvent(new PointerEvent("pointermove", there));
-        }
-        const root = document.documentElement;
-        const text = document.getElementById("readout").textContent;
-        return [root.dataset.evil ?? "calm", document.images.length, text];
+        CHARTS
+        + """
+        const texts = all.map((chart) => {
+          chart.setCursor({ left: chart.valToPos(2, "x"), top: 60 });
+          return chart.root.textContent + document.getElementById("tip").textContent;
+        });
+        return [root.dataset.evil ?? "calm", document.images.length, texts.join(" ")];
         """,
         tmp_path,
     )
     assert told[:2] == ["calm", 0]
-    assert told[2].count(evil) >= 3
+    assert told[2].count(evil) >= 5
 
 
 def test_as_a_fraction_every_run_fills_the_axis(two: Path, tmp_path: Path) -> None:
     told = ask(
         two,
-        """
-        const lines = [...document.querySelector("svg.plot").querySelectorAll(".line")];
-        const mark = document.querySelector('.event[data-run="0"]');
-        const ends = () => lines.map((line) => {
-          const box = line.getBBox();
-          return Math.round(box.x + box.width);
-        });
-        const shown = (kind) => getComputedStyle(document.querySelector(kind)).display;
-        const place = () => Number(mark.getAttribute("x1"));
-        const look = () => [ends(), place(), shown(".x-steps"), shown(".x-fraction")];
-        const press = (choice) => document.querySelector(`[data-choice="${choice}"]`).click();
+        CHARTS
+        + """
+        const look = () => {
+          const { data, scales, axes } = all[0];
+          const last = (k) => data[0].findLast((x, place) => data[k][place] != null);
+          return [[last(1), last(2)], scales.x.max, axes[0].label];
+        };
         const before = look();
-        press("fraction");
+        await press("fraction");
         const after = look();
-        press("steps");
-        const box = document.querySelector("svg.plot .box");
-        const measure = ["x", "width"].map((name) => Number(box.getAttribute(name)));
-        return [before, after, look(), ...measure];
+        await press("steps");
+        return [before, after, look()];
         """,
         tmp_path,
     )
-    before, after, again, left, width = told
-    right = left + width
-    assert before[0] == [pytest.approx(left + width / 3, abs=1), right]
-    assert before[2:] == ["inline", "none"]
-    assert after[0] == [right, right]
-    assert after[2:] == ["none", "inline"]
-    # The first event of the short run is at a tenth of it, which is a thirtieth of the long one.
-    assert before[1] == pytest.approx(left + width / 30, abs=0.11)
-    assert after[1] == pytest.approx(left + width / 10, abs=0.11)
+    before, after, again = told
+    assert before == [[30_000, 90_000], 90_000, "agent steps"]
+    assert after == [[1, 1], 1, "fraction of the run"]
     assert again == before
 
 
@@ -203,16 +222,14 @@ def test_a_run_beside_a_far_longer_one_is_seen_at_once(tmp_path: Path) -> None:
     folders = [make_run(tmp_path / f"to {last}", last_step=last) for last in (10_000, 900_000)]
     told = ask(
         write_report(folders, tmp_path / "r.html"),
-        """
-        const widths = [...document.querySelector("svg.plot").querySelectorAll(".line")].map(
-          (line) => Math.round(line.getBBox().width));
+        CHARTS
+        + """
         const pressed = document.querySelector('[data-axis="x"][aria-pressed="true"]');
-        return [...widths, pressed.dataset.choice];
+        return [all[0].scales.x.max, pressed.dataset.choice];
         """,
         tmp_path,
     )
-    assert told[0] == told[1] > 300
-    assert told[2] == "fraction"
+    assert told == [1, "fraction"]
 
 
 def test_the_log_axis_moves_lines_and_back(tmp_path: Path) -> None:
@@ -221,96 +238,247 @@ def test_the_log_axis_moves_lines_and_back(tmp_path: Path) -> None:
             run.log(step, {"overview/x": value, "overview/negative": -1.0 - step})
     told = ask(
         write_report([tmp_path / "a"], tmp_path / "r.html"),
-        """
-        const [negative, line] = document.querySelectorAll(".plots .line");
-        const look = () => [line.getAttribute("d"), negative.getAttribute("d")];
+        CHARTS
+        + """
+        const look = () => all.slice(0, 2).map(({ data, scales, valToPos }) => [
+          data[1], scales.y.min, scales.y.max, data[1].map((y) => y && valToPos(y, "y"))]);
         const before = look();
-        document.querySelector('[data-choice="log"]').click();
+        await press("log");
         const after = look();
-        document.querySelector('[data-choice="linear"]').click();
+        await press("linear");
         return [before, after, look()];
         """,
         tmp_path,
     )
     before, after, again = told
-    heights = [float(y) for y in re.findall(r" ([\d.]+)", after[0])]
+    (negative, logged) = after
+    heights = logged[3]
     assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2], abs=0.11)
-    assert after[0].count("M") == 2, "0 has no place on a log axis"
-    assert after[0].endswith("h0"), "the point behind it is a dot"
-    assert after[1] == before[1], "what has no positive value stays linear"
+    assert logged[0] == [1, 10, 100, None, 100], "0 has no place on a log axis"
+    assert logged[1:3] == pytest.approx([100**-0.04, 100**1.04])
+    assert negative == before[0], "what has no positive value stays linear"
     assert again == before
 
 
 def test_a_click_on_the_legend_hides_a_run(two: Path, tmp_path: Path) -> None:
     told = ask(
         two,
-        """
-        const parts = [...document.querySelectorAll(".plots .line, .plots .panel, .plots .event")];
-        const shown = (run) => parts.filter(
-          (part) => part.dataset.run === run && getComputedStyle(part).display !== "none").length;
-        const look = () => [shown("0"), shown("1")];
-        const button = document.querySelector('[data-toggle="1"]');
+        CHARTS
+        + """
+        const look = () => [
+          all[0].series.slice(1).map((series) => series.show),
+          [...document.querySelectorAll(".panel[data-run]")].filter((e) => e.offsetWidth).length,
+        ];
+        const toggle = '[data-toggle="1"]';
         const before = look();
-        button.click();
-        const after = [...look(), button.getAttribute("aria-pressed")];
-        button.click();
-        const again = look();
-        document.querySelector("nav [data-events]").click();
-        const events = [...document.querySelectorAll(".event")].filter(
-          (mark) => getComputedStyle(mark).display !== "none").length;
-        return [before, after, again, events];
+        await click(toggle);
+        const after = [...look(), document.querySelector(toggle).getAttribute("aria-pressed")];
+        await click(toggle);
+        return [before, after, look()];
         """,
         tmp_path,
     )
-    before, after, again, events = told
-    assert min(before) > 50
-    assert after == [before[0], 0, "false"]
+    before, after, again = told
+    assert before == [[True, True], 6]
+    assert after == [[True, False], 3, "false"]
     assert again == before
-    assert events == 0
 
 
-def test_the_read_out_names_runs_labels_and_events(tmp_path: Path) -> None:
+def test_events_are_marked_in_their_colour_until_they_are_switched_off(
+    two: Path, tmp_path: Path
+) -> None:
+    told = ask(
+        two,
+        CHARTS
+        + """
+        // The last event of the long run; the short one has none there.
+        const look = () => {
+          const [chart] = all;
+          const x = Math.round(chart.valToPos(72000, "x", true));
+          const { top, height } = chart.bbox;
+          const dots = chart.ctx.getImageData(x - 1, top, 3, height).data;
+          const isOrange = (k) => dots[k] > 180 && dots[k + 2] < 60 && dots[k + 3] > 0;
+          return dots.filter((_, k) => k % 4 === 0 && isOrange(k)).length;
+        };
+        const before = look();
+        await click("nav [data-events]");
+        return [before, look()];
+        """,
+        tmp_path,
+    )
+    marked, unmarked = told
+    # The line itself crosses the place, too.
+    assert marked > 60 > 15 > unmarked
+
+
+def test_panels_of_one_figure_share_their_value_axis(two: Path, tmp_path: Path) -> None:
+    told = ask(
+        two,
+        CHARTS
+        + """
+        return [...root.charts].filter(([place]) => place.ariaLabel.startsWith("per_label_lp"))
+          .map(([, { scales }]) => [scales.y.min, scales.y.max, scales.x.max]);
+        """,
+        tmp_path,
+    )
+    first, second = told
+    assert first[:2] == second[:2]
+    assert (first[2], second[2]) == (30_000, 90_000), "each has the x axis of its run"
+
+
+def test_the_legend_follows_the_cursor_in_all_charts(tmp_path: Path) -> None:
     with Run.create(tmp_path / "short", kind="simulation", config={}, seed=0) as run:
         run.log(0, {"overview/x": 1.0})
         run.log(50, {"overview/x": 2.25})
     with Run.create(tmp_path / "long", kind="training", config={}, seed=0) as run:
         for step in range(101):
             heat = {f"c/per_label_scores/row{k}": float(k * 1000 + step) for k in range(20)}
-            run.log(step, {"overview/x": 10.0 * step, **heat})
+            run.log(step, {"overview/x": 10.0 * step, "overview/y": 1.0 * step, **heat})
         run.event(100, "stage_advanced", "because it was time")
     told = ask(
         write_report([tmp_path / "short", tmp_path / "long"], tmp_path / "r.html"),
-        """
-        const readout = document.getElementById("readout");
-        const read = (svg, across, down) => {
-          const area = svg.getBoundingClientRect();
-          const [left, top, width, height] = ["x", "y", "width", "height"].map(
-            (name) => Number(svg.querySelector(".box").getAttribute(name)));
-          const scale = area.width / svg.viewBox.baseVal.width;
-          svg.dispatchEvent(new PointerEvent("pointermove", {
-            clientX: area.left + scale * (left + across * width),
-            clientY: area.top + scale * (top + down * height),
-          }));
-          const texts = (row) => [...row.children].map((part) => part.textContent);
-          return [...readout.children].map((row) => texts(row).filter(Boolean).join(" "));
-        };
-        const [lines, heat] = document.querySelectorAll("svg.plot");
-        const told = [0.5, 0.9, 0.999].map((across) => read(lines, across, 0.5));
-        told.push(read(heat, 0.305, 0.97));
-        document.querySelector('[data-choice="fraction"]').click();
-        told.push(read(lines, 0.999, 0.1));
-        lines.dispatchEvent(new PointerEvent("pointerleave"));
-        return [...told, getComputedStyle(readout).display];
+        CHARTS
+        + """
+        const tip = document.getElementById("tip");
+        const legend = (chart) =>
+          [...chart.root.querySelectorAll(".u-series")].map((row) => row.textContent);
+        const point = (chart, x, down = 0.5) => chart.setCursor({
+          left: chart.valToPos(x, "x"), top: down * chart.over.clientHeight }, true, true);
+        const [lines, other, heat] = all;
+        const told = [50, 90].map((x) => { point(lines, x); return legend(lines); });
+        told.push(legend(other), tip.hidden);
+        point(lines, 100);
+        told.push(tip.textContent, tip.hidden);
+        point(heat, 30.5, 0.97);
+        told.push(heat.root.parentElement.querySelector(".scale b").textContent);
+        await press("fraction");
+        point(all[0], 0.999);
+        told.push(legend(all[0]));
+        all[0].setCursor({ left: -10, top: -10 });
+        return [...told, tip.hidden];
         """,
         tmp_path,
     )
-    middle, later, end, cell, fraction, hidden = told
-    assert middle == ["step 50", "short 2.25", "long 500"]
-    assert later == ["step 90", "long 900"], "the short run has ended"
-    assert end[-1] == "100 stage_advanced: because it was time"
-    assert cell == ["step 31", "row19 19,030"]
-    assert fraction[:3] == ["99.9 % of the run", "short 2.25", "long 1,000"]
-    assert hidden == "none"
+    middle, later, synced, no_event, event, hidden, cell, fraction, gone = told
+    assert middle == ["step50", "short2.25", "long500"]
+    assert later == ["step90", "short\u2013", "long900"], "the short run has ended"
+    assert synced == ["step90", "long90"], "another chart shows its values at the same step"
+    assert no_event is True
+    assert event == "100 stage_advanced: because it was time"
+    assert hidden is False
+    assert cell == "row19: 19,030"
+    assert fraction == ["run100.0 %", "short2.25", "long1,000"]
+    assert gone is True
+
+
+def test_lines_are_broken_at_gaps_and_lone_points_are_dots(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "a", kind="simulation", config={}, seed=0) as run:
+        for step in range(400):
+            is_gap = step in (200, 202) or step > 300
+            run.log(step, {"overview/x": float("nan") if is_gap else 0.93})
+    told = ask(
+        write_report([tmp_path / "a"], tmp_path / "r.html"),
+        CHARTS
+        + """
+        const [chart] = all;
+        const { filter } = chart.series[1].points;
+        const at = (x) => painted({ ctx: chart.ctx, bbox: {
+          left: Math.round(chart.valToPos(x, "x", true)) - 1, width: 3,
+          top: Math.round(chart.valToPos(0.93, "y", true)) - 3, height: 6 } });
+        return [filter(chart, 1, false), filter(chart, 1, true), at(100) > 0, at(201) > 0, at(350)];
+        """,
+        tmp_path,
+    )
+    assert told == [[201], None, True, True, 0]
+
+
+EXTREMES = {
+    "tiny": (1e-300, 5e-300),
+    "least": (5e-324, 1e-323),
+    "huge": (-1e300, 1e300),
+    "large": (1e35, 2e35),
+    "both": (1e-300, 1e300),
+    "alike": (1e16, 1e16 + 2),
+    "near one": (1.0, 1.000001),
+    "zero": (0.0, 0.0),
+}
+
+
+def test_extreme_values_are_drawn_and_nothing_hangs(tmp_path: Path) -> None:
+    with Run.create(tmp_path / "a", kind="simulation", config={}, seed=0) as run:
+        for step in (0, 2**53):
+            run.log(step, {f"o/{name}": ends[step > 0] for name, ends in EXTREMES.items()})
+    report = write_report([tmp_path / "a"], tmp_path / "r.html")
+    told = ask(
+        report,
+        CHARTS
+        + """
+        const counts = () => all.map((chart) => chart.axes[1]._splits?.length ?? 0);
+        const linear = counts();
+        await press("log");
+        return [linear, counts(), all.map(painted)];
+        """,
+        tmp_path,
+    )
+    linear, log, painted = told
+    assert len(linear) == len(EXTREMES)
+    assert max(linear) < 40
+    assert max(log) < 1000
+    assert min(painted) > 0
+
+
+def test_numbers_on_axes_and_colours_of_runs_and_labels(two: Path, tmp_path: Path) -> None:
+    told = ask(
+        two,
+        """
+        const ticks = (...args) => charts.formatTicks(...args).join(" ");
+        const bright = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        const shades = [...Array(51).keys()].map((k) => bright(charts.scaleRgb(k / 50)));
+        const looks = [...Array(40).keys()].map((k) => [charts.runColour(k), charts.runDash(k)]);
+        const labels = [...Array(12).keys()].map((k) => charts.labelColour(k, 12));
+        const count = (list) => new Set(list.map(JSON.stringify)).size;
+        return [
+          [ticks([0, 0.5, 1], 0.5), ticks([0, 20000, 40000], 20000), ticks([0, 5e5, 1e6], 5e5),
+           ticks([-0.1, 0, 0.1], 0.1), ticks([0, 2e-5, 4e-5], 2e-5), ticks([0], 1),
+           ticks([1000000.1, 1000000.2], 0.1), ticks([0.01, null, 1, 1e4], 0, true)],
+          [[0.1, 1], [0.5, 1], [-1, -0.1], [-1, 1], [5, 5], [-5], [0]].map(charts.linearRange),
+          charts.logRange([4]),
+          shades.every((shade, k) => k === 0 || shade > shades[k - 1]),
+          [count(looks), count(looks.slice(0, 10).map(([colour]) => colour)), count(labels)],
+          looks[9][1], charts.scaleRgb(-1), charts.scaleRgb(2),
+        ];
+        """,
+        tmp_path,
+    )
+    texts, ranges, log, brighter, counts, dash, darkest, brightest = told
+    assert texts == [
+        *("0.0 0.5 1.0", "0 20K 40K", "0.0 0.5M 1.0M", "-0.1 0.0 0.1", "0 2e-5 4e-5", "0"),
+        *("1.0000001M 1.0000002M", "0.01  1 10K"),
+    ]
+    # An axis starts at 0 where values come near it; a constant has an axis around it.
+    wanted = [[0, 1.036], [0.48, 1.02], [-1.036, 0], [-1.08, 1.08], [0, 10], [-10, 0], [0, 1]]
+    for found, expected in zip(ranges, wanted, strict=True):
+        assert found == pytest.approx(expected)
+    assert log == [2, 8]
+    assert brighter
+    assert counts == [40, 10, 12]
+    assert (dash, darkest, brightest) == ([], [27, 32, 98], [228, 216, 82])
+
+
+def test_for_print_everything_is_unfolded_narrow_and_light(two: Path, tmp_path: Path) -> None:
+    told = ask(
+        two,
+        """
+        window.dispatchEvent(new Event("beforeprint"));
+        const widths = [...document.documentElement.charts.values()].map((chart) => chart.width);
+        const folds = [...document.querySelectorAll("details")].every((fold) => fold.open);
+        window.dispatchEvent(new Event("afterprint"));
+        const [first] = document.documentElement.charts.values();
+        return [new Set(widths).size, widths[0], folds, first.width > 330];
+        """,
+        tmp_path,
+    )
+    assert told == [1, 330, True, True]
 
 
 def test_tasks_are_sorted_by_a_click(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_kinds_of_events_that_are_too_many_are_not_marked(tmp_path: Path) -> Non
         for step in range(MAX_MARKERS):
             run.event(step, "stage_advanced", "y")
     (view,) = open_runs([tmp_path / "r"], 1)
-    assert len(view.happenings) == 2 * MAX_MARKERS + 1
+    assert len(view.events) == 2 * MAX_MARKERS + 1
     assert [m.kind for m in view.markers] == ["stage_advanced"] * MAX_MARKERS
 
 

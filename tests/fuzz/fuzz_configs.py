@@ -35,7 +35,7 @@ from stepladder.curricula.staged.config import (
 )
 from stepladder.errors import StepladderError
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweep_space import applied, parse_choice, parse_range, sweepable_fields
+from stepladder.simulator.sweeps.space import applied, parse_choice, parse_range, sweepable_fields
 from stepladder.tasks import Task
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.presets import PRESETS

@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int:
         module = import_module(f"stepladder.cli.{verb}")
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package not in ("rich", "tyro"):
+        if package not in ("docstring_parser", "rich", "tyro"):
             raise
         return fail(
             f"the commands need the package {package}, which is not installed. "

@@ -1,22 +1,21 @@
-"""Typed arguments from a command line, by tyro; what is wrong with them in one line.
+"""Typed arguments from a command line, by tyro; errors in one line.
 
-The one place that meets tyro's parser. A verb describes its options as a dataclass; the docstring
-under each field is the help text of its flag.
+The only module that calls tyro's parser. A verb describes its options as a dataclass; the docstring
+under each field is the help text of its flag. tyro prints an error as a box and exits: its hook for
+errors is private and may change in any release, so the box is read and joined into one line.
 """
 
-import ast
 import contextlib
 import dataclasses
-import inspect
 import io
 import re
-import textwrap
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
+from docstring_parser import parse_from_object
 from tyro.constructors import (
     MISSING,
     MISSING_NONPROP,
@@ -75,7 +74,7 @@ def parse(
             ``--agent.gamma``, and nothing is a subcommand.
 
     Raises:
-        ConfigError: The command line makes no sense.
+        ConfigError: An option is unknown, missing or has a wrong value.
         SystemExit: The help was asked for.
     """
     complaint = io.StringIO()
@@ -111,28 +110,19 @@ def given(argv: Sequence[str], flag: str) -> str | None:
 
 def one_line(complaint: str, verb: str) -> str:
     """Return what tyro wrote into a box as one line: the problem, what was meant, where to look."""
-    blocks: list[list[str]] = [[]]
-    for line in _ESCAPE.sub("", complaint).splitlines()[1:]:
-        text = line.strip().strip("│|").strip()
-        if _RULE.fullmatch(text):
-            blocks.append([])
-        else:
-            blocks[-1].append(text)
-    texts = [" ".join(block) for block in blocks if block]
-    problem = _WHERE.sub("", texts[0]) if texts else "the options make no sense"
-    meant = [_meant(text, problem) for text in texts[1:]]
-    said = ". ".join([problem.rstrip("."), *filter(None, meant)])
-    return f"{said}. See stepladder {verb} --help."
-
-
-def _meant(text: str, problem: str) -> str:
-    """Return the part of a further block that helps in one line, if any."""
-    if text.startswith("Perhaps you meant:"):
-        flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
-        return f"Perhaps you meant {' or '.join(list(flags)[:3])}" if flags else ""
-    # Where a flag is wrong, the names of the subcommands are no help.
-    is_about_a_name = not problem.startswith("Unrecognized options: -")
-    return text if is_about_a_name and text.startswith("Available subcommands:") else ""
+    lines = [line.strip().strip("│|").strip() for line in _ESCAPE.sub("", complaint).splitlines()]
+    blocks = groupby(lines[1:], lambda line: _RULE.fullmatch(line) is not None)
+    texts = [" ".join(block) for is_rule, block in blocks if not is_rule]
+    problem = _WHERE.sub("", texts[0]).rstrip(".") if texts else "the options cannot be read"
+    parts = [problem]
+    for text in texts[1:]:
+        if text.startswith("Perhaps you meant:"):
+            flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
+            parts += [f"Perhaps you meant {' or '.join(list(flags)[:3])}"] if flags else []
+        # Where a flag is wrong, the names of the subcommands are no help.
+        elif text.startswith("Available subcommands:") and "options: -" not in problem:
+            parts.append(text)
+    return f"{'. '.join(parts)}. See stepladder {verb} --help."
 
 
 @_registry.struct_rule
@@ -175,15 +165,10 @@ def _default(field: "dataclasses.Field[Any]") -> Any:
 
 @cache
 def _field_docs(kind: type[Any]) -> dict[str, str]:
-    """Return the docstring under each field of a dataclass, bases included."""
-    docs: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if not dataclasses.is_dataclass(base):
-            continue
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
-        assert isinstance(tree, ast.ClassDef)
-        for field, after in pairwise(tree.body):
-            if isinstance(field, ast.AnnAssign) and isinstance(after, ast.Expr):
-                text = ast.literal_eval(after.value)
-                docs[ast.unparse(field.target)] = " ".join(str(text).split())
-    return docs
+    """Return the docstring under each field of a dataclass, bases included, as one paragraph.
+
+    tyro reads them too, but keeps the line breaks of the source.
+    """
+    bases = [base for base in reversed(kind.__mro__) if dataclasses.is_dataclass(base)]
+    found = (entry for base in bases for entry in parse_from_object(base).params)
+    return {entry.arg_name: " ".join((entry.description or "").split()) for entry in found}

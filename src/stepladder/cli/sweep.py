@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,15 @@ from stepladder.cli.parsing import parse
 from stepladder.configs.checks import require_whole
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep
-from stepladder.simulator.sweep_space import Dimension, parse_choice, parse_range
+from stepladder.simulator.sweeps import (
+    Dimension,
+    SweepConfig,
+    SweepResult,
+    SweepTrial,
+    parse_choice,
+    parse_range,
+    sweep,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +59,7 @@ class SweepArguments:
     """Settings to show at the end."""
 
     json: bool = False
-    """Whether to write one line of JSON per trial, best first, and nothing else to standard
-    output."""
+    """Write one line of JSON per trial, best first, and nothing else to standard output."""
 
     def __post_init__(self) -> None:
         require_whole("top", self.top, 1)
@@ -70,16 +77,14 @@ def main(argv: Sequence[str]) -> int:
     out = arguments.out
     if out is None:
         out = Path("sweeps", f"{scenario(common.scenario).name}-{common.curriculum}")
-    aside = console.asides()
-    status = None if aside is None else aside.status("playing")
-    if status is not None:
-        status.start()
+    screen = console.asides()
+    with nullcontext() if screen is None else screen.status("playing") as status:
 
-    def tell(trial: SweepTrial, done: int, total: int) -> None:
-        if status is not None:
-            status.update(f"{done} of {total} trials; {_settings(trial.params)}")
+        def tell(trial: SweepTrial, done: int, total: int) -> None:
+            if status is not None:
+                values = " ".join(f"{name}={_text(value)}" for name, value in trial.params.items())
+                status.update(f"{done} of {total} trials; {values}")
 
-    try:
         result = sweep(
             common,
             dimensions,
@@ -88,9 +93,6 @@ def main(argv: Sequence[str]) -> int:
             jobs=arguments.jobs,
             on_trial=tell,
         )
-    finally:
-        if status is not None:
-            status.stop()
     if arguments.json:
         for trial in result.ranked():
             console.print_json(trial.to_json())
@@ -154,10 +156,6 @@ def _overlap(best: SweepTrial, other: SweepTrial) -> bool:
     return other.cell.ratio_low <= best.cell.ratio_high
 
 
-def _settings(params: dict[str, Any]) -> str:
-    return " ".join(f"{name}={_text(value)}" for name, value in params.items())
-
-
 def _text(value: Any) -> str:
     """Return a value as ``--grid`` reads it."""
     return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)
@@ -180,7 +178,7 @@ def _again(best: SweepTrial, common: SweepConfig, out: Path) -> str:
 
 
 def _simulated(best: SweepTrial, common: SweepConfig) -> str | None:
-    """Return the command that simulates a trial, if all it sets can be said there."""
+    """Return the command that simulates a trial; None if it has no flag for one of the values."""
     words = ["stepladder", "simulate", common.curriculum, "--scenario", common.scenario]
     words += ["--num-envs", str(common.num_envs), "--seed", str(common.seed)]
     for name, value in best.params.items():

@@ -1,17 +1,17 @@
 """The picture of a comparison: samples needed by each curriculum, as a multiple of the oracle.
 
 Takes the rows that a comparison of curricula produced; gives one standalone SVG file with a white
-ground, fit for a README.
+ground, fit for a README. Written without a chart library: uPlot needs a browser, and one picture
+of dots is not worth a plotting package.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from stepladder.dashboard.page import escape
-from stepladder.dashboard.svg import Scale, number, shortened
-from stepladder.dashboard.ticks import format_tick, log_ticks
+from stepladder.dashboard.page import escape, shortened
 from stepladder.errors import ConfigError
 
 _TEXT, _FAINT, _GRID = "#1d2129", "#667080", "#e4e8ed"
@@ -61,9 +61,23 @@ class _Sheet:
         row, column = divmod(place, self.columns)
         return self.gutter + column * (self.panel_width + _GAP), 34 + row * (self.panel_height + 10)
 
-    def scale(self, left: float) -> Scale:
-        """Return the x axis of a panel; the right margin is kept for the number."""
-        return Scale(*self.ends, left + 8, left + self.panel_width - _VALUE, log=True)
+    def x(self, left: float, value: float) -> float:
+        """Return where a value stands in a panel; the right margin is kept for the number."""
+        low, high = map(math.log, self.ends)
+        width = self.panel_width - _VALUE - 8
+        return left + 8 + width * (math.log(value) - low) / (high - low)
+
+    def ticks(self) -> list[float]:
+        """Return round numbers for the axis, without those whose texts would touch."""
+        first, last = (math.floor(math.log10(end)) for end in self.ends)
+        powers = [10.0**power for power in range(first, last + 1)]
+        kept: list[float] = []
+        # Powers of ten first: they are kept when there is no room for all.
+        for tick in [*powers, *(factor * power for factor in (2, 5) for power in powers)]:
+            far = all(abs(self.x(0, tick) - self.x(0, other)) >= 30 for other in kept)
+            if self.ends[0] <= tick <= self.ends[1] and far:
+                kept.append(tick)
+        return sorted(kept)
 
 
 def comparison_svg(
@@ -98,122 +112,103 @@ def comparison_svg(
                 f"rows must name each pair once; got scenario {result.scenario!r} with "
                 f"curriculum {result.curriculum!r} twice."
             )
-    sheet = _sheet(results, columns)
-    heading = title or "Samples until every learnable task is mastered"
-    panels = "".join(_panel(sheet, place, table) for place in range(len(sheet.scenarios)))
-    lines = -(-len(sheet.scenarios) // sheet.columns)
-    height = 34 + lines * (sheet.panel_height + 10) + 34
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{number(height)}" '
-        f'viewBox="0 0 {_WIDTH} {number(height)}" role="img" font-family="{_FONT}" '
-        f'font-size="12"><title>{escape(heading)}</title>'
-        f'<rect width="100%" height="100%" fill="#ffffff"/>'
-        f'<text x="12" y="22" font-size="15" font-weight="600" fill="{_TEXT}">'
-        f"{escape(heading)}</text>{panels}{_notes(height, results)}</svg>\n"
-    )
-
-
-def _result(row: Mapping[str, Any] | Any) -> _Result:
-    def get(key: str, default: Any) -> Any:
-        value = row.get(key) if isinstance(row, Mapping) else getattr(row, key, None)
-        return default if value is None else value
-
-    scenario, curriculum = get("scenario", None), get("curriculum", None)
-    if scenario is None or curriculum is None:
-        raise ConfigError(f"each row needs a scenario and a curriculum; got {row!r}.")
-    return _Result(
-        scenario=str(scenario),
-        curriculum=str(curriculum),
-        ratio=_positive(get("ratio_to_oracle", math.nan)),
-        low=_positive(get("ratio_low", math.nan)),
-        high=_positive(get("ratio_high", math.nan)),
-        finished=float(get("finished_share", 1.0)),
-    )
-
-
-def _positive(value: float) -> float:
-    """Return a number that has a place on a logarithmic axis, or NaN."""
-    return float(value) if math.isfinite(value) and value > 0 else math.nan
-
-
-def _sheet(results: Sequence[_Result], columns: int) -> _Sheet:
     curricula = list(dict.fromkeys(r.curriculum for r in results))
     scenarios = list(dict.fromkeys(r.scenario for r in results))
     shown = [v for r in results for v in (r.ratio, r.low, r.high) if math.isfinite(v)]
-    longest = min(max(map(len, curricula)), 26)
-    return _Sheet(
+    sheet = _Sheet(
         curricula=curricula,
         scenarios=scenarios,
         columns=min(columns, len(scenarios)),
-        gutter=28 + 6.8 * longest,
+        gutter=28 + 6.8 * min(max(map(len, curricula)), 26),
         # The oracle's line is always inside; two fifths of a doubling keep dots off the edge.
         ends=(min([1.0, *shown]) / 1.3, max([2.0, *shown]) * 1.3),
+    )
+    height = 34 + -(-len(scenarios) // sheet.columns) * (sheet.panel_height + 10) + 34
+    heading = title or "Samples until every learnable task is mastered"
+    note = "Multiple of the oracle's samples (log axis): mean and 95 % interval over seeds."
+    if any(r.finished < 1 for r in results):
+        note += " Hollow, >: not every seed mastered all within the budget; the mean is higher."
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.1f}" '
+        f'viewBox="0 0 {_WIDTH} {height:.1f}" role="img" font-family="{_FONT}">'
+        f'<title>{escape(heading)}</title><rect width="100%" height="100%" fill="#ffffff"/>',
+        _label(12, 22, heading, weight="600", size=15),
+        *(_panel(sheet, place, table) for place in range(len(scenarios))),
+        _label(12, height - 12, note, colour=_FAINT, size=11),
+    ]
+    return "".join(parts) + "</svg>\n"
+
+
+def _result(row: Mapping[str, Any] | Any) -> _Result:
+    names = ("scenario", "curriculum", "finished_share")
+    ends = ("ratio_to_oracle", "ratio_low", "ratio_high")
+    found = {
+        n: row.get(n) if isinstance(row, Mapping) else getattr(row, n, None) for n in names + ends
+    }
+    scenario, curriculum, finished = (found[name] for name in names)
+    if scenario is None or curriculum is None:
+        raise ConfigError(f"each row needs a scenario and a curriculum; got {row!r}.")
+    # Only what lies above 0 has a place on a logarithmic axis.
+    ratio, low, high = (v if v and 0 < v < math.inf else math.nan for v in map(found.get, ends))
+    return _Result(
+        scenario=str(scenario),
+        curriculum=str(curriculum),
+        ratio=ratio,
+        low=low,
+        high=high,
+        finished=1.0 if finished is None else finished,
     )
 
 
 def _panel(sheet: _Sheet, place: int, table: Mapping[tuple[str, str], _Result]) -> str:
     left, top = sheet.corner(place)
     scenario = sheet.scenarios[place]
-    scale = sheet.scale(left)
+    x = partial(sheet.x, left)
     upper, lower = top + _HEAD, top + _HEAD + _ROW * len(sheet.curricula)
-    parts = [
-        f'<g class="panel"><text x="{number(left + 8)}" y="{number(top + 16)}" '
-        f'font-weight="600" fill="{_TEXT}">{escape(shortened(scenario, 30))}</text>'
-    ]
-    parts += [
-        _tick(scale.one(t), upper, lower, f"{format_tick(t)}\N{MULTIPLICATION SIGN}")
-        for t in _spread(scale)
-    ]
-    parts.append(_upright(scale.one(1.0), upper, lower, _TEXT))
-    parts.append(_label(scale.one(1.0), upper - 4, "oracle", anchor="middle", colour=_FAINT))
+    parts = ['<g class="panel">', _label(left + 8, top + 16, shortened(scenario, 30), weight="600")]
+    for tick in sheet.ticks():
+        text = f"{tick:,.10g}\N{MULTIPLICATION SIGN}"
+        parts.append(_upright(x(tick), upper, lower, _GRID))
+        parts.append(_label(x(tick), lower + 14, text, "middle", colour=_FAINT, size=11))
+    parts.append(_upright(x(1.0), upper, lower, _TEXT))
+    parts.append(_label(x(1.0), upper - 4, "oracle", "middle", colour=_FAINT))
     mine = [table.get((scenario, c)) for c in sheet.curricula]
     for uniform in (r for r in mine if r and r.is_uniform and math.isfinite(r.ratio)):
-        parts.append(_upright(scale.one(uniform.ratio), upper, lower, _UNIFORM, dash="2 3"))
+        parts.append(_upright(x(uniform.ratio), upper, lower, _UNIFORM, dash="2 3"))
     for rank, (curriculum, result) in enumerate(zip(sheet.curricula, mine, strict=True)):
         y = upper + (rank + 0.5) * _ROW
         if place % sheet.columns == 0:
             weight = "600" if curriculum.lower() == "uniform" else "400"
             name = shortened(curriculum, 26)
-            parts.append(_label(sheet.gutter - 4, y + 4, name, anchor="end", weight=weight))
+            parts.append(_label(sheet.gutter - 4, y + 4, name, "end", weight=weight))
         if result:
-            parts.append(_dot(result, scale, y, left + sheet.panel_width))
+            parts.append(_dot(result, x, y, left + sheet.panel_width))
     return "".join(parts) + "</g>"
 
 
-def _spread(scale: Scale) -> list[float]:
-    """Return the ticks of a panel, without those whose numbers would touch."""
-    kept: list[float] = []
-    ticks = log_ticks(scale.low, scale.high)
-    # Powers of ten first: they are kept when there is no room for all.
-    for tick in sorted(ticks, key=lambda t: (not math.log10(t).is_integer(), t)):
-        if all(abs(scale.one(tick) - scale.one(other)) >= 30 for other in kept):
-            kept.append(tick)
-    return sorted(kept)
-
-
-def _dot(result: _Result, scale: Scale, y: float, right: float) -> str:
+def _dot(result: _Result, place: Callable[[float], float], y: float, right: float) -> str:
     """Return the interval, the dot and the number of one curriculum in one scenario."""
     colour = _UNIFORM if result.is_uniform else _DOT
     size = 5.5 if result.is_uniform else 4.0
     unfinished = result.finished < 1
     parts: list[str] = []
     if math.isfinite(result.low) and math.isfinite(result.high):
-        start, end = number(scale.one(result.low)), number(scale.one(result.high))
+        start, end = f"{place(result.low):.1f}", f"{place(result.high):.1f}"
         parts.append(
-            f'<path d="M{start} {number(y)}H{end}M{start} {number(y - 3)}v6M{end} '
-            f'{number(y - 3)}v6" stroke="{colour}" stroke-width="1.5" fill="none"/>'
+            f'<path d="M{start} {y:.1f}H{end}M{start} {y - 3:.1f}v6M{end} '
+            f'{y - 3:.1f}v6" stroke="{colour}" stroke-width="1.5" fill="none"/>'
         )
     text = "not mastered"
     if math.isfinite(result.ratio):
-        x = scale.one(result.ratio)
+        x = place(result.ratio)
         text = f"{'>' if unfinished else ''}{_three_digits(result.ratio)}\N{MULTIPLICATION SIGN}"
         fill = "#ffffff" if unfinished else colour
         parts.append(
-            f'<circle cx="{number(x)}" cy="{number(y)}" r="{size}" fill="{fill}" '
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill}" '
             f'stroke="{colour}" stroke-width="1.8"/>'
         )
     weight = "600" if result.is_uniform else "400"
-    parts.append(_label(right, y + 4, text, anchor="end", colour=colour, weight=weight))
+    parts.append(_label(right, y + 4, text, "end", colour=colour, weight=weight))
     meaning = f"{result.curriculum}: {text} the oracle; {result.finished:.0%} of seeds mastered all"
     return f'<g class="result"><title>{escape(meaning)}</title>{"".join(parts)}</g>'
 
@@ -222,38 +217,22 @@ def _three_digits(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:,.0f}"
 
 
-def _tick(x: float, upper: float, lower: float, text: str) -> str:
-    return _upright(x, upper, lower, _GRID) + _label(
-        x, lower + 14, text, anchor="middle", colour=_FAINT, size=11
-    )
-
-
 def _upright(x: float, upper: float, lower: float, colour: str, dash: str = "") -> str:
     dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return (
-        f'<path d="M{number(x)} {number(upper)}V{number(lower)}" stroke="{colour}" '
-        f'fill="none"{dashes}/>'
-    )
+    return f'<path d="M{x:.1f} {upper:.1f}V{lower:.1f}" stroke="{colour}" fill="none"{dashes}/>'
 
 
 def _label(
     x: float,
     y: float,
     text: str,
+    anchor: str = "start",
     *,
-    anchor: str,
     colour: str = _TEXT,
     weight: str = "400",
     size: int = 12,
 ) -> str:
     return (
-        f'<text x="{number(x)}" y="{number(y)}" text-anchor="{anchor}" fill="{colour}" '
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
         f'font-weight="{weight}" font-size="{size}">{escape(text)}</text>'
     )
-
-
-def _notes(height: float, results: Sequence[_Result]) -> str:
-    text = "Multiple of the oracle's samples (log axis): mean and 95 % interval over seeds."
-    if any(r.finished < 1 for r in results):
-        text += " Hollow, >: not every seed mastered all within the budget; the mean is higher."
-    return _label(12, height - 12, text, anchor="start", colour=_FAINT, size=11)

@@ -1,7 +1,8 @@
-"""The HTML page around a report: escaping, style sheet, script, data.
+"""The HTML page around a report: escaping, numbers as text, style sheets, scripts, data.
 
-The page loads nothing: style and script are written into it, and a content security policy
-forbids every request and every script but its own.
+Used by every other module of `dashboard`. The page loads nothing: styles and scripts, uPlot's
+among them, are written into it, and a content security policy forbids every request and every
+script but these.
 """
 
 import base64
@@ -13,6 +14,13 @@ import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+MISSING = "\N{EN DASH}"
+"""What stands for a number that is not there."""
+
+UPLOT = "vendor/uplot"
+SCRIPTS = (f"{UPLOT}/uPlot.iife.min.js", "charts.js", "report.js")
+STYLES = (f"{UPLOT}/uPlot.min.css", "report.css")
 
 # Not allowed in XML, and of no use to a reader. Lone surrogates cannot be written as UTF-8.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
@@ -34,6 +42,24 @@ def compact(value: float) -> float | None:
     return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
+def format_value(value: float | None) -> str:
+    """Write a number for a table; a missing or non-finite one is a dash."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    is_long = abs(value) < 1e15 and (float(value).is_integer() or abs(value) >= 1e4)
+    return (f"{value:,.0f}" if is_long else f"{value:.4g}").replace("-", "\N{MINUS SIGN}")
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return text of at most `longest` letters; the middle is left out of a longer one."""
+    if len(text) <= longest:
+        return text
+    tail = longest // 2
+    return f"{text[: longest - tail - 1]}\N{HORIZONTAL ELLIPSIS}{text[-tail:]}"
+
+
 @cache
 def asset(name: str) -> str:
     """Return the text of a file that is shipped beside this module."""
@@ -48,19 +74,23 @@ def page(title: str, body: str, data: Any) -> str:
         body: HTML, already escaped.
         data: Plain JSON for the script: the numbers behind the plots.
     """
-    script = asset("report.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = [asset(name) for name in SCRIPTS]
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     policy = (
-        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src {hashes}; base-uri 'none'; form-action 'none'"
     )
+    styles = "\n".join(asset(name) for name in STYLES)
     return (
         "<!DOCTYPE html>\n"
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n"
-        f"<style>\n{asset('report.css')}</style>\n</head>\n<body>\n{body}\n"
+        f"<style>\n{styles}</style>\n</head>\n<body>\n{body}\n"
+        "<noscript><p>The charts of this page are drawn by JavaScript.</p></noscript>\n"
         f'<script type="application/json" id="stepladder-data">{embedded_json(data)}</script>\n'
-        f"<script>{script}</script>\n</body>\n</html>\n"
+        f"<!-- Charts by uPlot.\n{asset(f'{UPLOT}/LICENSE')}-->\n"
+        f"{''.join(f'<script>{script}</script>' for script in scripts)}\n</body>\n</html>\n"
     )

@@ -7,9 +7,9 @@ needs no network and can be mailed, printed or kept beside the run.
 from collections.abc import Sequence
 from pathlib import Path
 
+from stepladder.dashboard.charts import Album
 from stepladder.dashboard.grouping import Section, group_metrics, select_metrics
 from stepladder.dashboard.page import escape, page
-from stepladder.dashboard.plots import Album, figure
 from stepladder.dashboard.tables import (
     events_table,
     last_values_table,
@@ -100,7 +100,7 @@ def _first_axis(runs: Sequence[RunView]) -> str:
 
 
 def _section(section: Section, runs: Sequence[RunView], album: Album) -> str:
-    figures = "\n".join(figure(plot, runs, album) for plot in section.plots)
+    figures = "\n".join(album.figure(plot, runs) for plot in section.plots)
     return (
         f'<section><h2>{escape(section.name)}</h2>\n<div class="figures">\n{figures}\n'
         f"</div></section>\n"
@@ -127,15 +127,15 @@ def _controls(runs: Sequence[RunView]) -> str:
 def _switch(axis: str, choices: Sequence[tuple[str, str]]) -> str:
     buttons = "".join(
         f'<button type="button" data-axis="{axis}" data-choice="{choice}" '
-        f'aria-pressed="{"true" if place == 0 else "false"}">{text}</button>'
-        for place, (choice, text) in enumerate(choices)
+        f'aria-pressed="false">{text}</button>'
+        for choice, text in choices
     )
     return f'<span class="switch"><span class="note">{axis}</span>{buttons}</span>'
 
 
 def _events(runs: Sequence[RunView]) -> str:
     tables = "".join(events_table(run) for run in runs)
-    if any(len(run.markers) < len(run.happenings) for run in runs):
+    if any(len(run.markers) < len(run.events) for run in runs):
         tables += (
             f'<p class="note">Kinds with more than {MAX_MARKERS} events in a run '
             f"are listed here but not marked in the plots.</p>"

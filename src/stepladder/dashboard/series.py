@@ -1,6 +1,6 @@
 """From a logged series to what can be drawn: smoothing, thinning, slicing.
 
-Takes the arrays that `runs.RunReader.metric` returns; gives arrays to `plots`.
+Takes the arrays that `runs.RunReader.metric` returns; gives arrays to `charts`.
 """
 
 from collections.abc import Sequence

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from stepladder.dashboard.grouping import natural_key
-from stepladder.dashboard.page import escape
-from stepladder.dashboard.svg import shortened
-from stepladder.dashboard.ticks import MISSING, format_value
-from stepladder.dashboard.view import Happening, RunView
+from stepladder.dashboard.page import MISSING, escape, format_value, shortened
+from stepladder.dashboard.view import RunView
+from stepladder.runs.reader import Event
 
 MAX_EVENTS = 200
 """Events shown from either end of a run."""
@@ -43,24 +42,25 @@ def runs_table(runs: Sequence[RunView]) -> str:
     rows: list[str] = []
     for run in runs:
         steps = format_value(run.last_step) if run.metrics else "no metrics yet"
-        cells = (run.kind, run.status, run.seed, run.version, run.began, steps)
+        reader, info = run.reader, run.reader.info
+        began = info.created.replace("T", " ").replace("+00:00", " UTC")
+        cells = (reader.kind, reader.status, reader.seed, info.version, began, steps)
         shown = "".join(f"<td>{escape(MISSING if c is None else c)}</td>" for c in cells)
         rows.append(f"<tr><th>{swatch(run)}{escape(run.name)}</th>{shown}</tr>")
     return _table(head, rows, "runs")
 
 
 def swatch(run: RunView) -> str:
-    """Return a piece of the run's line."""
-    dash = f' stroke-dasharray="{run.dash}"' if run.dash else ""
+    """Return a piece of the run's line, which `report.js` colours."""
     return (
         f'<svg class="swatch" viewBox="0 0 22 8" aria-hidden="true">'
-        f'<path class="line" style="{run.colour.style}"{dash} d="M1 4H21"/></svg>'
+        f'<path data-swatch="{run.index}" d="M1 4H21"/></svg>'
     )
 
 
 def settings_table(runs: Sequence[RunView]) -> str:
     """Return the settings; those in which runs differ stand apart and are marked."""
-    flat = [flattened(run.config) for run in runs]
+    flat = [flattened(run.reader.config) for run in runs]
     keys = sorted({key for settings in flat for key in settings}, key=natural_key)
     differing = [k for k in keys if len({settings.get(k) for settings in flat}) > 1]
     alike = [k for k in keys if k not in set(differing)]
@@ -73,7 +73,9 @@ def settings_table(runs: Sequence[RunView]) -> str:
             + "</tr>"
             for k in differing
         ]
-        parts.append(f"<h3>Settings that differ</h3>{_table(head, rows, 'settings')}")
+        table = _table(head, rows, "settings")
+        title = f"Settings that differ ({len(differing)})"
+        parts.append(_fold(title, table, opened=len(differing) <= _FEW))
     if alike:
         rows = [f"<tr><th>{escape(k)}</th><td>{_setting(flat[0][k])}</td></tr>" for k in alike]
         title = "Settings" if len(runs) == 1 else "Settings that are the same"
@@ -121,29 +123,28 @@ def last_values_table(runs: Sequence[RunView]) -> str:
 
 def events_table(run: RunView) -> str:
     """Return the events of a run with their reasons: the first and the last of many."""
-    total = len(run.happenings)
+    total = len(run.events)
     if not total:
         return ""
-    first, last, left_out = run.happenings, [], total - 2 * MAX_EVENTS
+    first, last, left_out = run.events, [], total - 2 * MAX_EVENTS
     if left_out > 0:
-        first, last = run.happenings[:MAX_EVENTS], run.happenings[-MAX_EVENTS:]
-    rows = [_event(h) for h in first]
+        first, last = run.events[:MAX_EVENTS], run.events[-MAX_EVENTS:]
+    rows = [_event(event) for event in first]
     if left_out > 0:
         rows.append(
             f'<tr class="note"><td></td><td colspan="3">{left_out:,} events left out</td></tr>'
         )
-    rows += [_event(h) for h in last]
+    rows += [_event(event) for event in last]
     head = '<th class="num">agent step</th><th>event</th><th>what happened</th><th>details</th>'
     title = f"{escape(run.name)} ({total:,})"
     return _fold(title, _table(head, rows, "events"), swatch(run), opened=total <= _FEW)
 
 
-def _event(happening: Happening) -> str:
-    data = flattened(happening.data) if isinstance(happening.data, Mapping) else {}
-    details = ", ".join(f"{k} {v}" for k, v in data.items())
+def _event(event: Event) -> str:
+    details = ", ".join(f"{name} {value}" for name, value in flattened(event.data).items())
     return (
-        f'<tr><td class="num">{happening.step:,}</td><td>{escape(happening.kind)}</td>'
-        f'<td>{escape(happening.text)}</td><td class="details">{_setting(details)}</td></tr>'
+        f'<tr><td class="num">{event.step:,}</td><td>{escape(event.kind)}</td>'
+        f'<td>{escape(event.text)}</td><td class="details">{_setting(details)}</td></tr>'
     )
 
 

@@ -3,14 +3,12 @@
 The only module of `dashboard` that opens runs. Everything after it works on plain values.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from stepladder.dashboard.colours import Colour, run_colour, run_dash
 from stepladder.dashboard.series import Steps, Values, drawable, smoothed
 from stepladder.runs import RunReader
 
@@ -18,82 +16,28 @@ MAX_MARKERS = 40
 """Most events of one kind that are marked in the plots; more would hide the lines."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Happening:
-    """One event of a run, as plain values."""
-
-    step: int
-    kind: str
-    text: str
-    data: Any
-
-
-@dataclass(kw_only=True)
 class RunView:
-    """One run of a report."""
+    """One run of a report.
 
-    index: int
-    """Place in the report, which decides its colour."""
+    Args:
+        index: Place in the report, which decides its colour.
+        name: Folder name, with as much of the path as tells runs of the same name apart.
+        folder: Where the run is.
+        smooth: Points of the moving average of every line.
+    """
 
-    name: str
-    """Folder name, with as much of the path as tells runs of the same name apart."""
-
-    reader: RunReader
-    smooth: int
-    metrics: frozenset[str]
-    last_values: dict[str, float]
-    last_step: int
-    """Last step of any metric or event; 0 if there is none yet."""
-
-    happenings: list[Happening]
-    markers: list[Happening] = field(init=False)
-    """Events to be marked in the plots: all those of the rarer kinds."""
-
-    def __post_init__(self) -> None:
-        counts: dict[str, int] = {}
-        for happening in self.happenings:
-            counts[happening.kind] = counts.get(happening.kind, 0) + 1
-        self.markers = [h for h in self.happenings if counts[h.kind] <= MAX_MARKERS]
-
-    @property
-    def kind(self) -> str:
-        """Simulation, training or any other word."""
-        return self.reader.kind
-
-    @property
-    def status(self) -> str:
-        """How the run stands or ended."""
-        return self.reader.status
-
-    @property
-    def seed(self) -> Any:
-        """Seed of the run, or several, or None."""
-        return self.reader.seed
-
-    @property
-    def version(self) -> str:
-        """Version of Stepladder that made the run."""
-        return self.reader.info.version
-
-    @property
-    def began(self) -> str:
-        """When the run began, to the second, in UTC."""
-        return self.reader.info.created.replace("T", " ").replace("+00:00", " UTC")
-
-    @property
-    def config(self) -> Mapping[str, Any]:
-        """Settings of the run."""
-        return self.reader.config
-
-    @property
-    def colour(self) -> Colour:
-        """Colour of its lines."""
-        return run_colour(self.index)
-
-    @property
-    def dash(self) -> str:
-        """Dash pattern of its lines."""
-        return run_dash(self.index)
+    def __init__(self, index: int, name: str, folder: Path, smooth: int):
+        self.index, self.name, self.smooth = index, name, smooth
+        self.reader = RunReader(folder)
+        self.metrics = frozenset(self.reader.metric_names())
+        self.last_values = dict(self.reader.last_metrics())
+        self.events = self.reader.events()
+        counts = Counter(event.kind for event in self.events)
+        self.markers = [event for event in self.events if counts[event.kind] <= MAX_MARKERS]
+        """Events to be marked in the charts: all those of the rarer kinds."""
+        lasts = [event.step for event in self.events] + self.reader.times()[0][-1:].tolist()
+        self.last_step = max(lasts, default=0)
+        """Last step of any metric or event; 0 if there is none yet."""
 
     def series(self, metric: str) -> tuple[Steps, Values]:
         """Return one metric, smoothed as asked; empty if the run does not have it."""
@@ -108,10 +52,8 @@ def open_runs(folders: Sequence[Path | str], smooth: int) -> list[RunView]:
     """Open every run and give it a name of its own."""
     paths = [Path(folder) for folder in folders]
     names = distinct_names(paths)
-    return [
-        _open(index, name, path, smooth)
-        for index, (name, path) in enumerate(zip(names, paths, strict=True))
-    ]
+    named = enumerate(zip(names, paths, strict=True))
+    return [RunView(index, name, path, smooth) for index, (name, path) in named]
 
 
 def distinct_names(folders: Sequence[Path]) -> list[str]:
@@ -131,23 +73,3 @@ def distinct_names(folders: Sequence[Path]) -> list[str]:
         f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
         for place, name in enumerate(names)
     ]
-
-
-def _open(index: int, name: str, path: Path, smooth: int) -> RunView:
-    reader = RunReader(path)
-    metrics = reader.metric_names()
-    happenings = [
-        Happening(step=int(e.step), kind=str(e.kind), text=str(e.text), data=e.data)
-        for e in reader.events()
-    ]
-    lasts = [h.step for h in happenings] + reader.times()[0][-1:].tolist()
-    return RunView(
-        index=index,
-        name=name,
-        reader=reader,
-        smooth=smooth,
-        metrics=frozenset(metrics),
-        last_values=dict(reader.last_metrics()),
-        last_step=max(lasts, default=0),
-        happenings=happenings,
-    )

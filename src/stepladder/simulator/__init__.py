@@ -13,7 +13,7 @@ from stepladder.simulator.learner import Play, TaskDependencySimulator
 from stepladder.simulator.oracle import OracleRun, best_oracle
 from stepladder.simulator.scenarios import SUITE, Scenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
-from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep
+from stepladder.simulator.sweeps import SweepConfig, SweepResult, SweepTrial, sweep
 from stepladder.simulator.verdict import Verdict, judge
 
 __all__ = [

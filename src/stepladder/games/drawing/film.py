@@ -1,7 +1,7 @@
-"""Films of pictures: GIF for pages, MP4 for everything longer.
+"""Films of pictures: GIF by Pillow for pages, MP4 by PyAV for everything longer.
 
-End of the drawing: ``stepladder watch --out`` and anybody with pictures come here. A film is
-written under another name and renamed when it is complete, so that nobody ever sees half of one.
+End of the drawing: ``stepladder watch --out`` and any code with pictures come here. A film is
+written under another name and renamed when it is complete, so that no reader sees half of one.
 """
 
 import os
@@ -18,11 +18,14 @@ from stepladder.games.drawing import Picture
 from stepladder.games.drawing.packages import required
 
 MARK = "made by stepladder"
-"""What tells our films from anybody else's; every film holds it as a comment."""
+"""Marks our films, as a comment in each."""
 
 SLOWEST = 0.1
 FASTEST = {".gif": 50, ".mp4": 240}
 """Pictures per second by suffix: browsers slow down a GIF that wants more."""
+
+PACKAGES = {".gif": ("PIL.Image", "pillow", "a GIF"), ".mp4": ("av", "av", "an MP4")}
+"""Module, package and purpose by suffix."""
 
 FAR_OFF, FEW = 40, 0.0005
 """A GIF keeps its colours while no more than this share of pixels is further off than this."""
@@ -47,10 +50,7 @@ def check_film(path: str | os.PathLike[str], fps: float) -> None:
             f"a {suffix} can show {SLOWEST} to {FASTEST[suffix]} pictures a second; got fps "
             f"{fps:g}. Give an fps in that range."
         )
-    if suffix == ".gif":
-        required("PIL.Image", "pillow", "a GIF")
-    else:
-        required("av", "av", "an MP4")
+    required(*PACKAGES[suffix])
 
 
 def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: float) -> int:
@@ -85,10 +85,13 @@ def _checked(pictures: Iterable[Picture]) -> Iterator[Picture]:
     """Pass on pictures that are all alike."""
     shape: tuple[int, ...] | None = None
     for picture in pictures:
-        if not _is_picture(picture):
+        is_array = isinstance(picture, np.ndarray)
+        size = picture.shape if is_array else ()
+        if len(size) != 3 or size[2] != 3 or 0 in size or picture.dtype != np.uint8:
+            kind = f"{picture.dtype} of shape {size}" if is_array else f"a {type(picture).__name__}"
             raise ConfigError(
                 "a picture must be a uint8 array of shape (height, width, 3); got "
-                f"{_described(picture)}. Use render_mode='rgb_array'."
+                f"{kind}. Use render_mode='rgb_array'."
             )
         if shape not in (None, picture.shape):
             raise ConfigError(
@@ -99,17 +102,6 @@ def _checked(pictures: Iterable[Picture]) -> Iterator[Picture]:
         yield picture
     if shape is None:
         raise ConfigError("a film needs at least one picture; got none. Play at least one step.")
-
-
-def _is_picture(picture: Any) -> bool:
-    is_array = isinstance(picture, np.ndarray) and picture.dtype == np.uint8
-    return is_array and picture.ndim == 3 and picture.shape[2] == 3 and picture.size > 0
-
-
-def _described(picture: Any) -> str:
-    if isinstance(picture, np.ndarray):
-        return f"{picture.dtype} of shape {picture.shape}"
-    return f"a {type(picture).__name__}"
 
 
 def _write_gif(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
@@ -145,48 +137,34 @@ def _with_few_colours(pictures: Iterator[Picture]) -> Iterator[Any]:
     The colours chosen for one picture serve the next ones as well, as long as they fit: what does
     not move then keeps its colour and costs nothing.
     """
-    images = required("PIL.Image", "pillow", "a GIF")
+    images = required(*PACKAGES[".gif"])
     palette: Any = None
     for picture in pictures:
         image = images.fromarray(picture)
         if palette is not None:
             reduced = image.quantize(palette=palette, dither=images.Dither.NONE)
-            if _fits(reduced, picture):
+            errors = np.abs(np.asarray(reduced.convert("RGB")).astype(np.int16) - picture)
+            if (errors.max(axis=2) > FAR_OFF).mean() < FEW:
                 yield reduced
                 continue
         palette = image.quantize(method=images.Quantize.FASTOCTREE)
         yield palette.copy()
 
 
-def _fits(reduced: Any, picture: Picture) -> bool:
-    """Whether a picture still looks the same with fewer colours."""
-    errors = np.abs(np.asarray(reduced.convert("RGB")).astype(np.int16) - picture)
-    return (errors.max(axis=2) > FAR_OFF).mean() < FEW
-
-
 def _write_mp4(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
-    av = required("av", "av", "an MP4")
+    av = required(*PACKAGES[".mp4"])
     count = 0
     with av.open(os.fspath(draft), "w", format="mp4", options={"movflags": "faststart"}) as film:
         film.metadata["comment"] = MARK
-        stream: Any = None
+        stream = film.add_stream("libx264", rate=fps, options=MP4_QUALITY)
+        # What every player understands; it wants even numbers of rows and columns.
+        stream.pix_fmt = "yuv420p"
         for picture in pictures:
-            picture = _evened(picture)
-            if stream is None:
-                stream = film.add_stream("libx264", rate=fps, options=MP4_QUALITY)
-                stream.height, stream.width = picture.shape[:2]
-                # What every player understands.
-                stream.pix_fmt = "yuv420p"
-            film.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
+            height, width, _ = picture.shape
+            even = np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
+            if count == 0:
+                stream.height, stream.width = even.shape[:2]
+            film.mux(stream.encode(av.VideoFrame.from_ndarray(even, format="rgb24")))
             count += 1
-        if stream is not None:
-            film.mux(stream.encode())
+        film.mux(stream.encode())
     return count
-
-
-def _evened(picture: Picture) -> Picture:
-    """Return a picture with an even number of rows and columns, which MP4 wants."""
-    height, width, _ = picture.shape
-    if height % 2 == 0 and width % 2 == 0:
-        return np.ascontiguousarray(picture)
-    return np.pad(picture, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")

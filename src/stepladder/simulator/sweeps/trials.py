@@ -1,34 +1,37 @@
-"""Which settings need the fewest samples: many settings of one curriculum, over seeds.
+"""Which settings need the fewest samples: plays the trials of a sweep and keeps their results.
 
 Above `compare`, whose way of measuring it uses: every trial is one choice of values, played with
-the same seeds, and measured against the oracle of its scenario. Every finished trial is on disk at
-once, so a sweep that was killed continues where it stopped.
+the same seeds, and measured against the oracle of its scenario. `study` says what is tried and has
+every finished trial on disk at once, so a sweep that was killed continues where it stopped.
 """
 
 import json
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from threading import Event
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepladder.configs.checks import plain, require_whole
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.compare import HORIZON, Cell, Trial, play_seed, summarise
+from stepladder.simulator.compare import HORIZON, Cell, play_seed, summarise
 from stepladder.simulator.oracle import OracleRun, best_oracle
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweep_folder import SweepFolder
-from stepladder.simulator.sweep_search import Params, Round, Told, grid_rounds, optuna_rounds
-from stepladder.simulator.sweep_space import (
+from stepladder.simulator.sweeps.space import (
     Choice,
     Dimension,
     Setup,
     applied,
+    combinations,
     no_field_twice,
     sweepable_fields,
 )
+from stepladder.simulator.sweeps.study import Params, SweepStudy
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,139 +175,95 @@ def sweep(
         "search": "grid" if num_trials is None else "optuna",
         "dimensions": [dimension.to_json() for dimension in dimensions],
     }
-    store = SweepFolder(folder, settings)
+    total = len(combinations(choices)) if num_trials is None else num_trials
+    study = SweepStudy(folder, settings, dimensions, config.seed)
+    threads = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
     try:
-        runner = _Runner(config, store, jobs or os.cpu_count() or 1, on_trial)
-        if num_trials is None:
-            (only,) = rounds = list(grid_rounds(choices))
-            total = len(only)
-        else:
-            total = num_trials
-            rounds = optuna_rounds(dimensions, num_trials, config.seed, runner.told)
-        num_resumed = len(runner.trials)
-        for trials in rounds:
-            runner.play(trials, total)
+        trials = {trial.number: _finished(study, trial) for trial in study.finished()}
+        num_resumed = len(trials)
+        start = _Start(config, threads)
+        for proposed in study.rounds(num_trials):
+            # All seeds of a round are queued before the first result is waited for.
+            begun = [
+                (trial.number, params := study.params(trial), start(params)) for trial in proposed
+            ]
+            for number, params, result in begun:
+                cell, error = result()
+                trial = SweepTrial(number=number, params=params, cell=cell, error=error)
+                kept = {"cell": None if cell is None else cell.to_json(), "error": error}
+                study.tell(number, trial.cost, kept)
+                trials[number] = trial
+                if on_trial is not None:
+                    on_trial(trial, len(trials), total)
     finally:
-        store.close()
-    ordered = tuple(runner.trials[number] for number in sorted(runner.trials))
-    return SweepResult(trials=ordered, num_resumed=num_resumed)
+        # After an interruption, the seeds that are being played end and no others begin.
+        threads.shutdown(wait=True, cancel_futures=True)
+        study.close()
+    return SweepResult(trials=tuple(trials[n] for n in sorted(trials)), num_resumed=num_resumed)
 
 
-class _Runner:
-    """Plays trials in threads, and keeps each as soon as its last seed is done."""
+@dataclass(frozen=True)
+class _Start:
+    """Starts trials in threads."""
 
-    def __init__(
-        self, config: SweepConfig, store: SweepFolder, jobs: int, on_trial: OnTrial | None
-    ):
-        self.config = config
-        self._store = store
-        self._jobs = jobs
-        self._on_trial = on_trial
-        self._oracles: dict[str, OracleRun] = {}
-        self._stop = Event()
-        self.trials = {trial.number: trial for trial in map(_from_json, store.entries)}
-        """Finished trials by number."""
+    config: SweepConfig
+    threads: ThreadPoolExecutor
+    oracles: dict[str, OracleRun] = field(default_factory=dict)
 
-    def told(self) -> dict[int, Told]:
-        """Return values and cost of all finished trials, for a search to learn from."""
-        return {number: (trial.params, trial.cost) for number, trial in self.trials.items()}
-
-    def play(self, trials: Round, total: int) -> None:
-        """Play those of some trials that are not finished yet."""
-        threads = ThreadPoolExecutor(self._jobs)
+    def __call__(self, params: Params) -> Callable[[], tuple[Cell | None, str | None]]:
+        """Queue the seeds of a trial; return what waits for its result, or for why it has none."""
+        config = self.config
         try:
-            waiting: dict[Future[Trial], int] = {}
-            setups: dict[int, tuple[Params, Setup, OracleRun]] = {}
-            for number, params in trials:
-                if number in self.trials:
-                    continue
-                try:
-                    setup = self.config.setup(params)
-                    oracle = self._oracle(params, setup)
-                except ConfigError as error:
-                    entry = SweepTrial(number=number, params=params, cell=None, error=str(error))
-                    self._keep(entry, total)
-                    continue
-                setups[number] = params, setup, oracle
-                for seed in range(self.config.seed, self.config.seed + self.config.num_seeds):
-                    waiting[threads.submit(self._play_seed, setup, oracle, seed)] = number
-            self._collect(waiting, setups, total)
-        finally:
-            # After an interruption, the seeds that are being played end and no others begin.
-            self._stop.set()
-            threads.shutdown(wait=True, cancel_futures=True)
-            self._stop.clear()
-
-    def _collect(
-        self,
-        waiting: dict[Future[Trial], int],
-        setups: dict[int, tuple[Params, Setup, OracleRun]],
-        total: int,
-    ) -> None:
-        seeds: dict[int, list[Future[Trial]]] = {}
-        for future, number in waiting.items():
-            seeds.setdefault(number, []).append(future)
-        for future in as_completed(waiting):
-            number = waiting[future]
-            if not all(entry.done() for entry in seeds[number]) or number in self.trials:
-                continue
-            params, setup, oracle = setups[number]
-            # In the order of the seeds, so that sums come out the same every time.
-            played = [entry.result() for entry in seeds[number]]
-            name = self.config.curriculum
-            cell = summarise(setup.place, name, played, oracle, setup.budget)
-            self._keep(SweepTrial(number=number, params=params, cell=cell), total)
-
-    def _play_seed(self, setup: Setup, oracle: OracleRun, seed: int) -> Trial:
-        if self._stop.is_set():
-            raise CancelledError
-        return play_seed(
+            setup = config.setup(params)
+            oracle = self._oracle(params, setup)
+        except ConfigError as error:
+            text = str(error)
+            return lambda: (None, text)
+        play = partial(
+            play_seed,
             setup.place,
             setup.config,
-            seed,
             budget=setup.budget,
             horizon=HORIZON * max(1, oracle.samples),
             num_envs=setup.num_envs,
         )
+        seeds = range(config.seed, config.seed + config.num_seeds)
+        played = self.threads.map(play, seeds)
+
+        def result() -> tuple[Cell, None]:
+            cell = summarise(setup.place, config.curriculum, list(played), oracle, setup.budget)
+            return cell, None
+
+        return result
 
     def _oracle(self, params: Params, setup: Setup) -> OracleRun:
         parts = {n: v for n, v in params.items() if n.startswith(("dynamics.", "simulation."))}
         key = json.dumps([plain(parts), setup.budget], sort_keys=True)
-        if key not in self._oracles:
+        if key not in self.oracles:
             simulator = setup.place.simulator(self.config.seed)
-            self._oracles[key] = best_oracle(simulator, setup.budget)
-        return self._oracles[key]
-
-    def _keep(self, trial: SweepTrial, total: int) -> None:
-        self._store.append(trial.to_json())
-        self.trials[trial.number] = trial
-        if self._on_trial is not None:
-            self._on_trial(trial, len(self.trials), total)
+            self.oracles[key] = best_oracle(simulator, setup.budget)
+        return self.oracles[key]
 
 
-def _from_json(entry: Any) -> SweepTrial:
+def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
+    """Return a trial of the study as it was when it was kept."""
     try:
-        cell = None if entry["cell"] is None else Cell(**entry["cell"])
-        # Lists were tuples before they went through JSON.
-        params = {
-            str(name): tuple(value) if isinstance(value, list) else value
-            for name, value in entry["params"].items()
-        }
-        number = int(entry["number"])
-        return SweepTrial(number=number, params=params, cell=cell, error=entry["error"])
+        result = trial.user_attrs["result"]
+        cell = None if result["cell"] is None else Cell(**result["cell"])
+        params = study.params(trial)
+        return SweepTrial(number=trial.number, params=params, cell=cell, error=result["error"])
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise RunError(
-            f"a trial of the sweep is damaged ({type(error).__name__}: {error}). "
+            f"trial {trial.number} of {study.folder} is damaged ({type(error).__name__}: {error}). "
             "Choose another folder."
         ) from error
 
 
 def _refuse_useless_values(config: SweepConfig, choices: Sequence[Choice]) -> None:
-    """Raise if a value goes with nothing: it is wrong, and not only some of its combinations."""
-    (combinations,) = grid_rounds(choices)
+    """Raise if a value is wrong in every combination, and not only in some."""
     useful: set[tuple[str, Any]] = set()
     first_error: dict[tuple[str, Any], ConfigError] = {}
-    for _, params in combinations:
+    for params in combinations(choices):
         try:
             config.setup(params)
         except ConfigError as error:
@@ -315,4 +274,4 @@ def _refuse_useless_values(config: SweepConfig, choices: Sequence[Choice]) -> No
     for entry, error in first_error.items():
         if entry not in useful:
             name, value = entry
-            raise ConfigError(f"{name}={value} goes with nothing here: {error}") from error
+            raise ConfigError(f"{name}={value} fits no combination: {error}") from error

@@ -5,6 +5,7 @@ into typed values, and a choice of values into the scenario and the curriculum t
 """
 
 import dataclasses
+import itertools
 import math
 import types
 from collections.abc import Mapping, Sequence
@@ -184,6 +185,13 @@ def no_field_twice(dimensions: Sequence[Dimension]) -> None:
             raise ConfigError(f"{name} is varied twice. Name it once, with all its values.")
     if not names:
         raise ConfigError("nothing is varied. Name a field and its values: probing=0.02,0.05,0.1.")
+
+
+def combinations(choices: Sequence[Choice]) -> list[dict[str, Any]]:
+    """Return all combinations of values, the last field varying fastest."""
+    names = [choice.field for choice in choices]
+    products = itertools.product(*(choice.values for choice in choices))
+    return [dict(zip(names, values, strict=True)) for values in products]
 
 
 def applied(

@@ -1,15 +1,25 @@
 """A sweep: every trial measured as `compare` measures, kept at once, never twice, never lost."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.compare import Cell, compare
-from stepladder.simulator.sweep import SweepConfig, SweepResult, SweepTrial, sweep
-from stepladder.simulator.sweep_space import Choice, Dimension, Range
+from stepladder.simulator.sweeps import (
+    Choice,
+    Dimension,
+    Range,
+    SweepConfig,
+    SweepResult,
+    SweepTrial,
+    sweep,
+    trials,
+)
+from stepladder.simulator.sweeps.study import JOURNAL
+
+pytest.importorskip("optuna")
 
 SMALL = SweepConfig(scenario="chain-3", num_seeds=3)
 PROBING = Choice("probing", (0.05, 0.2, 0.5))
@@ -20,8 +30,10 @@ class Stop(Exception):
     """Stands for a kill: nothing is said to the sweep."""
 
 
-def lines_of(folder: Path) -> list[str]:
-    return (folder / "trials.jsonl").read_text().splitlines()
+def finished_in(folder: Path) -> list[int]:
+    """Return the numbers of the trials whose results are in the journal, in that order."""
+    lines = map(json.loads, (folder / JOURNAL).read_text().splitlines())
+    return [line["trial_id"] for line in lines if "user_attr" in line and "trial_id" in line]
 
 
 def by_number(result: SweepResult) -> list[dict[str, object]]:
@@ -79,8 +91,8 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     folder = tmp_path / "stopped"
     with pytest.raises(Stop):
         sweep(SMALL, [PROBING, TRIALS], folder=folder, on_trial=stop_after(2))
-    before = lines_of(folder)
-    assert len(before) == 2
+    before = (folder / JOURNAL).read_bytes()
+    assert len(finished_in(folder)) == 2
     played: list[int] = []
     result = sweep(
         SMALL,
@@ -90,8 +102,8 @@ def test_a_stopped_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     )
     assert result.num_resumed == 2
     assert by_number(result) == by_number(whole)
-    assert lines_of(folder)[:2] == before
-    numbers = [json.loads(line)["number"] for line in lines_of(folder)]
+    assert (folder / JOURNAL).read_bytes().startswith(before)
+    numbers = finished_in(folder)
     assert sorted(numbers) == list(range(6))
     assert sorted(played) == sorted(numbers[2:])
 
@@ -101,9 +113,7 @@ def test_a_finished_sweep_plays_nothing_again(
 ) -> None:
     first = sweep(SMALL, [PROBING], folder=tmp_path)
     told: list[object] = []
-    # By module: the package offers a function of the same name.
-    module = sys.modules["stepladder.simulator.sweep"]
-    monkeypatch.setattr(module, "play_seed", lambda *a, **k: told.append(a))
+    monkeypatch.setattr(trials, "play_seed", lambda *a, **k: told.append(a))
     again = sweep(SMALL, [PROBING], folder=tmp_path, on_trial=lambda *entry: told.append(entry))
     assert told == []
     assert again.num_resumed == 3
@@ -149,11 +159,11 @@ def test_combinations_that_do_not_go_together_are_left_out_with_the_reason(tmp_p
     ).trials == (result.trials)
 
 
-def test_a_value_that_goes_with_nothing_is_refused_before_anything_is_played(
+def test_a_value_that_fits_no_combination_is_refused_before_anything_is_played(
     tmp_path: Path,
 ) -> None:
     wrong = Choice("probing", (0.1, -1.0))
-    with pytest.raises(ConfigError, match=r"probing=-1\.0 goes with nothing here: probing must be"):
+    with pytest.raises(ConfigError, match=r"probing=-1\.0 fits no combination: probing must be"):
         sweep(SMALL, [wrong, TRIALS], folder=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
@@ -208,18 +218,14 @@ def test_a_range_needs_a_search(tmp_path: Path) -> None:
 
 def test_a_damaged_trial_is_named(tmp_path: Path) -> None:
     sweep(SMALL, [PROBING], folder=tmp_path)
-    with (tmp_path / "trials.jsonl").open("a") as file:
-        file.write('{"number": 1}\n')
-    with pytest.raises(RunError, match="a trial of the sweep is damaged"):
+    path = tmp_path / JOURNAL
+    path.write_text(path.read_text().replace('"area"', '"aera"'))
+    with pytest.raises(RunError, match=r"trial 0 of .* is damaged \(TypeError: .*'aera'"):
         sweep(SMALL, [PROBING], folder=tmp_path)
 
 
 class TestSearch:
     dimensions = (Range("probing", 0.01, 0.5, True, False), TRIALS)
-
-    @pytest.fixture(autouse=True)
-    def installed(self) -> None:
-        pytest.importorskip("optuna")
 
     def test_a_stopped_search_ends_as_one_that_was_not(self, tmp_path: Path) -> None:
         whole = sweep(SMALL, self.dimensions, folder=tmp_path / "whole", num_trials=12)
@@ -229,18 +235,20 @@ class TestSearch:
                 sweep(
                     SMALL, self.dimensions, folder=folder, num_trials=12, on_trial=stop_after(count)
                 )
-        assert len(lines_of(folder)) == 10
+        assert len(finished_in(folder)) == 10
         result = sweep(SMALL, self.dimensions, folder=folder, num_trials=12, jobs=1)
         assert result.num_resumed == 10
         assert by_number(result) == by_number(whole)
-        assert len(lines_of(folder)) == 12
+        assert len(finished_in(folder)) == 12
 
     def test_a_search_can_be_given_more_trials(self, tmp_path: Path) -> None:
-        first = sweep(SMALL, self.dimensions, folder=tmp_path, num_trials=4)
-        more = sweep(SMALL, self.dimensions, folder=tmp_path, num_trials=6)
+        first = sweep(SMALL, self.dimensions, folder=tmp_path / "more", num_trials=4)
+        more = sweep(SMALL, self.dimensions, folder=tmp_path / "more", num_trials=6)
         assert more.num_resumed == 4
         assert more.trials[:4] == first.trials
         assert len(more.trials) == 6
+        at_once = sweep(SMALL, self.dimensions, folder=tmp_path / "at once", num_trials=6)
+        assert more.trials == at_once.trials
 
     def test_a_search_is_no_grid(self, tmp_path: Path) -> None:
         sweep(SMALL, [PROBING], folder=tmp_path)

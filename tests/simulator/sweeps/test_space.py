@@ -5,11 +5,12 @@ import pytest
 from stepladder.curricula import FrontierConfig, StagedConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweep_space import (
+from stepladder.simulator.sweeps.space import (
     Choice,
     Range,
     Setup,
     applied,
+    combinations,
     no_field_twice,
     parse_choice,
     parse_range,
@@ -106,6 +107,17 @@ def test_what_is_no_range_is_refused(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parse_range(text, FRONTIER)
     assert words in str(caught.value)
+
+
+def test_a_grid_has_every_combination_the_last_field_varying_fastest() -> None:
+    assert combinations([Choice("a", (1, 2)), Choice("b", ("x", "y", "z"))]) == [
+        {"a": 1, "b": "x"},
+        {"a": 1, "b": "y"},
+        {"a": 1, "b": "z"},
+        {"a": 2, "b": "x"},
+        {"a": 2, "b": "y"},
+        {"a": 2, "b": "z"},
+    ]
 
 
 def test_nothing_is_varied_twice_and_something_at_least_once() -> None:
