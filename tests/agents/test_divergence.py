@@ -53,7 +53,7 @@ def test_an_agent_with_a_bad_weight_is_neither_saved_nor_played_with(kind: str):
 def test_an_agent_with_a_bad_optimiser_is_not_saved(kind: str):
     agent = make(kind)
     live(agent, Noise(4), 12)
-    next(iter(agent._optimisers().values()))._squares[0] = float("nan")
+    next(iter(agent._optimisers().values())).state_dict()["squares"][0] = float("nan")
     with pytest.raises(DivergenceError, match=r"optimiser.*squares.*\[0\] is nan"):
         agent.state()
 

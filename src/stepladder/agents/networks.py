@@ -29,13 +29,18 @@ IN_PLACE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def through_relu(gradient: torch.Tensor, returned: torch.Tensor) -> torch.Tensor:
-    """Return the gradient before an activation, of that after it."""
-    return torch.ops.aten.threshold_backward.default(gradient, returned, 0.0)
+    """Return the gradient before a ReLU, given the gradient after it and what it returned."""
+    return gradient * returned.sign()
+
+
+def through_tanh(gradient: torch.Tensor, returned: torch.Tensor) -> torch.Tensor:
+    """Return the gradient before a tanh, given the gradient after it and what it returned."""
+    return torch.addcmul(gradient, gradient, returned * returned, value=-1.0)
 
 
 THROUGH: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     nn.ReLU: through_relu,
-    nn.Tanh: torch.ops.aten.tanh_backward.default,
+    nn.Tanh: through_tanh,
 }
 """Gradients before activations, of those after them and of what they returned."""
 

@@ -25,7 +25,7 @@ from stepladder.agents.mirror import Mirror
 from stepladder.agents.networks import GaussianActor, TwinCritic, spread_of
 from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
-from stepladder.agents.optimiser import Adam, flattened
+from stepladder.agents.optimiser import Adam, flatten_parameters
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
@@ -126,7 +126,7 @@ class SAC(ReplayAgent):
         self._actor_adam = Adam(self._policy.parameters(), rate)
         self._critic_adam = Adam(self.critic.parameters(), rate)
         self._temperature_adam = Adam([self.log_temperature], rate)
-        self._target_weights = flattened(list(self.target.parameters()))
+        self._target_weights = flatten_parameters(list(self.target.parameters()))
         self._pink = (
             PinkNoise(num_envs, num_dims, config.pink_steps, self.rng)
             if config.noise == "pink"
