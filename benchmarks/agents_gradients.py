@@ -30,11 +30,9 @@ from stepladder.agents.arithmetic import (
     normal_entropy,
     normal_log_probs,
     soft_targets,
-    squashed_sample,
     standardised,
 )
 from stepladder.agents.dddqn import DDDQN
-from stepladder.agents.networks import spread_of
 from stepladder.agents.observations import Seen
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.ppo import PPO
@@ -165,7 +163,7 @@ def rewrite_sac(agent: Any, make: type[Any], wrap: Wrap) -> None:
     def critic_losses(sample: Sample, noise: Any, temperature: Any) -> Tensors:
         with torch.no_grad():
             features = actor.encoder(sample.next_seen)
-            actions, log_probs = squashed_sample(*spread_of(actor.said(features)), noise)
+            actions, log_probs = actor.sample(features, noise)
             after = target(torch.cat([features, actions], dim=1))
             targets = soft_targets(sample.rewards, sample.discounts, after, log_probs, temperature)
         values = critic(torch.cat([actor.encoder(sample.seen), sample.actions], dim=1))
@@ -173,7 +171,7 @@ def rewrite_sac(agent: Any, make: type[Any], wrap: Wrap) -> None:
 
     def actor_losses(sample: Sample, noise: Any, temperature: Any) -> Tensors:
         features = actor.encoder(sample.seen)
-        actions, log_probs = squashed_sample(*spread_of(actor.said(features)), noise)
+        actions, log_probs = actor.sample(features, noise)
         values = critic(torch.cat([features, actions], dim=1)).amin(0)
         return (temperature * log_probs - values).mean(), -log_probs.detach().mean()
 
