@@ -108,6 +108,7 @@ bench: $(STAMPS)/test $(STAMPS)/kernels  ## The figures behind docs/benchmarks.m
 	$(BIN)/python benchmarks/hockey_fidelity.py --quick
 	$(BIN)/python benchmarks/training.py --quick
 	$(BIN)/python benchmarks/agents.py --quick
+	$(BIN)/python benchmarks/agents_gradients.py --quick --num-envs 8
 	$(BIN)/python benchmarks/ledge_curricula.py --quick
 
 clean:  ## Remove the virtual environment and caches

@@ -49,7 +49,7 @@ def test_a_trunk_has_an_activation_after_every_layer():
 
 
 def test_the_values_of_a_dueling_network_average_to_the_states_value():
-    network = DuelingNetwork(LAYOUT, 4, (8,), False, chance())
+    network = DuelingNetwork(LAYOUT, 5, (8,), False, chance())
     values = network(seen())
     heads = network.heads(network.trunk(seen().numbers))
     assert values.shape == (4, 4)
@@ -57,7 +57,7 @@ def test_the_values_of_a_dueling_network_average_to_the_states_value():
 
 
 def test_an_actors_spread_stays_within_bounds():
-    actor = GaussianActor(LAYOUT, 2, (8,), False, chance())
+    actor = GaussianActor(LAYOUT, 4, (8,), False, chance())
     with torch.no_grad():
         actor.heads.bias[:] = torch.tensor([0.0, 0.0, 1e3, -1e3])
     mean, log_std = actor(seen().numbers)
@@ -104,7 +104,7 @@ def test_gradients_of_a_trunk_by_hand_are_those_of_autograd(activation: str):
 
 
 def test_gradients_of_heads_by_hand_are_those_of_autograd():
-    network = DuelingNetwork(LAYOUT, 4, (8, 4), False, chance())
+    network = DuelingNetwork(LAYOUT, 5, (8, 4), False, chance())
     gradient = torch.randn(4, 5, generator=chance(2))
     parameters = list(network.parameters())
     expected = torch.autograd.grad(network.outputs(seen().numbers), parameters, gradient)
@@ -117,7 +117,7 @@ def test_gradients_of_heads_by_hand_are_those_of_autograd():
 
 def test_weights_depend_on_the_generator_alone():
     torch.manual_seed(3)
-    one = DuelingNetwork(LAYOUT, 4, (8,), False, chance(5)).state_dict()
+    one = DuelingNetwork(LAYOUT, 5, (8,), False, chance(5)).state_dict()
     torch.manual_seed(4)
-    two = DuelingNetwork(LAYOUT, 4, (8,), False, chance(5)).state_dict()
+    two = DuelingNetwork(LAYOUT, 5, (8,), False, chance(5)).state_dict()
     assert all(torch.equal(one[name], two[name]) for name in one)

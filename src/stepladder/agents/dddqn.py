@@ -55,7 +55,11 @@ class DDDQNPolicy(nn.Module):
             )
         self.num_actions, self.start = int(action_space.n), int(action_space.start)
         self.network = DuelingNetwork(
-            layout, self.num_actions, config.hidden_sizes, config.normalise_observations, generator
+            layout,
+            1 + self.num_actions,
+            config.hidden_sizes,
+            config.normalise_observations,
+            generator,
         )
 
     def choose(self, seen: Seen) -> torch.Tensor:

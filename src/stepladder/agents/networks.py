@@ -170,18 +170,10 @@ class HeadedNetwork(nn.Module):
 
 
 class DuelingNetwork(HeadedNetwork):
-    """Action values from a state value and the actions' advantages (Wang et al. 2016)."""
+    """Action values from a state value and the actions' advantages (Wang et al. 2016).
 
-    def __init__(
-        self,
-        layout: Layout,
-        num_actions: int,
-        widths: Sequence[int],
-        is_normalised: bool,
-        generator: torch.Generator,
-    ):
-        # One layer for both heads: the first column is the state value.
-        super().__init__(layout, 1 + num_actions, widths, is_normalised, generator)
+    The first output is the state value, the others are the advantages.
+    """
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return action values of shape ``(rows, num_actions)``."""
@@ -194,17 +186,10 @@ class DuelingNetwork(HeadedNetwork):
 
 
 class GaussianActor(HeadedNetwork):
-    """Mean and spread of a squashed normal distribution over actions."""
+    """Mean and spread of a squashed normal distribution over actions.
 
-    def __init__(
-        self,
-        layout: Layout,
-        num_dims: int,
-        widths: Sequence[int],
-        is_normalised: bool,
-        generator: torch.Generator,
-    ):
-        super().__init__(layout, 2 * num_dims, widths, is_normalised, generator)
+    The first half of the outputs are means, the second half logarithms of spreads.
+    """
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the mean and the logarithm of the spread, each of shape ``(rows, num_dims)``."""

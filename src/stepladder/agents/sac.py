@@ -75,7 +75,7 @@ class SACPolicy(nn.Module):
         self.register_buffer("centre", 0.5 * low + 0.5 * high, persistent=False)
         self.register_buffer("reach", 0.5 * high - 0.5 * low, persistent=False)
         self.actor = GaussianActor(
-            layout, self.num_dims, config.hidden_sizes, config.normalise_observations, generator
+            layout, 2 * self.num_dims, config.hidden_sizes, config.normalise_observations, generator
         )
 
     def choose(self, seen: Seen, noise: torch.Tensor | None) -> torch.Tensor:
