@@ -135,6 +135,7 @@ bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/hockey_fidelity.py --quick
 	$(BIN)/python benchmarks/training.py --quick
 	$(BIN)/python benchmarks/agents.py --quick
+	$(BIN)/python benchmarks/agents_gradients.py --quick --num-envs 8
 	$(BIN)/python benchmarks/ledge_curricula.py --quick
 
 clean:  ## Remove virtual environments, caches and what was built

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN
-from stepladder.agents.actor_critic import ActorCritic, drawn
+from stepladder.agents.actor_critic import ActorCritic, draw_choices
 from stepladder.agents.config import PPOConfig
 from stepladder.agents.observations import Layout, Seen
 
@@ -28,7 +28,7 @@ def seen(*shape: int) -> Seen:
 
 def test_choices_are_drawn_as_often_as_they_are_likely():
     probs = torch.tensor([0.1, 0.6, 0.0, 0.3])
-    draws = drawn(probs.log().expand(20_000, 4), torch.Generator().manual_seed(0))
+    draws = draw_choices(probs.log().expand(20_000, 4), torch.Generator().manual_seed(0))
     shares = torch.bincount(draws, minlength=4) / 20_000
     assert shares.tolist() == pytest.approx(probs.tolist(), abs=0.015)
     assert shares[2] == 0.0
@@ -36,23 +36,23 @@ def test_choices_are_drawn_as_often_as_they_are_likely():
 
 @pytest.mark.parametrize("actions", [CHOICES, NUMBERS])
 @torch.inference_mode()
-def test_what_is_said_has_the_density_that_torch_gives_it(actions: Any):
+def test_actions_have_the_log_probs_and_entropies_of_torch_distributions(actions: Any):
     policy, look = made(actions), seen(50)
     with torch.no_grad():
         # A policy begins as good as even; here it has opinions.
         policy.actions.weight *= 100.0
-    said = policy.play(look, policy.first_memory(50), torch.Generator().manual_seed(2), False)
+    output = policy.play(look, policy.first_memory(50), torch.Generator().manual_seed(2), False)
     heads = policy(look)
     if actions is CHOICES:
         there: Any = torch.distributions.Categorical(logits=heads[:, :-1])
-        log_probs, entropy = there.log_prob(said.raw), there.entropy()
+        log_probs, entropy = there.log_prob(output.raw), there.entropy()
     else:
         there = torch.distributions.Normal(heads[:, :-1], policy.log_std.exp())
-        log_probs, entropy = there.log_prob(said.raw).sum(-1), there.entropy().sum(-1)[0]
-    judged = policy.judge(heads, said.raw)
-    assert torch.allclose(judged[0], log_probs, atol=1e-5)
-    assert torch.allclose(judged[1], entropy, atol=1e-5)
-    assert torch.equal(judged[2], heads[:, -1])
+        log_probs, entropy = there.log_prob(output.raw).sum(-1), there.entropy().sum(-1)[0]
+    evaluation = policy.evaluate(heads, output.raw)
+    assert torch.allclose(evaluation.log_probs, log_probs, atol=1e-5)
+    assert torch.allclose(evaluation.entropies, entropy, atol=1e-5)
+    assert torch.equal(evaluation.values, heads[:, -1])
 
 
 def test_numbers_are_cut_off_at_the_bounds_and_choices_count_from_their_start():
@@ -71,7 +71,7 @@ def test_steps_at_once_are_steps_one_by_one():
     memory = first
     for step in range(6):
         memory = memory * ~begins[step][:, None]
-        heads, memory = policy.remembering(Seen(look.numbers[step], look.codes[step]), memory)
+        heads, memory = policy.step_memory(Seen(look.numbers[step], look.codes[step]), memory)
         assert torch.allclose(at_once[step], heads, atol=1e-6)
 
 

@@ -1,19 +1,22 @@
-"""Gradients by hand, against autograd."""
+"""Gradients by formula, against autograd."""
 
+from typing import Any
+
+import pytest
 import torch
 
 from stepladder.agents.arithmetic import (
     clipped_policy_loss,
     dueling_values,
     normal_log_probs,
-    squashed_sample,
 )
 from stepladder.agents.gradients import (
     choice_gradient,
     clipped_policy_slopes,
     dueling_gradient,
     normal_gradient,
-    squashed_gradient,
+    through_relu,
+    through_tanh,
 )
 
 
@@ -60,11 +63,11 @@ def test_the_gradients_of_normal_numbers_are_those_of_autograd():
     assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(got, expected, strict=True))
 
 
-def test_the_gradients_of_a_squashed_sample_are_those_of_autograd():
-    mean, log_std = numbers(6, 2).requires_grad_(), numbers(6, 2, seed=1).requires_grad_()
-    noise, by_action, weight = numbers(6, 2, seed=2), numbers(6, 2, seed=3), torch.tensor(0.3)
-    actions, log_probs = squashed_sample(mean, log_std, noise)
-    loss = (by_action * actions).sum() + weight * log_probs.sum()
-    expected = torch.autograd.grad(loss, (mean, log_std))
-    got = squashed_gradient(by_action, actions.detach(), log_std.detach(), noise, weight)
-    assert all(torch.allclose(*pair, atol=1e-5) for pair in zip(got, expected, strict=True))
+@pytest.mark.parametrize(
+    ("activation", "through"), [(torch.relu, through_relu), (torch.tanh, through_tanh)]
+)
+def test_the_gradients_of_activations_are_those_of_autograd(activation: Any, through: Any):
+    inputs, gradient = numbers(6, 3).requires_grad_(), numbers(6, 3, seed=1)
+    outputs = activation(inputs)
+    (expected,) = torch.autograd.grad(outputs, inputs, gradient)
+    assert torch.allclose(through(gradient, outputs.detach()), expected, atol=1e-6)

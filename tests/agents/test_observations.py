@@ -92,7 +92,7 @@ def test_a_normaliser_has_the_mean_and_spread_of_all_it_has_met():
         for size in (1, 4, 0, 50, 7)
     ]
     for batch in batches:
-        encoder.meet(torch.from_numpy(batch))
+        encoder.update_normaliser(torch.from_numpy(batch))
     whole = np.concatenate(batches)
     mean, spread = whole.mean(0, dtype=np.float64), whole.std(0, dtype=np.float64)
     np.testing.assert_allclose(encoder.mean.numpy(), mean, rtol=1e-5)
@@ -106,5 +106,5 @@ def test_a_normaliser_has_the_mean_and_spread_of_all_it_has_met():
 
 def test_an_encoder_without_a_normaliser_has_no_weights():
     encoder = Encoder(Layout(SPACES["all"][0]))
-    encoder.meet(torch.ones(3, 2))
+    encoder.update_normaliser(torch.ones(3, 2))
     assert encoder.state_dict() == {}

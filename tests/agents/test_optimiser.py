@@ -1,4 +1,4 @@
-"""Adam over one flat tensor, against torch's."""
+"""Adam over one flat tensor, against torch's Adam over separate ones."""
 
 import pytest
 import torch
@@ -28,7 +28,7 @@ def test_it_takes_the_steps_of_torchs_adam_with_clipped_gradients(max_grad_norm:
     adam = Adam(ours.parameters(), 0.01, eps=1e-5, max_grad_norm=max_grad_norm)
     peer = torch.optim.Adam(theirs.parameters(), lr=0.01, eps=1e-5)
     for step in range(20):
-        adam.follow([ours(inputs(step)).square().mean()], [torch.ones(())])
+        adam.minimise(ours(inputs(step)).square().mean())
         peer.zero_grad()
         theirs(inputs(step)).square().mean().backward()
         if max_grad_norm is not None:
@@ -40,7 +40,7 @@ def test_it_takes_the_steps_of_torchs_adam_with_clipped_gradients(max_grad_norm:
 
 def test_gradients_of_outputs_stand_for_the_loss_behind_them():
     one, two = network(), network()
-    Adam(one.parameters(), 0.01).follow([one(inputs(0)).sum()], [torch.ones(())])
+    Adam(one.parameters(), 0.01).minimise(one(inputs(0)).sum())
     said = two(inputs(0))
     Adam(two.parameters(), 0.01).follow([said], [torch.ones_like(said)])
     assert all(map(torch.equal, one.parameters(), two.parameters()))
@@ -59,11 +59,11 @@ def test_weights_can_be_loaded_and_are_followed_from_there():
     one, two = network(), network()
     adam, other = Adam(one.parameters(), 0.01), Adam(two.parameters(), 0.01)
     for step in range(3):
-        adam.follow([one(inputs(step)).square().mean()], [torch.ones(())])
+        adam.minimise(one(inputs(step)).square().mean())
     two.load_state_dict(one.state_dict())
     other.load_state_dict(adam.state_dict())
     for net, own in ((one, adam), (two, other)):
-        own.follow([net(inputs(9)).square().mean()], [torch.ones(())])
+        own.minimise(net(inputs(9)).square().mean())
     assert all(map(torch.equal, one.parameters(), two.parameters()))
 
 
@@ -72,3 +72,23 @@ def test_a_state_of_another_network_is_refused():
     other = Adam(nn.Linear(2, 2).parameters(), 0.01)
     with pytest.raises(ValueError, match="shape"):
         adam.load_state_dict(other.state_dict())
+
+
+def test_a_new_optimiser_changes_no_weights_and_has_done_no_steps():
+    untouched, ours = network(), network()
+    adam = Adam(ours.parameters(), 0.01)
+    assert all(map(torch.equal, ours.parameters(), untouched.parameters()))
+    assert adam.num_steps == 0
+    assert not any(tensor.any() for tensor in adam.state_dict().values())
+
+
+def test_the_learning_rate_can_change_between_steps():
+    ours = network()
+    adam = Adam(ours.parameters(), 0.01)
+    adam.learning_rate = 0.0
+    before = [parameter.clone() for parameter in ours.parameters()]
+    adam.minimise(ours(inputs(0)).sum())
+    assert all(map(torch.equal, ours.parameters(), before))
+    adam.learning_rate = 0.5
+    adam.minimise(ours(inputs(1)).sum())
+    assert not any(map(torch.equal, ours.parameters(), before))

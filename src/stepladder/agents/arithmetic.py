@@ -1,6 +1,6 @@
-"""The formulas of the agents, each a function of tensors and nothing else.
+"""The formulas of the agents as pure functions of tensors.
 
-Called by `dddqn`, `sac` and `ppo`; tested by themselves against numbers worked out by hand.
+Called by `dddqn`, `sac` and `ppo`. The tests compare them with numbers worked out by hand.
 """
 
 import math
@@ -16,9 +16,9 @@ HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 
 
 def dueling_values(value: torch.Tensor, advantages: torch.Tensor) -> torch.Tensor:
-    """Return action values of a state's value and its actions' advantages.
+    """Return action values from a state value and the actions' advantages.
 
-    The mean advantage is taken off, so that the two cannot trade a constant (Wang et al. 2016).
+    The mean advantage is subtracted, which makes the two parts unique (Wang et al. 2016).
     """
     return value + advantages - advantages.mean(-1, keepdim=True)
 
@@ -29,13 +29,14 @@ def double_q_targets(
     next_online: torch.Tensor,
     next_target: torch.Tensor,
 ) -> torch.Tensor:
-    """Return what action values should be: one network chooses, the other says what that is worth.
+    """Return targets for action values (van Hasselt et al. 2016).
 
     Args:
-        rewards: Added up over the steps of a transition.
-        discounts: Of the value after it; 0 where the episode has terminated.
-        next_online: Action values of the next state, from the network that learns.
-        next_target: The same from its target.
+        rewards: Summed over the steps of a transition.
+        discounts: Of the value after it; 0 where the episode terminated.
+        next_online: Action values or advantages of the next state, from the network in training;
+            they select the action.
+        next_target: Action values of the next state, from the target network; they evaluate it.
     """
     best = next_online.argmax(-1, keepdim=True)
     return rewards + discounts * next_target.gather(-1, best).squeeze(-1)
@@ -52,7 +53,7 @@ def squashed_sample(
         noise: Draws of a standard normal distribution.
     """
     raw = mean + log_std.exp() * noise
-    # log(1 - tanh(x)^2), written so that it does not lose its digits at large x.
+    # log(1 - tanh(x)^2), in a form that stays exact at large x.
     squash = 2.0 * (math.log(2.0) - raw - F.softplus(-2.0 * raw))
     log_probs = (-0.5 * noise.square() - log_std - HALF_LOG_TWO_PI - squash).sum(-1)
     return raw.tanh(), log_probs
@@ -65,12 +66,12 @@ def soft_targets(
     next_log_probs: torch.Tensor,
     temperature: torch.Tensor,
 ) -> torch.Tensor:
-    """Return what the critics should say: the lower of two values, and entropy counts.
+    """Return targets for the critics: the lower of two values, plus weighted entropy.
 
     Args:
-        rewards: Added up over the steps of a transition.
-        discounts: Of the value after it; 0 where the episode has terminated.
-        next_values: Of both critics, of shape ``(2, batch)``.
+        rewards: Summed over the steps of a transition.
+        discounts: Of the value after it; 0 where the episode terminated.
+        next_values: Of both target critics, of shape ``(2, batch)``.
         next_log_probs: Of the action chosen in the next state.
         temperature: Weight of entropy.
     """
@@ -80,13 +81,13 @@ def soft_targets(
 def normal_log_probs(
     actions: torch.Tensor, mean: torch.Tensor, log_std: torch.Tensor
 ) -> torch.Tensor:
-    """Return the logarithm of the density of independent normal numbers, added up per row."""
+    """Return the log density of independent normal numbers, summed per row."""
     scaled = (actions - mean) * (-log_std).exp()
     return (-0.5 * scaled.square() - log_std - HALF_LOG_TWO_PI).sum(-1)
 
 
 def normal_entropy(log_std: torch.Tensor) -> torch.Tensor:
-    """Return the entropy of independent normal numbers, added up."""
+    """Return the summed entropy of independent normal numbers."""
     return (log_std + 0.5 + HALF_LOG_TWO_PI).sum(-1)
 
 
@@ -103,18 +104,18 @@ def advantages_of(
 
     Args:
         rewards: Of shape ``(steps, envs)``.
-        values: Of what was acted upon, and in the last row of what came in the end, of shape
-            ``(steps + 1, envs)``. With next-step autoreset the row after an ending is the last
-            observation of the episode, so that its value is at hand where time ran out.
-        terminated: Whether the episode was over: nothing comes after it.
-        ended: Whether it was over or cut off: advantages do not look past it.
+        values: Of the observations of each step and, in the last row, of those after the last
+            step; of shape ``(steps + 1, envs)``. With next-step autoreset the row after the end of
+            an episode holds its last observation, whose value a truncated episode needs.
+        terminated: Whether the episode terminated: the value after it is 0.
+        ended: Whether it terminated or was truncated: advantages do not reach past it.
         gamma: Discount.
-        gae_lambda: How far to look.
+        gae_lambda: How far advantages look ahead, in [0, 1].
     """
     deltas = (rewards + gamma * values[1:] * (~terminated) - values[:-1]).cpu().numpy()
     carry = (gamma * gae_lambda * (~ended)).float().cpu().numpy()
-    # Step by step, and NumPy takes a tenth of torch's time to begin with a few numbers.
-    # Whatever overflows makes the loss infinite, and whoever learns from it says so.
+    # With few numbers per step, a NumPy call takes a tenth of the time of a torch call.
+    # An overflow makes the loss infinite, which stops the training with an error.
     with np.errstate(over="ignore", invalid="ignore"):
         for step in range(len(deltas) - 2, -1, -1):
             deltas[step] += carry[step] * deltas[step + 1]
@@ -131,7 +132,7 @@ def clipped_policy_loss(
 
 
 def standardised(numbers: torch.Tensor) -> torch.Tensor:
-    """Bring numbers to mean 0 and spread 1; a single one, or equal ones, to 0."""
+    """Scale numbers to mean 0 and standard deviation 1; a single one, or equal ones, to 0."""
     if len(numbers) < 2:
         return torch.zeros_like(numbers)
     return (numbers - numbers.mean()) / (numbers.std() + 1e-8)

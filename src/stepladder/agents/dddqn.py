@@ -1,10 +1,10 @@
-"""Dueling double deep Q-network, with prioritised replay and longer returns if asked for.
+"""Dueling double deep Q-network, optionally with prioritised replay and n-step returns.
 
 After Mnih et al. 2015 (replay and targets), van Hasselt et al. 2016 (double), Wang et al. 2016
-(dueling), Schaul et al. 2016 (priorities). For actions that are choices. `training` feeds it;
-`arithmetic` has the formulas.
+(dueling), Schaul et al. 2016 (priorities). For discrete actions. `training` calls it; `arithmetic`
+has the formulas, `gradients` their derivatives.
 
-Do not use it for continuous actions (`sac`), or where the best policy must be random.
+Do not use it for continuous actions (`sac`), or where the best policy is stochastic.
 """
 
 from collections.abc import Mapping
@@ -31,13 +31,13 @@ from stepladder.errors import ConfigError
 
 
 class DDDQNPolicy(nn.Module):
-    """What is needed to act.
+    """The network that chooses actions.
 
     Args:
-        layout: Of what is seen.
+        layout: How observations are laid out.
         action_space: A Discrete.
         config: The settings.
-        generator: What weights are drawn from.
+        generator: Source of the initial weights.
     """
 
     def __init__(
@@ -55,7 +55,11 @@ class DDDQNPolicy(nn.Module):
             )
         self.num_actions, self.start = int(action_space.n), int(action_space.start)
         self.network = DuelingNetwork(
-            layout, self.num_actions, config.hidden_sizes, config.normalise_observations, generator
+            layout,
+            1 + self.num_actions,
+            config.hidden_sizes,
+            config.normalise_observations,
+            generator,
         )
 
     def choose(self, seen: Seen) -> torch.Tensor:
@@ -64,7 +68,7 @@ class DDDQNPolicy(nn.Module):
 
 
 class DDDQN(ReplayAgent):
-    """Learns choices from what it remembers; see `ReplayAgent` for the arguments."""
+    """Learns discrete actions from replay; see `ReplayAgent` for the arguments."""
 
     config: DDDQNConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -101,22 +105,22 @@ class DDDQN(ReplayAgent):
 
     @property
     def epsilon(self) -> float:
-        """Share of random actions now."""
+        """Current share of random actions."""
         config = self.config
         done = min(1.0, self.num_steps / config.epsilon_steps)
         return config.epsilon_start + done * (config.epsilon_final - config.epsilon_start)
 
-    # Playing.
+    # Acting.
 
     def policy(self) -> DDDQNPolicy:
-        """Return what chooses actions."""
+        """Return the network that chooses actions."""
         return self._policy
 
     @torch.inference_mode()
     def act_batch(
         self, observations: Observations, deterministic: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Choose an action in every env, in one forward pass, each exploring by itself."""
+        """Choose an action in every env, in one forward pass; each env explores on its own."""
         num_rows = (
             len(next(iter(observations.values())))
             if isinstance(observations, dict)
@@ -125,7 +129,7 @@ class DDDQN(ReplayAgent):
         if deterministic:
             explores = np.zeros(num_rows, dtype=np.bool_)
         else:
-            # Before anything was learnt, the best of an untrained network is no exploration.
+            # The best action of an untrained network does not explore.
             share = 1.0 if self.acts_at_random else self.epsilon
             explores = self.rng.random(num_rows) < share
         if explores.all():
@@ -147,55 +151,60 @@ class DDDQN(ReplayAgent):
         if self._priorities is not None:
             self._priorities.add(places)
 
-    def _meet(self, numbers: torch.Tensor) -> None:
-        self._policy.network.encoder.meet(numbers)
+    def _update_normaliser(self, numbers: torch.Tensor) -> None:
+        self._policy.network.encoder.update_normaliser(numbers)
 
     def _plain_update(self) -> dict[str, torch.Tensor]:
-        """Learn from transitions that are drawn alike."""
+        """Do one update with transitions that are drawn uniformly."""
         memory = self.memory
         sample = memory.at(memory.draw(self.config.batch_size, self.generator), self.generator)
         return self._follow(sample, None)[0]
 
     def _prioritised_update(self) -> dict[str, torch.Tensor]:
-        """Learn from transitions drawn by priority, and weigh them anew."""
+        """Do one update with transitions drawn by priority; update their priorities."""
         assert self._priorities is not None
         config = self.config
         places, probs = self._priorities.draw(self.rng.random(config.batch_size))
         done = min(1.0, self.num_updates / config.priority_correction_updates)
         correction = config.priority_correction + done * (1.0 - config.priority_correction)
-        counts = importance(probs, self.memory.size, correction)
+        weights = importance(probs, self.memory.size, correction).astype(np.float32)
         sample = self.memory.at(torch.from_numpy(places).to(self.device), self.generator)
-        there = torch.from_numpy(counts.astype(np.float32)).to(self.device)
-        figures, errors = self._follow(sample, there)
-        # Before they become priorities; the errors have to come over in any case.
+        figures, errors = self._follow(sample, torch.from_numpy(weights).to(self.device))
+        # Before errors become priorities. Copying them waits for the device in any case.
         self._require_update(figures)
         self._priorities.update(places, errors.cpu().numpy())
         return figures
 
     @torch.no_grad()
     def _follow(
-        self, sample: Sample, counts: torch.Tensor | None
+        self, sample: Sample, weights: torch.Tensor | None
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
-        """Follow the gradient of the loss once; return figures and errors."""
+        """Do one step along the gradient of the loss; return figures and errors.
+
+        Args:
+            sample: Transitions.
+            weights: Of their losses; None is 1 for all.
+        """
         network, config = self._policy.network, self.config
         actions, is_huber = sample.actions.long(), config.loss == "huber"
-        kept = network.keep(network.encoder(sample.seen))
-        heads = kept[-1]
+        trace = network.trace(network.encoder(sample.seen))
+        heads = trace[-1]
         targets = double_q_targets(
             sample.rewards,
             sample.discounts,
-            # They choose the same action as the values that are made of them.
+            # The best advantage is that of the best value.
             network.advantages(sample.next_seen),
             self.target(sample.next_seen),
         )
         values = dueling_values(heads[:, :1], heads[:, 1:]).gather(1, actions).squeeze(1)
         errors = values - targets
-        weigh = nn.functional.smooth_l1_loss if is_huber else nn.functional.mse_loss
-        losses = weigh(values, targets, reduction="none")
+        loss_of = nn.functional.smooth_l1_loss if is_huber else nn.functional.mse_loss
+        losses = loss_of(values, targets, reduction="none")
         slopes = (errors.clamp(-1.0, 1.0) if is_huber else 2.0 * errors) / len(errors)
-        if counts is not None:
-            losses, slopes = losses * counts, slopes * counts
-        network.back(kept, dueling_gradient(slopes, actions, self._policy.num_actions))
+        if weights is not None:
+            losses, slopes = losses * weights, slopes * weights
+        by_heads = dueling_gradient(slopes, actions, self._policy.num_actions)
+        network.write_gradients(trace, by_heads)
         self._adam.step()
         return {"q": losses.mean(), "value": values.mean(), "error": errors.abs().mean()}, errors
 
@@ -213,18 +222,18 @@ class DDDQN(ReplayAgent):
             old.copy_(new)
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Play with other weights from now on, also while warming up; the target has them too."""
+        """Act with other weights from now on, also during warm-up; the target gets them too."""
         super().load_weights(weights)
         self._copy_to_target()
 
     def forget(self) -> None:
-        """Drop everything that was remembered, priorities included."""
+        """Drop all stored transitions and their priorities."""
         super().forget()
         if self._priorities is not None:
             self._priorities.clear()
 
     def memory_stats(self) -> dict[str, float]:
-        """Return how full the memory is, and how much is explored."""
+        """Return how full the memory is, and the share of random actions."""
         return {**super().memory_stats(), "epsilon": self.epsilon}
 
     # Saving.

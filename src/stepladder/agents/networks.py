@@ -1,53 +1,61 @@
-"""The networks of the agents: layers, heads, and how weights begin.
+"""The networks of the agents: layers, heads, and initial weights.
 
-Built by `dddqn`, `sac` and `ppo` from what `observations` lays out. Weights begin from a generator
-that is handed in; torch's own is not touched.
+Built by `dddqn`, `sac` and `ppo` on the features that `observations` encodes. Initial weights are
+drawn from a generator that is passed in; torch's global one is not used.
 
-Gradients can be computed by hand (`keep`, then `back`, which writes into the parameters' ``grad``):
-a graph for autograd takes twice as long to build and follow as a small network, and adds a tenth to
-a large one. Autograd gives the same where it is needed.
+All networks work with autograd. Those of `dddqn` and `ppo` also have gradients by hand: `trace`
+returns the output of each layer, `write_gradients` computes the gradients from these and writes
+them into the parameters' ``grad``. `gradients` says what this gains.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
-from stepladder.agents.arithmetic import LOG_STD_MAX, LOG_STD_MIN, dueling_values
+from stepladder.agents.arithmetic import (
+    LOG_STD_MAX,
+    LOG_STD_MIN,
+    dueling_values,
+    squashed_sample,
+)
+from stepladder.agents.gradients import through_relu, through_tanh
 from stepladder.agents.observations import Encoder, Layout, Seen
 
-Kept = list[torch.Tensor]
-"""What goes into every layer of a network, first to last, and what comes out in the end."""
+Trace = list[torch.Tensor]
+"""The input of a network and the outputs of its layers, first to last."""
 
-IN_PLACE: dict[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]] = {
-    nn.ReLU: torch.relu_,
-    nn.Tanh: torch.tanh_,
+
+class Activation(NamedTuple):
+    """An activation and its gradient, which needs only what the activation returned."""
+
+    module: type[nn.Module]
+
+    apply: Callable[[torch.Tensor], torch.Tensor]
+    """Works in place."""
+
+    through: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+    """Gradient before the activation, given the gradient after it and its output."""
+
+
+ACTIVATIONS = {
+    "relu": Activation(nn.ReLU, torch.relu_, through_relu),
+    "tanh": Activation(nn.Tanh, torch.tanh_, through_tanh),
 }
-"""Activations that need no memory of their own; their gradients are made of what they return."""
-
-
-def through_relu(gradient: torch.Tensor, returned: torch.Tensor) -> torch.Tensor:
-    """Return the gradient before an activation, of that after it."""
-    return torch.ops.aten.threshold_backward.default(gradient, returned, 0.0)
-
-
-THROUGH: dict[type[nn.Module], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    nn.ReLU: through_relu,
-    nn.Tanh: torch.ops.aten.tanh_backward.default,
-}
-"""Gradients before activations, of those after them and of what they returned."""
+"""By their names in configs."""
 
 
 class Linear(nn.Module):
-    """A linear layer that begins orthogonal (Saxe et al. 2014).
+    """A linear layer with orthogonal initial weights (Saxe et al. 2014).
 
     Args:
-        num_in: Columns in.
-        num_out: Columns out.
-        gain: Length of its rows at first.
-        generator: What weights are drawn from.
+        num_in: Input columns.
+        num_out: Output columns.
+        gain: Initial length of the weights' rows.
+        generator: Source of the initial weights.
     """
 
     def __init__(self, num_in: int, num_out: int, gain: float, generator: torch.Generator):
@@ -56,16 +64,16 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.zeros(num_out))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return ``inputs @ weight + bias``."""
+        """Return ``inputs @ weight.T + bias``."""
         return nn.functional.linear(inputs, self.weight, self.bias)
 
-    def back(self, inputs: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Write the gradients of weight and bias, given that of what came out."""
+    def write_gradients(self, inputs: torch.Tensor, gradient: torch.Tensor) -> None:
+        """Write the gradients of weight and bias, given the gradient of the output."""
         torch.mm(gradient.t(), inputs, out=self.weight.grad)
         torch.sum(gradient, 0, out=self.bias.grad)
 
-    def to_inputs(self, gradient: torch.Tensor) -> torch.Tensor:
-        """Return the gradient of what went in."""
+    def input_gradient(self, gradient: torch.Tensor) -> torch.Tensor:
+        """Return the gradient of the input, given the gradient of the output."""
         return gradient @ self.weight
 
 
@@ -78,57 +86,59 @@ def orthogonal(num_in: int, num_out: int, gain: float, generator: torch.Generato
 
 
 class Trunk(nn.Sequential):
-    """Hidden layers with an activation after each."""
-
-    def __init__(self, layers: Sequence["Linear"], activation: type[nn.Module]):
-        super().__init__(*(part for layer in layers for part in (layer, activation())))
-        self._layers, self._activate = list(layers), IN_PLACE[activation]
-        self._through = THROUGH[activation]
-
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
-        """Return what comes out of the last layer."""
-        # Not part by part: to call a module takes as long as to compute a small one.
-        for layer in self._layers:
-            input = self._activate(nn.functional.linear(input, layer.weight, layer.bias))
-        return input
-
-    def keep(self, inputs: torch.Tensor) -> Kept:
-        """Return the inputs, and what comes out of every layer."""
-        kept = [inputs]
-        for layer in self._layers:
-            kept.append(self._activate(nn.functional.linear(kept[-1], layer.weight, layer.bias)))
-        return kept
-
-    def back(self, kept: Kept, gradient: torch.Tensor) -> None:
-        """Write the gradients of all weights, given that of what came out."""
-        for index in range(len(self._layers) - 1, -1, -1):
-            layer, gradient = self._layers[index], self._through(gradient, kept[index + 1])
-            layer.back(kept[index], gradient)
-            if index:
-                gradient = layer.to_inputs(gradient)
-
-
-def trunk(
-    num_in: int,
-    widths: Sequence[int],
-    activation: type[nn.Module],
-    generator: torch.Generator,
-) -> Trunk:
-    """Return hidden layers with an activation after each."""
-    sizes = [num_in, *widths]
-    layers = [Linear(*pair, math.sqrt(2.0), generator) for pair in pairwise(sizes)]
-    return Trunk(layers, activation)
-
-
-class Headed(nn.Module):
-    """Hidden layers on what is seen, and a last one for all that is to be said about it.
+    """Hidden layers with an activation after each.
 
     Args:
-        layout: Of what is seen.
+        num_in: Input columns.
+        widths: Output columns of each layer.
+        activation: A key of `ACTIVATIONS`.
+        generator: Source of the initial weights.
+    """
+
+    def __init__(
+        self,
+        num_in: int,
+        widths: Sequence[int],
+        activation: str,
+        generator: torch.Generator,
+    ):
+        sizes, used = pairwise([num_in, *widths]), ACTIVATIONS[activation]
+        layers = [Linear(*pair, math.sqrt(2.0), generator) for pair in sizes]
+        super().__init__(*(part for one in layers for part in (one, used.module())))
+        self._layers, self._activation = layers, used
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Return the output of the last layer."""
+        return self.trace(input)[-1]
+
+    def trace(self, inputs: torch.Tensor) -> Trace:
+        """Return the inputs and the output of each layer."""
+        trace = [inputs]
+        # Functions, not modules: calling a module takes as long as computing a small one.
+        for layer in self._layers:
+            outputs = nn.functional.linear(trace[-1], layer.weight, layer.bias)
+            trace.append(self._activation.apply(outputs))
+        return trace
+
+    def write_gradients(self, trace: Trace, gradient: torch.Tensor) -> None:
+        """Write the gradients of all weights, given the gradient of the output."""
+        for index in reversed(range(len(self._layers))):
+            layer = self._layers[index]
+            gradient = self._activation.through(gradient, trace[index + 1])
+            layer.write_gradients(trace[index], gradient)
+            if index:
+                gradient = layer.input_gradient(gradient)
+
+
+class HeadedNetwork(nn.Module):
+    """An encoder, hidden layers, and one last layer for all outputs.
+
+    Args:
+        layout: How observations are laid out.
         num_outputs: Columns of the last layer.
-        widths: Of the hidden ones.
-        is_normalised: Whether numbers are brought to mean 0 and spread 1.
-        generator: What weights are drawn from.
+        widths: Columns of the hidden layers.
+        is_normalised: Whether numbers are scaled to mean 0 and standard deviation 1.
+        generator: Source of the initial weights.
     """
 
     def __init__(
@@ -141,80 +151,72 @@ class Headed(nn.Module):
     ):
         super().__init__()
         self.encoder = Encoder(layout, is_normalised)
-        self.trunk = trunk(self.encoder.num_features, widths, nn.ReLU, generator)
+        self.trunk = Trunk(self.encoder.num_features, widths, "relu", generator)
         self.heads = Linear(widths[-1], num_outputs, 0.1, generator)
 
-    def said(self, features: torch.Tensor) -> torch.Tensor:
-        """Return what the last layer says about features."""
+    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+        """Return the output of the last layer."""
         return self.heads(self.trunk(features))
 
-    def keep(self, features: torch.Tensor) -> Kept:
-        """Return the same as the last of all that `back` needs."""
-        kept = self.trunk.keep(features)
-        return [*kept, self.heads(kept[-1])]
+    def trace(self, features: torch.Tensor) -> Trace:
+        """Return the features and the output of each layer, the last included."""
+        trace = self.trunk.trace(features)
+        return [*trace, self.heads(trace[-1])]
 
-    def back(self, kept: Kept, gradient: torch.Tensor) -> None:
-        """Write the gradients of all weights, given that of what was said."""
-        self.heads.back(kept[-2], gradient)
-        self.trunk.back(kept[:-1], self.heads.to_inputs(gradient))
+    def write_gradients(self, trace: Trace, gradient: torch.Tensor) -> None:
+        """Write the gradients of all weights, given the gradient of the output."""
+        self.heads.write_gradients(trace[-2], gradient)
+        self.trunk.write_gradients(trace[:-1], self.heads.input_gradient(gradient))
 
 
-class DuelingNetwork(Headed):
-    """Action values out of a state's value and its actions' advantages (Wang et al. 2016)."""
+class DuelingNetwork(HeadedNetwork):
+    """Action values from a state value and the actions' advantages (Wang et al. 2016).
 
-    def __init__(
-        self,
-        layout: Layout,
-        num_actions: int,
-        widths: Sequence[int],
-        is_normalised: bool,
-        generator: torch.Generator,
-    ):
-        # One layer for both heads: the first column is the value.
-        super().__init__(layout, 1 + num_actions, widths, is_normalised, generator)
+    The first output is the state value, the others are the advantages.
+    """
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return action values of shape ``(rows, num_actions)``."""
-        heads = self.said(self.encoder(seen))
+        heads = self.outputs(self.encoder(seen))
         return dueling_values(heads[..., :1], heads[..., 1:])
 
     def advantages(self, seen: Seen) -> torch.Tensor:
-        """Return the actions' advantages: the largest is that of the best action."""
-        return self.said(self.encoder(seen))[..., 1:]
+        """Return the actions' advantages; the best action has the largest one."""
+        return self.outputs(self.encoder(seen))[..., 1:]
 
 
-class GaussianActor(Headed):
-    """Mean and spread of an action, of what is seen; to be squashed."""
+class GaussianActor(HeadedNetwork):
+    """Mean and spread of a squashed normal distribution over actions.
 
-    def __init__(
-        self,
-        layout: Layout,
-        num_dims: int,
-        widths: Sequence[int],
-        is_normalised: bool,
-        generator: torch.Generator,
-    ):
-        super().__init__(layout, 2 * num_dims, widths, is_normalised, generator)
+    The first half of the outputs are means, the second half logarithms of spreads.
+    """
 
-    def forward(self, seen: Seen) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return mean and logarithm of the spread, each of shape ``(rows, num_dims)``."""
-        return spread_of(self.said(self.encoder(seen)))
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the mean and the logarithm of the spread, each of shape ``(rows, num_dims)``."""
+        mean, log_std = self.outputs(features).chunk(2, dim=-1)
+        return mean, log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
 
-
-def spread_of(heads: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return mean and logarithm of the spread, the latter within bounds."""
-    mean, log_std = heads.chunk(2, dim=-1)
-    return mean, log_std.clamp(LOG_STD_MIN, LOG_STD_MAX)
+    def sample(
+        self, features: torch.Tensor, noise: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return actions in (-1, 1) and their log densities; see `squashed_sample`."""
+        mean, log_std = self(features)
+        return squashed_sample(mean, log_std, noise)
 
 
 class TwinCritic(nn.Module):
-    """Two critics of state and action, computed as one: a batched product is two in one call."""
+    """Two critics of state and action, computed with batched products.
+
+    Args:
+        num_in: Columns of state and action together.
+        widths: Columns of the hidden layers.
+        generator: Source of the initial weights.
+    """
 
     def __init__(self, num_in: int, widths: Sequence[int], generator: torch.Generator):
         super().__init__()
-        sizes = [num_in, *widths, 1]
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
-        for before, after in pairwise(sizes):
+        for before, after in pairwise([num_in, *widths, 1]):
             gain = 1.0 if after == 1 else math.sqrt(2.0)
             pair = [orthogonal(before, after, gain, generator).T for _ in range(2)]
             self.weights.append(nn.Parameter(torch.stack(pair)))
@@ -222,32 +224,9 @@ class TwinCritic(nn.Module):
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return values of shape ``(2, rows)``."""
-        return self.keep(inputs)[-1]
-
-    def keep(self, inputs: torch.Tensor) -> Kept:
-        """Return the same as the last of all that `back` and `to_inputs` need."""
-        kept, last = [inputs.expand(2, *inputs.shape)], len(self.weights) - 1
+        hidden, last = inputs.expand(2, *inputs.shape), len(self.weights) - 1
         for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            hidden = torch.baddbmm(bias, kept[-1], weight)
-            kept.append(hidden.relu_() if index < last else hidden.squeeze(-1))
-        return kept
-
-    def back(self, kept: Kept, gradient: torch.Tensor) -> None:
-        """Write the gradients of all weights, given that of the values."""
-        for index, slopes in self._backwards(kept, gradient):
-            torch.bmm(kept[index].mT, slopes, out=self.weights[index].grad)
-            torch.sum(slopes, 1, keepdim=True, out=self.biases[index].grad)
-
-    def to_inputs(self, kept: Kept, gradient: torch.Tensor) -> torch.Tensor:
-        """Return the gradient of what went in, of shape ``(rows, num_in)``."""
-        *_, (_, slopes) = self._backwards(kept, gradient)
-        return torch.bmm(slopes, self.weights[0].mT).sum(0)
-
-    def _backwards(self, kept: Kept, gradient: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Yield every layer, last to first, and the gradient of what it computed."""
-        gradient = gradient.unsqueeze(-1)
-        for index in range(len(self.weights) - 1, -1, -1):
-            yield index, gradient
-            if index:
-                before = torch.bmm(gradient, self.weights[index].mT)
-                gradient = through_relu(before, kept[index])
+            hidden = torch.baddbmm(bias, hidden, weight)
+            if index < last:
+                hidden = hidden.relu_()
+        return hidden.squeeze(-1)

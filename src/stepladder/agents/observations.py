@@ -149,7 +149,8 @@ class Encoder(nn.Module):
 
     Args:
         layout: Of what is seen.
-        is_normalised: Whether numbers are brought to mean 0 and spread 1, as met in `meet`.
+        is_normalised: Whether numbers are brought to mean 0 and spread 1; see
+            `update_normaliser`.
     """
 
     mean: torch.Tensor
@@ -197,8 +198,8 @@ class Encoder(nn.Module):
         return torch.cat([numbers, ones], dim=-1)
 
     @torch.no_grad()
-    def meet(self, numbers: torch.Tensor) -> None:
-        """Take rows of numbers into mean and spread, after Chan and others 1983."""
+    def update_normaliser(self, numbers: torch.Tensor) -> None:
+        """Include rows of numbers in mean and spread, after Chan et al. 1983."""
         if not self.is_normalised or not len(numbers):
             return
         width = self.mean.shape[0]

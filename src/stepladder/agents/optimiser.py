@@ -1,8 +1,8 @@
-"""Adam over all weights of a network at once (Kingma and Ba 2015).
+"""Torch's fused Adam (Kingma and Ba 2015) over all weights of a network as one tensor.
 
-Used by all agents. The weights move into one flat tensor, of which the network's parameters are
-views from then on, and their gradients likewise, so that clipping is one call and the step another.
-What `torch.optim` does around them takes longer than small networks take to learn.
+Used by all agents. The weights move into one flat tensor; the network's parameters become views of
+it, and their gradients views of its gradient. So a step, clipping included, is a few operations
+instead of a few per layer, and a gradient that is not finite is detected by its length.
 """
 
 import math
@@ -14,19 +14,15 @@ from torch import nn
 
 from stepladder.agents.saved_values import TensorSpec, check_state
 
-BETAS = (0.9, 0.999)
-TINY = 1e-6
-"""Added to the length of a gradient, so that it can be divided by."""
-
 
 class Adam:
-    """Follows gradients.
+    """Follows gradients until one is not finite.
 
     Args:
-        parameters: What learns, where it is to stay: on its device.
-        learning_rate: Size of a step; may be changed on the way.
+        parameters: The weights to train, already on their device.
+        learning_rate: Step size.
         eps: Keeps steps finite where gradients vanish.
-        max_grad_norm: Gradients are scaled down to this length; None leaves them as they are.
+        max_grad_norm: Longer gradients are scaled down to this length; None scales none.
     """
 
     def __init__(
@@ -37,113 +33,113 @@ class Adam:
         eps: float = 1e-8,
         max_grad_norm: float | None = None,
     ):
-        self.learning_rate = learning_rate
-        self._eps, self._max_grad_norm = eps, max_grad_norm
+        self._max_grad_norm = max_grad_norm
         self._parameters = list(parameters)
-        self.weights = flattened(self._parameters)
-        """All that learns, in one row."""
-        self._gradient = torch.zeros_like(self.weights)
+        self.weights = nn.Parameter(flatten_parameters(self._parameters))
+        """All weights in one row; writing to it changes the network."""
+        self._gradient = self.weights.grad = torch.zeros_like(self.weights)
         for parameter, part in zip(
-            self._parameters, shaped(self._gradient, self._parameters), strict=True
+            self._parameters, split_like(self._gradient, self._parameters), strict=True
         ):
             parameter.grad = part
-        self._means = torch.zeros_like(self.weights)
-        self._squares = torch.zeros_like(self.weights)
-        # On the device, so that a recorded update counts.
-        self._num_steps = torch.zeros((), device=self.weights.device)
-        self._is_here = self.weights.device.type == "cpu"
-        self._has_stopped = torch.zeros_like(self._num_steps)
-        self._longest = torch.zeros_like(self._num_steps)
+        self._is_cpu = self.weights.device.type == "cpu"
+        self._adam = torch.optim.Adam(
+            [self.weights], lr=learning_rate, eps=eps, fused=True, capturable=not self._is_cpu
+        )
+        # Torch allocates the moments in the first step. With a gradient of 0 it changes nothing.
+        self._adam.step()
+        moments = self._adam.state[self.weights]
+        self._state: dict[str, torch.Tensor] = {
+            "means": moments["exp_avg"],
+            "squares": moments["exp_avg_sq"],
+            "num_steps": moments["step"].zero_(),
+        }
+        self._has_stopped = torch.zeros((), dtype=torch.bool, device=self.weights.device)
+
+    @property
+    def learning_rate(self) -> float:
+        """Step size; a recorded update (`repetition`) keeps the one it was recorded with."""
+        return self._adam.param_groups[0]["lr"]
+
+    @learning_rate.setter
+    def learning_rate(self, rate: float) -> None:
+        self._adam.param_groups[0]["lr"] = rate
 
     @property
     def num_steps(self) -> int:
         """Steps so far. Waits for the device."""
-        return int(self._num_steps.item())
+        return int(self._state["num_steps"].item())
 
     @property
     def has_stopped(self) -> bool:
-        """Whether a gradient was not finite; since then, weights stay. Waits for the device."""
-        return self._has_stopped.item() != 0.0
+        """Whether a gradient was not finite; weights are frozen since. Waits for the device."""
+        return bool(self._has_stopped.item())
+
+    def minimise(self, loss: torch.Tensor) -> None:
+        """Do one step along the gradient of a loss."""
+        self.follow([loss], [torch.ones_like(loss)])
 
     def follow(self, outputs: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]) -> None:
-        """Let autograd find the gradient, and do one step.
-
-        Args:
-            outputs: What the network has returned, or a loss.
-            gradients: Of the loss with respect to each of them.
-        """
+        """Do one step, given the gradients of a loss with respect to outputs of the network."""
         found = torch.autograd.grad(outputs, self._parameters, gradients)
         torch.cat([part.reshape(-1) for part in found], out=self._gradient)
         self.step()
 
     @torch.no_grad()
     def step(self) -> None:
-        """Do one step along the gradient that was written into every parameter's ``grad``.
+        """Do one step along the gradient in every parameter's ``grad``.
 
-        From the first gradient on that is not finite, or too long for its square to be, nothing
-        changes any more: weights and moments stay as the last good update has left them.
+        From the first gradient on whose length is not finite, nothing changes any more: weights and
+        moments stay as the last good update left them.
         """
         length = torch.linalg.vector_norm(self._gradient)
-        if self._is_here:
+        if self._is_cpu:
             if not math.isfinite(length.item()):
-                self._has_stopped.fill_(1.0)
-            if self.has_stopped:
-                return
-        else:
-            self._watch(length)
-        scale = None
-        if self._max_grad_norm is not None:
-            scale = ((length + TINY) / self._max_grad_norm).clamp_min_(1.0)
-        self._num_steps += 1.0
-        torch._fused_adam_(  # pyright: ignore[reportPrivateImportUsage]
-            [self.weights], [self._gradient], [self._means], [self._squares], [],
-            [self._num_steps], lr=self.learning_rate, beta1=BETAS[0], beta2=BETAS[1],
-            weight_decay=0.0, eps=self._eps, amsgrad=False, maximize=False, grad_scale=scale,
-            found_inf=None if self._is_here else self._has_stopped,
-        )  # fmt: skip
-        if not self._is_here:
-            self._num_steps -= self._has_stopped
+                self._has_stopped.fill_(True)
+            if not self.has_stopped:
+                self._step(length)
+            return
+        # A recorded update cannot branch, and a branch would wait for the device: step, then undo.
+        self._has_stopped.logical_or_(length.isfinite().logical_not_())
+        changed = (self.weights, *self._state.values())
+        before = [tensor.clone() for tensor in changed]
+        self._step(length)
+        for tensor, old in zip(changed, before, strict=True):
+            torch.where(self._has_stopped, old, tensor, out=tensor)
 
-    def _watch(self, length: torch.Tensor) -> None:
-        """Take note of a gradient's length without waiting for the device."""
-        torch.maximum(self._longest, length, out=self._longest)
-        # 0 if all were finite; NaN otherwise, which is not equal to itself.
-        trace = self._longest * 0.0
-        torch.ne(trace, trace, out=self._has_stopped)
+    def _step(self, length: torch.Tensor) -> None:
+        if self._max_grad_norm is not None:
+            # As torch.nn.utils.clip_grad_norm_ does.
+            self._gradient.mul_((self._max_grad_norm / (length + 1e-6)).clamp_max_(1.0))
+        self._adam.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what it knows of earlier gradients; the tensors are its own."""
-        return {"means": self._means, "squares": self._squares, "num_steps": self._num_steps}
+        """Return moments and step count; the tensors are the optimiser's own."""
+        return dict(self._state)
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless it can go on from there."""
+        """Raise unless `load_state_dict` can load a state."""
         lows = {"means": -math.inf, "squares": 0.0, "num_steps": 0.0}
-        check_state(
-            state,
-            [
-                TensorSpec.like(name, tensor, low=lows[name])
-                for name, tensor in self.state_dict().items()
-            ],
-        )
+        specs = [TensorSpec.like(name, own, low=lows[name]) for name, own in self._state.items()]
+        check_state(state, specs)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Continue from a state; an optimiser that has stopped runs again."""
         self.check_state(state)
-        for name, tensor in self.state_dict().items():
+        for name, tensor in self._state.items():
             tensor.copy_(state[name])
         self._has_stopped.zero_()
-        self._longest.zero_()
 
 
-def flattened(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
-    """Move parameters into one flat tensor, of which they are views from then on; return it."""
+def flatten_parameters(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
+    """Move parameters into one flat tensor, which they become views of; return it."""
     flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-    for parameter, part in zip(parameters, shaped(flat, parameters), strict=True):
+    for parameter, part in zip(parameters, split_like(flat, parameters), strict=True):
         parameter.data = part
     return flat
 
 
-def shaped(flat: torch.Tensor, parameters: Sequence[nn.Parameter]) -> list[torch.Tensor]:
-    """Return views of a flat tensor, one after the other, with the shapes of parameters."""
+def split_like(flat: torch.Tensor, parameters: Sequence[nn.Parameter]) -> list[torch.Tensor]:
+    """Return consecutive views of a flat tensor that have the shapes of parameters."""
     parts = flat.split([parameter.numel() for parameter in parameters])
     return [part.view_as(one) for part, one in zip(parts, parameters, strict=True)]

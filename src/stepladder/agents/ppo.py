@@ -1,10 +1,11 @@
-"""Proximal policy optimisation, with a memory of the episode if asked for.
+"""Proximal policy optimisation, optionally recurrent.
 
-After Schulman et al. 2017. For choices and for numbers. `training` feeds it; `arithmetic` has the
-formulas. With next-step autoreset the row after an ending holds the last observation of the
-episode: its value is at hand where time ran out, and the row itself is not learnt from.
+After Schulman et al. 2017. For discrete and continuous actions. `training` calls it; `arithmetic`
+has the formulas, `gradients` their derivatives. With next-step autoreset the row after the end of
+an episode holds its last observation: the value to bootstrap from is there when an episode is
+truncated, and the row itself is not learnt from.
 
-Do not use it where env steps are dear: what it has seen once it does not remember.
+Do not use it where env steps are expensive: each rollout is used once and then dropped.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,7 @@ from stepladder.agents.saved_values import TensorSpec, check_state
 
 
 class Batch(NamedTuple):
-    """What one update learns from; the first axis is env steps, or steps and envs if recurrent."""
+    """The data of one update; the first axis is env steps, or steps and envs if recurrent."""
 
     seen: Seen
     actions: torch.Tensor
@@ -38,14 +39,14 @@ class Batch(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Which steps of which envs a recurrent policy learns from at once."""
+    """Which steps of which envs are one minibatch of a recurrent policy."""
 
     times: slice
     envs: torch.Tensor
 
 
 class PPO(Agent):
-    """Learns from what has just been played; see `Agent` for the arguments."""
+    """Learns from the latest rollout; see `Agent` for the arguments."""
 
     config: PPOConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -76,37 +77,37 @@ class PPO(Agent):
         self._memory = self._policy.first_memory(num_envs)
         self._first_memory = self._memory.clone()
         self._pasts = self._first_memory[None]
-        self._said: npt.NDArray[Any] | None = None
+        self._raw_actions: npt.NDArray[Any] | None = None
 
-    # Playing.
+    # Acting.
 
     def policy(self) -> ActorCritic:
-        """Return what chooses actions."""
+        """Return the network that chooses actions."""
         return self._policy
 
     @torch.inference_mode()
     def act_batch(
         self, observations: Observations, deterministic: bool = False
     ) -> npt.NDArray[Any]:
-        """Choose an action in every env, in one forward pass, each exploring by itself."""
+        """Choose an action in every env, in one forward pass; each env explores on its own."""
         seen = self.layout.to_seen(observations, self.device)
-        said = self._policy.play(seen, self._memory, self.generator, deterministic)
+        output = self._policy.play(seen, self._memory, self.generator, deterministic)
         if not deterministic:
-            self._memory = said.memory
-            self._said = said.raw.cpu().numpy()
-        return self._policy.to_env(said.raw)
+            self._memory = output.memory
+            self._raw_actions = output.raw.cpu().numpy()
+        return self._policy.to_env(output.raw)
 
     # Learning.
 
     def remember(self, step: VectorStep) -> None:
-        """Take in what happened in one step of all envs; the agent must have chosen the actions."""
-        assert self._said is not None, "remember follows act_batch"
+        """Store one step of all envs; its actions must come from `act_batch`."""
+        assert self._raw_actions is not None, "remember follows act_batch"
         numbers, codes = self.layout.pack(step.observations)
-        self.rollout.add(numbers, codes, self._said, step)
-        self._said = None
+        self.rollout.add(numbers, codes, self._raw_actions, step)
+        self._raw_actions = None
         self.num_steps += int(np.count_nonzero(step.is_playing))
         if self._policy.is_recurrent:
-            # The step that resets belongs to no episode: the next one begins without a past.
+            # The step that resets belongs to no episode: the next one begins with empty memory.
             with torch.inference_mode():
                 self._memory[torch.from_numpy(~step.is_playing).to(self.device)] = 0.0
         if self.rollout.is_full:
@@ -130,59 +131,59 @@ class PPO(Agent):
                     self._require_update(figures)
         self.num_updates += count
         if self.device.type != "cpu":
-            # Once for all updates: there, every look has to be waited for.
+            # Once for all updates: each check waits for the device.
             self.check_finite()
-        # Only now: what was played and what is learnt from it must be seen alike.
-        self._meet()
+        # Only now: acting and learning must normalise a rollout in the same way.
+        self._update_normaliser()
         self.rollout.clear()
         self._first_memory = self._memory.clone()
         return count
 
-    def _meet(self) -> None:
+    def _update_normaliser(self) -> None:
         if self.config.normalise_observations:
             numbers = self.rollout.numbers[:-1][self.rollout.is_playing]
-            self._policy.encoder.meet(torch.from_numpy(numbers).to(self.device))
+            self._policy.encoder.update_normaliser(torch.from_numpy(numbers).to(self.device))
 
     @torch.no_grad()
     def _whole(self) -> Batch:
         """Return the rollout with its advantages, of shape ``(steps, envs, ...)``.
 
-        What every action was worth is only asked now, of all steps at once: the policy has not
-        changed since it played.
+        Values are computed only now, for all steps at once: the policy has not changed since it
+        acted.
         """
         rollout, config = self.rollout, self.config
-        seen = Seen(*(self._there(part) for part in (rollout.numbers, rollout.codes)))
+        seen = Seen(*(self._to_device(part) for part in (rollout.numbers, rollout.codes)))
         if self._policy.is_recurrent:
-            begins = self._there(np.concatenate([rollout.begins, rollout.has_reset[None]]))
+            begins = self._to_device(np.concatenate([rollout.begins, rollout.has_reset[None]]))
             heads, past = self._policy.unroll(seen, self._first_memory, begins)
             self._pasts = torch.cat([self._first_memory[None], past[:-1]])
         else:
             heads = self._policy(seen)
-        actions, values = self._there(rollout.actions), heads[..., -1]
+        actions, values = self._to_device(rollout.actions), heads[..., -1]
         advantages = advantages_of(
-            self._there(rollout.rewards),
+            self._to_device(rollout.rewards),
             values,
-            self._there(rollout.terminated),
-            self._there(rollout.ended),
+            self._to_device(rollout.terminated),
+            self._to_device(rollout.ended),
             config.gamma,
             config.gae_lambda,
         )
         return Batch(
             Seen(seen.numbers[:-1], seen.codes[:-1]),
             actions,
-            self._policy.judge(heads[:-1], actions)[0],
+            self._policy.evaluate(heads[:-1], actions).log_probs,
             advantages,
             advantages + values[:-1],
         )
 
-    def _there(self, array: npt.NDArray[Any]) -> torch.Tensor:
+    def _to_device(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
 
     def _rows(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
-        """Yield minibatches of single env steps, in an order of chance."""
-        rows = self._there(np.flatnonzero(self.rollout.is_playing))
+        """Yield minibatches of single env steps, in random order."""
+        rows = self._to_device(np.flatnonzero(self.rollout.is_playing))
         if not len(rows):
-            return  # All envs have reset, in a rollout of one step.
+            return  # A rollout of one step in which all envs reset.
         order = torch.randperm(len(rows), device=self.device, generator=self.generator)
         flat = _each(whole, lambda part: part.flatten(0, 1))
         num_batches = max(1, round(len(rows) / self.config.minibatch_size))
@@ -190,14 +191,14 @@ class PPO(Agent):
             yield _each(flat, lambda part, places=places: part.index_select(0, places)), None
 
     def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
-        """Yield minibatches of some envs' steps in a row: a memory is learnt by going through them.
+        """Yield minibatches of consecutive steps of some envs, as a recurrent policy needs them.
 
-        Where there are fewer envs than minibatches, time is cut too; a part begins with what was
-        remembered there.
+        With fewer envs than minibatches, the steps are divided too; each part begins with the
+        memory at its first step.
         """
         rollout, config = self.rollout, self.config
         num_batches = max(1, round(rollout.num_cells / config.minibatch_size))
-        # As few cuts as make exactly so many parts.
+        # The fewest cuts of time that give exactly this number of minibatches.
         num_cuts = next(
             cuts
             for cuts in range(1, num_batches + 1)
@@ -220,29 +221,29 @@ class PPO(Agent):
         (batch, part), policy = chosen, self._policy
         if part is None:
             with torch.no_grad():
-                heads, kept = policy.keep(batch.seen)
-                gradient, by_spread, figures = self._gradients(heads, batch)
-                policy.back(kept, gradient, by_spread)
+                heads, trace, value_trace = policy.trace(batch.seen)
+                by_heads, by_log_std, figures = self._gradients(heads, batch)
+                policy.write_gradients(trace, value_trace, by_heads, by_log_std)
                 self._adam.step()
             return figures
         times, envs = part
-        mask = self._there(self.rollout.is_playing)[times][:, envs]
-        begins = self._there(self.rollout.begins)[times][:, envs]
+        mask = self._to_device(self.rollout.is_playing)[times][:, envs]
+        begins = self._to_device(self.rollout.begins)[times][:, envs]
         heads = policy.unroll(batch.seen, self._pasts[times.start, envs], begins)[0][mask]
-        gradient, by_spread, figures = self._gradients(heads, _each(batch, lambda all: all[mask]))
-        if by_spread is None:
-            self._adam.follow([heads], [gradient])
+        by_heads, by_log_std, figures = self._gradients(heads, _each(batch, lambda all: all[mask]))
+        if by_log_std is None:
+            self._adam.follow([heads], [by_heads])
         else:
-            self._adam.follow([heads, policy.log_std], [gradient, by_spread])
+            self._adam.follow([heads, policy.log_std], [by_heads, by_log_std])
         return figures
 
     @torch.no_grad()
     def _gradients(
         self, heads: torch.Tensor, batch: Batch
     ) -> tuple[torch.Tensor, torch.Tensor | None, dict[str, torch.Tensor]]:
-        """Return the gradients of the loss, as `ActorCritic.gradients` does, and its figures."""
+        """Return what `ActorCritic.loss_gradients` does for PPO's loss, and the figures to log."""
         config = self.config
-        log_probs, entropy, values = self._policy.judge(heads, batch.actions)
+        log_probs, entropies, values = self._policy.evaluate(heads, batch.actions)
         advantages = batch.advantages
         if config.normalise_advantages:
             advantages = standardised(advantages)
@@ -255,31 +256,32 @@ class PPO(Agent):
             errors * (2.0 * config.value_coef / len(errors)),
             -config.entropy_coef / len(errors),
         )
-        far = ((ratios - 1.0).abs() > config.clip).float().mean()
         figures = {
-            "policy": policy_loss, "value": errors.square().mean(), "entropy": entropy.mean(),
-            "clipped_share": far,
-        }  # fmt: skip
-        return *self._policy.gradients(heads, batch.actions, slopes), figures
+            "policy": policy_loss,
+            "value": errors.square().mean(),
+            "entropy": entropies.mean(),
+            "clipped_share": ((ratios - 1.0).abs() > config.clip).float().mean(),
+        }
+        return *self._policy.loss_gradients(heads, batch.actions, slopes), figures
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Play with other weights from now on; what others have played is not learnt from."""
+        """Act with other weights from now on; the rollout of the old ones is dropped."""
         super().load_weights(weights)
         self.forget()
 
     def forget(self) -> None:
-        """Drop the rollout that is under way; all envs begin anew."""
+        """Drop the current rollout and all memory; all envs must be reset."""
         self.rollout.clear()
-        self._said = None
+        self._raw_actions = None
         self._memory = self._policy.first_memory(self.num_envs)
         self._first_memory = self._memory.clone()
 
     def drop_pending(self) -> None:
-        """Drop the rollout that is under way: its last steps lead nowhere."""
+        """Drop the current rollout: its episodes will not be continued."""
         self.forget()
 
     def memory_stats(self) -> dict[str, float]:
-        """Return how full the rollout is."""
+        """Return the share of the rollout that is filled."""
         return {"share": self.rollout.num_filled / self.rollout.num_steps}
 
     # Saving.
@@ -297,11 +299,11 @@ class PPO(Agent):
         return {}
 
     def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
-        self._said = None
+        self._raw_actions = None
 
 
 class _Past:
-    """What a recurrent policy remembers now, and remembered when the rollout began."""
+    """The memory of a recurrent policy: now, and when the rollout began."""
 
     def __init__(self, agent: PPO):
         self._agent = agent
@@ -321,6 +323,6 @@ class _Past:
 
 
 def _each(batch: Batch, change: Any) -> Batch:
-    """Return a batch each of whose tensors was changed."""
+    """Return a batch with a change applied to each of its tensors."""
     seen = Seen(*(change(part) for part in batch.seen))
     return Batch(seen, *(change(part) for part in batch[1:]))

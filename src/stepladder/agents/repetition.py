@@ -1,7 +1,7 @@
-"""An update that is done again and again: on a GPU it is recorded once and then played back.
+"""An update that is repeated: on a GPU it is recorded once as a CUDA graph and then replayed.
 
-Used by agents that learn from a memory. Their updates are a hundred small kernels, and launching
-them one by one takes longer than computing them.
+Used by `sac` and `dddqn`. Their updates, autograd and optimiser included, are about a hundred small
+kernels; launching these one by one takes longer than computing them.
 """
 
 from collections.abc import Callable
@@ -11,17 +11,17 @@ import torch
 Figures = dict[str, torch.Tensor]
 
 NUM_TRIALS = 3
-"""Updates done the ordinary way before recording: the first ones still allocate."""
+"""Updates without a graph before recording: the first ones still allocate memory."""
 
 
 class Repetition:
-    """Calls an update; on a GPU, from the fourth time on, by playing back a recording.
+    """Calls an update; on a GPU, from the fourth call on, by replaying a CUDA graph.
 
     Args:
-        update: Does one update. It must read and write the same tensors every time, and draw only
-            from `generator`.
+        update: Does one update. It must read and write the same tensors every time, must not wait
+            for the device, and may draw random numbers only from `generator`.
         device: Where it computes.
-        generator: What it draws from.
+        generator: Source of its random numbers.
     """
 
     def __init__(
@@ -36,22 +36,22 @@ class Repetition:
         """Do one update; return its figures, which the next one may overwrite."""
         if self._device.type != "cuda":
             return self._update()
-        # Streams and recordings belong to the current device, which need not be the agent's.
+        # Streams and graphs belong to the current device, which may differ from the agent's.
         with torch.cuda.device(self._device):
-            return self._repeated()
+            return self._replayed()
 
-    def _repeated(self) -> Figures:
+    def _replayed(self) -> Figures:
         if self._graph is None:
             if self._num_trials < NUM_TRIALS:
                 self._num_trials += 1
-                return self._tried()
+                return self._on_side_stream()
             self._record()
         assert self._graph is not None
         self._graph.replay()
         return self._figures
 
-    def _tried(self) -> Figures:
-        """Do an update beside the main stream, as recording will."""
+    def _on_side_stream(self) -> Figures:
+        """Do an update on a stream other than the main one, as recording requires."""
         stream = torch.cuda.Stream(self._device)
         stream.wait_stream(torch.cuda.current_stream(self._device))
         with torch.cuda.stream(stream):
@@ -62,7 +62,7 @@ class Repetition:
     def _record(self) -> None:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._generator)
-        # Recording computes nothing; the playback that follows is the update.
+        # Recording computes nothing; the replay that follows is the update.
         with torch.cuda.graph(graph):
             self._figures = self._update()
         self._graph = graph

@@ -1,7 +1,7 @@
-"""What agents with a memory have in common: when they learn, and how much.
+"""The base class of agents that learn from replay: when they update, and how often.
 
-Base of `dddqn` and `sac`. Updates are owed per env step, so that eight envs at once learn exactly
-as much per step as one; none is done before enough is remembered, also after a clearing.
+Base of `dddqn` and `sac`. The number of updates follows the env steps, so that eight envs learn
+exactly as much per step as one. There are none before enough is stored, also after `forget`.
 """
 
 from abc import abstractmethod
@@ -23,18 +23,18 @@ from stepladder.agents.saved_values import NumberSpec
 
 
 class ReplayAgent(Agent):
-    """Learns from what it remembers.
+    """Learns from stored transitions.
 
     Args:
         config: The settings.
         observation_space: Of one env.
         action_space: Of one env.
-        num_envs: How many envs it plays.
-        num_action_columns: Numbers by which an action is remembered.
-        num_choices: How many actions there are, where they are choices.
+        num_envs: Number of envs.
+        num_action_columns: Numbers per stored action.
+        num_choices: Number of discrete actions; 0 for continuous ones.
         device: Where it computes.
-        seed: Of everything that it draws.
-        mirror: How a transition looks in a mirror, where the env has one.
+        seed: Of all its random numbers.
+        mirror: The symmetry of the env, if it has one.
     """
 
     config: ReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -71,15 +71,15 @@ class ReplayAgent(Agent):
             num_choices,
         )  # fmt: skip
         self.num_steps_since_clear = 0
-        """Env steps since the memory was empty."""
+        """Env steps since the memory was last empty."""
         self.updates_due = 0.0
-        """Updates owed, fractions included."""
+        """Updates that are due, fractions included."""
         self.was_given_weights = False
-        """Whether it began with what another agent has learnt."""
+        """Whether it was given the weights of another agent."""
 
     @property
     def is_warming_up(self) -> bool:
-        """Whether it is too early to learn, after the beginning or after a clearing."""
+        """Whether it is too early for updates, at the start or after `forget`."""
         return (
             self.num_steps_since_clear < self.config.warmup_steps
             or self.memory.size < self.config.batch_size
@@ -87,38 +87,38 @@ class ReplayAgent(Agent):
 
     @property
     def acts_at_random(self) -> bool:
-        """Whether nothing was learnt yet, so that any action is as good as another."""
+        """Whether actions are uniformly random, because nothing was learnt yet."""
         is_untaught = self.num_updates == 0 and not self.was_given_weights
         return is_untaught and self.config.warmup_steps > 0
 
     @abstractmethod
     def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        """Return actions as they are remembered, of shape ``(num_envs, columns)``."""
+        """Return actions as they are stored, of shape ``(num_envs, columns)``."""
 
     @abstractmethod
-    def _meet(self, numbers: torch.Tensor) -> None:
-        """Take what was seen into what observations are normalised by."""
+    def _update_normaliser(self, numbers: torch.Tensor) -> None:
+        """Include observations in the mean and spread that they are normalised by."""
 
     def remember(self, step: VectorStep) -> None:
-        """Take in what happened in one step of all envs."""
+        """Store one step of all envs."""
         for rows in self._transitions.take(step, self._remembered_actions(step.actions)):
             if len(rows.rewards):
                 self._added(self.memory.add(rows))
                 if self.config.normalise_observations:
-                    self._meet(torch.from_numpy(rows.numbers).to(self.device))
+                    self._update_normaliser(torch.from_numpy(rows.numbers).to(self.device))
         num_played = int(np.count_nonzero(step.is_playing))
         self.num_steps += num_played
         self.num_steps_since_clear += num_played
         if self.is_warming_up:
             self.updates_due = 0.0
             return
-        # Many envs overshoot the end of the warm-up: only what lies behind it is owed for.
+        # Many envs overshoot the end of the warm-up: only steps after it count.
         config = self.config
         num_beyond = self.num_steps_since_clear - max(config.warmup_steps, config.batch_size)
         self.updates_due += min(num_played, num_beyond) * config.updates_per_step
 
     def _added(self, places: npt.NDArray[np.int64]) -> None:
-        """Take note of where transitions were put."""
+        """Handle new transitions, given their places in memory."""
 
     def learn(self) -> int:
         """Do the updates that are due; return how many."""
@@ -131,32 +131,32 @@ class ReplayAgent(Agent):
             figures = self._do_update()
             self.num_updates += 1
             if self.device.type == "cpu":
-                # Elsewhere it would be waited for after every update: `check_finite` looks later.
+                # On a GPU this would wait after every update: `check_finite` looks later.
                 self._require_update(figures)
             self._after_update()
-        # Those of the last one: each would be one more thing to wait for.
+        # Only those of the last update: reading each would wait for the device.
         self._note(**{name: value.clone() for name, value in figures.items()})
         return count
 
     def _after_update(self) -> None:
-        """Do what is due after so many updates."""
+        """Do what follows each update."""
 
     def _extent(self) -> Extent:
         return self.memory.extent()
 
     def forget(self) -> None:
-        """Drop everything that was remembered, and warm up again before the next update."""
+        """Drop all stored transitions, and warm up again before the next update."""
         self.memory.clear()
         self._transitions.clear()
         self.num_steps_since_clear = 0
         self.updates_due = 0.0
 
     def drop_pending(self) -> None:
-        """Forget transitions that are not finished: their episodes will not go on."""
+        """Drop transitions that are not complete: their episodes will not be continued."""
         self._transitions.clear()
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Play with other weights from now on, also while warming up."""
+        """Act with other weights from now on, also during warm-up."""
         super().load_weights(weights)
         self.was_given_weights = True
 

@@ -1,10 +1,10 @@
-"""Soft actor-critic: two critics, a learned temperature, and pink noise if asked for.
+"""Soft actor-critic: two critics, a learned temperature, optionally pink noise.
 
 After Haarnoja et al. 2018, "Soft actor-critic algorithms and applications". For continuous actions,
-such as those of hockey. `training` feeds it; `arithmetic` has the formulas.
+such as those of hockey. `training` calls it; `arithmetic` has the formulas.
 
-Do not use it where actions are choices (`dddqn`, `ppo`), or where envs are so quick that updates
-are the bottleneck: `ppo` makes more of many cheap steps.
+Do not use it for discrete actions (`dddqn`, `ppo`), or where envs are so fast that updates are the
+bottleneck: `ppo` makes better use of many cheap steps.
 """
 
 import math
@@ -17,15 +17,14 @@ import torch
 from gymnasium.spaces import Box, Space
 from torch import nn
 
-from stepladder.agents.arithmetic import soft_targets, squashed_sample
+from stepladder.agents.arithmetic import soft_targets
 from stepladder.agents.base import VectorStep
 from stepladder.agents.config import SACConfig
-from stepladder.agents.gradients import squashed_gradient
 from stepladder.agents.mirror import Mirror
-from stepladder.agents.networks import GaussianActor, TwinCritic, spread_of
+from stepladder.agents.networks import GaussianActor, TwinCritic
 from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
-from stepladder.agents.optimiser import Adam, flattened
+from stepladder.agents.optimiser import Adam, flatten_parameters
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
@@ -33,17 +32,17 @@ from stepladder.agents.saved_values import NumberSpec
 from stepladder.errors import ConfigError
 
 MAX_LOG_TEMPERATURE = 88.0
-"""Beyond this, the temperature is not a number of 32 bits."""
+"""Beyond this, the temperature overflows 32 bits."""
 
 
 class SACPolicy(nn.Module):
-    """What is needed to act.
+    """The network that chooses actions.
 
     Args:
-        layout: Of what is seen.
+        layout: How observations are laid out.
         action_space: A Box with bounds.
         config: The settings.
-        generator: What weights are drawn from.
+        generator: Source of the initial weights.
     """
 
     centre: torch.Tensor
@@ -76,18 +75,18 @@ class SACPolicy(nn.Module):
         self.register_buffer("centre", 0.5 * low + 0.5 * high, persistent=False)
         self.register_buffer("reach", 0.5 * high - 0.5 * low, persistent=False)
         self.actor = GaussianActor(
-            layout, self.num_dims, config.hidden_sizes, config.normalise_observations, generator
+            layout, 2 * self.num_dims, config.hidden_sizes, config.normalise_observations, generator
         )
 
     def choose(self, seen: Seen, noise: torch.Tensor | None) -> torch.Tensor:
         """Return actions within the env's bounds; without noise, the most likely ones."""
-        mean, log_std = self.actor(seen)
+        mean, log_std = self.actor(self.actor.encoder(seen))
         raw = mean if noise is None else torch.addcmul(mean, log_std.exp(), noise)
         return torch.addcmul(self.centre, self.reach, raw.tanh())
 
 
 class SAC(ReplayAgent):
-    """Learns continuous actions from what it remembers; see `ReplayAgent` for the arguments."""
+    """Learns continuous actions from replay; see `ReplayAgent` for the arguments."""
 
     config: SACConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -126,7 +125,7 @@ class SAC(ReplayAgent):
         self._actor_adam = Adam(self._policy.parameters(), rate)
         self._critic_adam = Adam(self.critic.parameters(), rate)
         self._temperature_adam = Adam([self.log_temperature], rate)
-        self._target_weights = flattened(list(self.target.parameters()))
+        self._target_weights = flatten_parameters(list(self.target.parameters()))
         self._pink = (
             PinkNoise(num_envs, num_dims, config.pink_steps, self.rng)
             if config.noise == "pink"
@@ -134,17 +133,17 @@ class SAC(ReplayAgent):
         )
         self._do_update = Repetition(self._update, self.device, self.generator)
 
-    # Playing.
+    # Acting.
 
     def policy(self) -> SACPolicy:
-        """Return what chooses actions."""
+        """Return the network that chooses actions."""
         return self._policy
 
     @torch.inference_mode()
     def act_batch(
         self, observations: Observations, deterministic: bool = False
     ) -> npt.NDArray[np.float32]:
-        """Choose an action in every env, in one forward pass, each exploring by itself."""
+        """Choose an action in every env, in one forward pass; each env explores on its own."""
         seen = self.layout.to_seen(observations, self.device)
         num_rows = len(seen.numbers)
         if not deterministic and self.acts_at_random:
@@ -166,22 +165,22 @@ class SAC(ReplayAgent):
     # Learning.
 
     def remember(self, step: VectorStep) -> None:
-        """Take in what happened; noise begins anew in envs whose episode has ended, only there."""
+        """Store one step of all envs; restart the noise of envs whose episode has ended."""
         super().remember(step)
         if self._pink is not None:
             self._pink.begin(step.terminated | step.truncated)
 
     def forget(self) -> None:
-        """Drop everything that was remembered; noise begins anew everywhere."""
+        """Drop all stored transitions and restart all noise."""
         super().forget()
-        self._begin_noise()
+        self._restart_noise()
 
     def drop_pending(self) -> None:
-        """Forget transitions that are not finished; noise begins anew everywhere."""
+        """Drop transitions that are not complete and restart all noise."""
         super().drop_pending()
-        self._begin_noise()
+        self._restart_noise()
 
-    def _begin_noise(self) -> None:
+    def _restart_noise(self) -> None:
         if self._pink is not None:
             self._pink.begin(np.ones(self.num_envs, dtype=np.bool_))
 
@@ -189,72 +188,50 @@ class SAC(ReplayAgent):
         flat: Any = np.asarray(actions, dtype=np.float32).reshape(self.num_envs, -1)
         return (flat - self._centre) / self._reach
 
-    def _meet(self, numbers: torch.Tensor) -> None:
-        self._policy.actor.encoder.meet(numbers)
+    def _update_normaliser(self, numbers: torch.Tensor) -> None:
+        self._policy.actor.encoder.update_normaliser(numbers)
 
-    @torch.no_grad()
     def _update(self) -> dict[str, torch.Tensor]:
         """Do one update of critics, actor and temperature."""
-        config, memory, encoder = self.config, self.memory, self._policy.actor.encoder
+        config, memory = self.config, self.memory
         sample = memory.at(memory.draw(config.batch_size, self.generator), self.generator)
-        temperature = self.log_temperature.exp()
+        temperature = self.log_temperature.detach().exp()
         shape = (2, config.batch_size, self._policy.num_dims)
         noise = torch.randn(shape, device=self.device, generator=self.generator)
-        features = encoder(sample.seen)
-        targets = self._targets(sample, encoder(sample.next_seen), noise[0], temperature)
-        kept = self.critic.keep(torch.cat([features, sample.actions], dim=1))
-        values = kept[-1]
-        errors = values - targets
-        self.critic.back(kept, errors / config.batch_size)
-        self._critic_adam.step()
-        actor_loss, entropy = self._follow_critics(features, noise[1], temperature)
+        features = self._policy.actor.encoder(sample.seen)
+
+        values = self.critic(torch.cat([features, sample.actions], dim=1))
+        errors = values - self._targets(sample, noise[0], temperature)
+        critic_loss = 0.5 * errors.square().mean(1).sum()
+        self._critic_adam.minimise(critic_loss)
+
+        actions, log_probs = self._policy.actor.sample(features, noise[1])
+        lower = self.critic(torch.cat([features, actions], dim=1)).min(0).values
+        actor_loss = (temperature * log_probs - lower).mean()
+        self._actor_adam.minimise(actor_loss)
+
+        entropy = -log_probs.detach().mean()
         if config.learn_temperature:
-            # The loss is the temperature's logarithm times this difference.
-            assert self.log_temperature.grad is not None
-            self.log_temperature.grad.copy_(entropy - self._target_entropy)
-            self._temperature_adam.step()
-        self._target_weights.lerp_(self._critic_adam.weights, config.tau)
+            self._temperature_adam.minimise(self.log_temperature * (entropy - self._target_entropy))
+        with torch.no_grad():
+            self._target_weights.lerp_(self._critic_adam.weights, config.tau)
         return {
-            "critic": 0.5 * errors.square().mean(1).sum(),
-            "actor": actor_loss,
+            "critic": critic_loss.detach(),
+            "actor": actor_loss.detach(),
             "temperature": temperature,
             "entropy": entropy,
-            "value": values.mean(),
+            "value": values.detach().mean(),
         }
 
+    @torch.no_grad()
     def _targets(
-        self,
-        sample: Sample,
-        features: torch.Tensor,
-        noise: torch.Tensor,
-        temperature: torch.Tensor,
+        self, sample: Sample, noise: torch.Tensor, temperature: torch.Tensor
     ) -> torch.Tensor:
-        """Return what the critics should say, given the features of the next states."""
-        mean, log_std = spread_of(self._policy.actor.said(features))
-        actions, log_probs = squashed_sample(mean, log_std, noise)
+        """Return what the critics should predict."""
+        features = self._policy.actor.encoder(sample.next_seen)
+        actions, log_probs = self._policy.actor.sample(features, noise)
         values = self.target(torch.cat([features, actions], dim=1))
         return soft_targets(sample.rewards, sample.discounts, values, log_probs, temperature)
-
-    def _follow_critics(
-        self, features: torch.Tensor, noise: torch.Tensor, temperature: torch.Tensor
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Do one step of the actor towards what the critics value; return its loss and entropy."""
-        actor, num_rows = self._policy.actor, len(features)
-        kept = actor.keep(features)
-        mean, log_std = spread_of(kept[-1])
-        actions, log_probs = squashed_sample(mean, log_std, noise)
-        judged = self.critic.keep(torch.cat([features, actions], dim=1))
-        values, lower = judged[-1].min(0, keepdim=True)
-        # Only the lower of the two values counts.
-        by_value = torch.zeros_like(judged[-1]).scatter_(0, lower, -1.0 / num_rows)
-        by_action = self.critic.to_inputs(judged, by_value)[:, features.shape[1] :]
-        by_mean, by_spread = squashed_gradient(
-            by_action, actions, log_std, noise, temperature / num_rows
-        )
-        is_within = log_std == kept[-1][:, self._policy.num_dims :]
-        actor.back(kept, torch.cat([by_mean, by_spread * is_within], dim=1))
-        self._actor_adam.step()
-        return (temperature * log_probs - values[0]).mean(), -log_probs.mean()
 
     # Saving.
 
