@@ -29,9 +29,6 @@ MAX_REDRAWS = 1000
 MOST_BUILD_FAILURES = mailbox.CAPACITY // 2
 """More failures in one reset could fill the mailbox, which nobody empties during a reset."""
 
-NOT_BEGUN: tuple[Any, int, Any] = (0.0, 0, None)
-"""Progress of an episode before its first step."""
-
 MAX_ENV_SEED = 2**31 - 1
 """Seeds above this are refused by many envs, whose generators take 32 bits or fewer."""
 
@@ -98,8 +95,10 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         """Steps the env without counting; for a vector env that counts for all its envs."""
         self._about: dict[str, Any] = {}
         self._task: Task | None = None
-        self._progress = NOT_BEGUN
-        """Return and length so far, and what the env has returned that is not counted yet."""
+        self._return, self._length = 0.0, 0
+        """Of the running episode, as far as it has been counted."""
+        self._uncounted: tuple[Any, ...] | None = None
+        """What the env returned for a step that has not been counted and reported yet."""
         if isinstance(curriculum, Client):
             self._client = curriculum
         elif curriculum is not None and enable_local_tracking:
@@ -246,40 +245,45 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         A step that an interrupt (Ctrl-C) broke off after the env itself had stepped is not done
         again: the next call returns what the env returned then, whatever the action.
         """
-        episode_return, length, result = self._progress
+        result = self._uncounted
         is_late = result is not None
         if not is_late:
-            # Kept until it has been counted and reported.
-            self._progress = episode_return, length, (result := self.inner_step(action))
-        reward, terminated = result[1], result[2]
-        # Not as it is: sums of NumPy's smaller floats would stay as coarse as these.
-        episode_return += reward if type(reward) is float else reward_of(reward, self._env_index)
-        length += 1
-        if type(terminated) is not bool:
-            terminated = flag_of(terminated, "terminated", self._env_index)
-        if not (terminated or flag_of(result[3], "truncated", self._env_index)):
-            self._progress = episode_return, length, None
-            return result
+            self._uncounted = result = self.inner_step(action)
+        reward = result[1]
+        if type(reward) is not float:
+            # Not added as it is: a sum of NumPy's smaller floats would stay as coarse as these.
+            is_double = type(reward) is np.float64
+            reward = float(reward) if is_double else reward_of(reward, self._env_index)
+        episode_return, length = self._return + reward, self._length + 1
+        try:
+            if not (result[2] or result[3]):
+                # One line without a call: no interrupt comes between the three.
+                self._return, self._length, self._uncounted = episode_return, length, None
+                return result
+        except (TypeError, ValueError):
+            # One of them is neither true nor false, and this says which.
+            flag_of(result[2], "terminated", self._env_index)
+            flag_of(result[3], "truncated", self._env_index)
         try:
             info = self.finish_episode(
                 result[4],
-                terminated=terminated,
+                terminated=bool(result[2]),
                 episode_return=episode_return,
                 length=length,
                 is_late=is_late,
             )
-        except Exception:  # goes on as it is; there is nothing to do again, unlike after Ctrl-C
-            self._progress = NOT_BEGUN
+        except Exception:  # passed on; only an interrupt leaves something to do again
+            self._return, self._length, self._uncounted = 0.0, 0, None
             raise
-        self._progress = NOT_BEGUN
+        self._return, self._length, self._uncounted = 0.0, 0, None
         return (*result[:4], info)  # type: ignore[reportReturnType]
 
     def _report_interrupted(self) -> None:
         """Report an episode that has ended in a step that an interrupt has broken off."""
-        result = self._progress[2]
+        result = self._uncounted
         if result is not None and (result[2] or result[3]):
             self.step(None)
-        self._progress = NOT_BEGUN
+        self._return, self._length, self._uncounted = 0.0, 0, None
 
     @property
     def _env_index(self) -> int:
