@@ -77,7 +77,7 @@ def test_workers_step_between_the_two_parts(make: Any, tmp_path: Any) -> None:
     vec = make(functions, 1)
     vec.reset()
     vec.step_async(no_actions(vec))
-    assert vec._ensemble.is_done_within(30.0)
+    assert vec._coordinator.is_done_within(30.0)
     # The worker's env has ended its episode; that of this process has not been stepped yet.
     assert (tmp_path / "diary").read_bytes() == b"."
     vec.step_wait()

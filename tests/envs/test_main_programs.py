@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import stepladder
-from stepladder.envs.workers import mains
+from stepladder.envs.workers import main_program
 from stepladder.errors import ConfigError
 from worker_envs import TroubleEnv
 
@@ -259,19 +259,19 @@ def test_which_main_programs_can_be_imported(
 ) -> None:
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    assert not mains.can_be_imported()
+    assert not main_program.can_be_imported()
     for name, expected in (("program.py", True), ("notes.ipynb", False), ("<stdin>", False)):
         if name != "<stdin>":
             (tmp_path / name).touch()
         main.__file__ = str(tmp_path / name)
-        assert mains.can_be_imported() is expected, name
-    with mains.main_can_start():
+        assert main_program.can_be_imported() is expected, name
+    with main_program.main_can_start():
         assert not hasattr(main, "__file__")
     assert main.__file__ == str(tmp_path / "<stdin>")
 
 
 def test_what_a_worker_does_not_find_is_the_users_error() -> None:
-    functions = stepladder.envs.workers.worker.EnvFunctions([TroubleEnv])
+    functions = stepladder.envs.workers.child.worker.EnvFunctions([TroubleEnv])
     functions.__setstate__(b"cworker_envs\nNobody\n.")
     with pytest.raises(ConfigError, match="did not find in it what makes its envs"):
         functions.load()

@@ -15,8 +15,7 @@ from gymnasium.wrappers import TimeLimit, TransformReward
 import stepladder
 from stepladder import CurriculumEnv, CurriculumVectorEnv, make_vec
 from stepladder.curricula import Staged, Uniform
-from stepladder.envs.workers import WorkerVectorEnv
-from stepladder.envs.workers import choosing as choosing_module
+from stepladder.envs.workers import WorkerVectorEnv, worker_count
 from stepladder.errors import ConfigError, StepladderError
 from stepladder.tasks import Task
 from testing_env import PracticeEnv, arena
@@ -355,12 +354,12 @@ def test_auto_uses_no_worker_for_a_single_env() -> None:
 def test_auto_uses_all_cores_for_slow_envs_and_none_for_quick_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choosing_module, "usable_cores", lambda: 2)
+    monkeypatch.setattr(worker_count, "usable_cores", lambda: 2)
     slow = make_vec(partial(TroubleEnv, pause_s=2e-3), 4)
     assert isinstance(slow, WorkerVectorEnv)
     assert slow.num_workers == 1
     slow.close()
-    monkeypatch.setattr(choosing_module, "usable_cores", lambda: 1)
+    monkeypatch.setattr(worker_count, "usable_cores", lambda: 1)
     alone = make_vec(partial(TroubleEnv, pause_s=2e-3), 4)
     assert isinstance(alone, WorkerVectorEnv)
     assert alone.num_workers == 0

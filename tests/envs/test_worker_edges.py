@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from stepladder import Task, Uniform, make_vec
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.workers.crew import Crew
+from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.errors import ConfigError, EnvError, EnvTimeoutError
 from worker_envs import NEXT_STEP, SAME_STEP, trouble_envs, worker_env
 
@@ -171,7 +171,7 @@ def test_a_worker_killed_while_it_is_being_reconnected_is_replaced_again() -> No
                 kills.pop()
                 os.kill(worker_pid(base), signal.SIGKILL)
 
-        base._ensemble._revival.listeners.insert(0, kill_once)
+        base._coordinator._restart.listeners.insert(0, kill_once)
         os.kill(worker_pid(base), signal.SIGKILL)
         lost = 0
         for _ in range(10):
@@ -259,7 +259,7 @@ if __name__ == "__main__":
 
 
 def worker_pid(base: Any) -> int:
-    return base._ensemble._crew.hands[0].process.pid
+    return base._coordinator._pool.handles[0].process.pid
 
 
 def assert_conserved(curriculum: Curriculum, envs: Any) -> None:
@@ -275,18 +275,18 @@ def assert_conserved(curriculum: Curriculum, envs: Any) -> None:
 def test_no_row_is_spoken_of_twice_when_a_worker_dies_after_it_has_spoken(mode: Any) -> None:
     with worker_env(trouble_envs(4, length=3), workers=1, autoreset_mode=mode) as vec:
         vec.reset(seed=0)
-        ensemble: Any = vec._ensemble
+        coordinator: Any = vec._coordinator
         for _ in range(2):
             vec.step(ZEROS)
         # The worker carries the step out, in which all envs end, and is then killed; the parent
         # is made to believe that it had not moved on from its first env.
-        ensemble.begin_step(0)
-        while not ensemble._crew.is_done(0, 0):
+        coordinator.begin_step(0)
+        while not coordinator._pool.is_done(0, 0):
             pass
-        words, lane = ensemble.memory.words, ensemble._crew.lane(0, 0)
+        lane = coordinator._pool.lane(0, 0)
         os.kill(worker_pid(vec), signal.SIGKILL)
-        words[lane + 8], words[lane + 9] = 0, 0
-        infos = ensemble.finish_step(0)
+        lane["done"], lane["progress"] = 0, 0
+        infos = coordinator.finish_step(0)
         rows = [row for row, _ in infos]
         assert len(rows) == len(set(rows))
 
@@ -312,7 +312,7 @@ torch.set_num_threads(2)
 with make_vec(Opponent, 4, workers=1, timeout_s=10, start_method="fork") as envs:
     envs.reset(seed=0)
     torch.nn.Linear(512, 512)(torch.zeros(256, 512)).sum().backward()
-    os.kill(envs._ensemble._crew.hands[0].process.pid, signal.SIGKILL)
+    os.kill(envs._coordinator._pool.handles[0].process.pid, signal.SIGKILL)
     for _ in range(3):
         truncated = envs.step(np.zeros(4, int))[3]
 print("went on")
@@ -338,7 +338,7 @@ def test_ctrl_c_while_a_worker_is_replaced_can_be_followed_by_a_reset(
         vec.reset(seed=0)
         os.kill(worker_pid(vec), signal.SIGKILL)
         with monkeypatch.context() as patch:
-            patch.setattr(Crew, moment, interrupted)
+            patch.setattr(WorkerPool, moment, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.step(ZEROS)
         # Without seeds, which would go through the pipe and be refused there.

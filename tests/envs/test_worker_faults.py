@@ -28,7 +28,7 @@ from gymnasium.vector import AutoresetMode
 from stepladder import CurriculumVectorEnv, make_vec
 from stepladder.curricula import Uniform
 from stepladder.envs.workers import WorkerVectorEnv
-from stepladder.envs.workers.hand import Hand
+from stepladder.envs.workers.parent.worker_handle import WorkerHandle
 from stepladder.errors import ChannelError, EnvError, EnvTimeoutError, WorkerDiedError
 from stepladder.tasks import Task
 from worker_envs import (
@@ -949,7 +949,7 @@ def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_res
         # Asleep, so that it has to be woken.
         time.sleep(0.1)
         with monkeypatch.context() as patch:
-            patch.setattr(Hand, moment, _interrupted)
+            patch.setattr(WorkerHandle, moment, _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.call("pid") if moment == "send_bytes" else vec.step(no_actions(vec))
         with Timed() as timed:
@@ -967,7 +967,7 @@ def test_a_command_of_an_interrupted_call_is_not_taken_for_the_next_one(
         worker = worker_of(vec, 3)
         os.kill(worker, signal.SIGSTOP)
         with monkeypatch.context() as patch:
-            patch.setattr(Hand, "pump", _interrupted)
+            patch.setattr(WorkerHandle, "pump", _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.call("pid")
         threading.Timer(0.2, os.kill, (worker, signal.SIGCONT)).start()

@@ -172,8 +172,8 @@ def test_no_kill_at_any_moment_tears_an_observation(mode: AutoresetMode) -> None
     with worker_env([LargeEnv] * 3, workers=1, autoreset_mode=mode, copy=False) as vec:
         vec.reset(seed=0)
         for delay_s in delays_s:
-            hand = vec._ensemble._crew.hands[0]
-            killer = threading.Timer(delay_s, os.kill, (hand.process.pid, signal.SIGKILL))
+            handle = vec._coordinator._pool.handles[0]
+            killer = threading.Timer(delay_s, os.kill, (handle.process.pid, signal.SIGKILL))
             killer.start()
             steps_to_go = 3
             while steps_to_go:
@@ -183,10 +183,10 @@ def test_no_kill_at_any_moment_tears_an_observation(mode: AutoresetMode) -> None
                     if mode is SAME_STEP and truncated[row]:
                         assert_whole(infos["final_obs"][row])
                 # Until it has been replaced, and those that it has lost have ended.
-                steps_to_go -= vec._ensemble._crew.hands[0] is not hand
+                steps_to_go -= vec._coordinator._pool.handles[0] is not handle
             killer.join()
             # An episode that ends by itself would show that the worker is well again.
-            vec._ensemble._revival._deaths[:] = [0]
+            vec._coordinator._restart._deaths[:] = [0]
 
 
 def assert_whole(observation: dict[str, Any]) -> None:

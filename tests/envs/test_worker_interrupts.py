@@ -27,7 +27,7 @@ import stepladder
 from stepladder import make_vec
 from stepladder.curricula import Uniform
 from stepladder.envs.workers import choosing
-from stepladder.envs.workers.revival import MAX_DEATHS, Revival
+from stepladder.envs.workers.parent.worker_restart import MAX_DEATHS, WorkerRestart
 from stepladder.tasks import Task
 
 EVERY_LINE = bool(os.environ.get("STEPLADDER_EVERY_LINE"))
@@ -201,7 +201,7 @@ def play(vec: Any, num_steps: int) -> None:
 
 
 def worker_pids(vec: Any) -> list[int]:
-    return [hand.process.pid for hand in vec.unwrapped._ensemble._crew.hands]
+    return [handle.process.pid for handle in vec.unwrapped._coordinator._pool.handles]
 
 
 def kill(pid: int) -> None:
@@ -220,7 +220,7 @@ def test_a_restart_may_be_interrupted_at_any_line(ledger: Ledger) -> None:
         play(vec, 3)
         kill(worker_pids(vec)[1])
         where = ""
-        with Interrupter(at_line, inside=Revival.revive) as interrupter:
+        with Interrupter(at_line, inside=WorkerRestart.restart) as interrupter:
             try:
                 play(vec, 1)
             except KeyboardInterrupt as error:

@@ -163,7 +163,7 @@ def fail_to_make(make: Callable[[], Any]) -> Holdings:
 def replace_a_worker(make: Callable[[], Any]) -> Holdings:
     vec = make()
     play(vec)
-    os.kill(vec.unwrapped._ensemble._crew.hands[0].process.pid, 9)
+    os.kill(vec.unwrapped._coordinator._pool.handles[0].process.pid, 9)
     play(vec)
     vec.close()
     return holdings()

@@ -1,4 +1,4 @@
-"""What a worker vector env promises: Gymnasium's semantics, copies, seeds, reaching single envs."""
+"""What a worker vector env promises: Gymnasium's semantics, copies, seeds, calls of single envs."""
 
 import os
 import pickle
@@ -460,7 +460,7 @@ def test_floats_of_another_width_fit() -> None:
         vec.step(np.zeros((3, 2), dtype=np.float64))
 
 
-# Reaching single envs.
+# EnvCaller single envs.
 
 
 @WORKERS

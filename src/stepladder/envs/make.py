@@ -20,9 +20,9 @@ from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import check_settings
-from stepladder.envs.workers.choosing import choose_workers
-from stepladder.envs.workers.revival import OnDeath
+from stepladder.envs.workers.parent.worker_restart import OnDeath
 from stepladder.envs.workers.vector_env import ObservationMode, StartMethod, WorkerVectorEnv
+from stepladder.envs.workers.worker_count import choose_workers
 from stepladder.errors import ConfigError
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]

@@ -17,8 +17,8 @@ from gymnasium.vector.utils import batch_space
 from stepladder.envs.agent_rows import AgentRows
 from stepladder.envs.vector import CurriculumVectorEnv, is_batched
 from stepladder.envs.workers import WorkerVectorEnv
-from stepladder.envs.workers.infos import NumberedInfo
-from stepladder.envs.workers.spaces import build, leaves_of
+from stepladder.envs.workers.memory.spaces import build, leaves_of
+from stepladder.envs.workers.parent.infos import NumberedInfo
 from stepladder.errors import ChannelError, ConfigError
 
 Rows = npt.NDArray[Any]

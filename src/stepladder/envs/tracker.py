@@ -236,12 +236,12 @@ class Tracker:
         except WorkerDiedError as error:
             if error.was_restarted:
                 raise
-            raise self._mourn() from error
+            raise self._handle_dead_worker() from error
         except BROKEN_PIPES as error:
             if self._in_process or self._reports_deaths:
                 # No worker has died: the env itself lost a connection of its own.
                 raise
-            raise self._mourn() from error
+            raise self._handle_dead_worker() from error
         except BuildError:
             # The env has given up; the host has not heard of the tasks yet.
             if not isinstance(self.host, PushedHost):
@@ -255,10 +255,10 @@ class Tracker:
         """
         self.collect(may_have_reset=True)
         # The training loop will see these end, and nobody has reported them.
-        self._num_explained += self.host.bury(env_indices)
+        self._num_explained += self.host.discard_dead(env_indices)
         return [self.host.client(env_index) for env_index in env_indices]
 
-    def _mourn(self) -> WorkerDiedError:
+    def _handle_dead_worker(self) -> WorkerDiedError:
         self._has_dead = True
         dead = self._await_dead()
         is_pushed = isinstance(self.host, PushedHost)
@@ -266,7 +266,7 @@ class Tracker:
             if not is_pushed:
                 self.collect(may_have_reset=True)
         finally:
-            aborted = self.host.bury(dead)
+            aborted = self.host.discard_dead(dead)
             logger.error("[VecEnv] Worker of env %s died; %d episodes aborted", dead, aborted)
         finished = (
             "Episodes finished in the same step are lost, for they had not been pulled yet;"
@@ -301,7 +301,7 @@ class Tracker:
             return
         try:
             if not (self._has_dead or self._in_process) and self._dead_envs():
-                self._mourn()
+                self._handle_dead_worker()
             if not self._has_dead:
                 try:
                     self.guard(close_envs)
@@ -319,7 +319,7 @@ class Tracker:
         for process in processes:
             process.kill()
             process.join(timeout=5.0)
-        self.host.bury(list(range(self.num_envs)))
+        self.host.discard_dead(list(range(self.num_envs)))
         if processes:
             self._reach.forget_workers()
         else:

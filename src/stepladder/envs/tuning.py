@@ -21,7 +21,7 @@ from stepladder.configs.checks import require_positive, require_whole
 from stepladder.cores import usable_cores
 from stepladder.envs.ids import find_env
 from stepladder.envs.make import EnvFunction, make_vec
-from stepladder.envs.workers.calls import apply_to
+from stepladder.envs.workers.env_functions import apply_to
 from stepladder.errors import ConfigError
 
 MOST_ENVS = 512

@@ -113,20 +113,20 @@ class Host(Collector):
         alive = {pid: is_alive(pid) for pid in set(pids) if pid}
         return [env_index for env_index, pid in enumerate(pids) if pid and not alive[pid]]
 
-    def bury(self, env_indices: list[int]) -> int:
+    def discard_dead(self, env_indices: list[int]) -> int:
         """Count the running episodes of dead envs as aborted; return how many there were.
 
         Collect first: what the dead have finished is still in their mailboxes.
         """
-        buried = 0
+        discarded = 0
         for env_index in env_indices:
             self._check_env_index(env_index)
             mail = self.mails[env_index]
             if mailbox.in_flight(mail):
                 mail[mailbox.M_ABORTED] += 1
-                buried += 1
+                discarded += 1
             mail[mailbox.M_PID] = 0
-        return buried
+        return discarded
 
     # Saving and resuming.
 

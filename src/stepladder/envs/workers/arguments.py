@@ -1,7 +1,7 @@
-"""What a user hands to a vector env, checked before any env sees it.
+"""Check what a user passes to a vector env, before any env sees it.
 
-Used by `vector_env` and `ensemble`. What is wrong is said in one line, and no env has been stepped
-or reset by then.
+Used by `vector_env` and `coordinator`. An error is one line, and no env has been stepped or reset
+by then.
 """
 
 import multiprocessing
@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from stepladder.configs.checks import require_kind, require_whole
 from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
-from stepladder.envs.workers.mains import leave_if_imported_by_worker
+from stepladder.envs.workers.main_program import exit_if_imported_by_worker
 from stepladder.errors import ConfigError
 
 
@@ -84,7 +84,7 @@ def check_settings(
 
 def _check_may_start(workers: Any) -> None:
     """Raise unless this process may start others."""
-    leave_if_imported_by_worker()
+    exit_if_imported_by_worker()
     if workers and multiprocessing.current_process().daemon:
         raise ConfigError(
             f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "

@@ -17,9 +17,9 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.values import flag_of, reward_of
-from stepladder.envs.workers.memory import Memory, fast_view
-from stepladder.envs.workers.observing import array_writer
-from stepladder.envs.workers.spaces import build
+from stepladder.envs.workers.memory.layout import Memory, fast_view
+from stepladder.envs.workers.memory.observations import array_writer
+from stepladder.envs.workers.memory.spaces import build
 
 PLAYING, ENDED, LOST = 0, 1, 2
 """What a row is in: an episode; between two; an episode whose worker has died."""

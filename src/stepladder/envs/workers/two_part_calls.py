@@ -8,8 +8,8 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from stepladder.envs.workers.calls import call_method
 from stepladder.envs.workers.env_calls import EnvCalls
+from stepladder.envs.workers.env_functions import call_method
 from stepladder.envs.workers.group import Options
 from stepladder.envs.workers.gymnasium_errors import CallTimeoutError, NoPendingCallError
 
@@ -78,7 +78,7 @@ class TwoPartCalls(EnvCalls):
                 name,
             )
         self._pending = ""
-        if timeout is not None and not self._ensemble.is_done_within(timeout):
+        if timeout is not None and not self._coordinator.is_done_within(timeout):
             self._must_reset = f"its last {name} did not come to an end"
             raise CallTimeoutError(
                 f"The call to `{name}_wait` has timed out after {timeout} second(s). Call reset() "

@@ -1,7 +1,7 @@
 """A vector env whose envs are stepped by this process and by workers at the same time.
 
-Gymnasium's interface over an `ensemble`: checks what it is given, hands out copies, merges infos.
-Gives what Gymnasium's `SyncVectorEnv` gives, element for element, whatever the number of workers.
+Gymnasium's interface over a `coordinator`: checks arguments, returns copies, merges infos. Returns
+what Gymnasium's `SyncVectorEnv` returns, element for element, with any number of workers.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,14 +18,14 @@ from stepladder.envs.workers.arguments import (
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.crew import CLOSE_S
-from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.group import Options
-from stepladder.envs.workers.infos import NumberedInfo, merge_infos
-from stepladder.envs.workers.memory import Buffers
-from stepladder.envs.workers.revival import OnDeath
-from stepladder.envs.workers.rows import Rows
-from stepladder.envs.workers.shares import Shares
+from stepladder.envs.workers.memory.layout import Buffers
+from stepladder.envs.workers.memory.rows import Rows
+from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.parent.coordinator import Coordinator
+from stepladder.envs.workers.parent.infos import NumberedInfo, merge_infos
+from stepladder.envs.workers.parent.worker_pool import CLOSE_S
+from stepladder.envs.workers.parent.worker_restart import OnDeath
 from stepladder.envs.workers.two_part_calls import TwoPartCalls
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
@@ -89,7 +89,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
         self._pending = ""
-        self._ensemble = Ensemble(
+        self._coordinator = Coordinator(
             env_functions,
             shares,
             mode=mode,
@@ -98,22 +98,22 @@ class WorkerVectorEnv(TwoPartCalls):
             on_death=on_worker_death,
         )
         try:
-            self._ensemble.open(observation_mode)
+            self._coordinator.open(observation_mode)
             self._describe(mode)
             self.closed = False
         except BaseException:
-            self._ensemble.abandon()
+            self._coordinator.abandon()
             self._forget_memory()
             raise
 
     def _describe(self, mode: AutoresetMode) -> None:
-        described, memory = self._ensemble.description, self._ensemble.memory
+        described, memory = self._coordinator.description, self._coordinator.memory
         self.metadata = {**(described["metadata"] or {}), "autoreset_mode": mode}
         self.render_mode = described["render_mode"]
         self.single_observation_space = described["observation_space"]
         self.single_action_space = described["action_space"]
-        self.observation_space = self._ensemble.observation_space
-        self.action_space = self._ensemble.action_space
+        self.observation_space = self._coordinator.observation_space
+        self.action_space = self._coordinator.action_space
         self._batch_indices = range(len(self.batches))
         self._all_rows, *self._rows = (
             Rows(memory, rows, self.single_observation_space)
@@ -130,24 +130,24 @@ class WorkerVectorEnv(TwoPartCalls):
     @property
     def autoreset_mode(self) -> AutoresetMode:
         """When an env that has ended is reset."""
-        return self._ensemble.mode
+        return self._coordinator.mode
 
     def use_autoreset_mode(self, mode: AutoresetMode | str) -> None:
         """Change the autoreset mode of a vector env that has not been reset yet."""
         checked = checked_autoreset_mode(mode)
-        if checked == self._ensemble.mode:
+        if checked == self._coordinator.mode:
             return
         if "not been reset" not in self._must_reset:
             raise ConfigError(
-                f"the vector env already runs with autoreset mode {self._ensemble.mode.value!r}; "
-                f"make it with autoreset_mode={checked.value!r} instead."
+                f"autoreset mode {self._coordinator.mode.value!r} is already in use; make the "
+                f"vector env with autoreset_mode={checked.value!r} instead."
             )
-        self._ensemble.use_mode(checked)
+        self._coordinator.use_mode(checked)
         self.metadata["autoreset_mode"] = checked
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
         """Have a function called with the indices of envs that are made anew, before a reset."""
-        self._ensemble.on_restart(call)
+        self._coordinator.on_restart(call)
 
     # Stepping.
 
@@ -173,18 +173,18 @@ class WorkerVectorEnv(TwoPartCalls):
         if not mask.all():
             self._check_idle()
             self._check_playing()
-        ensemble = self._ensemble
-        ensemble.settle()
+        coordinator = self._coordinator
+        coordinator.settle()
         self._sent.clear()
         self._must_reset = "its last reset did not come to an end"
-        ensemble.ensure_alive()
-        ensemble.begin_reset(0, mask, seeds, options)
+        coordinator.ensure_alive()
+        coordinator.begin_reset(0, mask, seeds, options)
 
         def finish() -> tuple[Any, dict[str, Any]]:
-            infos = ensemble.finish_reset(0)
+            infos = coordinator.finish_reset(0)
             for batch in self._batch_indices[1:]:
-                ensemble.begin_reset(batch, mask, seeds, options)
-                infos += ensemble.finish_reset(batch)
+                coordinator.begin_reset(batch, mask, seeds, options)
+                infos += coordinator.finish_reset(batch)
             self._must_reset = ""
             return self._all_rows.observations(self.copy), self._merged(infos, self._all_rows)
 
@@ -206,13 +206,13 @@ class WorkerVectorEnv(TwoPartCalls):
         self._all_rows.write_actions(actions)
         self._must_reset = "its last step did not come to an end"
         for batch in self._batch_indices:
-            self._ensemble.begin_step(batch)
+            self._coordinator.begin_step(batch)
         return self._finish_step
 
     def _finish_step(self) -> Batch:
         infos: list[NumberedInfo] = []
         for batch in self._batch_indices:
-            infos += self._ensemble.finish_step(batch)
+            infos += self._coordinator.finish_step(batch)
         self._must_reset = ""
         return *self._all_rows.results(self.copy), self._merged(infos, self._all_rows)
 
@@ -235,7 +235,7 @@ class WorkerVectorEnv(TwoPartCalls):
         rows.write_actions(actions)
         self._sent.add(batch_index)
         self._must_reset = "its last step did not come to an end"
-        self._ensemble.begin_step(batch_index)
+        self._coordinator.begin_step(batch_index)
         self._must_reset = ""
 
     def recv(self, batch_index: int = 0) -> Batch:
@@ -250,7 +250,7 @@ class WorkerVectorEnv(TwoPartCalls):
                 f"{batch_index}) first."
             )
         self._must_reset = "its last step did not come to an end"
-        infos = self._ensemble.finish_step(batch_index)
+        infos = self._coordinator.finish_step(batch_index)
         self._must_reset = ""
         self._sent.discard(batch_index)
         return *rows.results(self.copy), self._merged(infos, rows)
@@ -310,11 +310,11 @@ class WorkerVectorEnv(TwoPartCalls):
             return
         try:
             self._warn_of_pending_call()
-            self._ensemble.close(0.0 if terminate else timeout_s if timeout is None else timeout)
+            self._coordinator.close(0.0 if terminate else timeout_s if timeout is None else timeout)
             self._forget_memory()
         except BaseException:
             # Ctrl-C: at once then.
-            self._ensemble.abandon()
+            self._coordinator.abandon()
             self._forget_memory()
             raise
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.envs.workers.spaces import Leaf
+from stepladder.envs.workers.memory.spaces import Leaf
 from stepladder.errors import EnvError, shown
 
 PLAIN_SCALARS: dict[str, tuple[type, ...]] = {

@@ -1,4 +1,4 @@
-"""Some neighbouring rows of memory, as the user hands them over and gets them back.
+"""Some neighbouring rows of memory, as the user handles them over and gets them back.
 
 One for each batch and one for all rows, made once by `vector_env`: their views are ready when a
 step needs them, which is a good part of what a step costs beside the envs.
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
 
-from stepladder.envs.workers.memory import Memory
-from stepladder.envs.workers.spaces import Leaf, build
+from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.spaces import Leaf, build
 from stepladder.errors import ConfigError
 
 LARGE_BYTES = 1 << 16
@@ -113,7 +113,7 @@ class Recycler:
     """Copies a large array into memory that the user has let go of.
 
     Memory that comes fresh from the system is much slower to write to than memory that was used
-    before: the system hands it out page by page.
+    before: the system handles it out page by page.
     """
 
     def __init__(self, source: npt.NDArray[Any]):

@@ -1,6 +1,6 @@
 """Functions of one env, called where the env lives.
 
-By `worker` for its envs and by `reaching` for the parent's own.
+By `worker` for its envs and by `env_caller` for the parent's own.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ def check_callable(name: str) -> None:
         )
 
 
-def died_over(
+def died_in_call(
     worker: int, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> WorkerDiedError:
     """Say that a worker has died over a call, and has been replaced."""
