@@ -152,7 +152,7 @@ def assert_told(error: BaseException, row: int, method: str) -> None:
 def test_what_an_env_raises_comes_back_and_the_vector_env_goes_on(
     row: int, method: str, what: str, kind: Any
 ) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([row], "trouble", [{method.split()[0]: what}])
         calls: dict[str, Callable[[], Any]] = {
@@ -175,13 +175,13 @@ def test_what_a_constructor_raises_comes_back_and_no_process_is_left(row: int) -
     functions = trouble_envs(4)
     functions[row] = partial(TroubleEnv, row, trouble={"make": "raise"})
     with pytest.raises(BoomError) as caught:
-        WorkerVectorEnv(functions, workers=1, start_method="fork")
+        WorkerVectorEnv(functions, num_workers=1, start_method="fork")
     assert_told(caught.value, row, "make")
     assert not multiprocessing.active_children()
 
 
 def test_of_several_errors_that_of_the_first_env_is_raised() -> None:
-    with worker_env(6, workers=2) as vec:
+    with worker_env(6, num_workers=2) as vec:
         vec.reset()
         vec.set_attr_on([1, 3, 5], "trouble", [{"step": "raise"}] * 3)
         with pytest.raises(BoomError, match="env 1"):
@@ -196,7 +196,7 @@ def test_of_several_errors_that_of_the_first_env_is_raised() -> None:
 
 
 def test_an_env_that_exits_takes_only_its_own_worker_with_it() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         vec.set_attr_on([2], "trouble", [{"step": "exit"}])
         truncated = vec.step(no_actions(vec))[3]
@@ -242,9 +242,9 @@ class Endings:
 
 
 @MODES
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_worker_killed_while_idle_is_restarted(mode: AutoresetMode, workers: int) -> None:
-    with worker_env(8, workers=workers, autoreset_mode=mode, env={"length": 5}) as vec:
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_a_worker_killed_while_idle_is_restarted(mode: AutoresetMode, num_workers: int) -> None:
+    with worker_env(8, num_workers=num_workers, autoreset_mode=mode, env={"length": 5}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         for _ in range(2):
@@ -270,7 +270,7 @@ def test_a_worker_killed_while_idle_is_restarted(mode: AutoresetMode, workers: i
 def test_it_is_noticed_in_time_whatever_the_worker_was_waiting_in(
     mode: AutoresetMode, moment: str
 ) -> None:
-    with worker_env(4, workers=1, autoreset_mode=mode, env={"length": 9}) as vec:
+    with worker_env(4, num_workers=1, autoreset_mode=mode, env={"length": 9}) as vec:
         vec.reset(seed=0)
         victim = worker_of(vec, 3)
         vec.step(no_actions(vec))
@@ -292,7 +292,7 @@ def test_a_worker_killed_while_it_steps_is_restarted(
     mode: AutoresetMode, what: str, tmp_path: Path
 ) -> None:
     env = {"length": 9, "met": tmp_path / "met"}
-    with worker_env(6, workers=1, autoreset_mode=mode, env=env) as vec:
+    with worker_env(6, num_workers=1, autoreset_mode=mode, env=env) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -316,7 +316,7 @@ def test_a_worker_killed_while_it_resets_is_restarted(
     mode: AutoresetMode, seed: Any, tmp_path: Path
 ) -> None:
     env = {"length": 9, "met": tmp_path / "met"}
-    with worker_env(6, workers=1, autoreset_mode=mode, env=env) as vec:
+    with worker_env(6, num_workers=1, autoreset_mode=mode, env=env) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -335,7 +335,7 @@ def test_a_worker_killed_while_it_resets_is_restarted(
 
 
 def test_a_worker_killed_while_it_resets_some_loses_only_the_others() -> None:
-    with worker_env(6, workers=1, autoreset_mode=DISABLED, env={"length": 9}) as vec:
+    with worker_env(6, num_workers=1, autoreset_mode=DISABLED, env={"length": 9}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -349,7 +349,7 @@ def test_a_worker_killed_while_it_resets_some_loses_only_the_others() -> None:
 
 
 def test_a_row_between_two_episodes_loses_nothing() -> None:
-    with worker_env(4, workers=1, env={"length": 1}) as vec:
+    with worker_env(4, num_workers=1, env={"length": 1}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         assert endings.step()[2].all()
@@ -363,7 +363,7 @@ def test_a_row_between_two_episodes_loses_nothing() -> None:
 
 def test_an_ending_of_the_very_step_in_which_its_worker_dies_is_kept() -> None:
     for mode in AutoresetMode:
-        with worker_env(6, workers=1, autoreset_mode=mode, env={"length": 2}) as vec:
+        with worker_env(6, num_workers=1, autoreset_mode=mode, env={"length": 2}) as vec:
             vec.reset(seed=0)
             endings = Endings(vec)
             endings.step()
@@ -382,7 +382,7 @@ def test_an_ending_of_the_very_step_in_which_its_worker_dies_is_kept() -> None:
 
 @MODES
 def test_several_workers_killed_at_once_are_all_restarted(mode: AutoresetMode) -> None:
-    with worker_env(8, workers=3, autoreset_mode=mode, env={"length": 9}) as vec:
+    with worker_env(8, num_workers=3, autoreset_mode=mode, env={"length": 9}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -398,7 +398,7 @@ def test_several_workers_killed_at_once_are_all_restarted(mode: AutoresetMode) -
 def test_a_worker_killed_with_two_halves_under_way_is_restarted(
     mode: AutoresetMode, moment: str
 ) -> None:
-    settings: Any = {"workers": 1, "num_batches": 2, "autoreset_mode": mode}
+    settings: Any = {"num_workers": 1, "num_batches": 2, "autoreset_mode": mode}
     with worker_env(8, env={"length": 9}, **settings) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
@@ -428,7 +428,7 @@ def test_values_without_a_fixed_size_survive_the_death_of_their_worker() -> None
         partial(RandomEnv, row, spaces.Tuple((Parcel(), spaces.Text(3))), Parcel(), 1e9, 0.0)
         for row in range(4)
     ]
-    with worker_env(functions, workers=1, autoreset_mode=SAME_STEP, parent_steps=False) as vec:
+    with worker_env(functions, num_workers=1, autoreset_mode=SAME_STEP, parent_steps=False) as vec:
         before = vec.reset(seed=0)[0]
         actions = ([1], [2], [3, 3], [])
         (pid,) = (child.pid for child in multiprocessing.active_children())
@@ -445,7 +445,7 @@ def test_values_without_a_fixed_size_survive_the_death_of_their_worker() -> None
 
 
 def test_calls_reach_a_restarted_worker() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         kill(worker_of(vec, 3))
         assert vec.get_attr("env_index") == (0, 1, 2, 3)
@@ -456,7 +456,7 @@ def test_calls_reach_a_restarted_worker() -> None:
 
 
 def test_a_worker_that_dies_over_a_call_is_said_to_and_restarted() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"call": "kill"}])
         with pytest.raises(WorkerDiedError, match="died") as caught:
@@ -466,7 +466,7 @@ def test_a_worker_that_dies_over_a_call_is_said_to_and_restarted() -> None:
 
 
 def test_a_worker_killed_before_the_first_reset_is_restarted() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         kill(worker_of(vec, 3))
         np.testing.assert_array_equal(vec.reset(seed=0)[0][:, 2], 0)
         assert not vec.step(no_actions(vec))[3].any()
@@ -474,7 +474,7 @@ def test_a_worker_killed_before_the_first_reset_is_restarted() -> None:
 
 @pytest.mark.parametrize("start_method", ["forkserver", "spawn"])
 def test_a_killed_worker_is_restarted_by_every_start_method(start_method: Any) -> None:
-    with worker_env(2, workers=1, start_method=start_method, env={"length": 9}) as vec:
+    with worker_env(2, num_workers=1, start_method=start_method, env={"length": 9}) as vec:
         vec.reset(seed=0)
         kill(worker_of(vec, 1))
         np.testing.assert_array_equal(vec.step(no_actions(vec))[3], [False, True])
@@ -482,7 +482,7 @@ def test_a_killed_worker_is_restarted_by_every_start_method(start_method: Any) -
 
 
 def test_a_worker_is_restarted_from_a_thread_too() -> None:
-    with worker_env(4, workers=1, env={"length": 9}) as vec:
+    with worker_env(4, num_workers=1, env={"length": 9}) as vec:
         vec.reset(seed=0)
         kill(worker_of(vec, 3))
         results: list[Any] = []
@@ -502,7 +502,7 @@ def test_a_worker_is_restarted_from_a_thread_too() -> None:
 
 def test_a_worker_killed_in_the_middle_of_a_large_message_is_restarted() -> None:
     functions = [partial(TalkerEnv, row, 9) for row in range(4)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         vec.reset(seed=0)
         victim = worker_of(vec, 3)
         vec.send(no_actions(vec))
@@ -532,7 +532,7 @@ def test_a_worker_that_dies_once_more_while_it_is_restarted_is_restarted_again(
     once = tmp_path / "once"
     for mode in AutoresetMode:
         env = {"length": 9, "trouble": {"make": "kill"}, "once": once}
-        with worker_env(6, workers=1, autoreset_mode=mode, num_batches=2, env=env) as vec:
+        with worker_env(6, num_workers=1, autoreset_mode=mode, num_batches=2, env=env) as vec:
             vec.reset(seed=0)
             endings = Endings(vec)
             endings.step()
@@ -555,7 +555,7 @@ def test_a_worker_that_dies_once_more_while_it_is_restarted_is_restarted_again(
 def test_a_worker_that_dies_again_and_again_is_given_up(method: str) -> None:
     functions = trouble_envs(4)
     functions[3] = partial(TroubleEnv, 3, trouble={method: "kill"})
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
 
         def play() -> None:
             vec.reset(seed=0)
@@ -569,7 +569,7 @@ def test_a_worker_that_dies_again_and_again_is_given_up(method: str) -> None:
 
 
 def test_a_worker_that_dies_now_and_then_is_never_given_up() -> None:
-    with worker_env(4, workers=1, env={"length": 2}) as vec:
+    with worker_env(4, num_workers=1, env={"length": 2}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         for _ in range(6):
@@ -582,7 +582,7 @@ def test_a_worker_that_dies_now_and_then_is_never_given_up() -> None:
 def test_raise_raises_with_the_envs_of_the_worker(tmp_path: Path) -> None:
     env = {"length": 9, "met": tmp_path / "met"}
     for is_stepping in (False, True):
-        with worker_env(6, workers=2, on_worker_death="raise", env=env) as vec:
+        with worker_env(6, num_workers=2, on_worker_death="raise", env=env) as vec:
             vec.reset(seed=0)
             victim = worker_of(vec, 5)
             rows = worker_pids(vec)[victim]
@@ -601,7 +601,7 @@ def test_raise_raises_with_the_envs_of_the_worker(tmp_path: Path) -> None:
 
 
 def test_a_restart_is_told_to_whoever_wants_to_know(caplog: pytest.LogCaptureFixture) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         told: list[list[int]] = []
         vec.on_restart(told.append)
         vec.reset(seed=0)
@@ -622,7 +622,7 @@ def lessons() -> list[Task]:
 
 def taught(num_envs: int = 6, **settings: Any) -> Any:
     env = settings.pop("env", {})
-    settings = {"workers": 2, "start_method": "fork", **settings}
+    settings = {"num_workers": 2, "start_method": "fork", **settings}
     return make_vec(
         trouble_envs(num_envs, **env), curriculum=Uniform(lessons(), seed=3), **settings
     )
@@ -692,7 +692,7 @@ def test_no_finished_episode_is_lost_and_unfinished_ones_are_aborted(
 def test_exactly_the_unfinished_episodes_of_a_killed_worker_are_aborted(
     mode: AutoresetMode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vec = taught(4, workers=1, autoreset_mode=mode)
+    vec = taught(4, num_workers=1, autoreset_mode=mode)
     caplog.set_level(logging.WARNING, "stepladder.envs")
     vec.reset(seed=0)
     endings = Endings(vec)
@@ -717,7 +717,7 @@ def test_exactly_the_unfinished_episodes_of_a_killed_worker_are_aborted(
 
 
 def test_a_worker_that_dies_over_a_call_does_not_end_the_training() -> None:
-    vec = taught(4, workers=1)
+    vec = taught(4, num_workers=1)
     vec.reset(seed=0)
     vec.unwrapped.set_attr_on([3], "trouble", [{"call": "kill"}])
     with pytest.raises(WorkerDiedError):
@@ -732,7 +732,7 @@ def test_a_warning_that_is_due_still_comes_after_a_restart(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Deaths explain only the endings that they have caused."""
-    vec = taught(4, workers=1)
+    vec = taught(4, num_workers=1)
     vec.reset(seed=0)
     kill(worker_of(vec, 3))
     for _ in range(20):
@@ -744,7 +744,7 @@ def test_a_warning_that_is_due_still_comes_after_a_restart(
 
 
 def test_raise_with_a_curriculum_counts_what_was_finished_and_what_was_not() -> None:
-    vec = taught(4, workers=1, on_worker_death="raise")
+    vec = taught(4, num_workers=1, on_worker_death="raise")
     vec.reset(seed=0)
     endings = Endings(vec)
     for _ in range(7):
@@ -762,7 +762,7 @@ def test_raise_with_a_curriculum_counts_what_was_finished_and_what_was_not() -> 
 @ROWS
 @pytest.mark.parametrize("what", ["raise", "lose connection"])
 def test_an_error_of_an_env_with_a_curriculum_is_its_own(row: int, what: str) -> None:
-    vec = taught(4, workers=1)
+    vec = taught(4, num_workers=1)
     vec.reset(seed=0)
     vec.unwrapped.set_attr_on([row], "trouble", [{"step": what}])
     with pytest.raises((BoomError, ConnectionResetError), match=f"boom in step of env {row}"):
@@ -775,7 +775,7 @@ def test_an_error_of_an_env_with_a_curriculum_is_its_own(row: int, what: str) ->
 
 
 def test_a_hung_env_with_a_curriculum_costs_only_the_unfinished_episodes() -> None:
-    vec = taught(4, workers=1, timeout_s=0.4)
+    vec = taught(4, num_workers=1, timeout_s=0.4)
     vec.reset(seed=0)
     vec.unwrapped.set_attr_on([3], "trouble", [{"step": "sleep"}])
     with pytest.raises(EnvTimeoutError, match="env 3"):
@@ -795,7 +795,7 @@ def test_a_hung_env_with_a_curriculum_costs_only_the_unfinished_episodes() -> No
 def test_a_hung_env_is_named_in_time_and_the_vector_env_goes_on(
     row: int, what: str, method: str
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=0.4) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([row], "trouble", [{method.split()[0]: what}])
         calls: dict[str, Callable[[], Any]] = {
@@ -814,7 +814,7 @@ def test_a_hung_env_is_named_in_time_and_the_vector_env_goes_on(
 
 
 def test_a_hung_env_is_noticed_in_a_thread_too() -> None:
-    with worker_env(2, workers=0, timeout_s=0.3) as vec:
+    with worker_env(2, num_workers=0, timeout_s=0.3) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([1], "trouble", [{"step": "spin"}])
         raised: list[BaseException] = []
@@ -834,7 +834,7 @@ def test_a_hung_env_is_noticed_in_a_thread_too() -> None:
 
 
 def test_a_call_that_hangs_in_a_worker_is_noticed() -> None:
-    with worker_env(4, workers=1, timeout_s=0.4) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"call": "sleep"}])
         with Timed() as timed, pytest.raises(EnvTimeoutError):
@@ -846,7 +846,7 @@ def test_a_call_that_hangs_in_a_worker_is_noticed() -> None:
 
 def test_a_stopped_worker_is_noticed_and_no_env_is_blamed_that_was_not_asked() -> None:
     for call in ("step", "reset", "call"):
-        with worker_env(4, workers=1, timeout_s=0.4) as vec:
+        with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
             vec.reset(seed=0)
             stop(worker_of(vec, 3))
             calls: dict[str, Callable[[], Any]] = {
@@ -863,7 +863,7 @@ def test_a_stopped_worker_is_noticed_and_no_env_is_blamed_that_was_not_asked() -
 
 @pytest.mark.parametrize("parent_steps", [True, False])
 def test_the_time_limit_is_that_of_one_env_and_not_of_all(parent_steps: bool) -> None:
-    settings: Any = {"workers": 1, "timeout_s": 0.5, "parent_steps": parent_steps}
+    settings: Any = {"num_workers": 1, "timeout_s": 0.5, "parent_steps": parent_steps}
     with worker_env(4, env={"pause_s": 0.2}, **settings) as vec:
         vec.reset()
         vec.step(no_actions(vec))
@@ -871,7 +871,7 @@ def test_the_time_limit_is_that_of_one_env_and_not_of_all(parent_steps: bool) ->
 
 
 def test_thinking_between_two_steps_takes_as_long_as_it_likes() -> None:
-    with worker_env(4, workers=1, timeout_s=0.4) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
         vec.reset()
         for _ in range(2):
             time.sleep(0.5)
@@ -879,7 +879,7 @@ def test_thinking_between_two_steps_takes_as_long_as_it_likes() -> None:
 
 
 def test_without_a_time_limit_nobody_is_in_a_hurry() -> None:
-    with worker_env(2, workers=1, timeout_s=None, env={"pause_s": 0.3}) as vec:
+    with worker_env(2, num_workers=1, timeout_s=None, env={"pause_s": 0.3}) as vec:
         vec.reset()
         vec.step(no_actions(vec))
 
@@ -919,7 +919,7 @@ class Interrupter:
 @pytest.mark.parametrize("num_batches", [1, 2])
 def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches: int) -> None:
     functions = [partial(kind, row) for row in range(4)]
-    settings: Any = {"workers": 1, "timeout_s": 5.0, "num_batches": num_batches}
+    settings: Any = {"num_workers": 1, "timeout_s": 5.0, "num_batches": num_batches}
     with worker_env(functions, **settings) as vec, Interrupter() as interrupter:
 
         def play() -> None:
@@ -944,7 +944,7 @@ def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches:
 def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_reset(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=10.0) as vec:
+    with worker_env(4, num_workers=1, timeout_s=10.0) as vec:
         vec.reset(seed=0)
         # Asleep, so that it has to be woken.
         time.sleep(0.1)
@@ -962,7 +962,7 @@ def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_res
 def test_a_command_of_an_interrupted_call_is_not_taken_for_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=10.0) as vec:
+    with worker_env(4, num_workers=1, timeout_s=10.0) as vec:
         vec.reset(seed=0)
         worker = worker_of(vec, 3)
         os.kill(worker, signal.SIGSTOP)
@@ -981,7 +981,7 @@ def _interrupted(*args: Any) -> None:
 
 
 def test_an_interrupted_recv_can_be_followed_by_a_reset() -> None:
-    with worker_env(4, workers=1, num_batches=2) as vec:
+    with worker_env(4, num_workers=1, num_batches=2) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([0], "trouble", [{"step": "interrupt"}])
         for batch_index in (0, 1):
@@ -999,7 +999,7 @@ def test_an_interrupted_recv_can_be_followed_by_a_reset() -> None:
 
 @pytest.mark.parametrize("what", ["sleep", "spin", "stick"])
 def test_close_ends_while_a_worker_hangs(what: str) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"step": what}])
         vec.send(no_actions(vec))
@@ -1010,7 +1010,7 @@ def test_close_ends_while_a_worker_hangs(what: str) -> None:
 
 
 def test_close_ends_while_a_worker_is_stopped() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         os.kill(worker_of(vec, 3), signal.SIGSTOP)
         with Timed() as timed:
@@ -1019,7 +1019,7 @@ def test_close_ends_while_a_worker_is_stopped() -> None:
 
 
 def test_close_ends_while_an_env_hangs_over_its_own_close() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"close": "sleep"}])
         with Timed() as timed:
@@ -1028,7 +1028,7 @@ def test_close_ends_while_an_env_hangs_over_its_own_close() -> None:
 
 
 def test_close_is_quick_when_all_is_well() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.send(no_actions(vec))
         with Timed() as timed:
@@ -1038,7 +1038,7 @@ def test_close_is_quick_when_all_is_well() -> None:
 
 @pytest.mark.parametrize("moment", ["dead", "failed", "interrupted", "given up", "never used"])
 def test_close_ends_after_whatever_has_happened(moment: str) -> None:
-    with worker_env(4, workers=1, timeout_s=0.3) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.3) as vec:
         if moment != "never used":
             vec.reset(seed=0)
         if moment == "dead":
@@ -1060,7 +1060,7 @@ def test_close_ends_after_whatever_has_happened(moment: str) -> None:
 def test_what_an_env_raises_while_it_is_closed_is_logged(
     row: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         vec.set_attr_on([row], "trouble", [{"close": "raise"}])
         with Timed() as timed:
@@ -1076,13 +1076,13 @@ def test_every_env_is_closed_even_if_one_of_them_raises(tmp_path: Path) -> None:
             super().close()
 
     functions = [partial(Closer, row, trouble={"close": "raise"}) for row in range(5)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         vec.reset()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]
 
 
 def test_a_forgotten_vector_env_ends_its_workers() -> None:
-    vec = WorkerVectorEnv(trouble_envs(4), workers=1, start_method="fork")
+    vec = WorkerVectorEnv(trouble_envs(4), num_workers=1, start_method="fork")
     vec.reset()
     pids = list(worker_pids(vec))
     del vec
@@ -1092,7 +1092,7 @@ def test_a_forgotten_vector_env_ends_its_workers() -> None:
 
 
 def test_two_vector_envs_do_not_disturb_each_other() -> None:
-    with worker_env(4, workers=1) as first, worker_env(4, workers=2) as second:
+    with worker_env(4, num_workers=1) as first, worker_env(4, num_workers=2) as second:
         first.reset(seed=0)
         second.reset(seed=0)
         for number in (1, 2):
@@ -1120,7 +1120,7 @@ def _try_to_use(vec: Any, answers: Any) -> None:
 
 def test_a_fork_of_the_process_does_not_disturb_its_vector_env() -> None:
     context = multiprocessing.get_context("fork")
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.step(no_actions(vec))
         answers = context.Queue()
@@ -1143,7 +1143,7 @@ def test_a_fork_of_the_process_does_not_disturb_its_vector_env() -> None:
 def _play_inside(answers: Any, daemonic: bool) -> None:
     vec = make_vec(
         trouble_envs(4),
-        workers="auto" if daemonic else 1,
+        num_workers="auto" if daemonic else 1,
         curriculum=Uniform(lessons(), seed=1),
         start_method="fork",
     )
@@ -1168,7 +1168,7 @@ def test_a_vector_env_can_be_made_inside_another_process(daemonic: bool, method:
 
 def _make_in_a_daemon(answers: Any) -> None:
     try:
-        make_vec(trouble_envs(4), workers=1, start_method="fork")
+        make_vec(trouble_envs(4), num_workers=1, start_method="fork")
         answers.put("made")
     except Exception as error:
         answers.put(f"{type(error).__name__}: {error}")
@@ -1199,7 +1199,7 @@ from worker_envs import TroubleEnv, trouble_envs, worker_pids
 def main():
     curriculum = Uniform([Task("a", params={{"length": 2}})]) if {curriculum} else None
     vec = make_vec(
-        trouble_envs(6, pause_s=1e-3), workers=2, start_method={method!r}, curriculum=curriculum
+        trouble_envs(6, pause_s=1e-3), num_workers=2, start_method={method!r}, curriculum=curriculum
     )
     vec.reset(seed=0)
     base = vec.unwrapped
@@ -1323,7 +1323,7 @@ def test_a_parent_killed_while_its_workers_start_leaves_none(program: Any, tmp_p
                 time.sleep(60)
             return TroubleEnv(row)
         parent = os.getpid()
-        make_vec([partial(make, row) for row in range(3)], workers=2, start_method="fork")
+        make_vec([partial(make, row) for row in range(3)], num_workers=2, start_method="fork")
         """
     )
     first = pids_of(process)

@@ -193,7 +193,7 @@ def test_spinners_never_outnumber_cores(
 
     monkeypatch.setattr(coordinator, "WorkerPool", Spy)
     monkeypatch.setattr(coordinator, "usable_cores", lambda: available)
-    with worker_env(3, workers=2) as vec:
+    with worker_env(3, num_workers=2) as vec:
         vec.reset()
         vec.step(np.zeros(3, dtype=np.int64))
     assert asked == [spins]
@@ -202,7 +202,7 @@ def test_spinners_never_outnumber_cores(
 @pytest.mark.processes
 @pytest.mark.timeout(60, method="signal")
 def test_idle_workers_use_no_time() -> None:
-    with worker_env(3, workers=2) as vec:
+    with worker_env(3, num_workers=2) as vec:
         vec.reset()
         vec.step(np.zeros(3, dtype=np.int64))
         workers = [psutil.Process(pid) for pid in worker_pids(vec)]

@@ -95,7 +95,7 @@ def test_threads_make_restart_and_close_vector_envs_at_once(
             CompilingEnv,
             4,
             curriculum=curriculum,
-            workers=1,
+            num_workers=1,
             start_method=start_method,
             timeout_s=50,
         )
@@ -142,7 +142,7 @@ COLD = """
 
     def play():
         try:
-            vec = make_vec("CartPole-v1", 4, workers=1, start_method="fork", timeout_s=90)
+            vec = make_vec("CartPole-v1", 4, num_workers=1, start_method="fork", timeout_s=90)
             vec.reset(seed=0)
             vec.step(vec.action_space.sample())
             vec.close()
@@ -179,7 +179,7 @@ def test_a_worker_that_does_not_start_is_not_blamed_on_an_env(
     for module in (worker_handle, worker_start):
         monkeypatch.setattr(module, "START_S", 0.3)
     with pytest.raises(WorkerDiedError, match=r"worker 0 .* did not start within 0\.3 s") as caught:
-        make_vec(trouble_envs(4), workers=1, start_method="fork", timeout_s=0.2)
+        make_vec(trouble_envs(4), num_workers=1, start_method="fork", timeout_s=0.2)
     assert caught.value.env_indices == [2, 3]
     assert "were not called" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -189,7 +189,7 @@ def test_a_worker_that_does_not_start_is_not_blamed_on_an_env(
 def test_a_worker_that_does_not_start_again_is_not_blamed_on_an_env(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=0.3) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.3) as vec:
         vec.reset(seed=0)
         pid = vec._coordinator._pool.handles[0].process.pid
         os.kill(pid, signal.SIGKILL)
@@ -202,7 +202,7 @@ def test_a_worker_that_does_not_start_again_is_not_blamed_on_an_env(
 
 
 def test_what_fails_before_an_env_is_asked_is_not_blamed_on_one() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         with pytest.raises(ZeroDivisionError) as caught:
             vec.call("try_call", CannotArrive())

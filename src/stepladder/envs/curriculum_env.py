@@ -49,7 +49,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         return_threshold: Return from which an episode without such a key is a success.
         missing_success_is_failure: Whether an episode without any signal is a failure rather than
             an error, for envs that set the key only on success.
-        check_advancement_freq: For local tracking of stages: episodes between checks.
+        check_interval_episodes: For local tracking of stages: episodes between checks.
+        check_advancement_freq: The same under its published name (`check_interval_of`).
         seed_episodes: Whether the env is seeded anew for each episode, with a seed that depends
             only on the curriculum's seed, the env's index and the episode's number.
         max_build_failures: Tasks that one reset may fail to build before it raises, at most 32.
@@ -66,6 +67,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         success_key: str | None = None,
         return_threshold: float | None = None,
         missing_success_is_failure: bool = False,
+        check_interval_episodes: int | None = None,
         check_advancement_freq: int | None = None,
         seed_episodes: bool = False,
         max_build_failures: int = 20,
@@ -102,10 +104,11 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if isinstance(curriculum, Client):
             self._client = curriculum
         elif curriculum is not None and enable_local_tracking:
-            self._track_locally(curriculum, check_advancement_freq)
+            interval = check_interval_of(check_interval_episodes, check_advancement_freq)
+            self._track_locally(curriculum, interval)
 
     def _track_locally(
-        self, curriculum: Curriculum | ForeignCurriculum, check_interval: int | None
+        self, curriculum: Curriculum | ForeignCurriculum, check_interval_episodes: int | None
     ) -> None:
         if not isinstance(curriculum, Curriculum | ForeignCurriculum):
             raise ConfigError(
@@ -119,7 +122,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             )
         self._host = LocalHost(curriculum, 1)
         try:
-            set_check_interval(curriculum, check_interval)
+            apply_check_interval(curriculum, check_interval_episodes)
         except ConfigError:
             self._host.close()
             raise
@@ -377,14 +380,33 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         return self._task
 
 
-def set_check_interval(curriculum: Curriculum, episodes: int | None) -> None:
+def check_interval_of(
+    check_interval_episodes: int | None, check_advancement_freq: int | None
+) -> int | None:
+    """Return the episodes between two checks of stages, given under either of its names.
+
+    ``check_advancement_freq`` is the name in the published wrappers `CurriculumEnv` and
+    `CurriculumVecEnvWrapper`. Only the two classes with these names accept it.
+    """
+    if check_advancement_freq is None:
+        return check_interval_episodes
+    if check_interval_episodes is not None:
+        raise ConfigError(
+            f"check_interval_episodes={check_interval_episodes} and "
+            f"check_advancement_freq={check_advancement_freq} are two names of one setting. Pass "
+            "check_interval_episodes only."
+        )
+    return check_advancement_freq
+
+
+def apply_check_interval(curriculum: Curriculum, check_interval_episodes: int | None) -> None:
     """Set how often advancement is considered, on a curriculum that has stages."""
-    if episodes is None:
+    if check_interval_episodes is None:
         return
-    setter = getattr(curriculum, "set_check_interval", None)
+    setter = getattr(curriculum, "set_check_interval_episodes", None)
     if setter is None:
         raise ConfigError(
-            f"check_advancement_freq={episodes} was given, but {type(curriculum).__name__} has no "
-            "stages to advance. Leave it out."
+            f"check_interval_episodes={check_interval_episodes} was given, but "
+            f"{type(curriculum).__name__} has no stages to advance. Leave it out."
         )
-    setter(episodes)
+    setter(check_interval_episodes)

@@ -1,7 +1,7 @@
 """One call from envs and a curriculum to a vector env that uses every core.
 
 Puts together what the other modules of this folder are: each env in a `CurriculumEnv`, all of them
-in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
+in a `WorkerVectorEnv` with as many workers as pay off (`worker_count`), that in a
 `CurriculumVectorEnv`.
 """
 
@@ -22,7 +22,7 @@ from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import check_settings
 from stepladder.envs.workers.parent.worker_restart import OnDeath
 from stepladder.envs.workers.vector_env import ObservationMode, StartMethod, WorkerVectorEnv
-from stepladder.envs.workers.worker_count import choose_workers
+from stepladder.envs.workers.worker_count import choose_num_workers
 from stepladder.errors import ConfigError
 
 EnvFunction = Callable[[], gym.Env[Any, Any]]
@@ -39,7 +39,7 @@ def make_vec(
     *,
     curriculum: Curriculum | None = None,
     curriculum_env: Mapping[str, Any] | None = None,
-    workers: int | Literal["auto"] = "auto",
+    num_workers: int | Literal["auto"] = "auto",
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     num_batches: int = 1,
     parent_steps: bool = True,
@@ -50,7 +50,7 @@ def make_vec(
     observation_mode: ObservationMode = "same",
     env_kwargs: Mapping[str, Any] | None = None,
     wrappers: Sequence[Callable[[Any], Any]] = (),
-    check_advancement_freq: int | None = None,
+    check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
 ) -> Any:
     """Make a vector env that steps its envs in this process and in workers at the same time.
@@ -66,7 +66,7 @@ def make_vec(
         curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
             into one.
         curriculum_env: Settings of that `CurriculumEnv`, such as ``success_key`` or ``deliver``.
-        workers: Processes beside this one, at most ``num_envs - 1``. 0 is a plain loop in this
+        num_workers: Processes beside this one, at most ``num_envs - 1``. 0 is a plain loop in this
             process. ``"auto"`` tries a few envs for a moment and takes the quicker of none and one
             per core beside this process's own; those envs are closed before the real ones are made.
         autoreset_mode: When an env that has ended is reset.
@@ -82,7 +82,7 @@ def make_vec(
             their bounds; or a tuple of the batched and the single observation space to use.
         env_kwargs: Arguments for an env that is made from its id.
         wrappers: Put around each env, in this order, inside its `CurriculumEnv`.
-        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        check_interval_episodes: For stages: episodes between checks, over all envs together.
         max_failed_share: Share of tasks that may turn out unbuildable before a step raises.
 
     Returns:
@@ -91,10 +91,10 @@ def make_vec(
     Raises:
         ConfigError: An argument is wrong.
     """
-    if workers is None or (isinstance(workers, str) and workers != "auto"):
-        raise ConfigError(f"workers must be a whole number or 'auto'; got {workers!r}.")
-    if curriculum is None and (curriculum_env, check_advancement_freq) != (None, None):
-        name = "check_advancement_freq" if curriculum_env is None else "curriculum_env"
+    if num_workers is None or (isinstance(num_workers, str) and num_workers != "auto"):
+        raise ConfigError(f"num_workers must be an integer or 'auto'; got {num_workers!r}.")
+    if curriculum is None and (curriculum_env, check_interval_episodes) != (None, None):
+        name = "check_interval_episodes" if curriculum_env is None else "curriculum_env"
         raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
     settings: dict[str, Any] = {
         "autoreset_mode": autoreset_mode,
@@ -108,30 +108,32 @@ def make_vec(
     }
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     # Before any env is made for trial.
-    check_settings(len(functions), workers=None if workers == "auto" else workers, **settings)
+    check_settings(
+        len(functions), num_workers=None if num_workers == "auto" else num_workers, **settings
+    )
     batched = batched_entry(env)
-    by_itself = workers in (0, "auto") and num_batches == 1 and not wrappers
+    by_itself = num_workers in (0, "auto") and num_batches == 1 and not wrappers
     if batched is not None and by_itself and curriculum_env is None:
         # One object that steps all envs at once; nothing that is said about workers concerns it.
         make = partial(
             batched, len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
         )
         spec = _spec_of(env, env_kwargs)
-        return _opened(make, spec, curriculum, check_advancement_freq, max_failed_share)
+        return _opened(make, spec, curriculum, check_interval_episodes, max_failed_share)
     if curriculum is not None:
         functions = _taught(functions, curriculum, curriculum_env)
-    if workers == "auto":
-        workers = choose_workers(functions, curriculum, settings)
-    make = partial(WorkerVectorEnv, functions, workers=workers, **settings)
+    if num_workers == "auto":
+        num_workers = choose_num_workers(functions, curriculum, settings)
+    make = partial(WorkerVectorEnv, functions, num_workers=num_workers, **settings)
     spec = _spec_of(env, env_kwargs)
-    return _opened(make, spec, curriculum, check_advancement_freq, max_failed_share)
+    return _opened(make, spec, curriculum, check_interval_episodes, max_failed_share)
 
 
 def _opened(
     make: Callable[[], VectorEnv[Any, Any, Any]],
     spec: EnvSpec | None,
     curriculum: Curriculum | None,
-    check_advancement_freq: int | None,
+    check_interval_episodes: int | None,
     max_failed_share: float,
 ) -> Any:
     """Make a vector env; return it in the wrapper of its curriculum, if it has one."""
@@ -144,7 +146,7 @@ def _opened(
         return CurriculumVectorEnv(
             vec,
             curriculum,
-            check_advancement_freq=check_advancement_freq,
+            check_interval_episodes=check_interval_episodes,
             max_failed_share=max_failed_share,
         )
     except BaseException:

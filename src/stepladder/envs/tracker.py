@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.curriculum_env import set_check_interval
+from stepladder.envs.curriculum_env import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.reach import Reach
 from stepladder.errors import (
@@ -60,7 +60,7 @@ class Tracker:
         reports_deaths: Whether the vector env says itself when a worker has died; otherwise a
             broken pipe is taken for it.
         max_failed_share: Share of draws that may turn out unbuildable before a step raises.
-        check_advancement_freq: For stages: episodes between checks.
+        check_interval_episodes: For stages: episodes between checks.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Tracker:
         in_process: bool,
         reports_deaths: bool = False,
         max_failed_share: float,
-        check_advancement_freq: int | None,
+        check_interval_episodes: int | None,
     ):
         self.curriculum = curriculum
         self.num_envs = num_envs
@@ -90,7 +90,7 @@ class Tracker:
         try:
             self.host = self._make_host(backend, in_process, max_failed_share)
             self.host.on_collected(self._log.tell)
-            set_check_interval(curriculum, check_advancement_freq)
+            apply_check_interval(curriculum, check_interval_episodes)
             self._connect()
             self._log.catch_up()
         except BaseException:

@@ -34,7 +34,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         curriculum: The curriculum; only this wrapper draws from it and teaches it.
         backend: How plans and records travel; ``auto`` finds out.
         max_failed_share: Share of draws that may turn out unbuildable before a step raises.
-        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        check_interval_episodes: For stages: episodes between checks, over all envs together.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         *,
         backend: Backend = "auto",
         max_failed_share: float = 0.5,
-        check_advancement_freq: int | None = None,
+        check_interval_episodes: int | None = None,
     ):
         super().__init__(env)
         if backend == "pushed" and is_batched(env.unwrapped):
@@ -65,7 +65,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             in_process=runs_here(env.unwrapped),
             reports_deaths=isinstance(env.unwrapped, WorkerVectorEnv),
             max_failed_share=max_failed_share,
-            check_advancement_freq=check_advancement_freq,
+            check_interval_episodes=check_interval_episodes,
         )
 
     def _reconnect(self, env_indices: list[int]) -> None:

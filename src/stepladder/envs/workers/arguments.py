@@ -33,7 +33,7 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 def check_settings(
     num_envs: int,
     *,
-    workers: Any,
+    num_workers: Any,
     autoreset_mode: Any,
     num_batches: Any,
     parent_steps: Any,
@@ -43,17 +43,17 @@ def check_settings(
     copy: Any,
     observation_mode: Any,
 ) -> None:
-    """Raise unless the settings of a vector env are possible; ``workers=None`` is to be found."""
+    """Raise unless the settings of a vector env are possible; ``num_workers=None`` is 'auto'."""
     checked_autoreset_mode(autoreset_mode)
-    if workers is not None:
-        require_whole("workers", workers, 0)
+    if num_workers is not None:
+        require_whole("num_workers", num_workers, 0)
     require_whole("num_batches", num_batches, 1)
     for name, value in (("parent_steps", parent_steps), ("copy", copy)):
         require_kind(name, value, bool, fix="Pass True or False.")
-    if not parent_steps and workers == 0:
+    if not parent_steps and num_workers == 0:
         raise ConfigError(
-            "parent_steps=False leaves the envs to workers, and there are none. Pass workers=1 or "
-            "more, or 'auto'."
+            "parent_steps=False leaves all envs to workers, and num_workers is 0. Pass 1 or more, "
+            "or 'auto'."
         )
     if observation_mode not in ("same", "different") and not _are_spaces(observation_mode):
         raise ConfigError(
@@ -78,17 +78,17 @@ def check_settings(
         raise ConfigError(
             f"timeout_s must be a positive number of seconds, or None for ever; got {timeout_s!r}."
         )
-    if workers != 0:
-        _check_may_start(workers)
+    if num_workers != 0:
+        _check_may_start(num_workers)
 
 
-def _check_may_start(workers: Any) -> None:
+def _check_may_start(num_workers: Any) -> None:
     """Raise unless this process may start others."""
     exit_if_imported_by_worker()
-    if workers and multiprocessing.current_process().daemon:
+    if num_workers and multiprocessing.current_process().daemon:
         raise ConfigError(
-            f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "
-            "workers=0, or start this process with daemon=False."
+            f"num_workers is {num_workers}, but this process is daemonic and may not start others. "
+            "Pass num_workers=0, or start this process with daemon=False."
         )
 
 

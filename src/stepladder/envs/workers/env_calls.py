@@ -81,7 +81,7 @@ class EnvCalls(VectorEnv[Any, Any, Any]):
         if self._coordinator.shares.num_workers:
             raise AttributeError(
                 "the envs of this vector env live in worker processes and cannot be handed out. "
-                "Reach them with call, get_attr, set_attr or apply_on, or use workers=0."
+                "Reach them with call, get_attr, set_attr or apply_on, or use num_workers=0."
             )
         return self._coordinator.own_envs()
 

@@ -1,7 +1,7 @@
 """The envs that one process steps one after another, and the rows they write to.
 
 The inner loop of the vector env: the parent has a group for its own share, each worker one per
-batch, and `workers=0` is one group with all envs. A group reads actions from `memory`, steps or
+batch, and `num_workers=0` is one group with all envs. A group reads actions from `memory`, steps or
 resets its envs as the autoreset mode says, writes each row as soon as it is there, and tells infos
 to whoever listens. What a row has gone through is never known by two groups.
 """

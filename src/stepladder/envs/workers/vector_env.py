@@ -49,7 +49,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self,
         env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
         *,
-        workers: int = 0,
+        num_workers: int = 0,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_batches: int = 1,
         parent_steps: bool = True,
@@ -65,7 +65,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self.num_envs = num_envs = len(env_functions)
         check_settings(
             num_envs,
-            workers=workers,
+            num_workers=num_workers,
             autoreset_mode=autoreset_mode,
             num_batches=num_batches,
             parent_steps=parent_steps,
@@ -76,7 +76,7 @@ class WorkerVectorEnv(TwoPartCalls):
             observation_mode=observation_mode,
         )
         most = num_envs - 1 if parent_steps else num_envs
-        shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
+        shares = Shares(num_envs, min(num_workers, most), num_batches, parent_steps)
         self._pid = current_pid()
         self.num_workers = shares.num_workers
         self.batches = shares.batches

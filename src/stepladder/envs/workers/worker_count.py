@@ -1,9 +1,8 @@
-"""How many workers pay off here: a few envs are tried for a moment, with none and with all cores.
+"""Choose the number of workers: a few envs are stepped for a moment, without and with workers.
 
-Called by `make_vec` for ``workers="auto"``. The envs that are tried are made for that and closed
-again, so that the real ones begin afresh. What is measured is the
-same vector env with the same curriculum's tasks, in one batch with next-step autoreset; only that
-nobody learns from how they go.
+Called by `make_vec` for ``num_workers="auto"``. The trial has its own envs, which are closed before
+the real ones are made. It uses the same vector env and the same curriculum's tasks, in one batch
+with next-step autoreset, but no curriculum learns from it.
 """
 
 import logging
@@ -42,7 +41,7 @@ CLEARLY = 0.97
 """Workers must need at most this share of the plain loop's time."""
 
 
-def choose_workers(
+def choose_num_workers(
     functions: Sequence[Callable[[], Any]],
     curriculum: Curriculum | None,
     settings: Mapping[str, Any],
@@ -56,7 +55,7 @@ def choose_workers(
     """
     num_envs, cores = len(functions), usable_cores()
     if multiprocessing.current_process().daemon:
-        logger.info("A daemonic process may start no others, so all envs are stepped in it.")
+        logger.info("A daemonic process may not start others, so all envs are stepped in it.")
         return 0
     if not settings["parent_steps"]:
         return min(max(1, cores - 1), num_envs)
@@ -69,7 +68,7 @@ def choose_workers(
     except Exception as error:  # the envs' own, or they cannot be made in a worker
         logger.warning(
             "Envs could not be tried with workers (%s: %s), so all are stepped in this process. "
-            "Give workers=%d to use workers all the same.",
+            "Pass num_workers=%d to use workers anyway.",
             type(error).__name__,
             " ".join(str(error).split()),
             most,
@@ -82,16 +81,16 @@ def _pays_off(
     functions: Sequence[Callable[[], Any]],
     curriculum: Curriculum | None,
     settings: Mapping[str, Any],
-    workers: int,
+    num_workers: int,
 ) -> bool:
     """Whether so many workers step all the envs quicker than a plain loop."""
-    num_shared, num_plain = _numbers_to_try(functions, workers)
+    num_shared, num_plain = _numbers_to_try(functions, num_workers)
     trial = {**settings, "autoreset_mode": AutoresetMode.NEXT_STEP, "num_batches": 1}
     with ExitStack() as stack:
         shared = stack.enter_context(
-            WorkerVectorEnv(functions[:num_shared], workers=workers, **trial)
+            WorkerVectorEnv(functions[:num_shared], num_workers=num_workers, **trial)
         )
-        plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], workers=0, **trial))
+        plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], num_workers=0, **trial))
         collect: Callable[[], Any] = _nothing
         if curriculum is not None:
             host = stack.enter_context(_trial_host(curriculum, num_shared + num_plain))
@@ -103,9 +102,9 @@ def _pays_off(
     return shared_s / num_shared < CLEARLY * plain_s / num_plain
 
 
-def _numbers_to_try(functions: Sequence[Callable[[], Any]], workers: int) -> tuple[int, int]:
+def _numbers_to_try(functions: Sequence[Callable[[], Any]], num_workers: int) -> tuple[int, int]:
     """Return how many envs to try with workers and without: as many as wanted, if quickly made."""
-    num_shared = min(len(functions), 2 * (workers + 1))
+    num_shared = min(len(functions), 2 * (num_workers + 1))
     took = 0.0
     for _ in range(2):
         # Twice: what is loaded with the first one takes its time only once.
