@@ -854,7 +854,7 @@ def test_a_stopped_worker_is_noticed_and_no_env_is_blamed_that_was_not_asked() -
                 "reset": lambda vec=vec: vec.reset(seed=1),
                 "call": lambda vec=vec: vec.call("try_call"),
             }
-            with Timed() as timed, pytest.raises(EnvTimeoutError, match="not begun"):
+            with Timed() as timed, pytest.raises(EnvTimeoutError, match="did not begin"):
                 calls[call]()
             assert timed.seconds < 0.4 + NOTICED_S
             vec.reset(seed=1)

@@ -16,6 +16,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
+from stepladder.envs.types import Action, EnvStep, GymEnv, Info, ResetResult
 from stepladder.envs.values import flag_of, info_of, reward_of
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
 from stepladder.plans.record import Draw
@@ -59,7 +60,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any],
+        env: GymEnv,
         curriculum: Curriculum | ForeignCurriculum | Client | None = None,
         *,
         enable_local_tracking: bool = True,
@@ -184,7 +185,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> ResetResult:
         """Draw a task and begin to play it; an episode still running counts as aborted.
 
         A task that the env cannot build is reported and another is drawn.
@@ -242,7 +243,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if self._host is not None:
             self._host.collect()
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> EnvStep:
         """Step the env; report the episode if it ends here.
 
         A step that an interrupt (Ctrl-C) broke off after the env itself had stepped is not done
@@ -294,7 +295,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def finish_episode(
         self,
-        info: dict[str, Any],
+        info: Info,
         *,
         terminated: bool,
         episode_return: float,

@@ -28,6 +28,7 @@ from stepladder.envs.curriculum_env import CurriculumEnv, check_interval_of
 from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
+from stepladder.envs.types import Action
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
 
@@ -96,7 +97,7 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         """Return the process of each env, or nothing if that is not known."""
         return list(getattr(self.venv.unwrapped, "processes", ()))
 
-    def forget_workers(self) -> None:
+    def drop_workers(self) -> None:
         """Let go of workers that are gone."""
         base: Any = self.venv.unwrapped
         base.closed = True
@@ -112,7 +113,7 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         """Reset all envs; each draws a task."""
         return self.tracker.reset(self.venv.reset)
 
-    def step_async(self, actions: Any) -> None:
+    def step_async(self, actions: Action) -> None:
         """Tell all envs to step."""
         self.tracker.begin_step()
         self.tracker.guard(lambda: self.venv.step_async(actions))

@@ -20,7 +20,8 @@ from gymnasium.envs.registration import EnvSpec
 from stepladder.configs.checks import require_positive, require_whole
 from stepladder.cores import usable_cores
 from stepladder.envs.ids import find_env
-from stepladder.envs.make import EnvFunction, make_vec
+from stepladder.envs.make import make_vec
+from stepladder.envs.types import EnvFunction, GymEnv, GymVectorEnv
 from stepladder.envs.workers.env_functions import apply_to
 from stepladder.errors import ConfigError
 
@@ -247,10 +248,10 @@ def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> C
     single.action_space.seed(seed)
     actions = [single.action_space.sample() for _ in range(NUM_ACTIONS)]
 
-    def begin(env: gym.Env[Any, Any]) -> None:
+    def begin(env: GymEnv) -> None:
         env.reset(seed=seed)
 
-    def step_all(env: gym.Env[Any, Any]) -> None:
+    def step_all(env: GymEnv) -> None:
         for action in actions:
             _, _, terminated, truncated, _ = env.step(action)
             if terminated or truncated:
@@ -261,9 +262,7 @@ def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> C
     return lambda: NUM_ACTIONS * _calls_per_s(turn, seconds)
 
 
-def _vector_turn(
-    envs: gym.vector.VectorEnv[Any, Any, Any], seconds: float, seed: int
-) -> Callable[[], float]:
+def _vector_turn(envs: GymVectorEnv, seconds: float, seed: int) -> Callable[[], float]:
     envs.reset(seed=seed)
     envs.action_space.seed(seed)
     actions = cycle([envs.action_space.sample() for _ in range(NUM_ACTIONS)])
@@ -320,7 +319,7 @@ def _distinct(name: str, counts: Sequence[int] | None, least: int, default: list
     return sorted(set(counts))
 
 
-def _made(env: MakeEnv) -> gym.Env[Any, Any]:
+def _made(env: MakeEnv) -> GymEnv:
     """Make one env; an id that is wrong, or whose packages are missing, is told in one line."""
     if callable(env):
         made = env()

@@ -109,7 +109,7 @@ def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
     programme = request.programme(request.opponents)
     envs = make_vec(request.env, 1, num_workers=0, env_kwargs=programme.env_kwargs or None)
     try:
-        spaces = envs.single_observation_space, envs.single_action_space
+        spaces: list[Any] = [envs.single_observation_space, envs.single_action_space]
     finally:
         envs.close()
     seen, done = (space["player_one"] if programme.rivals() else space for space in spaces)

@@ -7,10 +7,9 @@ hold before anything is asked of them.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium as gym
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import VectorEnv
 
+from stepladder.envs.types import GymEnv, GymVectorEnv
 from stepladder.envs.workers.arguments import check_indices
 from stepladder.envs.workers.env_functions import (
     call_method,
@@ -26,7 +25,7 @@ from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
 
 
-class EnvCalls(VectorEnv[Any, Any, Any]):
+class EnvCalls(GymVectorEnv):
     """A vector env whose single envs can be reached."""
 
     _coordinator: Coordinator
@@ -72,7 +71,7 @@ class EnvCalls(VectorEnv[Any, Any, Any]):
     # EnvCaller single envs.
 
     @property
-    def envs(self) -> list[gym.Env[Any, Any]]:
+    def envs(self) -> list[GymEnv]:
         """The envs themselves, where all of them live in this process.
 
         Raises:

@@ -5,38 +5,40 @@ what Gymnasium's `SyncVectorEnv` returns, element for element, with any number o
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import gymnasium as gym
-from gymnasium.spaces import Space
 from gymnasium.vector import AutoresetMode
 
 from stepladder.configs.checks import require_whole
+from stepladder.envs.types import (
+    Action,
+    EnvFunction,
+    ResetOptions,
+    ResetResult,
+    RowInfo,
+    Seed,
+    VectorStep,
+)
 from stepladder.envs.workers.arguments import (
+    ObservationMode,
+    OnDeath,
+    StartMethod,
+    WorkerSettings,
     check_settings,
     checked_autoreset_mode,
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.group import Options
-from stepladder.envs.workers.memory.layout import Buffers
-from stepladder.envs.workers.memory.rows import Rows
+from stepladder.envs.workers.memory.layout import SharedBuffers
+from stepladder.envs.workers.memory.rows import RowView
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.parent.coordinator import Coordinator
-from stepladder.envs.workers.parent.infos import NumberedInfo, merge_infos
+from stepladder.envs.workers.parent.infos import merge_infos
 from stepladder.envs.workers.parent.worker_pool import CLOSE_S
-from stepladder.envs.workers.parent.worker_restart import OnDeath
 from stepladder.envs.workers.two_part_calls import TwoPartCalls
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
-
-StartMethod = Literal["fork", "forkserver", "spawn"]
-
-ObservationMode = Literal["same", "different"] | tuple[Space[Any], Space[Any]]
-"""What the observation spaces of envs have in common; or the batched and the single space."""
-
-Batch = tuple[Any, Any, Any, Any, dict[str, Any]]
-"""Observations, rewards, terminated, truncated, infos."""
 
 
 class WorkerVectorEnv(TwoPartCalls):
@@ -47,7 +49,7 @@ class WorkerVectorEnv(TwoPartCalls):
 
     def __init__(
         self,
-        env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
+        env_functions: Sequence[EnvFunction],
         *,
         num_workers: int = 0,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -63,28 +65,27 @@ class WorkerVectorEnv(TwoPartCalls):
         self.closed = True
         mode = checked_autoreset_mode(autoreset_mode)
         self.num_envs = num_envs = len(env_functions)
-        check_settings(
-            num_envs,
-            num_workers=num_workers,
-            autoreset_mode=autoreset_mode,
-            num_batches=num_batches,
-            parent_steps=parent_steps,
-            start_method=start_method,
-            on_worker_death=on_worker_death,
-            timeout_s=timeout_s,
-            copy=copy,
-            observation_mode=observation_mode,
-        )
+        settings: WorkerSettings = {
+            "autoreset_mode": autoreset_mode,
+            "num_batches": num_batches,
+            "parent_steps": parent_steps,
+            "start_method": start_method,
+            "on_worker_death": on_worker_death,
+            "timeout_s": timeout_s,
+            "copy": copy,
+            "observation_mode": observation_mode,
+        }
+        check_settings(num_envs, num_workers, settings)
         most = num_envs - 1 if parent_steps else num_envs
         shares = Shares(num_envs, min(num_workers, most), num_batches, parent_steps)
         self._pid = current_pid()
         self.num_workers = shares.num_workers
         self.batches = shares.batches
-        """Rows of each batch, for `send` and `recv`."""
+        """RowView of each batch, for `send` and `recv`."""
         self.copy = copy
         self.merges_infos = True
         """Whether infos are merged into one dict; an adapter that reads `last_infos` says no."""
-        self.last_infos: list[NumberedInfo] = []
+        self.last_infos: list[RowInfo] = []
         """Row and info of each env that had one, in the last reset, step or recv."""
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
@@ -108,21 +109,23 @@ class WorkerVectorEnv(TwoPartCalls):
 
     def _describe(self, mode: AutoresetMode) -> None:
         described, memory = self._coordinator.description, self._coordinator.memory
-        self.metadata = {**(described["metadata"] or {}), "autoreset_mode": mode}
-        self.render_mode = described["render_mode"]
-        self.single_observation_space = described["observation_space"]
-        self.single_action_space = described["action_space"]
+        self.metadata = {**(described.metadata or {}), "autoreset_mode": mode}
+        self.render_mode = described.render_mode
+        self.single_observation_space = described.observation_space
+        self.single_action_space = described.action_space
         self.observation_space = self._coordinator.observation_space
         self.action_space = self._coordinator.action_space
         self._batch_indices = range(len(self.batches))
         self._all_rows, *self._rows = (
-            Rows(memory, rows, self.single_observation_space)
+            RowView(memory, rows, self.single_observation_space)
             for rows in (slice(0, self.num_envs), *self.batches)
         )
-        self._buffers = Buffers.of(memory, self.single_observation_space, self.single_action_space)
+        self._buffers = SharedBuffers.of(
+            memory, self.single_observation_space, self.single_action_space
+        )
 
     @property
-    def buffers(self) -> Buffers:
+    def buffers(self) -> SharedBuffers:
         """The memory of all rows as it is now; valid until the vector env is closed."""
         self._check_open()
         return self._buffers
@@ -154,9 +157,9 @@ class WorkerVectorEnv(TwoPartCalls):
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
-        options: Options = None,
-    ) -> tuple[Any, dict[str, Any]]:
+        seed: Seed = None,
+        options: ResetOptions = None,
+    ) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -167,7 +170,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self._check_not_pending("reset")
         return self._begin_reset(seed, options)()
 
-    def _begin_reset(self, seed: Any, options: Options) -> Callable[[], tuple[Any, dict[str, Any]]]:
+    def _begin_reset(self, seed: Seed, options: ResetOptions) -> Callable[[], ResetResult]:
         seeds = checked_seeds(seed, self.num_envs)
         options, mask = checked_options(options, self.num_envs)
         if not mask.all():
@@ -180,7 +183,7 @@ class WorkerVectorEnv(TwoPartCalls):
         coordinator.ensure_alive()
         coordinator.begin_reset(0, mask, seeds, options)
 
-        def finish() -> tuple[Any, dict[str, Any]]:
+        def finish() -> ResetResult:
             infos = coordinator.finish_reset(0)
             for batch in self._batch_indices[1:]:
                 coordinator.begin_reset(batch, mask, seeds, options)
@@ -190,7 +193,7 @@ class WorkerVectorEnv(TwoPartCalls):
 
         return finish
 
-    def step(self, actions: Any) -> Batch:
+    def step(self, actions: Action) -> VectorStep:
         """Step all envs with one action each.
 
         Raises:
@@ -201,7 +204,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self._begin_step(actions)
         return self._finish_step()
 
-    def _begin_step(self, actions: Any) -> Callable[[], Batch]:
+    def _begin_step(self, actions: Action) -> Callable[[], VectorStep]:
         self._check_ready()
         self._all_rows.write_actions(actions)
         self._must_reset = "its last step did not come to an end"
@@ -209,14 +212,14 @@ class WorkerVectorEnv(TwoPartCalls):
             self._coordinator.begin_step(batch)
         return self._finish_step
 
-    def _finish_step(self) -> Batch:
-        infos: list[NumberedInfo] = []
+    def _finish_step(self) -> VectorStep:
+        infos: list[RowInfo] = []
         for batch in self._batch_indices:
             infos += self._coordinator.finish_step(batch)
         self._must_reset = ""
         return *self._all_rows.results(self.copy), self._merged(infos, self._all_rows)
 
-    def send(self, actions: Any, batch_index: int = 0) -> None:
+    def send(self, actions: Action, batch_index: int = 0) -> None:
         """Have the workers begin to step one batch; think about another one meanwhile.
 
         Args:
@@ -238,7 +241,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self._coordinator.begin_step(batch_index)
         self._must_reset = ""
 
-    def recv(self, batch_index: int = 0) -> Batch:
+    def recv(self, batch_index: int = 0) -> VectorStep:
         """Wait for a batch that was sent actions; return what its envs gave, as `step` does."""
         self._check_open()
         self._check_not_pending("recv")
@@ -255,7 +258,7 @@ class WorkerVectorEnv(TwoPartCalls):
         self._sent.discard(batch_index)
         return *rows.results(self.copy), self._merged(infos, rows)
 
-    def _rows_of(self, batch_index: int) -> Rows:
+    def _rows_of(self, batch_index: int) -> RowView:
         require_whole("batch_index", batch_index, 0)
         if not 0 <= batch_index < len(self.batches):
             raise ConfigError(
@@ -264,7 +267,7 @@ class WorkerVectorEnv(TwoPartCalls):
             )
         return self._rows[batch_index]
 
-    def _merged(self, infos: list[NumberedInfo], rows: Rows) -> dict[str, Any]:
+    def _merged(self, infos: list[RowInfo], rows: RowView) -> dict[str, Any]:
         self.last_infos = infos
         if not infos or not self.merges_infos:
             return {}

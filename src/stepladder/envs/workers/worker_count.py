@@ -10,7 +10,7 @@ import multiprocessing
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -19,6 +19,8 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.cores import usable_cores
 from stepladder.curricula.base import Curriculum
+from stepladder.envs.types import Action, EnvFunction
+from stepladder.envs.workers.arguments import WorkerSettings
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.sync import SharedHost, mailbox
@@ -42,9 +44,9 @@ CLEARLY = 0.97
 
 
 def choose_num_workers(
-    functions: Sequence[Callable[[], Any]],
+    functions: Sequence[EnvFunction],
     curriculum: Curriculum | None,
-    settings: Mapping[str, Any],
+    settings: WorkerSettings,
 ) -> int:
     """Return how many workers to use.
 
@@ -78,20 +80,24 @@ def choose_num_workers(
 
 
 def _pays_off(
-    functions: Sequence[Callable[[], Any]],
+    functions: Sequence[EnvFunction],
     curriculum: Curriculum | None,
-    settings: Mapping[str, Any],
+    settings: WorkerSettings,
     num_workers: int,
 ) -> bool:
     """Whether so many workers step all the envs quicker than a plain loop."""
     num_shared, num_plain = _numbers_to_try(functions, num_workers)
-    trial = {**settings, "autoreset_mode": AutoresetMode.NEXT_STEP, "num_batches": 1}
+    trial: WorkerSettings = {
+        **settings,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+        "num_batches": 1,
+    }
     with ExitStack() as stack:
         shared = stack.enter_context(
             WorkerVectorEnv(functions[:num_shared], num_workers=num_workers, **trial)
         )
         plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], num_workers=0, **trial))
-        collect: Callable[[], Any] = _nothing
+        collect: Callable[[], object] = _nothing
         if curriculum is not None:
             host = stack.enter_context(_trial_host(curriculum, num_shared + num_plain))
             clients = host.clients()
@@ -102,7 +108,7 @@ def _pays_off(
     return shared_s / num_shared < CLEARLY * plain_s / num_plain
 
 
-def _numbers_to_try(functions: Sequence[Callable[[], Any]], num_workers: int) -> tuple[int, int]:
+def _numbers_to_try(functions: Sequence[EnvFunction], num_workers: int) -> tuple[int, int]:
     """Return how many envs to try with workers and without: as many as wanted, if quickly made."""
     num_shared = min(len(functions), 2 * (num_workers + 1))
     took = 0.0
@@ -121,7 +127,7 @@ def _nothing() -> None:
     """Collect nothing, where nothing is tracked."""
 
 
-def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], Any]) -> tuple[float, ...]:
+def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], object]) -> tuple[float, ...]:
     """Return the seconds that a step of each vector env takes; measured in turn."""
     for vec in vecs:
         vec.action_space.seed(0)
@@ -138,7 +144,9 @@ def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], Any]) -> t
     return tuple(statistics.median(result[1:] or result) for result in results)
 
 
-def _time_slice(vec: WorkerVectorEnv, actions: list[Any], collect: Callable[[], Any]) -> float:
+def _time_slice(
+    vec: WorkerVectorEnv, actions: list[Action], collect: Callable[[], object]
+) -> float:
     began = now = time.perf_counter()
     num_steps = 0
     while now - began < SLICE_S:

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
+from stepladder.envs.types import GymEnv, ResetOptions
 from stepladder.envs.workers.child.cpu_affinity import CpuAffinity
 from stepladder.envs.workers.child.parent_watch import end_with_parent
-from stepladder.envs.workers.env_functions import apply_to
+from stepladder.envs.workers.env_functions import EnvDescription, apply_to
 from stepladder.envs.workers.faults import NO_ENV, Fault, pack_fault
-from stepladder.envs.workers.group import EnvGroup, Options
+from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.main_program import known_to_worker, pickled_for
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import Memory, MemoryLayout, fast_view
@@ -97,16 +97,6 @@ class Attachment:
     layout: MemoryLayout
 
 
-def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
-    """Return what a vector env has to know of an env."""
-    return {
-        "observation_space": env.observation_space,
-        "action_space": env.action_space,
-        "metadata": env.metadata,
-        "render_mode": env.render_mode,
-    }
-
-
 def main(assignment: Assignment, pipe: Connection) -> None:
     """Run a worker until it is told to end."""
     # Ctrl-C goes to the whole group of processes; the parent decides what it means.
@@ -139,7 +129,7 @@ class Worker:
     def __init__(self, assignment: Assignment, pipe: Connection):
         self._assignment = assignment
         self._pipe = pipe
-        self.envs: list[gym.Env[Any, Any]] = []
+        self.envs: list[GymEnv] = []
 
     def build(self) -> bool:
         """Make the envs and tell the parent what they are; return whether it went well."""
@@ -149,7 +139,7 @@ class Worker:
             for make in self._assignment.env_functions.load():
                 self.envs.append(make())
                 self._pipe.send_bytes(WAKE)
-            answer = pickled([describe(env) for env in self.envs])
+            answer = pickled([EnvDescription.of(env) for env in self.envs])
         except Exception as error:  # forwarded to the parent, which raises it
             self._pipe.send_bytes(pickle.dumps(pack_fault(self._row_of(len(self.envs)), error)))
             return False
@@ -184,7 +174,7 @@ class Worker:
         self._await_order = direct(lanes.await_order, memory.lanes, 0, 0)
         self._objects_come = any(not leaf.is_array for leaf in attachment.layout.actions)
 
-    def _add_group(self, batch: int, envs: Sequence[gym.Env[Any, Any]]) -> None:
+    def _add_group(self, batch: int, envs: Sequence[GymEnv]) -> None:
         room = self._memory.messages[self._worker_index, batch]
         writer = MessageWriter(self._lanes[batch], room, self._pipe.send_bytes)
         self._writers.append(writer)
@@ -294,7 +284,7 @@ class Worker:
 
     # Commands.
 
-    def _do_reset(self, batch: int, seeds: list[int | None] | None, options: Options) -> None:
+    def _do_reset(self, batch: int, seeds: list[int | None] | None, options: ResetOptions) -> None:
         self._groups[batch].reset(seeds, options)
 
     def _do_step_from(self, batch: int, start: int, objects: list[list[Any]] | None) -> None:
@@ -340,7 +330,7 @@ class Worker:
                 faults.append(pack_fault(self._row_of(number), error))
         return faults
 
-    def _env_of(self, row: int) -> gym.Env[Any, Any]:
+    def _env_of(self, row: int) -> GymEnv:
         for group in self._groups:
             if group.rows.start <= row < group.rows.stop:
                 return group.envs[row - group.rows.start]

@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.spaces import Space
 
+from stepladder.envs.types import Action, Array, DType, Flags, Floats, GymSpace, Observation
 from stepladder.envs.workers.memory.lanes import LANE_DTYPE, Lanes
 from stepladder.envs.workers.memory.spaces import Leaf, build
 from stepladder.plans.kernels import Words
@@ -41,7 +41,7 @@ class MemoryLayout:
         """Room for the infos of one worker's rows in one batch."""
         return max(LEAST_MESSAGE_BYTES, MESSAGE_BYTES_PER_ROW * self.num_envs)
 
-    def parts(self) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+    def parts(self) -> list[tuple[DType, tuple[int, ...]]]:
         """Return type and shape of every array, in the order in which they lie."""
         rows, lanes = (self.num_envs,), (self.num_workers, self.num_batches)
         leaves = [
@@ -59,7 +59,7 @@ class MemoryLayout:
             *self._kept_parts(),
         ]
 
-    def _kept_parts(self) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+    def _kept_parts(self) -> list[tuple[DType, tuple[int, ...]]]:
         """Return type and shape of the kept observations: none where there is no worker to die."""
         return [
             (leaf.dtype, (self.num_envs, *leaf.shape))
@@ -73,7 +73,7 @@ class MemoryLayout:
         return sum(_padded_words(dtype, shape) for dtype, shape in self.parts())
 
 
-def _padded_words(dtype: np.dtype[Any], shape: Sequence[int]) -> int:
+def _padded_words(dtype: DType, shape: Sequence[int]) -> int:
     num_bytes = int(dtype.itemsize * np.prod(shape, dtype=np.int64))
     return (num_bytes + LINE_BYTES - 1) // LINE_BYTES * (LINE_BYTES // 8)
 
@@ -97,19 +97,19 @@ class Memory:
         self.lanes: Lanes = next(arrays)
         self.messages: npt.NDArray[np.uint8] = next(arrays)
         """Room for messages, per worker and batch."""
-        self.rewards: npt.NDArray[np.float64] = next(arrays)
-        self.terminated: npt.NDArray[np.bool_] = next(arrays)
-        self.truncated: npt.NDArray[np.bool_] = next(arrays)
-        self.reset_mask: npt.NDArray[np.bool_] = next(arrays)
+        self.rewards: Floats = next(arrays)
+        self.terminated: Flags = next(arrays)
+        self.truncated: Flags = next(arrays)
+        self.reset_mask: Flags = next(arrays)
         self.observations = _columns(layout.observations, arrays, layout.num_envs)
         self.actions = _columns(layout.actions, arrays, layout.num_envs)
-        self._kept: list[npt.NDArray[Any]] = list(arrays)
+        self._kept: list[Array] = list(arrays)
 
     def release(self) -> None:
         """Let go of all arrays. Views of them that others hold stay valid, and keep the block."""
         self._lay(MemoryLayout(0, 0, 0, (), ()))
 
-    def kept(self, rows: slice) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    def kept(self, rows: slice) -> list[tuple[Array, Array]]:
         """Return rows of each array of observations, and where its worker keeps a copy of them.
 
         The copy is made after every order. A worker that dies while it writes a row leaves parts of
@@ -138,17 +138,17 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Buffers:
+class SharedBuffers:
     """The memory of a vector env as it is now, without a copy; changes with every step."""
 
-    observations: Any
-    rewards: Any
-    terminated: Any
-    truncated: Any
-    actions: Any
+    observations: Observation
+    rewards: Floats
+    terminated: Flags
+    truncated: Flags
+    actions: Action
 
     @classmethod
-    def of(cls, memory: Memory, observations: Space[Any], actions: Space[Any]) -> Self:
+    def of(cls, memory: Memory, observations: GymSpace, actions: GymSpace) -> Self:
         """Return the arrays of a memory, in the structure of these spaces."""
         return cls(
             build(observations, memory.observations),
@@ -159,13 +159,13 @@ class Buffers:
         )
 
 
-def fast_view(array: npt.NDArray[Any]) -> Any:
+def fast_view(array: Array) -> Any:
     """Return a view that takes single numbers in a third of the time that the array needs."""
     return memoryview(array)  # type: ignore[arg-type]
 
 
-def _arrays(layout: MemoryLayout, block: Words) -> list[npt.NDArray[Any]]:
-    arrays: list[npt.NDArray[Any]] = []
+def _arrays(layout: MemoryLayout, block: Words) -> list[Array]:
+    arrays: list[Array] = []
     start = 0
     for dtype, shape in layout.parts():
         size = _padded_words(dtype, shape)

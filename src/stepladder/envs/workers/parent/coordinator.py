@@ -11,31 +11,27 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from stepladder.cores import usable_cores
-from stepladder.envs.workers.arguments import batched_spaces
-from stepladder.envs.workers.child.worker import describe
+from stepladder.envs.types import EnvFunction, Flags, GymEnv, ResetOptions, RowInfo
+from stepladder.envs.workers.arguments import ObservationMode, OnDeath, batched_spaces
+from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import naming_env, noted
-from stepladder.envs.workers.group import EnvGroup, Options
+from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import Memory, MemoryLayout, fast_view
 from stepladder.envs.workers.memory.messages import INFO, Message
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.memory.spaces import leaves_of
 from stepladder.envs.workers.parent.env_caller import EnvCaller
-from stepladder.envs.workers.parent.infos import NumberedInfo
 from stepladder.envs.workers.parent.timeouts import HangWatch
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
 from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.envs.workers.parent.worker_restart import (
     STEP_ORDER,
-    Flags,
     InFlight,
-    OnDeath,
     Order,
     WorkerRestart,
 )
@@ -55,7 +51,7 @@ class Coordinator:
 
     def __init__(
         self,
-        env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
+        env_functions: Sequence[EnvFunction],
         shares: Shares,
         *,
         mode: AutoresetMode,
@@ -69,12 +65,12 @@ class Coordinator:
         self._env_functions = env_functions
         self._on_death: OnDeath = on_death
         self._segment: Segment | None = None
-        self._own_envs: dict[int, gym.Env[Any, Any]] = {}
+        self._own_envs: dict[int, GymEnv] = {}
         self._groups: list[EnvGroup] = []
         self._flags: list[tuple[Flags, Flags]] = []
         self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
         self._own_start = 0
-        self._infos: list[NumberedInfo] = []
+        self._infos: list[RowInfo] = []
         self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
         self._pool = WorkerPool(
             env_functions,
@@ -85,7 +81,7 @@ class Coordinator:
             timeout_s=timeout_s,
         )
 
-    def open(self, observation_mode: Any) -> None:
+    def open(self, observation_mode: ObservationMode) -> None:
         """Start the workers and make all envs; if that fails, `abandon` undoes what was done."""
         self._pool.start()
         self._make_envs()
@@ -93,7 +89,7 @@ class Coordinator:
         single, self.observation_space, self.action_space = batched_spaces(
             descriptions, observation_mode
         )
-        self.description = {**descriptions[0], "observation_space": single}
+        self.description = descriptions[0]._replace(observation_space=single)
         self._lay_out()
         self._set_up()
 
@@ -104,10 +100,10 @@ class Coordinator:
                 with naming_env(row):
                     self._own_envs[row] = self._env_functions[row]()
 
-    def _descriptions(self) -> list[dict[str, Any]]:
+    def _descriptions(self) -> list[EnvDescription]:
         """Return what each env is, in env order."""
         shares = self.shares
-        described = {row: describe(env) for row, env in self._own_envs.items()}
+        described = {row: EnvDescription.of(env) for row, env in self._own_envs.items()}
         for worker in range(shares.num_workers):
             rows = shares.all_of_worker(worker)
             described.update(zip(rows, self._pool.descriptions(worker), strict=True))
@@ -132,8 +128,8 @@ class Coordinator:
             self.shares.num_envs,
             self.shares.num_workers,
             self.shares.num_batches,
-            leaves_of(self.description["observation_space"]),
-            leaves_of(self.description["action_space"]),
+            leaves_of(self.description.observation_space),
+            leaves_of(self.description.action_space),
         )
         if not self.shares.num_workers:
             self.memory = Memory(layout)
@@ -176,7 +172,7 @@ class Coordinator:
             for worker in range(shares.num_workers)
         ]
 
-    def finish_step(self, batch: int) -> list[NumberedInfo]:
+    def finish_step(self, batch: int) -> list[RowInfo]:
         """Step this process's own rows of a batch and wait for the others; return the infos."""
         error = self._do_own(batch, self._groups[batch].step)
         self._wait(batch)
@@ -185,9 +181,9 @@ class Coordinator:
     def begin_reset(
         self,
         batch: int,
-        mask: npt.NDArray[np.bool_],
+        mask: Flags,
         seeds: list[int | None] | None,
-        options: Options,
+        options: ResetOptions,
     ) -> None:
         """Have the workers reset the rows of a batch that are in the mask."""
         self._in_flight.orders[batch] = Order(lanes.RESET, seeds, options)
@@ -200,7 +196,7 @@ class Coordinator:
             # What autoreset does by handle, perhaps at every step: it needs no pipe.
             self._pool.give(lanes.RESET, batch)
 
-    def finish_reset(self, batch: int) -> list[NumberedInfo]:
+    def finish_reset(self, batch: int) -> list[RowInfo]:
         """Reset this process's own rows of a batch and wait for the others; return the infos."""
         order, group = self._in_flight.orders[batch], self._groups[batch]
         error = self._do_own(batch, lambda: group.reset(order.seeds, order.options))
@@ -225,7 +221,7 @@ class Coordinator:
                         break
         return True
 
-    def own_envs(self) -> list[gym.Env[Any, Any]]:
+    def own_envs(self) -> list[GymEnv]:
         """Return the envs of this process, in env order."""
         return [self._own_envs[row] for row in sorted(self._own_envs)]
 
@@ -258,7 +254,7 @@ class Coordinator:
             except WorkerGoneError as gone:
                 self._restart.restart(gone.worker_index)
 
-    def _gather(self, batch: int, error: Exception | None) -> list[NumberedInfo]:
+    def _gather(self, batch: int, error: Exception | None) -> list[RowInfo]:
         """Return the infos of an order that all have carried out, in env order.
 
         Raises:
@@ -279,7 +275,7 @@ class Coordinator:
         return infos
 
     def _gather_from_workers(
-        self, batch: int, infos: list[NumberedInfo], error: Exception | None
+        self, batch: int, infos: list[RowInfo], error: Exception | None
     ) -> Exception | None:
         """Add what the workers have said; return the first thing that an env has raised."""
         # All of it before anything is raised: what is not taken now would be found later.
@@ -289,16 +285,16 @@ class Coordinator:
             error = error or fault
         return error
 
-    def _gather_recovered(self, batch: int, infos: list[NumberedInfo]) -> Exception | None:
+    def _gather_recovered(self, batch: int, infos: list[RowInfo]) -> Exception | None:
         """Add what workers that have died had said; return what their envs have raised."""
         infos += self._sort_out(self._in_flight.recovered.pop(batch, []))
         infos.sort(key=lambda info: info[0])
         self._restart.note_endings(batch, infos)
         return self._in_flight.errors.pop(batch, None)
 
-    def _sort_out(self, messages: list[Message]) -> list[NumberedInfo]:
+    def _sort_out(self, messages: list[Message]) -> list[RowInfo]:
         """Put leaves that are no arrays into memory; return the rest, which are infos."""
-        infos: list[NumberedInfo] = []
+        infos: list[RowInfo] = []
         for kind, row, value in messages:
             if kind == INFO:
                 infos.append((row, value))

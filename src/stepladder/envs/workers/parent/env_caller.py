@@ -7,8 +7,7 @@ results in the order of the rows.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
-
+from stepladder.envs.types import GymEnv
 from stepladder.envs.workers.env_functions import apply_to
 from stepladder.envs.workers.faults import noted
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
@@ -23,7 +22,7 @@ class EnvCaller:
         pool: Has the others.
     """
 
-    def __init__(self, own_envs: Mapping[int, gym.Env[Any, Any]], pool: WorkerPool):
+    def __init__(self, own_envs: Mapping[int, GymEnv], pool: WorkerPool):
         self._own_envs = own_envs
         self._pool = pool
         shares = pool.shares

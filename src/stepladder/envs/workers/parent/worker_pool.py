@@ -18,7 +18,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
+from stepladder.envs.types import EnvFunction
 from stepladder.envs.workers.child.worker import Assignment, Attachment, EnvFunctions
+from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import Fault, unpack_fault
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import Memory
@@ -57,7 +59,7 @@ class WorkerPool:
 
     def __init__(
         self,
-        env_functions: Sequence[Callable[[], Any]],
+        env_functions: Sequence[EnvFunction],
         shares: Shares,
         *,
         mode: AutoresetMode,
@@ -109,7 +111,7 @@ class WorkerPool:
             self.timeout_s,
         )
 
-    def descriptions(self, worker: int) -> list[dict[str, Any]]:
+    def descriptions(self, worker: int) -> list[EnvDescription]:
         """Return what a worker has found its envs to be; waits until they are built.
 
         Raises:

@@ -10,25 +10,21 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO, Options
+from stepladder.envs.types import Flags, Info, ResetOptions, RowInfo
+from stepladder.envs.workers.arguments import OnDeath
+from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import Memory
 from stepladder.envs.workers.memory.messages import INFO, Message
-from stepladder.envs.workers.parent.infos import NumberedInfo
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
 from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 
 logger = logging.getLogger("stepladder.envs")
-
-OnDeath = Literal["restart", "raise"]
-"""What to do when a worker has died."""
 
 DYING_S = 0.2
 """How long a process may take to end after its pipe has broken."""
@@ -39,8 +35,6 @@ MAX_DEATHS = 3
 LONG_LIFE_S = 60.0
 """A worker that has lived so long since it was restarted begins a new row of deaths."""
 
-Flags = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class Order:
@@ -48,7 +42,7 @@ class Order:
 
     kind: int
     seeds: list[int | None] | None = None
-    options: Options = None
+    options: ResetOptions = None
 
 
 STEP_ORDER = Order(lanes.STEP)
@@ -102,7 +96,7 @@ class WorkerRestart:
         in_flight = self._in_flight
         return bool(in_flight.recovered or in_flight.errors) or any(self._deaths)
 
-    def note_endings(self, batch: int, infos: Sequence[NumberedInfo]) -> None:
+    def note_endings(self, batch: int, infos: Sequence[RowInfo]) -> None:
         """Take note of workers that are well again: an episode of theirs has ended by itself."""
         lost = {row for row, info in infos if tells_of_death(info)}
         ended = self._memory.terminated | self._memory.truncated
@@ -275,7 +269,7 @@ class WorkerRestart:
         pool.forget_messages(worker, batch)
 
 
-def tells_of_death(info: dict[str, Any]) -> bool:
+def tells_of_death(info: Info) -> bool:
     """Whether an info says that an episode was lost with its worker."""
     key = next(iter(LOST_INFO))
     final = info.get("final_info")

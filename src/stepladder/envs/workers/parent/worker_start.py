@@ -18,6 +18,7 @@ from multiprocessing.context import BaseContext
 from typing import Any
 
 from stepladder.envs.workers.child.worker import Assignment, main
+from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import Fault, unpack_fault
 from stepladder.envs.workers.main_program import known_to_worker, main_can_start
 from stepladder.envs.workers.parent.timeouts import hung
@@ -53,7 +54,7 @@ def start_worker(
 
 def await_envs(
     handle: WorkerHandle, rows: Sequence[int], timeout_s: float | None
-) -> list[dict[str, Any]]:
+) -> list[EnvDescription]:
     """Return what a new worker has found its envs to be; waits until they are made.
 
     Raises:
