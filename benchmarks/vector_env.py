@@ -2,7 +2,7 @@
 
 The peer of every figure is a bare Python loop over the same envs, which copies nothing and checks
 nothing, unless its name says otherwise: ``against N x single`` is the rate of one env times the
-cores, ``against Sync`` is Gymnasium's loop, ``against its plain loop`` is ``workers=0``.
+cores, ``against Sync`` is Gymnasium's loop, ``against its plain loop`` is ``num_workers=0``.
 All arms of a cell are built first and then measured in turns of a fraction of a second. Libraries
 with a process per env are measured up to 32 envs. PufferLib, MiniGrid and EnvPool are left out
 where they are not installed.
@@ -39,7 +39,7 @@ ENV_COUNTS = (1, 2, 4, 8, 32, 128, 256)
 NOISE = 0.03
 """Two arms that do the same may differ by so much."""
 
-OURS_PLAIN = "Stepladder workers=0"
+OURS_PLAIN = "Stepladder num_workers=0"
 OURS, LOOP, SINGLE, SYNC = "Stepladder", "plain loop", "single env", "Gymnasium Sync"
 IN_PICTURE = {
     "CartPole": "CartPole",
@@ -72,11 +72,11 @@ FULL = Effort(rounds=5, seconds=0.15, is_quick=False)
 # Measuring.
 
 
-def ours(workers: int | Literal["auto"], **settings: Any) -> Build:
+def ours(num_workers: int | Literal["auto"], **settings: Any) -> Build:
     """Make a builder of our vector env."""
 
     def build(world: World, num_envs: int) -> Running:
-        return running(make_vec(world.make, num_envs, workers=workers, **settings), world)
+        return running(make_vec(world.make, num_envs, num_workers=num_workers, **settings), world)
 
     return build
 
@@ -132,7 +132,7 @@ def arms_of(
         builds[OURS_PLAIN] = ours(0)
     if not effort.is_quick and num_envs > 1 and num_cores > 1:
         workers = min(num_cores, num_envs) - 1
-        builds[f"{OURS} workers={workers}"] = ours(workers)
+        builds[f"{OURS} num_workers={workers}"] = ours(workers)
     if world.shows_much:
         builds[f"{OURS} copy=False"] = ours("auto", copy=False)
     # Roughly, all peers are measured once in the two worlds that have bars.
@@ -210,7 +210,7 @@ def curriculum_figures(report: Report, num_cores: int, effort: Effort) -> None:
         envs = make_vec(
             world.make,
             num_envs,
-            workers=workers,
+            num_workers=workers,
             curriculum=Uniform(ListSource.numbered(1_000)),
             curriculum_env={"return_threshold": 100.0},
         )
@@ -237,14 +237,14 @@ def spin(seconds: float) -> None:
         pass
 
 
-def thinking(think: Callable[[float], None], num_batches: int, workers: int) -> Build:
+def thinking(think: Callable[[float], None], num_batches: int, num_workers: int) -> Build:
     """Make a builder of our vector env with a policy that takes its time.
 
     With two batches, one half of the envs steps while the policy thinks about the other half.
     """
 
     def build(world: World, num_envs: int) -> Running:
-        envs: Any = make_vec(world.make, num_envs, workers=workers, num_batches=num_batches)
+        envs: Any = make_vec(world.make, num_envs, num_workers=num_workers, num_batches=num_batches)
         envs.reset(seed=0)
         actions = list(drawn_actions(world, num_envs))
         batches = list(enumerate(envs.batches))

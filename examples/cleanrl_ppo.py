@@ -23,6 +23,7 @@ import tyro
 from torch import Tensor, nn
 
 from stepladder import Staged, make_vec
+from stepladder.games import LedgeVectorEnv
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
 
@@ -183,7 +184,7 @@ def examine(policy: Policy) -> dict[str, float]:
     """Return the share of games on held-out levels of each stage that the policy wins."""
     source = held_out_source(STAGES)
     tasks = [source.get(index) for index in range(source.num_tasks)] * GAMES_PER_LEVEL
-    envs = make_vec("stepladder/Ledge-v0", len(tasks))
+    envs = LedgeVectorEnv(len(tasks))
     envs.set_tasks(tasks)
     seen, _ = envs.reset(seed=0)
     is_playing, succeeded = np.ones(len(tasks), dtype=bool), np.zeros(len(tasks), dtype=bool)

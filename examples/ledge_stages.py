@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder import Staged, Task, make_vec
+from stepladder.games import LedgeVectorEnv
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
 from stepladder.runs import Run
@@ -68,7 +69,7 @@ def play(envs: Any, weights: Floats) -> tuple[npt.NDArray[np.float64], npt.NDArr
 def examine(mean: Floats) -> dict[str, float]:
     """Return the share of held-out levels of each stage that the policy solves."""
     tasks = held_out_source(STAGES)
-    envs = make_vec("stepladder/Ledge-v0", tasks.num_tasks)
+    envs = LedgeVectorEnv(tasks.num_tasks)
     envs.set_tasks([tasks.get(index) for index in range(envs.num_envs)])
     _, succeeded, _ = play(envs, np.broadcast_to(mean, (envs.num_envs, *mean.shape)))
     envs.close()

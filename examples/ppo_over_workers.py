@@ -100,7 +100,9 @@ def make_tasks() -> list[Task]:
 def examine(model: PPO) -> tuple[float, float]:
     """Return mean return and length on the last stage's tasks, in envs that teach nobody."""
     tasks = [task for task in make_tasks() if task.label == STAGES[-1].name]
-    exam = VecMonitor(as_vec_env(make_vec(ParkTheCart, 4, curriculum=Uniform(tasks), workers=0)))
+    exam = VecMonitor(
+        as_vec_env(make_vec(ParkTheCart, 4, curriculum=Uniform(tasks), num_workers=0))
+    )
     returns, lengths = evaluate_policy(model, exam, 40, return_episode_rewards=True)
     exam.close()
     return float(np.mean(returns)), float(np.mean(lengths))
@@ -110,13 +112,14 @@ def main() -> None:
     """Train, then say what became of every episode."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=60_000, help="stop after so many steps")
-    parser.add_argument("--workers", default="auto", help="processes beside this one, or auto")
+    parser.add_argument("--num-workers", default="auto", help="processes beside this one, or auto")
     parser.add_argument("--seed", type=int, default=0, help="seed of tasks, envs and policy")
     arguments = parser.parse_args()
-    workers = arguments.workers if arguments.workers == "auto" else int(arguments.workers)
+    chosen = arguments.num_workers
+    num_workers = chosen if chosen == "auto" else int(chosen)
 
     curriculum = Staged(make_tasks(), stages=STAGES, early=None, seed=arguments.seed)
-    vec = make_vec(ParkTheCart, NUM_ENVS, curriculum=curriculum, workers=workers)
+    vec = make_vec(ParkTheCart, NUM_ENVS, curriculum=curriculum, num_workers=num_workers)
     envs: Any = as_vec_env(vec)
     model = PPO(
         "MlpPolicy",

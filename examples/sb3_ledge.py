@@ -25,8 +25,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
 import stepladder.games  # noqa: F401  (gymnasium.make knows the games from then on)
-from stepladder import CurriculumEnv, Staged, make_vec
+from stepladder import CurriculumEnv, Staged
 from stepladder.envs.sb3 import CurriculumVecEnvWrapper
+from stepladder.games import LedgeVectorEnv
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
 
@@ -113,7 +114,7 @@ def examine(model: PPO) -> dict[str, float]:
     """Return the share of games on held-out levels of each stage that the policy wins."""
     source = held_out_source(STAGES)
     tasks = [source.get(index) for index in range(source.num_tasks)] * GAMES_PER_LEVEL
-    envs = make_vec("stepladder/Ledge-v0", len(tasks))
+    envs = LedgeVectorEnv(len(tasks))
     envs.set_tasks(tasks)
     seen, _ = envs.reset(seed=0)
     is_playing, succeeded = np.ones(len(tasks), dtype=bool), np.zeros(len(tasks), dtype=bool)

@@ -49,7 +49,7 @@ def test_the_demo_trains_and_accounts_for_every_episode():
 @pytest.mark.processes
 @pytest.mark.timeout(90)
 def test_ppo_trains_over_workers_and_every_episode_is_accounted_for():
-    said = run("examples/ppo_over_workers.py", "--steps", "4000", "--workers", "1")
+    said = run("examples/ppo_over_workers.py", "--steps", "4000", "--num-workers", "1")
     counts = re.search(
         r"Started (\d+) episodes: (\d+) finished and each observed once, 0 aborted, 8 being played",
         said,

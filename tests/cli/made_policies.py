@@ -22,7 +22,7 @@ def make_run(folder: Path, env: str, agent: AgentConfig, **settings: Any) -> Tra
     config = TrainingConfig(
         env=env, agent=agent, num_envs=1, curriculum=UniformConfig(), **settings
     )
-    envs = make_vec(env, 1, workers=0, env_kwargs=config.env_kwargs)
+    envs = make_vec(env, 1, num_workers=0, env_kwargs=config.env_kwargs)
     seen, done = envs.single_observation_space, envs.single_action_space
     envs.close()
     if config.env_kwargs.get("players") == "both":

@@ -60,7 +60,9 @@ class Asked:
     def __call__(self, env: Any, **settings: Any) -> Tuning:
         self.env, self.settings = env, settings
         rows = tuple(
-            TuningRow(num_envs=n, workers=w, steps_per_s=1000.0 * n * (w + 1), speedup=n * (w + 1))
+            TuningRow(
+                num_envs=n, num_workers=w, steps_per_s=1000.0 * n * (w + 1), speedup=n * (w + 1)
+            )
             for n, w in ((1, 0), (2, 0), (2, 1))
         )
         for row in rows:
@@ -103,7 +105,7 @@ def test_the_table_is_followed_by_a_line_to_paste(command: CommandLine, asked: A
     assert lines[0] == "CartPole-v1 on 2 cores; one env in a plain loop: 1,000 steps/s"
     assert "    2         2    4,000   4.00x *" in lines
     assert "*  the fewest envs, then workers, within 5 % of the fastest:" in lines
-    assert lines[-1] == 'make_vec("CartPole-v1", num_envs=2, workers=1)'
+    assert lines[-1] == 'make_vec("CartPole-v1", num_envs=2, num_workers=1)'
 
 
 def test_flags_reach_the_measurement(command: CommandLine, asked: Asked) -> None:
@@ -126,7 +128,7 @@ def test_json_is_one_object_per_setting_and_nothing_else(
     code, out, err = command("tune", "CartPole-v1", "--json")
     assert (code, err) == (0, "")
     rows = [json.loads(line) for line in out.splitlines()]
-    assert [(row["num_envs"], row["workers"], row["is_best"]) for row in rows] == [
+    assert [(row["num_envs"], row["num_workers"], row["is_best"]) for row in rows] == [
         *((1, 0, False), (2, 0, False), (2, 1, True))
     ]
 
@@ -137,7 +139,7 @@ def test_a_function_in_a_module_of_the_working_directory_is_found(
     out = command("tune", f"{module}:make_env").out
     assert asked.env().spec.id == "CartPole-v1"
     assert out.splitlines()[-1] == (
-        f"make_vec(make_env, num_envs=2, workers=1)  # from {module} import make_env"
+        f"make_vec(make_env, num_envs=2, num_workers=1)  # from {module} import make_env"
     )
 
 
@@ -185,7 +187,7 @@ def test_a_pipe_receives_json_alone(tmp_path: Path) -> None:
     code, out, err = finished("tune", "worlds:make_env", *flags, cwd=tmp_path)
     assert (code, err) == (0, "")
     rows = [json.loads(line) for line in out.splitlines()]
-    assert [(row["env"], row["num_envs"], row["workers"]) for row in rows] == [
+    assert [(row["env"], row["num_envs"], row["num_workers"]) for row in rows] == [
         *(("make_env", 2, 0), ("make_env", 2, 1))
     ]
     assert min(row["steps_per_s"] for row in rows) > 0

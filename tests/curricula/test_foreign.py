@@ -84,7 +84,7 @@ class TestFork:
         curriculum.draw(1)
         for change in (
             lambda: curriculum.go_to("b"),
-            lambda: curriculum.set_check_interval(3),
+            lambda: curriculum.set_check_interval_episodes(3),
             lambda: curriculum.record_episode("a", True),
         ):
             assert in_a_fork(change).startswith("WrongProcessError")

@@ -344,8 +344,8 @@ def random_crowd() -> ParallelAsEnv:
 
 OTHERS = {
     "gymnasium-processes": partial(AsyncVectorEnv, context="fork"),
-    "loop": partial(make_vec, workers=0),
-    "worker": partial(make_vec, workers=1),
+    "loop": partial(make_vec, num_workers=0),
+    "worker": partial(make_vec, num_workers=1),
 }
 
 
@@ -373,7 +373,7 @@ def test_rows_over_other_vector_envs_are_those_over_a_loop(other: str, mode: Aut
 @pytest.mark.timeout(60, method="signal")
 def test_halves_sent_and_received_are_the_rows_of_whole_steps() -> None:
     whole: Any = AgentRows(SyncVectorEnv([random_crowd] * 4))
-    halves: Any = AgentRows(make_vec([random_crowd] * 4, workers=1, num_batches=2))
+    halves: Any = AgentRows(make_vec([random_crowd] * 4, num_workers=1, num_batches=2))
     assert halves.batches == (slice(0, 6), slice(6, 12))
     whole.reset(seed=3)
     halves.reset(seed=3)
@@ -405,7 +405,7 @@ def test_a_killed_worker_cuts_off_the_agents_that_were_there_and_pays_nobody_twi
     def env() -> ParallelAsEnv:
         return ParallelAsEnv(Crowd({"ann": Life(2), "bob": Life(9), "cid": Life(1)}))
 
-    rows: Any = AgentRows(make_vec([env] * 2, workers=1, autoreset_mode=mode))
+    rows: Any = AgentRows(make_vec([env] * 2, num_workers=1, autoreset_mode=mode))
     rows.reset(seed=1)
     rows.step(zeros(rows))
     _, rewards, terminated, _, _ = rows.step(zeros(rows))

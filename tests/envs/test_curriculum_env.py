@@ -77,7 +77,7 @@ def test_a_single_env_teaches_its_curriculum_episode_by_episode() -> None:
 def test_a_single_env_advances_through_all_stages() -> None:
     stages = ("simplest", "simpler", "simple")
     curriculum = Staged(staged_tasks(success=1.0), stages=stages, mixing=None, seed=1)
-    env = CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=5)
+    env = CurriculumEnv(PracticeEnv(), curriculum, check_interval_episodes=5)
     infos = play(env, 90)
     # The early rule holds from the thirtieth episode on; every fifth is a check.
     assert [change.episode for change in curriculum.history] == [30, 60]
@@ -93,7 +93,7 @@ def test_a_result_counts_before_the_next_draw() -> None:
         min_episodes=1,
         threshold=0.5,
     )
-    env = CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=1)
+    env = CurriculumEnv(PracticeEnv(), curriculum, check_interval_episodes=1)
     stages = [info["curriculum_stage"] for info in play(env, 3)]
     assert stages == ["simplest", "simpler", "simple"]
 
@@ -241,15 +241,25 @@ def test_a_wrong_kind_of_curriculum_is_refused_by_name() -> None:
 def test_checks_without_stages_are_refused() -> None:
     curriculum = Uniform([Task("a")])
     with pytest.raises(ConfigError, match="Uniform has no stages"):
-        CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=10)
+        CurriculumEnv(PracticeEnv(), curriculum, check_interval_episodes=10)
     play(CurriculumEnv(PracticeEnv(), curriculum), 1)
+
+
+def test_the_check_interval_may_have_its_published_name_but_not_both() -> None:
+    curriculum = Staged(staged_tasks(), stages=("simplest", "simpler", "simple"))
+    CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=7).close()
+    assert curriculum.config.check_interval_episodes == 7
+    with pytest.raises(ConfigError, match="two names of one setting"):
+        CurriculumEnv(
+            PracticeEnv(), curriculum, check_interval_episodes=5, check_advancement_freq=5
+        )
 
 
 def test_a_curriculum_in_use_elsewhere_is_left_as_it_is() -> None:
     curriculum = Staged(staged_tasks(), stages=("simplest", "simpler", "simple"))
-    CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=20)
+    CurriculumEnv(PracticeEnv(), curriculum, check_interval_episodes=20)
     with pytest.raises(ChannelError, match="already carried"):
-        CurriculumEnv(PracticeEnv(), curriculum, check_advancement_freq=5)
+        CurriculumEnv(PracticeEnv(), curriculum, check_interval_episodes=5)
     assert curriculum.config.check_interval_episodes == 20
 
 

@@ -97,8 +97,8 @@ SINGLE = {"minigrid_raw": minigrid_raw, "minigrid_image": minigrid_image}
 
 MAKERS: dict[str, Callable[..., Any]] = {
     "gymnasium": SyncVectorEnv,
-    "loop": partial(make_vec, workers=0),
-    "worker": partial(make_vec, workers=1),
+    "loop": partial(make_vec, num_workers=0),
+    "worker": partial(make_vec, num_workers=1),
 }
 """Every vector env that must give what Gymnasium's loop gives, element for element."""
 

@@ -28,7 +28,7 @@ from worker_envs import BoomError, RandomEnv, TroubleEnv, no_actions, trouble_en
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(60, method="signal")]
 
-WORKERS = pytest.mark.parametrize("workers", [0, 1, 2])
+WORKERS = pytest.mark.parametrize("num_workers", [0, 1, 2])
 
 
 @pytest.fixture
@@ -36,10 +36,10 @@ def make() -> Iterator[Callable[..., Any]]:
     """Make vector envs that are closed after the test."""
     made: list[Any] = []
 
-    def make_one(envs: Any = 4, workers: int = 1, **settings: Any) -> Any:
+    def make_one(envs: Any = 4, num_workers: int = 1, **settings: Any) -> Any:
         functions = trouble_envs(envs) if isinstance(envs, int) else envs
         settings.setdefault("start_method", "fork")
-        made.append(make_vec(functions, workers=workers, **settings))
+        made.append(make_vec(functions, num_workers=num_workers, **settings))
         return made[-1]
 
     yield make_one
@@ -54,11 +54,11 @@ def make() -> Iterator[Callable[..., Any]]:
 @pytest.mark.parametrize("num_batches", [1, 2])
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 def test_two_parts_give_what_one_call_gives(
-    make: Any, workers: int, num_batches: int, mode: str
+    make: Any, num_workers: int, num_batches: int, mode: str
 ) -> None:
     space = spaces.Dict({"a": spaces.Box(-1, 1, (2,)), "b": spaces.Text(4)})
     functions = [partial(RandomEnv, row, space, spaces.Discrete(3)) for row in range(4)]
-    parts = make(functions, workers, num_batches=num_batches, autoreset_mode=mode)
+    parts = make(functions, num_workers, num_batches=num_batches, autoreset_mode=mode)
     whole = SyncVectorEnv(functions, autoreset_mode=mode)
     for seed in (3, None):
         parts.reset_async(seed=seed)
@@ -77,7 +77,7 @@ def test_workers_step_between_the_two_parts(make: Any, tmp_path: Any) -> None:
     vec = make(functions, 1)
     vec.reset()
     vec.step_async(no_actions(vec))
-    assert vec._ensemble.is_done_within(30.0)
+    assert vec._coordinator.is_done_within(30.0)
     # The worker's env has ended its episode; that of this process has not been stepped yet.
     assert (tmp_path / "diary").read_bytes() == b"."
     vec.step_wait()
@@ -178,8 +178,8 @@ def test_a_worker_that_dies_between_the_parts_is_replaced(make: Any) -> None:
 
 
 @WORKERS
-def test_who_closes_with_a_call_under_way_is_warned(make: Any, workers: int) -> None:
-    vec = make(4, workers)
+def test_who_closes_with_a_call_under_way_is_warned(make: Any, num_workers: int) -> None:
+    vec = make(4, num_workers)
     vec.reset()
     vec.step_async(no_actions(vec))
     with pytest.warns(UserWarning, match="Calling `close` while waiting for a pending call to"):
@@ -200,8 +200,8 @@ def test_closing_takes_gymnasiums_arguments(make: Any, method: str, how: dict[st
 
 
 @WORKERS
-def test_a_closed_one_refuses_everything_as_gymnasiums_does(make: Any, workers: int) -> None:
-    vec = make(4, workers)
+def test_a_closed_one_refuses_everything_as_gymnasiums_does(make: Any, num_workers: int) -> None:
+    vec = make(4, num_workers)
     vec.close()
     calls: list[Callable[[], Any]] = [
         vec.reset,
@@ -242,33 +242,33 @@ def test_the_envs_of_workers_cannot_be_had_and_it_says_how_to_reach_them(make: A
 @WORKERS
 @pytest.mark.parametrize("observation_mode", ["same", "different"])
 def test_spaces_that_do_not_fit_are_gymnasiums_error_too(
-    make: Any, workers: int, observation_mode: Any
+    make: Any, num_workers: int, observation_mode: Any
 ) -> None:
     functions = [
         partial(RandomEnv, row, spaces.Box(-1, 1, (2 + row,)), spaces.Discrete(2))
         for row in range(3)
     ]
     with pytest.raises(RuntimeError, match="env 1 has the observation space") as caught:
-        make(functions, workers, observation_mode=observation_mode)
+        make(functions, num_workers, observation_mode=observation_mode)
     assert isinstance(caught.value, ConfigError)
 
 
 @WORKERS
-def test_observation_spaces_may_be_given(make: Any, workers: int) -> None:
+def test_observation_spaces_may_be_given(make: Any, num_workers: int) -> None:
     single = spaces.Box(-4, 4, (2,))
     batched = spaces.Box(-4, 4, (3, 2))
     functions = [
         partial(RandomEnv, row, spaces.Box(-1 - row, 1 + row, (2,)), spaces.Discrete(2))
         for row in range(3)
     ]
-    ours = make(functions, workers, observation_mode=(batched, single))
+    ours = make(functions, num_workers, observation_mode=(batched, single))
     theirs = SyncVectorEnv(functions, observation_mode=(batched, single))
     assert ours.single_observation_space is single
     assert ours.observation_space is batched
     assert_same(ours.reset(seed=1), theirs.reset(seed=1))
     theirs.close()
     with pytest.raises(ConfigError, match="a tuple of the batched and the single"):
-        make(functions, workers, observation_mode=(single,))
+        make(functions, num_workers, observation_mode=(single,))
 
 
 @pytest.mark.parametrize(
@@ -292,11 +292,11 @@ def test_a_wrong_mask_is_refused_with_gymnasiums_class(make: Any, mask: Any, err
 
 
 @WORKERS
-def test_metadata_mode_and_spec_are_there_and_not_the_envs_own(workers: int) -> None:
+def test_metadata_mode_and_spec_are_there_and_not_the_envs_own(num_workers: int) -> None:
     vec = make_vec(
         "CartPole-v1",
         2,
-        workers=workers,
+        num_workers=num_workers,
         autoreset_mode="SameStep",
         env_kwargs={"render_mode": "rgb_array"},
     )
@@ -309,7 +309,7 @@ def test_metadata_mode_and_spec_are_there_and_not_the_envs_own(workers: int) -> 
     assert "render_mode" not in gym.spec("CartPole-v1").kwargs
     assert repr(vec) == "WorkerVectorEnv(CartPole-v1, num_envs=2)"
     vec.close()
-    functions = make_vec(TroubleEnv, 2, workers=0)
+    functions = make_vec(TroubleEnv, 2, num_workers=0)
     assert functions.spec is None
     functions.close()
 

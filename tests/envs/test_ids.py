@@ -73,7 +73,7 @@ def test_a_function_of_a_module_comes_before_a_guess_of_the_version(module: str)
 
 @pytest.mark.parametrize("named", ["tests/Pole-v3", "Pole", "TestsOther"])
 def test_make_vec_takes_every_form_with_arguments(module: str, named: str) -> None:
-    vec = make_vec(f"{module}:{named}", 2, workers=0, env_kwargs={"gravity": 4.5})
+    vec = make_vec(f"{module}:{named}", 2, num_workers=0, env_kwargs={"gravity": 4.5})
     assert vec.get_attr("gravity") == (4.5, 4.5)
     vec.close()
 
@@ -82,7 +82,7 @@ def test_make_vec_takes_every_form_with_arguments(module: str, named: str) -> No
 @pytest.mark.timeout(60, method="signal")
 @pytest.mark.parametrize("start_method", ["fork", "spawn"])
 def test_workers_find_an_env_that_was_registered_here(module: str, start_method: Any) -> None:
-    vec = make_vec(f"{module}:tests/Pole-v1", 2, workers=1, start_method=start_method)
+    vec = make_vec(f"{module}:tests/Pole-v1", 2, num_workers=1, start_method=start_method)
     vec.reset(seed=0)
     vec.step(np.zeros(2, dtype=int))
     vec.close()

@@ -20,7 +20,7 @@ from worker_envs import RandomEnv
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(60, method="signal")]
 
-WORKERS = pytest.mark.parametrize("workers", [0, 1])
+WORKERS = pytest.mark.parametrize("num_workers", [0, 1])
 ODD: dict[Any, Any] = {3: 1.5, (1, "a"): {None: "deep"}, None: 7, "word": "x"}
 
 
@@ -47,7 +47,7 @@ def ignore_task(env: Any, task: Any) -> None:
 @WORKERS
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_with_a_curriculum_infos_are_those_of_the_plain_loop(
-    workers: int, mode: AutoresetMode
+    num_workers: int, mode: AutoresetMode
 ) -> None:
     space = spaces.Box(-1, 1, (2,), np.float32)
     functions = [
@@ -65,7 +65,7 @@ def test_with_a_curriculum_infos_are_those_of_the_plain_loop(
         functions,
         curriculum=Uniform(tasks, seed=1),
         curriculum_env=options,
-        workers=workers,
+        num_workers=num_workers,
         autoreset_mode=mode,
         start_method="fork",
     )
@@ -76,10 +76,10 @@ def test_with_a_curriculum_infos_are_those_of_the_plain_loop(
 
 
 @WORKERS
-def test_stable_baselines3_gets_the_keys_as_they_are(workers: int) -> None:
+def test_stable_baselines3_gets_the_keys_as_they_are(num_workers: int) -> None:
     from stepladder.envs.sb3 import as_vec_env
 
-    vec = as_vec_env(make_vec(OddKeys, 2, workers=workers, start_method="fork"))
+    vec = as_vec_env(make_vec(OddKeys, 2, num_workers=num_workers, start_method="fork"))
     vec.reset()
     assert vec.reset_infos == [ODD, ODD]
     vec.step(np.zeros(2, dtype=int))
@@ -92,8 +92,8 @@ def test_stable_baselines3_gets_the_keys_as_they_are(workers: int) -> None:
 
 @WORKERS
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_pufferlib_gets_the_keys_as_they_are(workers: int, mode: str) -> None:
-    vec = make_vec(OddKeys, 2, workers=workers, autoreset_mode=mode, start_method="fork")
+def test_pufferlib_gets_the_keys_as_they_are(num_workers: int, mode: str) -> None:
+    vec = make_vec(OddKeys, 2, num_workers=num_workers, autoreset_mode=mode, start_method="fork")
     view = PufferView(vec)
     _, infos = view.reset()
     assert infos == [ODD, ODD]
@@ -126,7 +126,7 @@ def test_rows_of_agents_have_the_keys_of_their_env_and_their_own() -> None:
 
 
 def test_metrics_are_named_after_the_text_of_a_key_and_masks_are_no_metrics() -> None:
-    vec = make_vec(OddKeys, 2, workers=0)
+    vec = make_vec(OddKeys, 2, num_workers=0)
     _, infos = vec.reset()
     stats: dict[str, list[float]] = {}
     accumulate_rollout_stats(infos, stats)

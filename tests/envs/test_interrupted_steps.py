@@ -106,7 +106,7 @@ def plain_loop(ledger: list[Any], curriculum: Any, mode: AutoresetMode) -> Any:
         lambda: LedgerEnv(ledger, next(names)),
         NUM_ENVS,
         curriculum=curriculum,
-        workers=0,
+        num_workers=0,
         autoreset_mode=mode,
         timeout_s=None,
         max_failed_share=1.0,

@@ -73,7 +73,7 @@ def make_envs(path: Path, **settings: Any) -> tuple[Any, Any, list[tuple[int, in
     )
     make = partial(MappedLedgerEnv, path, os.getpid())
     envs = make_vec(
-        make, NUM_ENVS, curriculum=curriculum, workers=1, start_method="fork", **settings
+        make, NUM_ENVS, curriculum=curriculum, num_workers=1, start_method="fork", **settings
     )
     return envs, curriculum, told
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import stepladder
-from stepladder.envs.workers import mains
+from stepladder.envs.workers import main_program
 from stepladder.errors import ConfigError
 from worker_envs import TroubleEnv
 
@@ -84,7 +84,7 @@ def play(start_method):
     factor = 2
     closure = (lambda factor: lambda: Doubled(Env()))(factor)
     vec = stepladder.make_vec(
-        [Env, lambda: Env(), closure], workers=1, start_method=start_method, timeout_s=60,
+        [Env, lambda: Env(), closure], num_workers=1, start_method=start_method, timeout_s=60,
         wrappers=[Doubled], parent_steps=False,
     )
     modes = vec.reset(seed=0)[1]["mode"]
@@ -107,7 +107,7 @@ def play(start_method):
 def play_tasks(start_method):
     curriculum = Uniform(Tasks([Task("a"), Task("b")]), seed=1)
     vec = stepladder.make_vec(
-        Calm, 2, workers=1, start_method=start_method, curriculum=curriculum,
+        Calm, 2, num_workers=1, start_method=start_method, curriculum=curriculum,
         curriculum_env={"deliver": deliver, "return_threshold": 3.0, "build_errors": (OwnError,)},
         wrappers=[Doubled], timeout_s=60,
     )
@@ -164,7 +164,7 @@ def test_a_notebook_plays_with_every_start_method(notebook: Any, start_method: s
 def test_in_a_notebook_auto_finds_out_how_many_workers(
     notebook: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vec = stepladder.make_vec(notebook.Calm, 4, workers="auto", start_method="spawn")
+    vec = stepladder.make_vec(notebook.Calm, 4, num_workers="auto", start_method="spawn")
     vec.reset(seed=0)
     vec.close()
     assert "could not be tried" not in caplog.text
@@ -183,7 +183,7 @@ class Later(enum.Enum):
 def test_what_is_defined_or_changed_later_reaches_the_workers(
     notebook: Any, start_method: Any
 ) -> None:
-    vec = stepladder.make_vec(notebook.Env, 2, workers=1, start_method=start_method)
+    vec = stepladder.make_vec(notebook.Env, 2, num_workers=1, start_method=start_method)
     vec.set_attr("mode", notebook.Mode.HARD)
     exec(compile(CHANGES, "<cell 3>", "exec"), vars(notebook))
     assert vec.apply_on([0, 1], notebook.measure) == [("second", True)] * 2
@@ -240,7 +240,7 @@ def test_what_only_the_guarded_part_defines_is_named(tmp_path: Path) -> None:
         "import stepladder, gymnasium as gym\n"
         "if __name__ == '__main__':\n"
         "    def make(): return gym.make('CartPole-v1')\n"
-        "    stepladder.make_vec(make, 2, workers=1, start_method='spawn')\n"
+        "    stepladder.make_vec(make, 2, num_workers=1, start_method='spawn')\n"
     )
     ended = python("program.py", cwd=tmp_path)
     assert ended.returncode == 1
@@ -259,19 +259,19 @@ def test_which_main_programs_can_be_imported(
 ) -> None:
     main = ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
-    assert not mains.can_be_imported()
+    assert not main_program.can_be_imported()
     for name, expected in (("program.py", True), ("notes.ipynb", False), ("<stdin>", False)):
         if name != "<stdin>":
             (tmp_path / name).touch()
         main.__file__ = str(tmp_path / name)
-        assert mains.can_be_imported() is expected, name
-    with mains.main_can_start():
+        assert main_program.can_be_imported() is expected, name
+    with main_program.main_can_start():
         assert not hasattr(main, "__file__")
     assert main.__file__ == str(tmp_path / "<stdin>")
 
 
 def test_what_a_worker_does_not_find_is_the_users_error() -> None:
-    functions = stepladder.envs.workers.worker.EnvFunctions([TroubleEnv])
+    functions = stepladder.envs.workers.child.worker.EnvFunctions([TroubleEnv])
     functions.__setstate__(b"cworker_envs\nNobody\n.")
     with pytest.raises(ConfigError, match="did not find in it what makes its envs"):
         functions.load()

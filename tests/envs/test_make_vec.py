@@ -15,8 +15,7 @@ from gymnasium.wrappers import TimeLimit, TransformReward
 import stepladder
 from stepladder import CurriculumEnv, CurriculumVectorEnv, make_vec
 from stepladder.curricula import Staged, Uniform
-from stepladder.envs.workers import WorkerVectorEnv
-from stepladder.envs.workers import choosing as choosing_module
+from stepladder.envs.workers import WorkerVectorEnv, worker_count
 from stepladder.errors import ConfigError, StepladderError
 from stepladder.tasks import Task
 from testing_env import PracticeEnv, arena
@@ -43,8 +42,8 @@ def tasks(num_tasks: int = 6) -> list[Task]:
 # What envs can be.
 
 
-@pytest.mark.parametrize("workers", [0, 1])
-def test_envs_may_be_an_id_a_spec_a_function_or_a_list(workers: int) -> None:
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_envs_may_be_an_id_a_spec_a_function_or_a_list(num_workers: int) -> None:
     spec = gym.spec("CartPole-v1")
     functions = [partial(gym.make, "CartPole-v1")] * 3
     ways: list[tuple[Any, int | None]] = [
@@ -57,7 +56,7 @@ def test_envs_may_be_an_id_a_spec_a_function_or_a_list(workers: int) -> None:
     ]
     observations = []
     for env, num_envs in ways:
-        vec = make_vec(env, num_envs, workers=workers)
+        vec = make_vec(env, num_envs, num_workers=num_workers)
         assert isinstance(vec, WorkerVectorEnv)
         assert vec.num_envs == 3
         observations.append(vec.reset(seed=2)[0])
@@ -68,7 +67,7 @@ def test_envs_may_be_an_id_a_spec_a_function_or_a_list(workers: int) -> None:
 
 def test_the_result_is_what_gymnasium_itself_would_have_made() -> None:
     theirs = gym.make_vec("CartPole-v1", num_envs=4, vectorization_mode="sync")
-    ours = make_vec("CartPole-v1", 4, workers=1)
+    ours = make_vec("CartPole-v1", 4, num_workers=1)
     np.testing.assert_array_equal(ours.reset(seed=1)[0], theirs.reset(seed=1)[0])
     for number in range(40):
         actions = np.full(4, number % 2)
@@ -82,7 +81,7 @@ def test_arguments_and_wrappers_reach_every_env() -> None:
     vec = make_vec(
         "Pendulum-v1",
         4,
-        workers=1,
+        num_workers=1,
         env_kwargs={"g": 1.5},
         wrappers=[partial(TimeLimit, max_episode_steps=2), _negated],
     )
@@ -101,7 +100,7 @@ def _negated(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 def test_a_mode_may_be_named() -> None:
     for mode in AutoresetMode:
         for named in (mode, mode.value):
-            vec = make_vec(TroubleEnv, 2, workers=0, autoreset_mode=named)
+            vec = make_vec(TroubleEnv, 2, num_workers=0, autoreset_mode=named)
             assert vec.metadata["autoreset_mode"] is mode
             vec.close()
 
@@ -123,10 +122,10 @@ class NoEnv:
         ({"env": [TroubleEnv, 3], "num_envs": None}, "function"),
         ({"env": NoEnv()}, "function"),
         ({"env": [TroubleEnv] * 3, "num_envs": 4}, "num_envs"),
-        ({"workers": -1}, "workers"),
-        ({"workers": 2.5}, "workers"),
-        ({"workers": "all"}, "workers"),
-        ({"workers": None}, "workers"),
+        ({"num_workers": -1}, "num_workers"),
+        ({"num_workers": 2.5}, "num_workers"),
+        ({"num_workers": "all"}, "num_workers"),
+        ({"num_workers": None}, "num_workers"),
         ({"autoreset_mode": "sometimes"}, "autoreset_mode"),
         ({"num_batches": 0}, "num_batches"),
         ({"num_batches": 1.5}, "num_batches"),
@@ -145,7 +144,7 @@ class NoEnv:
     ],
 )
 def test_a_wrong_argument_is_named_in_one_line(arguments: dict[str, Any], named: str) -> None:
-    given: dict[str, Any] = {"env": TroubleEnv, "num_envs": 4, "workers": 1, **arguments}
+    given: dict[str, Any] = {"env": TroubleEnv, "num_envs": 4, "num_workers": 1, **arguments}
     with pytest.raises(ConfigError, match=named) as caught:
         make_vec(**given)
     assert "\n" not in str(caught.value)
@@ -154,12 +153,12 @@ def test_a_wrong_argument_is_named_in_one_line(arguments: dict[str, Any], named:
 def test_an_env_instead_of_a_function_is_refused_with_the_way_out() -> None:
     env = TroubleEnv()
     with pytest.raises(ConfigError, match="function that makes"):
-        make_vec(env, 3, workers=0)  # type: ignore[arg-type]
+        make_vec(env, 3, num_workers=0)  # type: ignore[arg-type]
 
 
 def test_a_wrong_curriculum_is_refused_and_no_worker_is_left() -> None:
     with pytest.raises((StepladderError, TypeError, AttributeError)):
-        make_vec(TroubleEnv, 3, workers=1, curriculum="uniform")  # type: ignore[arg-type]
+        make_vec(TroubleEnv, 3, num_workers=1, curriculum="uniform")  # type: ignore[arg-type]
     assert not multiprocessing.active_children()
 
 
@@ -168,7 +167,7 @@ def test_settings_of_a_curriculum_env_that_is_there_already_are_refused() -> Non
         make_vec(
             lambda: CurriculumEnv(TroubleEnv(), enable_local_tracking=False),
             2,
-            workers=0,
+            num_workers=0,
             curriculum=Uniform(tasks()),
             curriculum_env={"success_key": "won"},
         )
@@ -182,7 +181,7 @@ def test_nothing_is_left_when_a_later_step_fails() -> None:
         action_space = TroubleEnv.action_space
 
     with pytest.raises(StepladderError):
-        make_vec(Untaught, 3, workers=1, curriculum=Uniform(tasks()), start_method="fork")
+        make_vec(Untaught, 3, num_workers=1, curriculum=Uniform(tasks()), start_method="fork")
     assert not multiprocessing.active_children()
 
 
@@ -216,7 +215,7 @@ def test_the_number_of_workers_changes_nothing_about_what_is_drawn(mode: Autores
             5,
             curriculum=Uniform(tasks(), seed=3),
             curriculum_env={"seed_episodes": True},
-            workers=workers,
+            num_workers=workers,
             num_batches=num_batches,
             autoreset_mode=mode,
             start_method="fork",
@@ -245,7 +244,7 @@ def test_envs_play_what_gymnasiums_plain_loop_plays(mode: AutoresetMode) -> None
         5,
         curriculum=curricula[1],
         curriculum_env={"seed_episodes": True},
-        workers=2,
+        num_workers=2,
         autoreset_mode=mode,
         start_method="fork",
     )
@@ -258,13 +257,13 @@ def test_envs_play_what_gymnasiums_plain_loop_plays(mode: AutoresetMode) -> None
 @pytest.mark.parametrize("start_method", ["fork", "forkserver", "spawn"])
 def test_every_start_method_draws_the_same(start_method: Any) -> None:
     expected = make_vec(
-        partial(TroubleEnv, quiet=False), 3, curriculum=Uniform(tasks(), seed=1), workers=0
+        partial(TroubleEnv, quiet=False), 3, curriculum=Uniform(tasks(), seed=1), num_workers=0
     )
     vec = make_vec(
         partial(TroubleEnv, quiet=False),
         3,
         curriculum=Uniform(tasks(), seed=1),
-        workers=1,
+        num_workers=1,
         start_method=start_method,
     )
     assert trace(vec, 12) == trace(expected, 12)
@@ -276,7 +275,7 @@ def test_every_start_method_draws_the_same(start_method: Any) -> None:
 @pytest.mark.parametrize("start_method", ["forkserver", "spawn"])
 def test_lambdas_travel_to_workers_of_every_start_method(start_method: Any) -> None:
     length = 2
-    vec = make_vec(lambda: TroubleEnv(length=length), 2, workers=1, start_method=start_method)
+    vec = make_vec(lambda: TroubleEnv(length=length), 2, num_workers=1, start_method=start_method)
     vec.reset(seed=0)
     vec.step(no_actions(vec))
     assert vec.step(no_actions(vec))[2].all()
@@ -284,7 +283,9 @@ def test_lambdas_travel_to_workers_of_every_start_method(start_method: Any) -> N
 
 
 def test_halves_teach_the_curriculum_as_whole_steps_do() -> None:
-    vec = make_vec(PracticeEnv, 4, curriculum=Uniform(tasks(), seed=1), workers=1, num_batches=2)
+    vec = make_vec(
+        PracticeEnv, 4, curriculum=Uniform(tasks(), seed=1), num_workers=1, num_batches=2
+    )
     assert isinstance(vec, CurriculumVectorEnv)
     vec.reset(seed=0)
     ended = 0
@@ -305,7 +306,7 @@ def test_stages_advance_in_all_workers_at_once() -> None:
     stages = ["easy", "hard"]
     practice = [Task(f"{stage}{i}", stage, {"length": 1}) for stage in stages for i in range(2)]
     curriculum = Staged(practice, stages=stages, min_episodes=10, seed=0)
-    vec = make_vec(TroubleEnv, 4, curriculum=curriculum, workers=1, check_advancement_freq=5)
+    vec = make_vec(TroubleEnv, 4, curriculum=curriculum, num_workers=1, check_interval_episodes=5)
     vec.reset(seed=0)
     for _ in range(60):
         vec.step(no_actions(vec))
@@ -317,13 +318,13 @@ def test_stages_advance_in_all_workers_at_once() -> None:
 
 
 def test_a_run_can_be_saved_and_resumed_with_another_number_of_workers() -> None:
-    def make(workers: int) -> Any:
+    def make(num_workers: int) -> Any:
         return make_vec(
             PracticeEnv,
             4,
             curriculum=Uniform(tasks(), seed=5),
             curriculum_env={"seed_episodes": True},
-            workers=workers,
+            num_workers=num_workers,
         )
 
     first = make(1)
@@ -355,12 +356,12 @@ def test_auto_uses_no_worker_for_a_single_env() -> None:
 def test_auto_uses_all_cores_for_slow_envs_and_none_for_quick_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(choosing_module, "usable_cores", lambda: 2)
+    monkeypatch.setattr(worker_count, "usable_cores", lambda: 2)
     slow = make_vec(partial(TroubleEnv, pause_s=2e-3), 4)
     assert isinstance(slow, WorkerVectorEnv)
     assert slow.num_workers == 1
     slow.close()
-    monkeypatch.setattr(choosing_module, "usable_cores", lambda: 1)
+    monkeypatch.setattr(worker_count, "usable_cores", lambda: 1)
     alone = make_vec(partial(TroubleEnv, pause_s=2e-3), 4)
     assert isinstance(alone, WorkerVectorEnv)
     assert alone.num_workers == 0
@@ -377,7 +378,7 @@ def test_auto_leaves_no_process_and_no_trace_in_the_curriculum() -> None:
             4,
             curriculum=curriculum,
             curriculum_env={"seed_episodes": True},
-            workers=workers,  # type: ignore[arg-type]
+            num_workers=workers,  # type: ignore[arg-type]
         )
         assert curriculum.num_observed == 0
         assert repr(curriculum.snapshot()) == repr(before)
@@ -432,11 +433,11 @@ def test_make_vec_is_part_of_the_public_surface() -> None:
     assert "make_vec" in stepladder.__all__
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_the_plain_loop_is_matched_with_a_time_limit_inside(workers: int) -> None:
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_the_plain_loop_is_matched_with_a_time_limit_inside(num_workers: int) -> None:
     functions = [partial(_limited, row) for row in range(4)]
     theirs = SyncVectorEnv(functions)
-    ours = make_vec(functions, workers=workers, start_method="fork")
+    ours = make_vec(functions, num_workers=num_workers, start_method="fork")
     ours.reset(seed=0)
     theirs.reset(seed=0)
     for _ in range(12):

@@ -74,10 +74,10 @@ def curriculum() -> Learnability:
     return Learnability([Task("a"), Task("b")])
 
 
-def in_vec(function: Callable[[], OddEnv], workers: int, taught: bool) -> Any:
+def in_vec(function: Callable[[], OddEnv], num_workers: int, taught: bool) -> Any:
     """Step a vector env to the end of its episodes; return the second step and the curriculum."""
     plan = curriculum() if taught else None
-    with make_vec(function, 2, workers=workers, curriculum=plan) as vec:
+    with make_vec(function, 2, num_workers=num_workers, curriculum=plan) as vec:
         vec.reset()
         vec.step(ACTIONS)
         return vec.step(ACTIONS), plan
@@ -94,12 +94,12 @@ def alone(function: Callable[[], OddEnv]) -> Any:
 Player = Callable[[Callable[[], OddEnv]], Any]
 
 IN_PROCESS: dict[str, Player] = {
-    "plain": partial(in_vec, workers=0, taught=False),
-    "taught": partial(in_vec, workers=0, taught=True),
+    "plain": partial(in_vec, num_workers=0, taught=False),
+    "taught": partial(in_vec, num_workers=0, taught=True),
 }
 ELSEWHERE: dict[str, Player] = {
-    "worker": partial(in_vec, workers=1, taught=False),
-    "worker, taught": partial(in_vec, workers=1, taught=True),
+    "worker": partial(in_vec, num_workers=1, taught=False),
+    "worker, taught": partial(in_vec, num_workers=1, taught=True),
 }
 
 
@@ -210,7 +210,7 @@ def test_observations_are_brought_to_the_type_of_their_space(
     what: str, space: gym.Space[Any], observation: Any, expected: list[Any]
 ):
     function = partial(OddEnv, what, observation, space)
-    with make_vec(function, 2, workers=0) as vec:
+    with make_vec(function, 2, num_workers=0) as vec:
         seen = vec.reset()[0] if what == "first" else (vec.reset(), vec.step(ACTIONS))[1][0]
         assert seen.tolist() == [expected] * 2
         assert seen.dtype == space.dtype
@@ -406,7 +406,7 @@ def test_a_training_says_which_env_and_which_value(what: str, value: Any, words:
 @pytest.mark.parametrize("kind", [Uniform, Learnability])
 def test_one_task_and_a_million_are_played_alike(num_tasks: int, kind: Any):
     plan = kind(Pool(NumberedSource(num_tasks)))
-    with make_vec(partial(OddEnv, "", None), 2, workers=0, curriculum=plan) as vec:
+    with make_vec(partial(OddEnv, "", None), 2, num_workers=0, curriculum=plan) as vec:
         vec.reset(seed=0)
         names: set[str] = set()
         for _ in range(30):

@@ -22,7 +22,7 @@ from testing_env import PracticeEnv, staged_tasks
 
 LIMIT = pytest.mark.timeout(60, method="signal")
 WORKERS = pytest.mark.parametrize(
-    "workers", [0, pytest.param(1, marks=[pytest.mark.processes, LIMIT])]
+    "num_workers", [0, pytest.param(1, marks=[pytest.mark.processes, LIMIT])]
 )
 
 
@@ -58,7 +58,7 @@ def view() -> Iterator[Callable[..., PufferView]]:
     made: list[Any] = []
 
     def make(env: Any, num_envs: int, **settings: Any) -> PufferView:
-        made.append(make_vec(env, num_envs, **{"workers": 0, **settings}))
+        made.append(make_vec(env, num_envs, **{"num_workers": 0, **settings}))
         return PufferView(made[-1])
 
     yield make
@@ -105,10 +105,10 @@ def play_alike(ours: PufferView, theirs: Any, num_batches: int) -> int:
 
 
 @WORKERS
-def test_cart_pole_plays_as_in_pufferlibs_serial_backend(workers: int) -> None:
+def test_cart_pole_plays_as_in_pufferlibs_serial_backend(num_workers: int) -> None:
     vector = pytest.importorskip("pufferlib.vector")
     theirs = vector.make(cart_pole, backend=vector.Serial, num_envs=4)
-    ours = PufferView(make_vec("CartPole-v1", 4, workers=workers), teacher_actions=True)
+    ours = PufferView(make_vec("CartPole-v1", 4, num_workers=num_workers), teacher_actions=True)
     assert play_alike(ours, theirs, 1) > 20
     ours.close()
     theirs.close()
@@ -127,7 +127,9 @@ def test_two_batches_play_as_in_pufferlibs_processes() -> None:
         batch_size=1,
         overwork=True,
     )
-    ours = PufferView(make_vec("CartPole-v1", 2, workers=1, num_batches=2), teacher_actions=True)
+    ours = PufferView(
+        make_vec("CartPole-v1", 2, num_workers=1, num_batches=2), teacher_actions=True
+    )
     try:
         assert play_alike(ours, theirs, 2) > 10
     finally:
@@ -152,8 +154,8 @@ def test_pufferlibs_policies_are_made_from_it(view: Any) -> None:
 
 
 @WORKERS
-def test_arrays_are_the_memory_that_envs_write_to(view: Any, workers: int) -> None:
-    puffer = view("CartPole-v1", 4, workers=workers)
+def test_arrays_are_the_memory_that_envs_write_to(view: Any, num_workers: int) -> None:
+    puffer = view("CartPole-v1", 4, num_workers=num_workers)
     buffers = puffer.vec.buffers
     assert np.shares_memory(puffer.observations, buffers.observations)
     assert puffer.rewards is buffers.rewards
@@ -183,8 +185,8 @@ def test_arrays_are_the_memory_that_envs_write_to(view: Any, workers: int) -> No
 
 
 @WORKERS
-def test_nested_observations_and_actions_stay_nested(view: Any, workers: int) -> None:
-    puffer = view(Counting, 2, workers=workers, num_batches=2)
+def test_nested_observations_and_actions_stay_nested(view: Any, num_workers: int) -> None:
+    puffer = view(Counting, 2, num_workers=num_workers, num_batches=2)
     observations, infos = puffer.reset(seed=0)
     assert infos == [{"began": True}]
     assert observations["steps"].tolist() == [0]
@@ -200,9 +202,9 @@ def test_nested_observations_and_actions_stay_nested(view: Any, workers: int) ->
 
 
 @WORKERS
-def test_batches_come_in_turn(view: Any, workers: int) -> None:
-    puffer = view("CartPole-v1", 4, workers=workers, num_batches=2)
-    plain = make_vec("CartPole-v1", 4, workers=0)
+def test_batches_come_in_turn(view: Any, num_workers: int) -> None:
+    puffer = view("CartPole-v1", 4, num_workers=num_workers, num_batches=2)
+    plain = make_vec("CartPole-v1", 4, num_workers=0)
     expected = [plain.reset(seed=7)[0]]
     expected += [plain.step(np.ones(4, dtype=np.int64))[0] for _ in range(5)]
     assert (puffer.num_agents, puffer.agents_per_batch) == (4, 2)
@@ -255,10 +257,12 @@ def test_rewards_and_flags_are_cleared_by_a_reset(view: Any) -> None:
 @WORKERS
 @pytest.mark.parametrize("num_batches", [1, 2])
 def test_a_curriculum_counts_every_episode_once(
-    view: Any, caplog: pytest.LogCaptureFixture, workers: int, num_batches: int
+    view: Any, caplog: pytest.LogCaptureFixture, num_workers: int, num_batches: int
 ) -> None:
     curriculum = Uniform(staged_tasks(length=2, success=1.0), seed=1)
-    puffer = view(PracticeEnv, 4, workers=workers, num_batches=num_batches, curriculum=curriculum)
+    puffer = view(
+        PracticeEnv, 4, num_workers=num_workers, num_batches=num_batches, curriculum=curriculum
+    )
     puffer.async_reset(0)
     labels = []
     for _ in range(31 * num_batches):
@@ -285,13 +289,13 @@ LIVES = {"ann": Life(1), "bob": Life(2, "truncated")}
 @WORKERS
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
 @pytest.mark.parametrize("num_batches", [1, 2])
-def test_agents_are_rows(workers: int, mode: str, num_batches: int) -> None:
+def test_agents_are_rows(num_workers: int, mode: str, num_batches: int) -> None:
     def make(**settings: Any) -> AgentRows:
         settings["autoreset_mode"] = mode
         return AgentRows(make_vec(lambda: ParallelAsEnv(Crowd(LIVES)), 4, **settings))
 
-    rows = make(workers=0)
-    puffer = PufferView(make(workers=workers, num_batches=num_batches))
+    rows = make(num_workers=0)
+    puffer = PufferView(make(num_workers=num_workers, num_batches=num_batches))
     assert (puffer.num_agents, puffer.agents_per_batch) == (8, 8 // num_batches)
     assert np.shares_memory(
         puffer.observations, puffer.vec.env.unwrapped.buffers.observations["agents"]

@@ -162,7 +162,7 @@ def test_one_factory_serves_all_envs_of_a_subproc_vec_env(subproc: Any) -> None:
         return CurriculumEnv(base_env, curriculum, enable_local_tracking=False)
 
     venv = subproc([make for _ in range(4)], None)
-    venv = CurriculumVecEnvWrapper(venv, curriculum, check_advancement_freq=10)
+    venv = CurriculumVecEnvWrapper(venv, curriculum, check_interval_episodes=10)
     venv.reset()
     step(venv, 5)
     assert venv.env_method("get_curriculum_stage") == ["simpler"] * 4
@@ -286,7 +286,7 @@ def test_going_back_and_going_by_hand_are_told_as_what_they_are(
         mixing=None,
         demotion=DemotionRule(threshold=0.2, min_episodes=8),
     )
-    venv = CurriculumVecEnvWrapper(dummy(4), curriculum, check_advancement_freq=4)
+    venv = CurriculumVecEnvWrapper(dummy(4), curriculum, check_interval_episodes=4)
     venv.reset()
     with caplog.at_level(logging.INFO, "stepladder.envs"):
         curriculum.go_to("simple")
@@ -483,7 +483,7 @@ def test_envs_that_end_on_the_step_of_an_advancement_play_one_old_task_at_most(k
     curriculum = Staged(
         staged_tasks(success=1.0), stages=STAGES, mixing=None, early=None, min_episodes=16
     )
-    with arena(kind, curriculum, 4, wrapper={"check_advancement_freq": 4}) as played:
+    with arena(kind, curriculum, 4, wrapper={"check_interval_episodes": 4}) as played:
         played.reset()
         played.run(20)
         for starts in played.starts:

@@ -35,7 +35,7 @@ from testing_env import PracticeEnv, staged_tasks
 
 LIMIT = pytest.mark.timeout(60, method="signal")
 WORKERS = pytest.mark.parametrize(
-    "workers", [0, pytest.param(1, marks=[pytest.mark.processes, LIMIT])]
+    "num_workers", [0, pytest.param(1, marks=[pytest.mark.processes, LIMIT])]
 )
 NUM_ENVS = 3
 
@@ -121,8 +121,8 @@ def made() -> Iterator[list[VecEnv]]:
 
 @pytest.fixture
 def adapt(made: list[VecEnv]) -> Callable[..., Any]:
-    def make(env: Any, num_envs: int = NUM_ENVS, workers: int = 0, **settings: Any) -> Any:
-        made.append(as_vec_env(make_vec(env, num_envs, workers=workers, **settings)))
+    def make(env: Any, num_envs: int = NUM_ENVS, num_workers: int = 0, **settings: Any) -> Any:
+        made.append(as_vec_env(make_vec(env, num_envs, num_workers=num_workers, **settings)))
         return made[-1]
 
     return make
@@ -178,10 +178,10 @@ def play_alike(ours: VecEnv, theirs: VecEnv, num_steps: int) -> Counter[str]:
     ("env_id", "num_steps"), [("CartPole-v1", 200), ("Pendulum-v1", 410), ("Acrobot-v1", 510)]
 )
 def test_known_envs_play_as_in_a_dummy_vec_env(
-    adapt: Any, workers: int, env_id: str, num_steps: int
+    adapt: Any, num_workers: int, env_id: str, num_steps: int
 ) -> None:
     theirs = DummyVecEnv([lambda: gym.make(env_id)] * NUM_ENVS)
-    endings = play_alike(adapt(env_id, workers=workers), theirs, num_steps)
+    endings = play_alike(adapt(env_id, num_workers=num_workers), theirs, num_steps)
     assert endings.total() > 2
     if env_id != "CartPole-v1":
         assert endings["cut off"] > 2
@@ -190,10 +190,10 @@ def test_known_envs_play_as_in_a_dummy_vec_env(
 @WORKERS
 @pytest.mark.parametrize("name", SPACES)
 def test_every_kind_of_observation_is_as_in_a_dummy_vec_env(
-    adapt: Any, workers: int, name: str
+    adapt: Any, num_workers: int, name: str
 ) -> None:
     theirs = DummyVecEnv([sketch(name)] * NUM_ENVS)
-    endings = play_alike(adapt(sketch(name), workers=workers), theirs, 80)
+    endings = play_alike(adapt(sketch(name), num_workers=num_workers), theirs, 80)
     assert endings["cut off"] > 5
     assert endings["ended"] > 5
 
@@ -202,9 +202,9 @@ def test_every_kind_of_observation_is_as_in_a_dummy_vec_env(
 @pytest.mark.parametrize(
     "space", [MultiBinary(3), MultiDiscrete([2, 3]), Box(-1, 1, (2,), np.float32)], ids=str
 )
-def test_every_kind_of_action_reaches_the_envs(adapt: Any, workers: int, space: Any) -> None:
+def test_every_kind_of_action_reaches_the_envs(adapt: Any, num_workers: int, space: Any) -> None:
     # The env refuses what is not in its space.
-    venv = adapt(sketch(action_space=space), workers=workers)
+    venv = adapt(sketch(action_space=space), num_workers=num_workers)
     PPO("MlpPolicy", venv, n_steps=8, batch_size=24, n_epochs=1, device="cpu").learn(48)
 
 
@@ -222,8 +222,8 @@ def test_options_and_seeds_are_used_for_one_reset(adapt: Any) -> None:
 
 
 @WORKERS
-def test_options_may_differ_between_envs(adapt: Any, workers: int) -> None:
-    venv = adapt(sketch(), workers=workers)
+def test_options_may_differ_between_envs(adapt: Any, num_workers: int) -> None:
+    venv = adapt(sketch(), num_workers=num_workers)
     venv.set_options([{"level": 1}, {}, {"level": 3}])
     venv.reset()
     assert venv.get_attr("resets") == [
@@ -239,7 +239,7 @@ def test_options_may_differ_between_envs(adapt: Any, workers: int) -> None:
 @pytest.mark.processes
 @LIMIT
 def test_workers_step_between_async_and_wait(adapt: Any) -> None:
-    venv = adapt(sketch(), 2, workers=1)
+    venv = adapt(sketch(), 2, num_workers=1)
     venv.reset()
     venv.step_async(np.ones(2, dtype=np.int64))
     with pytest.raises(ChannelError, match="has been sent actions and not been received"):
@@ -258,8 +258,10 @@ def test_workers_step_between_async_and_wait(adapt: Any) -> None:
 
 
 @WORKERS
-def test_attributes_and_methods_of_some_envs_or_all(adapt: Any, workers: int) -> None:
-    venv = adapt(sketch(), workers=workers, wrappers=[partial(TimeLimit, max_episode_steps=9)])
+def test_attributes_and_methods_of_some_envs_or_all(adapt: Any, num_workers: int) -> None:
+    venv = adapt(
+        sketch(), num_workers=num_workers, wrappers=[partial(TimeLimit, max_episode_steps=9)]
+    )
     assert venv.get_attr("weather") == ["fine"] * 3
     venv.set_attr("weather", "rain", indices=[0, 2])
     venv.set_attr("weather", ["a", "list"], indices=1)
@@ -267,7 +269,7 @@ def test_attributes_and_methods_of_some_envs_or_all(adapt: Any, workers: int) ->
     assert venv.get_attr("weather", indices=-1) == ["rain"]
     assert venv.env_method("add", "x", to=2) == ["x+2"] * 3
     assert venv.env_method("add", "x", indices=[2, 0]) == ["x+0"] * 2
-    assert len(set(venv.env_method("pid"))) == 1 + workers
+    assert len(set(venv.env_method("pid"))) == 1 + num_workers
     with pytest.raises(IndexError):
         venv.env_method("pid", indices=3)
     with pytest.raises(AttributeError, match="nowhere"):
@@ -279,12 +281,14 @@ def test_attributes_and_methods_of_some_envs_or_all(adapt: Any, workers: int) ->
 
 
 @WORKERS
-def test_wrappers_are_seen_through_others(adapt: Any, workers: int) -> None:
+def test_wrappers_are_seen_through_others(adapt: Any, num_workers: int) -> None:
     class Special(Monitor):
         """Not the same class, but one of the kind."""
 
     venv = adapt(
-        sketch(), workers=workers, wrappers=[Special, partial(TimeLimit, max_episode_steps=9)]
+        sketch(),
+        num_workers=num_workers,
+        wrappers=[Special, partial(TimeLimit, max_episode_steps=9)],
     )
     for seen in (TimeLimit, Monitor, Special):
         assert venv.env_is_wrapped(seen) == [True] * 3
@@ -295,7 +299,7 @@ def test_wrappers_are_seen_through_others(adapt: Any, workers: int) -> None:
 @pytest.mark.processes
 @LIMIT
 def test_a_worker_need_not_import_sb3_to_look_for_its_monitor(adapt: Any) -> None:
-    venv = adapt("CartPole-v1", 2, workers=1, start_method="spawn")
+    venv = adapt("CartPole-v1", 2, num_workers=1, start_method="spawn")
     assert venv.env_is_wrapped(TimeLimit) == [True] * 2
     assert venv.env_is_wrapped(Monitor) == [False] * 2
     # The first env is in this process.
@@ -304,8 +308,8 @@ def test_a_worker_need_not_import_sb3_to_look_for_its_monitor(adapt: Any) -> Non
 
 
 @WORKERS
-def test_pictures_are_tiled(adapt: Any, workers: int) -> None:
-    venv = adapt(sketch(render_mode="rgb_array"), 4, workers=workers)
+def test_pictures_are_tiled(adapt: Any, num_workers: int) -> None:
+    venv = adapt(sketch(render_mode="rgb_array"), 4, num_workers=num_workers)
     venv.reset()
     venv.step(np.zeros(4, dtype=np.int64))
     assert [image.shape for image in venv.get_images()] == [(2, 3, 3)] * 4
@@ -334,8 +338,10 @@ def test_no_pictures_without_a_mode_for_them(adapt: Any) -> None:
     ],
     ids=["monitor", "stack", "normalize", "all"],
 )
-def test_wrappers_of_sb3_see_what_they_see_elsewhere(adapt: Any, workers: int, wrap: Any) -> None:
-    ours = wrap(adapt("CartPole-v1", workers=workers))
+def test_wrappers_of_sb3_see_what_they_see_elsewhere(
+    adapt: Any, num_workers: int, wrap: Any
+) -> None:
+    ours = wrap(adapt("CartPole-v1", num_workers=num_workers))
     theirs = wrap(DummyVecEnv([lambda: gym.make("CartPole-v1")] * NUM_ENVS))
     for venv in (ours, theirs):
         venv.seed(3)
@@ -355,14 +361,14 @@ def test_wrappers_of_sb3_see_what_they_see_elsewhere(adapt: Any, workers: int, w
 
 
 @WORKERS
-def test_images_are_transposed_with_their_last_observation(adapt: Any, workers: int) -> None:
-    ours = VecTransposeImage(adapt(sketch("image"), workers=workers))
+def test_images_are_transposed_with_their_last_observation(adapt: Any, num_workers: int) -> None:
+    ours = VecTransposeImage(adapt(sketch("image"), num_workers=num_workers))
     play_alike(ours, VecTransposeImage(DummyVecEnv([sketch("image")] * NUM_ENVS)), 30)
 
 
 @WORKERS
-def test_monitors_inside_tell_ppo_how_episodes_went(adapt: Any, workers: int) -> None:
-    venv = adapt("CartPole-v1", workers=workers, wrappers=[Monitor])
+def test_monitors_inside_tell_ppo_how_episodes_went(adapt: Any, num_workers: int) -> None:
+    venv = adapt("CartPole-v1", num_workers=num_workers, wrappers=[Monitor])
     model = PPO("MlpPolicy", venv, n_steps=64, batch_size=64, n_epochs=1, device="cpu", seed=0)
     model.learn(384)
     assert model.num_timesteps == 384
@@ -375,9 +381,9 @@ def test_monitors_inside_tell_ppo_how_episodes_went(adapt: Any, workers: int) ->
 
 @WORKERS
 @pytest.mark.parametrize("algorithm", [DQN, A2C])
-def test_other_algorithms_learn_too(adapt: Any, workers: int, algorithm: Any) -> None:
+def test_other_algorithms_learn_too(adapt: Any, num_workers: int, algorithm: Any) -> None:
     settings = {"learning_starts": 50} if algorithm is DQN else {}
-    venv = VecMonitor(adapt("CartPole-v1", workers=workers))
+    venv = VecMonitor(adapt("CartPole-v1", num_workers=num_workers))
     model = algorithm("MlpPolicy", venv, device="cpu", seed=0, **settings).learn(300)
     assert model.num_timesteps >= 300
     assert len(model.ep_info_buffer) > 5
@@ -390,13 +396,13 @@ def test_sac_learns_with_continuous_actions_and_multi_input(adapt: Any) -> None:
 
 
 @WORKERS
-def test_ppo_learns_exactly_what_it_learns_elsewhere(adapt: Any, workers: int) -> None:
+def test_ppo_learns_exactly_what_it_learns_elsewhere(adapt: Any, num_workers: int) -> None:
     def weights(venv: VecEnv) -> Any:
         model = PPO("MlpPolicy", venv, n_steps=32, batch_size=32, n_epochs=2, device="cpu", seed=3)
         return model.learn(192).policy.state_dict()
 
     theirs = weights(DummyVecEnv([lambda: gym.make("CartPole-v1")] * NUM_ENVS))
-    ours = weights(adapt("CartPole-v1", workers=workers))
+    ours = weights(adapt("CartPole-v1", num_workers=num_workers))
     for name, value in theirs.items():
         np.testing.assert_array_equal(ours[name].numpy(), value.numpy(), err_msg=name)
 
@@ -416,9 +422,11 @@ def practice(length: int = 3, success: float = 1.0) -> Staged:
 
 
 @WORKERS
-def test_every_episode_counts_once_and_stages_advance(adapt: Any, workers: int) -> None:
+def test_every_episode_counts_once_and_stages_advance(adapt: Any, num_workers: int) -> None:
     curriculum = practice()
-    venv = adapt(PracticeEnv, 4, workers=workers, curriculum=curriculum, check_advancement_freq=1)
+    venv = adapt(
+        PracticeEnv, 4, num_workers=num_workers, curriculum=curriculum, check_interval_episodes=1
+    )
     assert venv.curriculum is curriculum
     venv.reset()
     seen: Counter[str] = Counter()
@@ -441,9 +449,9 @@ def test_every_episode_counts_once_and_stages_advance(adapt: Any, workers: int) 
 
 
 @WORKERS
-def test_ppo_trains_with_a_curriculum_and_all_is_counted(adapt: Any, workers: int) -> None:
+def test_ppo_trains_with_a_curriculum_and_all_is_counted(adapt: Any, num_workers: int) -> None:
     curriculum = practice(length=2)
-    venv = adapt(PracticeEnv, 4, workers=workers, curriculum=curriculum, wrappers=[Monitor])
+    venv = adapt(PracticeEnv, 4, num_workers=num_workers, curriculum=curriculum, wrappers=[Monitor])
     model = PPO("MlpPolicy", venv, n_steps=16, batch_size=64, n_epochs=1, device="cpu")
     model.learn(128)
     assert curriculum.num_observed == 128 // 2
@@ -452,7 +460,7 @@ def test_ppo_trains_with_a_curriculum_and_all_is_counted(adapt: Any, workers: in
 
 
 @WORKERS
-def test_a_snapshot_goes_on_in_another_vector_env(adapt: Any, workers: int) -> None:
+def test_a_snapshot_goes_on_in_another_vector_env(adapt: Any, num_workers: int) -> None:
     def play(venv: Any, num_steps: int) -> list[str]:
         drawn = []
         for _ in range(num_steps):
@@ -460,11 +468,11 @@ def test_a_snapshot_goes_on_in_another_vector_env(adapt: Any, workers: int) -> N
             drawn += [info["curriculum_task"] for info in venv.reset_infos]
         return drawn
 
-    def make(workers: int) -> Any:
+    def make(num_workers: int) -> Any:
         curriculum = Uniform(staged_tasks(length=1), seed=2)
-        return adapt(PracticeEnv, 4, workers=workers, curriculum=curriculum)
+        return adapt(PracticeEnv, 4, num_workers=num_workers, curriculum=curriculum)
 
-    venv = make(workers)
+    venv = make(num_workers)
     venv.reset()
     play(venv, 5)
     saved = venv.snapshot()
@@ -486,7 +494,7 @@ def test_training_goes_on_when_a_worker_dies(adapt: Any) -> None:
             return os.getpid()
 
     curriculum = practice(length=5)
-    venv = adapt(Practice, 4, workers=1, curriculum=curriculum)
+    venv = adapt(Practice, 4, num_workers=1, curriculum=curriculum)
     venv.reset()
     actions = np.zeros(4, dtype=np.int64)
     venv.step(actions)
@@ -520,7 +528,7 @@ def test_only_what_make_vec_returns_is_taken() -> None:
 def test_settings_that_sb3_cannot_live_with_are_refused(
     settings: dict[str, Any], message: str
 ) -> None:
-    vec = make_vec("CartPole-v1", 2, workers=0, **settings)
+    vec = make_vec("CartPole-v1", 2, num_workers=0, **settings)
     with pytest.raises(ConfigError, match=message):
         as_vec_env(vec)
     # Nothing has been changed by then.
@@ -530,7 +538,7 @@ def test_settings_that_sb3_cannot_live_with_are_refused(
 
 
 def test_a_vector_env_that_runs_in_another_mode_is_refused() -> None:
-    vec = make_vec("CartPole-v1", 2, workers=0)
+    vec = make_vec("CartPole-v1", 2, num_workers=0)
     vec.reset(seed=0)
     with pytest.raises(ConfigError, match="make it with autoreset_mode='SameStep'"):
         as_vec_env(vec)
@@ -538,7 +546,7 @@ def test_a_vector_env_that_runs_in_another_mode_is_refused() -> None:
 
 
 def test_one_that_runs_in_the_right_mode_is_taken() -> None:
-    vec = make_vec("CartPole-v1", 2, workers=0, autoreset_mode="SameStep")
+    vec = make_vec("CartPole-v1", 2, num_workers=0, autoreset_mode="SameStep")
     vec.reset(seed=0)
     venv = as_vec_env(vec)
     venv.reset()

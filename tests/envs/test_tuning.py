@@ -39,8 +39,8 @@ class Bench:
         self.steps.append(who)
         self.now += seconds
 
-    def make(self, env: Any, num_envs: int, *, workers: int) -> "FakeVectorEnv":
-        return FakeVectorEnv(self, num_envs, workers)
+    def make(self, env: Any, num_envs: int, *, num_workers: int) -> "FakeVectorEnv":
+        return FakeVectorEnv(self, num_envs, num_workers)
 
     def env(self) -> gym.Env[Any, Any]:
         return TimedEnv(self)
@@ -74,8 +74,8 @@ class TimedEnv(gym.Env[Any, Any]):
 
 
 class FakeVectorEnv:
-    def __init__(self, bench: Bench, num_envs: int, workers: int):
-        self.bench, self.num_envs, self.workers = bench, num_envs, workers
+    def __init__(self, bench: Bench, num_envs: int, num_workers: int):
+        self.bench, self.num_envs, self.num_workers = bench, num_envs, num_workers
         self.action_space = MultiDiscrete([5] * num_envs)
         self.seed: int | None = None
         bench.open.append(self)
@@ -88,16 +88,16 @@ class FakeVectorEnv:
         assert self.action_space.contains(actions)
         self.bench.actions.append(actions.tolist())
         self.bench.spend(
-            (self.num_envs, self.workers), self.bench.cost(self.num_envs, self.workers)
+            (self.num_envs, self.num_workers), self.bench.cost(self.num_envs, self.num_workers)
         )
 
     def close(self) -> None:
         self.bench.open.remove(self)
 
 
-def loop(num_envs: int, workers: int) -> float:
+def loop(num_envs: int, num_workers: int) -> float:
     """Workers share the steps, at 10 us of overhead each, and none helps beyond 8 envs."""
-    return SINGLE_S * max(num_envs / (workers + 1), num_envs / 8) + 10e-6 * workers
+    return SINGLE_S * max(num_envs / (num_workers + 1), num_envs / 8) + 10e-6 * num_workers
 
 
 @pytest.fixture
@@ -114,9 +114,12 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Bench]:
     return make
 
 
-def row(num_envs: int, workers: int, steps_per_s: float) -> TuningRow:
+def row(num_envs: int, num_workers: int, steps_per_s: float) -> TuningRow:
     return TuningRow(
-        num_envs=num_envs, workers=workers, steps_per_s=steps_per_s, speedup=steps_per_s / 1000.0
+        num_envs=num_envs,
+        num_workers=num_workers,
+        steps_per_s=steps_per_s,
+        speedup=steps_per_s / 1000.0,
     )
 
 
@@ -129,7 +132,7 @@ def tuned(*rows: TuningRow, env: str = "Pole-v1", is_id: bool = True) -> Tuning:
 def test_rates_and_speedups_are_those_of_the_clock(bench: Callable[..., Bench]) -> None:
     found = tune(bench().env, env_counts=[1, 4], seconds=0.1)
     assert found.single_steps_per_s == pytest.approx(10_000.0)
-    rates = {(row.num_envs, row.workers): row.steps_per_s for row in found.rows}
+    rates = {(row.num_envs, row.num_workers): row.steps_per_s for row in found.rows}
     # 4 envs: 400 us alone; with one worker 200 us and 10 us on top.
     assert rates == pytest.approx({(1, 0): 10_000.0, (4, 0): 10_000.0, (4, 1): 4 / 210e-6})
     assert [row.speedup for row in found.rows] == pytest.approx([1.0, 1.0, 400 / 210])
@@ -146,9 +149,9 @@ def test_the_first_turn_and_disturbances_do_not_count(bench: Callable[..., Bench
     # Two of five turns are slow and one is odd. The one before them is slow as well.
     factors = {1: 1000.0, 2: 1000.0, 3: 1000.0, 4: 0.01}
 
-    def disturbed(num_envs: int, workers: int) -> float:
-        turn = machine.turns().count((num_envs, workers))
-        return loop(num_envs, workers) * factors.get(turn, 1.0)
+    def disturbed(num_envs: int, num_workers: int) -> float:
+        turn = machine.turns().count((num_envs, num_workers))
+        return loop(num_envs, num_workers) * factors.get(turn, 1.0)
 
     machine = bench(disturbed)
     found = tune(machine.env, env_counts=[4], worker_counts=[1], seconds=0.01)
@@ -158,7 +161,7 @@ def test_the_first_turn_and_disturbances_do_not_count(bench: Callable[..., Bench
 def test_every_setting_is_measured_for_the_time_that_was_asked_for(
     bench: Callable[..., Bench],
 ) -> None:
-    machine = bench(lambda num_envs, workers: 1e-3)
+    machine = bench(lambda num_envs, num_workers: 1e-3)
     tune(machine.env, env_counts=[2], worker_counts=[0], seconds=0.5)
     # The turn before the others is as long as they are, and each has one step more to wake up.
     assert machine.steps.count((2, 0)) == pytest.approx(0.6 / 1e-3 + TURNS + 1, abs=TURNS + 1)
@@ -168,9 +171,9 @@ def test_more_envs_are_tried_while_they_help(bench: Callable[..., Bench]) -> Non
     # With one worker n envs take 50 n + 50 us. Steps per second of 2, 4, 8, 16, 32 and 64 envs:
     # 13,333, 16,000, 17,778, 18,824 (6 % more), 19,394 (3 %) and 19,692 (2 %: twice in vain).
     found = tune(bench(lambda n, w: loop(n, w) + 40e-6).env, seconds=0.01)
-    rates = [row.steps_per_s for row in found.rows if row.workers == 1]
+    rates = [row.steps_per_s for row in found.rows if row.num_workers == 1]
     assert rates == pytest.approx([13_333, 16_000, 17_778, 18_824, 19_394, 19_692], rel=1e-3)
-    assert (found.best.num_envs, found.best.workers) == (16, 1)
+    assert (found.best.num_envs, found.best.num_workers) == (16, 1)
 
 
 def test_the_search_does_not_end_before_each_core_has_two_envs(
@@ -178,7 +181,7 @@ def test_the_search_does_not_end_before_each_core_has_two_envs(
 ) -> None:
     found = tune(bench(lambda n, w: n * SINGLE_S, num_cores=8).env, seconds=0.01)
     assert max(row.num_envs for row in found.rows) == 16
-    assert (found.best.num_envs, found.best.workers) == (1, 0)
+    assert (found.best.num_envs, found.best.num_workers) == (1, 0)
 
 
 def test_the_search_ends_somewhere(bench: Callable[..., Bench]) -> None:
@@ -189,7 +192,7 @@ def test_the_search_ends_somewhere(bench: Callable[..., Bench]) -> None:
 def test_numbers_that_were_asked_for_are_all_tried_once(bench: Callable[..., Bench]) -> None:
     # 90 envs are no faster than 30.
     found = tune(bench().env, env_counts=[90, 1, 3, 3, 30, 99], worker_counts=[2, 0], seconds=0.01)
-    assert [(row.num_envs, row.workers) for row in found.rows] == [
+    assert [(row.num_envs, row.num_workers) for row in found.rows] == [
         *((1, 0), (3, 0), (3, 2), (30, 0), (30, 2), (90, 0), (90, 2), (99, 0), (99, 2))
     ]
 
@@ -208,7 +211,7 @@ def test_workers_go_up_to_one_less_than_there_are_cores(
     bench: Callable[..., Bench], num_cores: int, expected: list[int]
 ) -> None:
     found = tune(bench(num_cores=num_cores).env, env_counts=[100], seconds=0.01)
-    assert [row.workers for row in found.rows] == expected
+    assert [row.num_workers for row in found.rows] == expected
 
 
 def test_each_setting_is_told_when_it_is_known(bench: Callable[..., Bench]) -> None:
@@ -237,7 +240,7 @@ def test_everything_is_closed(bench: Callable[..., Bench]) -> None:
 def test_everything_is_closed_after_an_interruption_too(
     bench: Callable[..., Bench], error: type[BaseException]
 ) -> None:
-    def interrupted(num_envs: int, workers: int) -> float:
+    def interrupted(num_envs: int, num_workers: int) -> float:
         assert len(machine.open) == 3
         raise error
 
@@ -255,9 +258,9 @@ def test_the_best_is_the_smallest_that_is_nearly_the_fastest() -> None:
 
 
 def test_the_best_setting_can_be_pasted() -> None:
-    assert tuned(row(32, 1, 1.0)).call == 'make_vec("Pole-v1", num_envs=32, workers=1)'
+    assert tuned(row(32, 1, 1.0)).call == 'make_vec("Pole-v1", num_envs=32, num_workers=1)'
     named = tuned(row(2, 0, 1.0), env="make_env", is_id=False)
-    assert named.call == "make_vec(make_env, num_envs=2, workers=0)"
+    assert named.call == "make_vec(make_env, num_envs=2, num_workers=0)"
 
 
 def test_the_text_says_how_many_envs_to_use_with_how_many_cores() -> None:
@@ -266,10 +269,10 @@ def test_the_text_says_how_many_envs_to_use_with_how_many_cores() -> None:
         "Pole-v1 on 2 cores; one env in a plain loop: 1,000 steps/s",
         "",
         "speed-up over it:",
-        "num_envs  workers=0  workers=1",
-        "       1       0.99",
-        "       2       1.10       1.80",
-        "      16       1.30      12.35",
+        "num_envs  num_workers=0  num_workers=1",
+        "       1           0.99",
+        "       2           1.10           1.80",
+        "      16           1.30          12.35",
         "",
         "cores  num_envs  steps/s  speed-up",
         "    1        16    1,300   1.30x",
@@ -282,7 +285,7 @@ def test_objects_for_machines_hold_every_setting_and_mark_one() -> None:
     assert entries[1] == {
         "env": "Pole-v1",
         "num_envs": 2,
-        "workers": 1,
+        "num_workers": 1,
         "steps_per_s": 1800.0,
         "speedup": 1.8,
         "single_steps_per_s": 1000.0,
@@ -328,7 +331,7 @@ def test_real_workers_are_measured_and_gone_afterwards(env: Any) -> None:
     found = tune(env, env_counts=[2], worker_counts=[0, 1], seconds=0.05)
     assert found.env == "CartPole-v1"
     assert found.is_id
-    assert [row.workers for row in found.rows] == [0, 1]
+    assert [row.num_workers for row in found.rows] == [0, 1]
     assert min(row.steps_per_s for row in found.rows) > 0
     assert not any(
         child.is_running() and child.status() != psutil.STATUS_ZOMBIE

@@ -367,10 +367,12 @@ def both_players() -> gym.Env:
 @pytest.mark.timeout(60, method="signal")
 @pytest.mark.parametrize("mode", list(AutoresetMode)[:2])
 @pytest.mark.parametrize("make", [against_rolls, both_players])
-@pytest.mark.parametrize("workers", [0, 1])
-def test_workers_play_as_gymnasiums_loop_does(make: Any, workers: int, mode: AutoresetMode) -> None:
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_workers_play_as_gymnasiums_loop_does(
+    make: Any, num_workers: int, mode: AutoresetMode
+) -> None:
     loop = SyncVectorEnv([make] * 3, autoreset_mode=mode)
-    other: Any = make_vec(make, 3, workers=workers, autoreset_mode=mode)
+    other: Any = make_vec(make, 3, num_workers=num_workers, autoreset_mode=mode)
     results = [envs.reset(seed=4) for envs in (loop, other)]
     loop.action_space.seed(1)
     for _ in range(12):
@@ -382,8 +384,8 @@ def test_workers_play_as_gymnasiums_loop_does(make: Any, workers: int, mode: Aut
 
 @pytest.mark.processes
 @pytest.mark.timeout(60, method="signal")
-@pytest.mark.parametrize("workers", [0, 1])
-def test_each_worker_plays_the_opponents_of_its_tasks(workers: int) -> None:
+@pytest.mark.parametrize("num_workers", [0, 1])
+def test_each_worker_plays_the_opponents_of_its_tasks(num_workers: int) -> None:
     names = ("rolls", "pulls", "none")
     curriculum = Uniform([Task(name, params={"opponent": name}) for name in names])
     envs: Any = make_vec(
@@ -391,7 +393,7 @@ def test_each_worker_plays_the_opponents_of_its_tasks(workers: int) -> None:
         4,
         curriculum=curriculum,
         curriculum_env={"return_threshold": 0.0},
-        workers=workers,
+        num_workers=num_workers,
     )
     envs.reset(seed=2)
     met = set()

@@ -397,7 +397,7 @@ def test_two_wrappers_on_one_curriculum_are_refused(make: Maker) -> None:
 def test_checks_of_a_curriculum_without_stages_are_refused(make: Maker) -> None:
     curriculum = Uniform(various())
     with pytest.raises(ConfigError, match="no stages"):
-        CurriculumVectorEnv(make("sync"), curriculum, check_advancement_freq=10)
+        CurriculumVectorEnv(make("sync"), curriculum, check_interval_episodes=10)
     CurriculumVectorEnv(make("sync"), curriculum).close()
 
 
@@ -405,7 +405,7 @@ def test_checks_come_after_so_many_episodes_of_all_envs(make: Maker) -> None:
     curriculum = Staged(
         staged_tasks(success=1.0), stages=STAGES, mixing=None, early=None, min_episodes=10
     )
-    venv = CurriculumVectorEnv(make("async", 3, SAME_STEP), curriculum, check_advancement_freq=4)
+    venv = CurriculumVectorEnv(make("async", 3, SAME_STEP), curriculum, check_interval_episodes=4)
     venv.reset()
     step(venv, 5)
     assert [change.episode for change in curriculum.history] == [12]

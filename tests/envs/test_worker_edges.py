@@ -17,7 +17,7 @@ from gymnasium import spaces
 
 from stepladder import Task, Uniform, make_vec
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.workers.crew import Crew
+from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.errors import ConfigError, EnvError, EnvTimeoutError
 from worker_envs import NEXT_STEP, SAME_STEP, trouble_envs, worker_env
 
@@ -61,14 +61,14 @@ ZEROS = np.zeros(4, dtype=np.int64)
 
 @pytest.mark.parametrize("reward", [np.array([0.5]), np.float32(0.5), np.array(0.5)])
 def test_a_reward_may_be_an_array_with_one_number(reward: Any) -> None:
-    with make_vec(lambda: Counter(reward), 4, workers=0) as envs:
+    with make_vec(lambda: Counter(reward), 4, num_workers=0) as envs:
         envs.reset(seed=0)
         assert envs.step(ZEROS)[1].tolist() == [0.5] * 4
 
 
 @pytest.mark.parametrize("reward", [None, "1", np.array([1.0, 2.0])])
 def test_a_reward_that_is_no_number_is_named(reward: Any) -> None:
-    with make_vec(lambda: Counter(reward), 4, workers=0) as envs:
+    with make_vec(lambda: Counter(reward), 4, num_workers=0) as envs:
         envs.reset(seed=0)
         with pytest.raises(EnvError, match=r"env 0 returned the reward .* expected a number"):
             envs.step(ZEROS)
@@ -76,7 +76,7 @@ def test_a_reward_that_is_no_number_is_named(reward: Any) -> None:
 
 def test_envs_may_be_listed_by_id_spec_and_function_alike() -> None:
     cart: Callable[[], Any] = lambda: gym.make("CartPole-v1")  # noqa: E731
-    with make_vec(["CartPole-v1", gym.spec("CartPole-v1"), cart], workers=0) as envs:
+    with make_vec(["CartPole-v1", gym.spec("CartPole-v1"), cart], num_workers=0) as envs:
         assert envs.num_envs == 3
 
 
@@ -87,7 +87,7 @@ def test_envs_may_be_listed_by_id_spec_and_function_alike() -> None:
         ({"env": lambda: gym.make_vec("CartPole-v1", 2)}, "Return one env"),
         ({"wrappers": [lambda env: None]}, "returned None"),
         ({"curriculum": "easy"}, "expected a curriculum; got 'easy'"),
-        ({"check_advancement_freq": 3}, "check_advancement_freq was given without a curriculum"),
+        ({"check_interval_episodes": 3}, "check_interval_episodes was given without a curriculum"),
         ({"copy": "yes"}, "copy must be a bool"),
         ({"parent_steps": 3}, "parent_steps must be a bool"),
         ({"env": "CartPole-v1", "env_kwargs": 3}, "env_kwargs must be a dict"),
@@ -96,7 +96,7 @@ def test_envs_may_be_listed_by_id_spec_and_function_alike() -> None:
     ],
 )
 def test_nonsense_is_refused_in_one_line(arguments: dict[str, Any], said: str) -> None:
-    given: dict[str, Any] = {"env": Counter, "num_envs": 2, "workers": 0, **arguments}
+    given: dict[str, Any] = {"env": Counter, "num_envs": 2, "num_workers": 0, **arguments}
     if given["env"] == []:
         given["num_envs"] = None
     with pytest.raises(ConfigError, match=said) as caught:
@@ -106,12 +106,15 @@ def test_nonsense_is_refused_in_one_line(arguments: dict[str, Any], said: str) -
 
 @pytest.mark.parametrize("seed", [1.5, True, "x", [1, 2.0, 3, 4], [1, None, True, 4]])
 def test_a_seed_that_is_no_whole_number_is_refused(seed: Any) -> None:
-    with make_vec(Counter, 4, workers=0) as envs, pytest.raises(ConfigError, match="seed must be"):
+    with (
+        make_vec(Counter, 4, num_workers=0) as envs,
+        pytest.raises(ConfigError, match="seed must be"),
+    ):
         envs.reset(seed=seed)
 
 
 def test_seeds_may_be_an_array() -> None:
-    with make_vec(Counter, 4, workers=0) as envs:
+    with make_vec(Counter, 4, num_workers=0) as envs:
         envs.reset(seed=np.array([5, 6, 7, 8]))  # type: ignore[arg-type]
         assert envs.get_attr("np_random_seed") == (5, 6, 7, 8)
 
@@ -130,14 +133,14 @@ def test_a_trial_of_envs_leaves_the_global_generators_as_they_were() -> None:
     expected = random.random(), np.random.random()  # noqa: NPY002
     random.seed(3)
     np.random.seed(3)  # noqa: NPY002
-    make_vec(Chancy, 4, workers="auto").close()
+    make_vec(Chancy, 4, num_workers="auto").close()
     assert (random.random(), np.random.random()) == expected  # noqa: NPY002
 
 
 @pytest.mark.processes
 @pytest.mark.timeout(60)
 def test_a_call_that_hangs_is_named_by_its_env() -> None:
-    with make_vec(Counter, 4, workers=1, timeout_s=0.5) as envs:
+    with make_vec(Counter, 4, num_workers=1, timeout_s=0.5) as envs:
         envs.reset(seed=0)
         with pytest.raises(EnvTimeoutError, match=r"env 3, in worker process .* call") as caught:
             envs.call("wait", 60.0)
@@ -150,7 +153,7 @@ def test_a_call_that_hangs_is_named_by_its_env() -> None:
 @pytest.mark.timeout(60)
 def test_every_env_that_cannot_be_closed_is_named(caplog: pytest.LogCaptureFixture) -> None:
     rewards = [1.0, "bad close", "bad close", "bad close"]
-    envs = make_vec([lambda reward=reward: Counter(reward) for reward in rewards], workers=1)
+    envs = make_vec([lambda reward=reward: Counter(reward) for reward in rewards], num_workers=1)
     with caplog.at_level(logging.ERROR, logger="stepladder.envs"):
         envs.close()
     raised = [record.exc_info[1] for record in caplog.records if record.exc_info]
@@ -161,7 +164,7 @@ def test_every_env_that_cannot_be_closed_is_named(caplog: pytest.LogCaptureFixtu
 @pytest.mark.timeout(60)
 def test_a_worker_killed_while_it_is_being_reconnected_is_replaced_again() -> None:
     curriculum = Uniform([Task(str(number)) for number in range(5)])
-    with make_vec(Counter, 4, curriculum=curriculum, workers=1) as envs:
+    with make_vec(Counter, 4, curriculum=curriculum, num_workers=1) as envs:
         envs.reset(seed=0)
         base: Any = envs.unwrapped
         kills = [1]
@@ -171,7 +174,7 @@ def test_a_worker_killed_while_it_is_being_reconnected_is_replaced_again() -> No
                 kills.pop()
                 os.kill(worker_pid(base), signal.SIGKILL)
 
-        base._ensemble._revival.listeners.insert(0, kill_once)
+        base._coordinator._restart.listeners.insert(0, kill_once)
         os.kill(worker_pid(base), signal.SIGKILL)
         lost = 0
         for _ in range(10):
@@ -184,7 +187,7 @@ def test_a_worker_killed_while_it_is_being_reconnected_is_replaced_again() -> No
 @pytest.mark.processes
 @pytest.mark.timeout(60)
 def test_what_was_set_can_be_set_again_in_the_envs_of_a_restarted_worker() -> None:
-    with make_vec(Counter, 4, workers=1) as envs:
+    with make_vec(Counter, 4, num_workers=1) as envs:
         envs.reset(seed=0)
         rewards = [1.0, 2.0, 3.0, 4.0]
         envs.set_attr("reward", rewards)
@@ -212,7 +215,7 @@ class Slow(Counter):
 def test_an_env_that_is_never_made_is_named() -> None:
     functions = [lambda number=number: Slow(number) for number in range(4)]
     with pytest.raises(EnvTimeoutError, match="env 3, in worker process") as caught:
-        make_vec(functions, workers=1, timeout_s=0.5)
+        make_vec(functions, num_workers=1, timeout_s=0.5)
     assert caught.value.env_index == 3
 
 
@@ -252,14 +255,14 @@ class Switch(gym.Env):
 
 if __name__ == "__main__":
     gym.register("Switch-v0", Switch)
-    with make_vec("Switch-v0", 4, workers=1, start_method=sys.argv[1]) as envs:
+    with make_vec("Switch-v0", 4, num_workers=1, start_method=sys.argv[1]) as envs:
         observations, _ = envs.reset(options={"mode": Mode.HARD})
         print(observations.tolist(), all(mode is Mode.HARD for mode in envs.get_attr("mode")))
 """
 
 
 def worker_pid(base: Any) -> int:
-    return base._ensemble._crew.hands[0].process.pid
+    return base._coordinator._pool.handles[0].process.pid
 
 
 def assert_conserved(curriculum: Curriculum, envs: Any) -> None:
@@ -273,20 +276,20 @@ def assert_conserved(curriculum: Curriculum, envs: Any) -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("mode", [NEXT_STEP, SAME_STEP])
 def test_no_row_is_spoken_of_twice_when_a_worker_dies_after_it_has_spoken(mode: Any) -> None:
-    with worker_env(trouble_envs(4, length=3), workers=1, autoreset_mode=mode) as vec:
+    with worker_env(trouble_envs(4, length=3), num_workers=1, autoreset_mode=mode) as vec:
         vec.reset(seed=0)
-        ensemble: Any = vec._ensemble
+        coordinator: Any = vec._coordinator
         for _ in range(2):
             vec.step(ZEROS)
         # The worker carries the step out, in which all envs end, and is then killed; the parent
         # is made to believe that it had not moved on from its first env.
-        ensemble.begin_step(0)
-        while not ensemble._crew.is_done(0, 0):
+        coordinator.begin_step(0)
+        while not coordinator._pool.is_done(0, 0):
             pass
-        words, lane = ensemble.memory.words, ensemble._crew.lane(0, 0)
+        lane = coordinator._pool.lane(0, 0)
         os.kill(worker_pid(vec), signal.SIGKILL)
-        words[lane + 8], words[lane + 9] = 0, 0
-        infos = ensemble.finish_step(0)
+        lane["done"], lane["progress"] = 0, 0
+        infos = coordinator.finish_step(0)
         rows = [row for row, _ in infos]
         assert len(rows) == len(set(rows))
 
@@ -309,10 +312,10 @@ class Opponent(gym.Env):
         return np.zeros(4, np.float32), 0.0, False, False, {}
 
 torch.set_num_threads(2)
-with make_vec(Opponent, 4, workers=1, timeout_s=10, start_method="fork") as envs:
+with make_vec(Opponent, 4, num_workers=1, timeout_s=10, start_method="fork") as envs:
     envs.reset(seed=0)
     torch.nn.Linear(512, 512)(torch.zeros(256, 512)).sum().backward()
-    os.kill(envs._ensemble._crew.hands[0].process.pid, signal.SIGKILL)
+    os.kill(envs._coordinator._pool.handles[0].process.pid, signal.SIGKILL)
     for _ in range(3):
         truncated = envs.step(np.zeros(4, int))[3]
 print("went on")
@@ -334,11 +337,11 @@ def test_a_restarted_worker_can_use_torch_though_its_parent_has_threads() -> Non
 def test_ctrl_c_while_a_worker_is_replaced_can_be_followed_by_a_reset(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=3.0) as vec:
+    with worker_env(4, num_workers=1, timeout_s=3.0) as vec:
         vec.reset(seed=0)
         os.kill(worker_pid(vec), signal.SIGKILL)
         with monkeypatch.context() as patch:
-            patch.setattr(Crew, moment, interrupted)
+            patch.setattr(WorkerPool, moment, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.step(ZEROS)
         # Without seeds, which would go through the pipe and be refused there.

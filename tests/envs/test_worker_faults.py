@@ -28,7 +28,7 @@ from gymnasium.vector import AutoresetMode
 from stepladder import CurriculumVectorEnv, make_vec
 from stepladder.curricula import Uniform
 from stepladder.envs.workers import WorkerVectorEnv
-from stepladder.envs.workers.hand import Hand
+from stepladder.envs.workers.parent.worker_handle import WorkerHandle
 from stepladder.errors import ChannelError, EnvError, EnvTimeoutError, WorkerDiedError
 from stepladder.tasks import Task
 from worker_envs import (
@@ -157,7 +157,7 @@ def assert_told(error: BaseException, row: int, method: str) -> None:
 def test_what_an_env_raises_comes_back_and_the_vector_env_goes_on(
     row: int, method: str, what: str, kind: Any
 ) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([row], "trouble", [{method.split()[0]: what}])
         calls: dict[str, Callable[[], Any]] = {
@@ -180,13 +180,13 @@ def test_what_a_constructor_raises_comes_back_and_no_process_is_left(row: int) -
     functions = trouble_envs(4)
     functions[row] = partial(TroubleEnv, row, trouble={"make": "raise"})
     with pytest.raises(BoomError) as caught:
-        WorkerVectorEnv(functions, workers=1, start_method="fork")
+        WorkerVectorEnv(functions, num_workers=1, start_method="fork")
     assert_told(caught.value, row, "make")
     assert not multiprocessing.active_children()
 
 
 def test_of_several_errors_that_of_the_first_env_is_raised() -> None:
-    with worker_env(6, workers=2) as vec:
+    with worker_env(6, num_workers=2) as vec:
         vec.reset()
         vec.set_attr_on([1, 3, 5], "trouble", [{"step": "raise"}] * 3)
         with pytest.raises(BoomError, match="env 1"):
@@ -201,7 +201,7 @@ def test_of_several_errors_that_of_the_first_env_is_raised() -> None:
 
 
 def test_an_env_that_exits_takes_only_its_own_worker_with_it() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         vec.set_attr_on([2], "trouble", [{"step": "exit"}])
         truncated = vec.step(no_actions(vec))[3]
@@ -247,9 +247,9 @@ class Endings:
 
 
 @MODES
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_worker_killed_while_idle_is_restarted(mode: AutoresetMode, workers: int) -> None:
-    with worker_env(8, workers=workers, autoreset_mode=mode, env={"length": 5}) as vec:
+@pytest.mark.parametrize("num_workers", [1, 3])
+def test_a_worker_killed_while_idle_is_restarted(mode: AutoresetMode, num_workers: int) -> None:
+    with worker_env(8, num_workers=num_workers, autoreset_mode=mode, env={"length": 5}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         for _ in range(2):
@@ -275,7 +275,7 @@ def test_a_worker_killed_while_idle_is_restarted(mode: AutoresetMode, workers: i
 def test_it_is_noticed_in_time_whatever_the_worker_was_waiting_in(
     mode: AutoresetMode, moment: str
 ) -> None:
-    with worker_env(4, workers=1, autoreset_mode=mode, env={"length": 9}) as vec:
+    with worker_env(4, num_workers=1, autoreset_mode=mode, env={"length": 9}) as vec:
         vec.reset(seed=0)
         victim = worker_of(vec, 3)
         vec.step(no_actions(vec))
@@ -297,7 +297,7 @@ def test_a_worker_killed_while_it_steps_is_restarted(
     mode: AutoresetMode, what: str, tmp_path: Path
 ) -> None:
     env = {"length": 9, "met": tmp_path / "met"}
-    with worker_env(6, workers=1, autoreset_mode=mode, env=env) as vec:
+    with worker_env(6, num_workers=1, autoreset_mode=mode, env=env) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -321,7 +321,7 @@ def test_a_worker_killed_while_it_resets_is_restarted(
     mode: AutoresetMode, seed: Any, tmp_path: Path
 ) -> None:
     env = {"length": 9, "met": tmp_path / "met"}
-    with worker_env(6, workers=1, autoreset_mode=mode, env=env) as vec:
+    with worker_env(6, num_workers=1, autoreset_mode=mode, env=env) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -340,7 +340,7 @@ def test_a_worker_killed_while_it_resets_is_restarted(
 
 
 def test_a_worker_killed_while_it_resets_some_loses_only_the_others() -> None:
-    with worker_env(6, workers=1, autoreset_mode=DISABLED, env={"length": 9}) as vec:
+    with worker_env(6, num_workers=1, autoreset_mode=DISABLED, env={"length": 9}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -354,7 +354,7 @@ def test_a_worker_killed_while_it_resets_some_loses_only_the_others() -> None:
 
 
 def test_a_row_between_two_episodes_loses_nothing() -> None:
-    with worker_env(4, workers=1, env={"length": 1}) as vec:
+    with worker_env(4, num_workers=1, env={"length": 1}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         assert endings.step()[2].all()
@@ -368,7 +368,7 @@ def test_a_row_between_two_episodes_loses_nothing() -> None:
 
 def test_an_ending_of_the_very_step_in_which_its_worker_dies_is_kept() -> None:
     for mode in AutoresetMode:
-        with worker_env(6, workers=1, autoreset_mode=mode, env={"length": 2}) as vec:
+        with worker_env(6, num_workers=1, autoreset_mode=mode, env={"length": 2}) as vec:
             vec.reset(seed=0)
             endings = Endings(vec)
             endings.step()
@@ -387,7 +387,7 @@ def test_an_ending_of_the_very_step_in_which_its_worker_dies_is_kept() -> None:
 
 @MODES
 def test_several_workers_killed_at_once_are_all_restarted(mode: AutoresetMode) -> None:
-    with worker_env(8, workers=3, autoreset_mode=mode, env={"length": 9}) as vec:
+    with worker_env(8, num_workers=3, autoreset_mode=mode, env={"length": 9}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         endings.step()
@@ -403,7 +403,7 @@ def test_several_workers_killed_at_once_are_all_restarted(mode: AutoresetMode) -
 def test_a_worker_killed_with_two_halves_under_way_is_restarted(
     mode: AutoresetMode, moment: str
 ) -> None:
-    settings: Any = {"workers": 1, "num_batches": 2, "autoreset_mode": mode}
+    settings: Any = {"num_workers": 1, "num_batches": 2, "autoreset_mode": mode}
     with worker_env(8, env={"length": 9}, **settings) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
@@ -433,7 +433,7 @@ def test_values_without_a_fixed_size_survive_the_death_of_their_worker() -> None
         partial(RandomEnv, row, spaces.Tuple((Parcel(), spaces.Text(3))), Parcel(), 1e9, 0.0)
         for row in range(4)
     ]
-    with worker_env(functions, workers=1, autoreset_mode=SAME_STEP, parent_steps=False) as vec:
+    with worker_env(functions, num_workers=1, autoreset_mode=SAME_STEP, parent_steps=False) as vec:
         before = vec.reset(seed=0)[0]
         actions = ([1], [2], [3, 3], [])
         (pid,) = (child.pid for child in multiprocessing.active_children())
@@ -450,7 +450,7 @@ def test_values_without_a_fixed_size_survive_the_death_of_their_worker() -> None
 
 
 def test_calls_reach_a_restarted_worker() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         kill(worker_of(vec, 3))
         assert vec.get_attr("env_index") == (0, 1, 2, 3)
@@ -461,7 +461,7 @@ def test_calls_reach_a_restarted_worker() -> None:
 
 
 def test_a_worker_that_dies_over_a_call_is_said_to_and_restarted() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"call": "kill"}])
         with pytest.raises(WorkerDiedError, match="died") as caught:
@@ -471,7 +471,7 @@ def test_a_worker_that_dies_over_a_call_is_said_to_and_restarted() -> None:
 
 
 def test_a_worker_killed_before_the_first_reset_is_restarted() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         kill(worker_of(vec, 3))
         np.testing.assert_array_equal(vec.reset(seed=0)[0][:, 2], 0)
         assert not vec.step(no_actions(vec))[3].any()
@@ -479,7 +479,7 @@ def test_a_worker_killed_before_the_first_reset_is_restarted() -> None:
 
 @pytest.mark.parametrize("start_method", ["forkserver", "spawn"])
 def test_a_killed_worker_is_restarted_by_every_start_method(start_method: Any) -> None:
-    with worker_env(2, workers=1, start_method=start_method, env={"length": 9}) as vec:
+    with worker_env(2, num_workers=1, start_method=start_method, env={"length": 9}) as vec:
         vec.reset(seed=0)
         kill(worker_of(vec, 1))
         np.testing.assert_array_equal(vec.step(no_actions(vec))[3], [False, True])
@@ -487,7 +487,7 @@ def test_a_killed_worker_is_restarted_by_every_start_method(start_method: Any) -
 
 
 def test_a_worker_is_restarted_from_a_thread_too() -> None:
-    with worker_env(4, workers=1, env={"length": 9}) as vec:
+    with worker_env(4, num_workers=1, env={"length": 9}) as vec:
         vec.reset(seed=0)
         kill(worker_of(vec, 3))
         results: list[Any] = []
@@ -507,7 +507,7 @@ def test_a_worker_is_restarted_from_a_thread_too() -> None:
 
 def test_a_worker_killed_in_the_middle_of_a_large_message_is_restarted() -> None:
     functions = [partial(TalkerEnv, row, 9) for row in range(4)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         vec.reset(seed=0)
         victim = worker_of(vec, 3)
         vec.send(no_actions(vec))
@@ -537,7 +537,7 @@ def test_a_worker_that_dies_once_more_while_it_is_restarted_is_restarted_again(
     once = tmp_path / "once"
     for mode in AutoresetMode:
         env = {"length": 9, "trouble": {"make": "kill"}, "once": once}
-        with worker_env(6, workers=1, autoreset_mode=mode, num_batches=2, env=env) as vec:
+        with worker_env(6, num_workers=1, autoreset_mode=mode, num_batches=2, env=env) as vec:
             vec.reset(seed=0)
             endings = Endings(vec)
             endings.step()
@@ -560,7 +560,7 @@ def test_a_worker_that_dies_once_more_while_it_is_restarted_is_restarted_again(
 def test_a_worker_that_dies_again_and_again_is_given_up(method: str) -> None:
     functions = trouble_envs(4)
     functions[3] = partial(TroubleEnv, 3, trouble={method: "kill"})
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
 
         def play() -> None:
             vec.reset(seed=0)
@@ -574,7 +574,7 @@ def test_a_worker_that_dies_again_and_again_is_given_up(method: str) -> None:
 
 
 def test_a_worker_that_dies_now_and_then_is_never_given_up() -> None:
-    with worker_env(4, workers=1, env={"length": 2}) as vec:
+    with worker_env(4, num_workers=1, env={"length": 2}) as vec:
         vec.reset(seed=0)
         endings = Endings(vec)
         for _ in range(6):
@@ -587,7 +587,7 @@ def test_a_worker_that_dies_now_and_then_is_never_given_up() -> None:
 def test_raise_raises_with_the_envs_of_the_worker(tmp_path: Path) -> None:
     env = {"length": 9, "met": tmp_path / "met"}
     for is_stepping in (False, True):
-        with worker_env(6, workers=2, on_worker_death="raise", env=env) as vec:
+        with worker_env(6, num_workers=2, on_worker_death="raise", env=env) as vec:
             vec.reset(seed=0)
             victim = worker_of(vec, 5)
             rows = worker_pids(vec)[victim]
@@ -606,7 +606,7 @@ def test_raise_raises_with_the_envs_of_the_worker(tmp_path: Path) -> None:
 
 
 def test_a_restart_is_told_to_whoever_wants_to_know(caplog: pytest.LogCaptureFixture) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         told: list[list[int]] = []
         vec.on_restart(told.append)
         vec.reset(seed=0)
@@ -627,7 +627,7 @@ def lessons() -> list[Task]:
 
 def taught(num_envs: int = 6, **settings: Any) -> Any:
     env = settings.pop("env", {})
-    settings = {"workers": 2, "start_method": "fork", **settings}
+    settings = {"num_workers": 2, "start_method": "fork", **settings}
     return make_vec(
         trouble_envs(num_envs, **env), curriculum=Uniform(lessons(), seed=3), **settings
     )
@@ -697,7 +697,7 @@ def test_no_finished_episode_is_lost_and_unfinished_ones_are_aborted(
 def test_exactly_the_unfinished_episodes_of_a_killed_worker_are_aborted(
     mode: AutoresetMode, caplog: pytest.LogCaptureFixture
 ) -> None:
-    vec = taught(4, workers=1, autoreset_mode=mode)
+    vec = taught(4, num_workers=1, autoreset_mode=mode)
     caplog.set_level(logging.WARNING, "stepladder.envs")
     vec.reset(seed=0)
     endings = Endings(vec)
@@ -722,7 +722,7 @@ def test_exactly_the_unfinished_episodes_of_a_killed_worker_are_aborted(
 
 
 def test_a_worker_that_dies_over_a_call_does_not_end_the_training() -> None:
-    vec = taught(4, workers=1)
+    vec = taught(4, num_workers=1)
     vec.reset(seed=0)
     vec.unwrapped.set_attr_on([3], "trouble", [{"call": "kill"}])
     with pytest.raises(WorkerDiedError):
@@ -737,7 +737,7 @@ def test_a_warning_that_is_due_still_comes_after_a_restart(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Deaths explain only the endings that they have caused."""
-    vec = taught(4, workers=1)
+    vec = taught(4, num_workers=1)
     vec.reset(seed=0)
     kill(worker_of(vec, 3))
     for _ in range(20):
@@ -749,7 +749,7 @@ def test_a_warning_that_is_due_still_comes_after_a_restart(
 
 
 def test_raise_with_a_curriculum_counts_what_was_finished_and_what_was_not() -> None:
-    vec = taught(4, workers=1, on_worker_death="raise")
+    vec = taught(4, num_workers=1, on_worker_death="raise")
     vec.reset(seed=0)
     endings = Endings(vec)
     for _ in range(7):
@@ -767,7 +767,7 @@ def test_raise_with_a_curriculum_counts_what_was_finished_and_what_was_not() -> 
 @ROWS
 @pytest.mark.parametrize("what", ["raise", "lose connection"])
 def test_an_error_of_an_env_with_a_curriculum_is_its_own(row: int, what: str) -> None:
-    vec = taught(4, workers=1)
+    vec = taught(4, num_workers=1)
     vec.reset(seed=0)
     vec.unwrapped.set_attr_on([row], "trouble", [{"step": what}])
     with pytest.raises((BoomError, ConnectionResetError), match=f"boom in step of env {row}"):
@@ -780,7 +780,7 @@ def test_an_error_of_an_env_with_a_curriculum_is_its_own(row: int, what: str) ->
 
 
 def test_a_hung_env_with_a_curriculum_costs_only_the_unfinished_episodes() -> None:
-    vec = taught(4, workers=1, timeout_s=0.4)
+    vec = taught(4, num_workers=1, timeout_s=0.4)
     vec.reset(seed=0)
     vec.unwrapped.set_attr_on([3], "trouble", [{"step": "sleep"}])
     with pytest.raises(EnvTimeoutError, match="env 3"):
@@ -800,7 +800,7 @@ def test_a_hung_env_with_a_curriculum_costs_only_the_unfinished_episodes() -> No
 def test_a_hung_env_is_named_in_time_and_the_vector_env_goes_on(
     row: int, what: str, method: str
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=0.4) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([row], "trouble", [{method.split()[0]: what}])
         calls: dict[str, Callable[[], Any]] = {
@@ -819,7 +819,7 @@ def test_a_hung_env_is_named_in_time_and_the_vector_env_goes_on(
 
 
 def test_a_hung_env_is_noticed_in_a_thread_too() -> None:
-    with worker_env(2, workers=0, timeout_s=0.3) as vec:
+    with worker_env(2, num_workers=0, timeout_s=0.3) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([1], "trouble", [{"step": "spin"}])
         raised: list[BaseException] = []
@@ -839,7 +839,7 @@ def test_a_hung_env_is_noticed_in_a_thread_too() -> None:
 
 
 def test_a_call_that_hangs_in_a_worker_is_noticed() -> None:
-    with worker_env(4, workers=1, timeout_s=0.4) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"call": "sleep"}])
         with Timed() as timed, pytest.raises(EnvTimeoutError):
@@ -851,7 +851,7 @@ def test_a_call_that_hangs_in_a_worker_is_noticed() -> None:
 
 def test_a_stopped_worker_is_noticed_and_no_env_is_blamed_that_was_not_asked() -> None:
     for call in ("step", "reset", "call"):
-        with worker_env(4, workers=1, timeout_s=0.4) as vec:
+        with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
             vec.reset(seed=0)
             stop(worker_of(vec, 3))
             calls: dict[str, Callable[[], Any]] = {
@@ -859,7 +859,7 @@ def test_a_stopped_worker_is_noticed_and_no_env_is_blamed_that_was_not_asked() -
                 "reset": lambda vec=vec: vec.reset(seed=1),
                 "call": lambda vec=vec: vec.call("try_call"),
             }
-            with Timed() as timed, pytest.raises(EnvTimeoutError, match="not begun"):
+            with Timed() as timed, pytest.raises(EnvTimeoutError, match="did not begin"):
                 calls[call]()
             assert timed.seconds < 0.4 + NOTICED_S
             vec.reset(seed=1)
@@ -868,7 +868,7 @@ def test_a_stopped_worker_is_noticed_and_no_env_is_blamed_that_was_not_asked() -
 
 @pytest.mark.parametrize("parent_steps", [True, False])
 def test_the_time_limit_is_that_of_one_env_and_not_of_all(parent_steps: bool) -> None:
-    settings: Any = {"workers": 1, "timeout_s": 0.5, "parent_steps": parent_steps}
+    settings: Any = {"num_workers": 1, "timeout_s": 0.5, "parent_steps": parent_steps}
     with worker_env(4, env={"pause_s": 0.2}, **settings) as vec:
         vec.reset()
         vec.step(no_actions(vec))
@@ -876,7 +876,7 @@ def test_the_time_limit_is_that_of_one_env_and_not_of_all(parent_steps: bool) ->
 
 
 def test_thinking_between_two_steps_takes_as_long_as_it_likes() -> None:
-    with worker_env(4, workers=1, timeout_s=0.4) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.4) as vec:
         vec.reset()
         for _ in range(2):
             time.sleep(0.5)
@@ -884,7 +884,7 @@ def test_thinking_between_two_steps_takes_as_long_as_it_likes() -> None:
 
 
 def test_without_a_time_limit_nobody_is_in_a_hurry() -> None:
-    with worker_env(2, workers=1, timeout_s=None, env={"pause_s": 0.3}) as vec:
+    with worker_env(2, num_workers=1, timeout_s=None, env={"pause_s": 0.3}) as vec:
         vec.reset()
         vec.step(no_actions(vec))
 
@@ -924,7 +924,7 @@ class Interrupter:
 @pytest.mark.parametrize("num_batches", [1, 2])
 def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches: int) -> None:
     functions = [partial(kind, row) for row in range(4)]
-    settings: Any = {"workers": 1, "timeout_s": 5.0, "num_batches": num_batches}
+    settings: Any = {"num_workers": 1, "timeout_s": 5.0, "num_batches": num_batches}
     with worker_env(functions, **settings) as vec, Interrupter() as interrupter:
 
         def play() -> None:
@@ -949,12 +949,12 @@ def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches:
 def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_reset(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=10.0) as vec:
+    with worker_env(4, num_workers=1, timeout_s=10.0) as vec:
         vec.reset(seed=0)
         # Asleep, so that it has to be woken.
         time.sleep(0.1)
         with monkeypatch.context() as patch:
-            patch.setattr(Hand, moment, _interrupted)
+            patch.setattr(WorkerHandle, moment, _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.call("pid") if moment == "send_bytes" else vec.step(no_actions(vec))
         with Timed() as timed:
@@ -967,12 +967,12 @@ def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_res
 def test_a_command_of_an_interrupted_call_is_not_taken_for_the_next_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=10.0) as vec:
+    with worker_env(4, num_workers=1, timeout_s=10.0) as vec:
         vec.reset(seed=0)
         worker = worker_of(vec, 3)
         os.kill(worker, signal.SIGSTOP)
         with monkeypatch.context() as patch:
-            patch.setattr(Hand, "pump", _interrupted)
+            patch.setattr(WorkerHandle, "pump", _interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.call("pid")
         threading.Timer(0.2, os.kill, (worker, signal.SIGCONT)).start()
@@ -986,7 +986,7 @@ def _interrupted(*args: Any) -> None:
 
 
 def test_an_interrupted_recv_can_be_followed_by_a_reset() -> None:
-    with worker_env(4, workers=1, num_batches=2) as vec:
+    with worker_env(4, num_workers=1, num_batches=2) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([0], "trouble", [{"step": "interrupt"}])
         for batch_index in (0, 1):
@@ -1004,7 +1004,7 @@ def test_an_interrupted_recv_can_be_followed_by_a_reset() -> None:
 
 @pytest.mark.parametrize("what", ["sleep", "spin", "stick"])
 def test_close_ends_while_a_worker_hangs(what: str) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"step": what}])
         vec.send(no_actions(vec))
@@ -1015,7 +1015,7 @@ def test_close_ends_while_a_worker_hangs(what: str) -> None:
 
 
 def test_close_ends_while_a_worker_is_stopped() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         os.kill(worker_of(vec, 3), signal.SIGSTOP)
         with Timed() as timed:
@@ -1024,7 +1024,7 @@ def test_close_ends_while_a_worker_is_stopped() -> None:
 
 
 def test_close_ends_while_an_env_hangs_over_its_own_close() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"close": "sleep"}])
         with Timed() as timed:
@@ -1033,7 +1033,7 @@ def test_close_ends_while_an_env_hangs_over_its_own_close() -> None:
 
 
 def test_close_is_quick_when_all_is_well() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.send(no_actions(vec))
         with Timed() as timed:
@@ -1043,7 +1043,7 @@ def test_close_is_quick_when_all_is_well() -> None:
 
 @pytest.mark.parametrize("moment", ["dead", "failed", "interrupted", "given up", "never used"])
 def test_close_ends_after_whatever_has_happened(moment: str) -> None:
-    with worker_env(4, workers=1, timeout_s=0.3) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.3) as vec:
         if moment != "never used":
             vec.reset(seed=0)
         if moment == "dead":
@@ -1065,7 +1065,7 @@ def test_close_ends_after_whatever_has_happened(moment: str) -> None:
 def test_what_an_env_raises_while_it_is_closed_is_logged(
     row: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         vec.set_attr_on([row], "trouble", [{"close": "raise"}])
         with Timed() as timed:
@@ -1081,13 +1081,13 @@ def test_every_env_is_closed_even_if_one_of_them_raises(tmp_path: Path) -> None:
             super().close()
 
     functions = [partial(Closer, row, trouble={"close": "raise"}) for row in range(5)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         vec.reset()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2", "3", "4"]
 
 
 def test_a_forgotten_vector_env_ends_its_workers() -> None:
-    vec = WorkerVectorEnv(trouble_envs(4), workers=1, start_method="fork")
+    vec = WorkerVectorEnv(trouble_envs(4), num_workers=1, start_method="fork")
     vec.reset()
     pids = list(worker_pids(vec))
     del vec
@@ -1097,7 +1097,7 @@ def test_a_forgotten_vector_env_ends_its_workers() -> None:
 
 
 def test_two_vector_envs_do_not_disturb_each_other() -> None:
-    with worker_env(4, workers=1) as first, worker_env(4, workers=2) as second:
+    with worker_env(4, num_workers=1) as first, worker_env(4, num_workers=2) as second:
         first.reset(seed=0)
         second.reset(seed=0)
         for number in (1, 2):
@@ -1125,7 +1125,7 @@ def _try_to_use(vec: Any, answers: Any) -> None:
 
 def test_a_fork_of_the_process_does_not_disturb_its_vector_env() -> None:
     context = multiprocessing.get_context("fork")
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.step(no_actions(vec))
         answers = context.Queue()
@@ -1148,7 +1148,7 @@ def test_a_fork_of_the_process_does_not_disturb_its_vector_env() -> None:
 def _play_inside(answers: Any, daemonic: bool) -> None:
     vec = make_vec(
         trouble_envs(4),
-        workers="auto" if daemonic else 1,
+        num_workers="auto" if daemonic else 1,
         curriculum=Uniform(lessons(), seed=1),
         start_method="fork",
     )
@@ -1173,7 +1173,7 @@ def test_a_vector_env_can_be_made_inside_another_process(daemonic: bool, method:
 
 def _make_in_a_daemon(answers: Any) -> None:
     try:
-        make_vec(trouble_envs(4), workers=1, start_method="fork")
+        make_vec(trouble_envs(4), num_workers=1, start_method="fork")
         answers.put("made")
     except Exception as error:
         answers.put(f"{type(error).__name__}: {error}")
@@ -1204,7 +1204,7 @@ from worker_envs import TroubleEnv, trouble_envs, worker_pids
 def main():
     curriculum = Uniform([Task("a", params={{"length": 2}})]) if {curriculum} else None
     vec = make_vec(
-        trouble_envs(6, pause_s=1e-3), workers=2, start_method={method!r}, curriculum=curriculum
+        trouble_envs(6, pause_s=1e-3), num_workers=2, start_method={method!r}, curriculum=curriculum
     )
     vec.reset(seed=0)
     base = vec.unwrapped
@@ -1328,7 +1328,7 @@ def test_a_parent_killed_while_its_workers_start_leaves_none(program: Any, tmp_p
                 time.sleep(60)
             return TroubleEnv(row)
         parent = os.getpid()
-        make_vec([partial(make, row) for row in range(3)], workers=2, start_method="fork")
+        make_vec([partial(make, row) for row in range(3)], num_workers=2, start_method="fork")
         """
     )
     first = pids_of(process)

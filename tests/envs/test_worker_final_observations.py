@@ -120,7 +120,7 @@ def test_a_lost_row_ends_with_the_last_whole_observation(
 ) -> None:
     paths = [{name: tmp_path / f"{index}-{name}" for name in MOMENTS} for index in range(NUM_ENVS)]
     functions = [lambda deaths=deaths: NumberedEnv(deaths) for deaths in paths]
-    with worker_env(functions, workers=1, autoreset_mode=mode) as vec:
+    with worker_env(functions, num_workers=1, autoreset_mode=mode) as vec:
         observations, _ = vec.reset(seed=0)
         for _ in range(2):
             observations = vec.step(no_actions(vec))[0]
@@ -169,11 +169,11 @@ class LargeEnv(gym.Env[Any, Any]):
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, SAME_STEP])
 def test_no_kill_at_any_moment_tears_an_observation(mode: AutoresetMode) -> None:
     delays_s = np.random.default_rng(0).uniform(0.0, 0.02, size=6)
-    with worker_env([LargeEnv] * 3, workers=1, autoreset_mode=mode, copy=False) as vec:
+    with worker_env([LargeEnv] * 3, num_workers=1, autoreset_mode=mode, copy=False) as vec:
         vec.reset(seed=0)
         for delay_s in delays_s:
-            hand = vec._ensemble._crew.hands[0]
-            killer = threading.Timer(delay_s, os.kill, (hand.process.pid, signal.SIGKILL))
+            handle = vec._coordinator._pool.handles[0]
+            killer = threading.Timer(delay_s, os.kill, (handle.process.pid, signal.SIGKILL))
             killer.start()
             steps_to_go = 3
             while steps_to_go:
@@ -183,10 +183,10 @@ def test_no_kill_at_any_moment_tears_an_observation(mode: AutoresetMode) -> None
                     if mode is SAME_STEP and truncated[row]:
                         assert_whole(infos["final_obs"][row])
                 # Until it has been replaced, and those that it has lost have ended.
-                steps_to_go -= vec._ensemble._crew.hands[0] is not hand
+                steps_to_go -= vec._coordinator._pool.handles[0] is not handle
             killer.join()
             # An episode that ends by itself would show that the worker is well again.
-            vec._ensemble._revival._deaths[:] = [0]
+            vec._coordinator._restart._deaths[:] = [0]
 
 
 def assert_whole(observation: dict[str, Any]) -> None:

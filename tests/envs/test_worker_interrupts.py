@@ -26,8 +26,8 @@ import pytest
 import stepladder
 from stepladder import make_vec
 from stepladder.curricula import Uniform
-from stepladder.envs.workers import choosing
-from stepladder.envs.workers.revival import MAX_DEATHS, Revival
+from stepladder.envs.workers import worker_count
+from stepladder.envs.workers.parent.worker_restart import MAX_DEATHS, WorkerRestart
 from stepladder.tasks import Task
 
 EVERY_LINE = bool(os.environ.get("STEPLADDER_EVERY_LINE"))
@@ -150,13 +150,13 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "ledger")
 
 
-def make(ledger: Ledger, curriculum: Uniform, workers: Any = 2) -> Any:
+def make(ledger: Ledger, curriculum: Uniform, num_workers: Any = 2) -> Any:
     functions = [
         lambda env_index=env_index: ShortEnv(ledger.counts, env_index)
         for env_index in range(NUM_ENVS)
     ]
     return make_vec(
-        functions, curriculum=curriculum, workers=workers, start_method="fork", timeout_s=60
+        functions, curriculum=curriculum, num_workers=num_workers, start_method="fork", timeout_s=60
     )
 
 
@@ -201,7 +201,7 @@ def play(vec: Any, num_steps: int) -> None:
 
 
 def worker_pids(vec: Any) -> list[int]:
-    return [hand.process.pid for hand in vec.unwrapped._ensemble._crew.hands]
+    return [handle.process.pid for handle in vec.unwrapped._coordinator._pool.handles]
 
 
 def kill(pid: int) -> None:
@@ -220,7 +220,7 @@ def test_a_restart_may_be_interrupted_at_any_line(ledger: Ledger) -> None:
         play(vec, 3)
         kill(worker_pids(vec)[1])
         where = ""
-        with Interrupter(at_line, inside=Revival.revive) as interrupter:
+        with Interrupter(at_line, inside=WorkerRestart.restart) as interrupter:
             try:
                 play(vec, 1)
             except KeyboardInterrupt as error:
@@ -237,18 +237,18 @@ def test_a_restart_may_be_interrupted_at_any_line(ledger: Ledger) -> None:
     interrupt_each(restart)
 
 
-@pytest.mark.parametrize("workers", [2, "auto"])
+@pytest.mark.parametrize("num_workers", [2, "auto"])
 def test_making_a_vector_env_may_be_interrupted_at_any_line(
-    ledger: Ledger, workers: Any, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, num_workers: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choosing, "ROUNDS", 1)
-    monkeypatch.setattr(choosing, "SLICE_S", 1e-4)
+    monkeypatch.setattr(worker_count, "ROUNDS", 1)
+    monkeypatch.setattr(worker_count, "SLICE_S", 1e-4)
     curriculum = tasks()
 
     def begin(at_line: int) -> Interrupter:
         with Interrupter(at_line) as interrupter:
             try:
-                vec = make(ledger, curriculum, workers)
+                vec = make(ledger, curriculum, num_workers)
             except KeyboardInterrupt:
                 vec = None
         assert (vec is None) == interrupter.was_sent, at_line
@@ -257,7 +257,7 @@ def test_making_a_vector_env_may_be_interrupted_at_any_line(
         return interrupter
 
     # An exception that leaves several vector envs on trial can be part of a circle with them.
-    interrupt_each(begin, collects=workers == "auto")
+    interrupt_each(begin, collects=num_workers == "auto")
     # It belongs to nobody.
     with make(ledger, curriculum) as vec:
         vec.reset()
@@ -293,7 +293,7 @@ def test_restarts_that_are_interrupted_again_and_again_are_no_deaths(
 ) -> None:
     functions = [lambda: SlowlyMadeEnv(ledger.counts, 0)] * 2
     curriculum = tasks() if has_curriculum else None
-    with make_vec(functions, curriculum=curriculum, workers=1, parent_steps=False) as vec:
+    with make_vec(functions, curriculum=curriculum, num_workers=1, parent_steps=False) as vec:
         vec.reset(seed=0)
         kill(worker_pids(vec)[0])
         before = signal.signal(signal.SIGALRM, signal.default_int_handler)

@@ -16,24 +16,24 @@ from gymnasium.vector import SyncVectorEnv
 
 from stepladder import cores
 from stepladder.cores import cpu_quota, usable_cores
-from stepladder.envs.workers import ensemble
-from stepladder.envs.workers.control import LANE_WORDS, MESSAGE_BYTES, NUM_OVERFLOWS
 from stepladder.envs.workers.faults import pack_fault, unpack_fault
-from stepladder.envs.workers.infos import merge_infos
-from stepladder.envs.workers.memory import Layout, Memory
-from stepladder.envs.workers.messages import (
+from stepladder.envs.workers.memory.lanes import LANE_DTYPE
+from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
+from stepladder.envs.workers.memory.messages import (
     INFO,
     MARK,
     OBJECTS,
     OVERFLOW,
-    Writer,
+    MessageWriter,
     read_messages,
     read_overflow,
 )
-from stepladder.envs.workers.rows import Recycler
-from stepladder.envs.workers.shares import Shares
-from stepladder.envs.workers.spaces import build, leaves_of
-from stepladder.envs.workers.spinning import SPIN_S, Patience
+from stepladder.envs.workers.memory.rows import Recycler
+from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.memory.spaces import build, leaves_of
+from stepladder.envs.workers.parent import coordinator
+from stepladder.envs.workers.parent.infos import merge_infos
+from stepladder.envs.workers.spinning import SPIN_S, SpinLimit
 from stepladder.errors import EnvError
 from worker_envs import BoomError, Parcel, StubbornError, TroubleEnv, worker_env, worker_pids
 
@@ -161,18 +161,18 @@ def test_a_real_affinity_is_heeded() -> None:
 
 
 def test_whoever_has_no_core_to_spin_on_does_not() -> None:
-    patience = Patience(may_spin=False)
-    patience.begin()
-    assert patience.spins == 1
-    assert not patience.go_on()
+    spin_limit = SpinLimit(may_spin=False)
+    spin_limit.begin()
+    assert spin_limit.spins == 1
+    assert not spin_limit.may_continue()
 
 
 def test_spinning_ends() -> None:
-    patience = Patience(may_spin=True)
+    spin_limit = SpinLimit(may_spin=True)
     for _ in range(2):
-        patience.begin()
+        spin_limit.begin()
         began = time.perf_counter()
-        while patience.go_on():
+        while spin_limit.may_continue():
             pass
         assert SPIN_S <= time.perf_counter() - began < SPIN_S + 1.0
 
@@ -186,14 +186,14 @@ def test_spinners_never_outnumber_cores(
     """Two workers and their parent are three who might spin."""
     asked: list[bool] = []
 
-    class Spy(ensemble.Crew):
+    class Spy(coordinator.WorkerPool):
         def __init__(self, *args: Any, may_spin: bool, **kwargs: Any):
             asked.append(may_spin)
             super().__init__(*args, may_spin=may_spin, **kwargs)
 
-    monkeypatch.setattr(ensemble, "Crew", Spy)
-    monkeypatch.setattr(ensemble, "usable_cores", lambda: available)
-    with worker_env(3, workers=2) as vec:
+    monkeypatch.setattr(coordinator, "WorkerPool", Spy)
+    monkeypatch.setattr(coordinator, "usable_cores", lambda: available)
+    with worker_env(3, num_workers=2) as vec:
         vec.reset()
         vec.step(np.zeros(3, dtype=np.int64))
     assert asked == [spins]
@@ -202,7 +202,7 @@ def test_spinners_never_outnumber_cores(
 @pytest.mark.processes
 @pytest.mark.timeout(60, method="signal")
 def test_idle_workers_use_no_time() -> None:
-    with worker_env(3, workers=2) as vec:
+    with worker_env(3, num_workers=2) as vec:
         vec.reset()
         vec.step(np.zeros(3, dtype=np.int64))
         workers = [psutil.Process(pid) for pid in worker_pids(vec)]
@@ -280,10 +280,10 @@ def test_a_plain_space_is_its_own_leaf() -> None:
 
 def test_arrays_do_not_overlap_and_lie_on_lines_of_their_own() -> None:
     leaves = leaves_of(SPACE)
-    layout = Layout(5, 2, 2, leaves, leaves)
+    layout = MemoryLayout(5, 2, 2, leaves, leaves)
     memory = Memory(layout)
     arrays: list[Any] = [
-        memory.words,
+        memory.lanes,
         memory.messages,
         memory.rewards,
         memory.terminated,
@@ -299,12 +299,15 @@ def test_arrays_do_not_overlap_and_lie_on_lines_of_their_own() -> None:
     for (_, stop), (start, _) in pairwise(bounds):
         assert stop <= start
     assert all(start % 64 == 0 for start, _ in bounds)
-    assert memory.words.size == 4 * LANE_WORDS
+    assert memory.lanes.shape == (2, 2)
+    assert LANE_DTYPE.itemsize == 3 * 64
     assert memory.observations[3] == [None] * 5
 
 
 def test_two_views_of_one_block_see_the_same() -> None:
-    layout = Layout(3, 1, 1, leaves_of(spaces.Box(-1, 1, (2,))), leaves_of(spaces.Discrete(2)))
+    layout = MemoryLayout(
+        3, 1, 1, leaves_of(spaces.Box(-1, 1, (2,))), leaves_of(spaces.Discrete(2))
+    )
     block = np.zeros(layout.num_words, dtype=np.int64)
     first, second = Memory(layout, block), Memory(layout, block)
     first.observations[0][1] = (3, 4)
@@ -316,7 +319,9 @@ def test_two_views_of_one_block_see_the_same() -> None:
 
 
 def test_an_empty_observation_takes_no_room() -> None:
-    layout = Layout(3, 0, 1, leaves_of(spaces.Box(-1, 1, (0,))), leaves_of(spaces.Discrete(2)))
+    layout = MemoryLayout(
+        3, 0, 1, leaves_of(spaces.Box(-1, 1, (0,))), leaves_of(spaces.Discrete(2))
+    )
     assert Memory(layout).observations[0].shape == (3, 0)
 
 
@@ -324,40 +329,40 @@ def test_an_empty_observation_takes_no_room() -> None:
 
 
 def test_messages_are_read_as_they_were_written() -> None:
-    words, room, sent = [0] * LANE_WORDS, np.zeros(4096, dtype=np.uint8), []
-    writer = Writer(words, 0, room, sent.append)
+    lane, room, sent = np.zeros(1, dtype=LANE_DTYPE)[0], np.zeros(4096, dtype=np.uint8), []
+    writer = MessageWriter(lane, room, sent.append)
     writer.begin(8)
     said = [(INFO, 3, {"a": np.arange(3)}), (OBJECTS, 4, ["text", [1]]), (INFO, 4, {})]
     for kind, row, value in said:
         writer.write(kind, row, value)
-    read = list(read_messages(room, words[MESSAGE_BYTES]))
+    read = list(read_messages(room, lane["message_bytes"]))
     assert [message[:2] for message in read] == [message[:2] for message in said]
     np.testing.assert_array_equal(read[0][2]["a"], [0, 1, 2])
     assert read[1][2] == ["text", [1]]
     assert not sent
     writer.begin(12)
     writer.write(INFO, 1, {"b": 1})
-    assert list(read_messages(room, words[MESSAGE_BYTES])) == [(INFO, 1, {"b": 1})]
+    assert list(read_messages(room, lane["message_bytes"])) == [(INFO, 1, {"b": 1})]
 
 
 def test_what_has_no_room_is_sent_and_what_has_is_still_written() -> None:
-    words, room, sent = [0] * LANE_WORDS, np.zeros(256, dtype=np.uint8), []
-    writer = Writer(words, 0, room, sent.append)
+    lane, room, sent = np.zeros(1, dtype=LANE_DTYPE)[0], np.zeros(256, dtype=np.uint8), []
+    writer = MessageWriter(lane, room, sent.append)
     writer.begin(8)
     writer.write(INFO, 0, {"large": bytes(1000)})
     writer.write(INFO, 1, {"small": 1})
-    assert words[NUM_OVERFLOWS] == 1
-    assert list(read_messages(room, words[MESSAGE_BYTES])) == [(INFO, 1, {"small": 1})]
+    assert lane["num_overflows"] == 1
+    assert list(read_messages(room, lane["message_bytes"])) == [(INFO, 1, {"small": 1})]
     assert MARK.unpack_from(sent[0]) == (OVERFLOW, 8)
     assert read_overflow(memoryview(sent[0])[MARK.size :]) == (INFO, 0, {"large": bytes(1000)})
 
 
 def test_what_was_read_does_not_change_when_the_room_is_written_again() -> None:
-    words, room = [0] * LANE_WORDS, np.zeros(4096, dtype=np.uint8)
-    writer = Writer(words, 0, room, lambda data: None)
+    lane, room = np.zeros(1, dtype=LANE_DTYPE)[0], np.zeros(4096, dtype=np.uint8)
+    writer = MessageWriter(lane, room, lambda data: None)
     writer.begin(4)
     writer.write(INFO, 0, {"a": np.ones(20), "b": b"xyz" * 9})
-    ((_, _, value),) = read_messages(room, words[MESSAGE_BYTES])
+    ((_, _, value),) = read_messages(room, lane["message_bytes"])
     room[:] = 255
     np.testing.assert_array_equal(value["a"], 1)
     assert value["b"] == b"xyz" * 9

@@ -163,7 +163,7 @@ def fail_to_make(make: Callable[[], Any]) -> Holdings:
 def replace_a_worker(make: Callable[[], Any]) -> Holdings:
     vec = make()
     play(vec)
-    os.kill(vec.unwrapped._ensemble._crew.hands[0].process.pid, 9)
+    os.kill(vec.unwrapped._coordinator._pool.handles[0].process.pid, 9)
     play(vec)
     vec.close()
     return holdings()
@@ -206,22 +206,22 @@ Case = tuple[Callable[[Callable[[], Any]], Holdings], Callable[[], Any]]
 
 CASES: dict[str, list[Case]] = {
     "fork": [
-        (use, partial(ours, workers=workers, learns=learns))
+        (use, partial(ours, num_workers=workers, learns=learns))
         for workers in (0, 1, 3)
         for learns in (False, True)
     ]
     + [
-        (leave_by_an_exception, partial(ours, workers=3, learns=True)),
-        (replace_a_worker, partial(ours, workers=2, learns=True)),
-        (keep_an_array, partial(ours, workers=1, copy=False)),
-        (use_as_buffers, partial(ours, env=PlainEnv, workers=1, learns=True)),
-        (fail_to_make, partial(ours, env=BrokenEnv, workers=2)),
-        (fail_to_make, partial(ours, env=[OneStepEnv, BrokenEnv], num_envs=2, workers=1)),
-        (fail_to_make, partial(ours, env=[OneStepEnv, OtherEnv], num_envs=2, workers=1)),
-        (fail_to_make, partial(ours, workers=1, learns=True, check_advancement_freq=3)),
+        (leave_by_an_exception, partial(ours, num_workers=3, learns=True)),
+        (replace_a_worker, partial(ours, num_workers=2, learns=True)),
+        (keep_an_array, partial(ours, num_workers=1, copy=False)),
+        (use_as_buffers, partial(ours, env=PlainEnv, num_workers=1, learns=True)),
+        (fail_to_make, partial(ours, env=BrokenEnv, num_workers=2)),
+        (fail_to_make, partial(ours, env=[OneStepEnv, BrokenEnv], num_envs=2, num_workers=1)),
+        (fail_to_make, partial(ours, env=[OneStepEnv, OtherEnv], num_envs=2, num_workers=1)),
+        (fail_to_make, partial(ours, num_workers=1, learns=True, check_interval_episodes=3)),
     ],
-    "forkserver": [(use, partial(ours, workers=3, learns=True, start_method="forkserver"))],
-    "spawn": [(use, partial(ours, workers=1, learns=True, start_method="spawn"))],
+    "forkserver": [(use, partial(ours, num_workers=3, learns=True, start_method="forkserver"))],
+    "spawn": [(use, partial(ours, num_workers=1, learns=True, start_method="spawn"))],
     "gymnasium": [
         (use, partial(gymnasiums, kind, backend))
         for kind, backends in (
@@ -254,7 +254,7 @@ def make_and_close_with_few_descriptors() -> None:
     gc.disable()
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
     for _ in range(30):
-        use(partial(ours, workers=3, learns=True))
+        use(partial(ours, num_workers=3, learns=True))
 
 
 def run_apart(work: Callable[..., None], *arguments: Any) -> int | None:

@@ -88,7 +88,7 @@ def test_a_million_episodes_leave_nothing_behind() -> None:
         MayflyEnv,
         NUM_ENVS,
         curriculum=Uniform(tasks, seed=0),
-        workers=1,
+        num_workers=1,
         autoreset_mode=SAME_STEP,
         start_method="fork",
     )
@@ -120,7 +120,7 @@ def test_a_million_episodes_leave_nothing_behind() -> None:
 @pytest.mark.timeout(120, method="signal")
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_thousands_of_episodes_with_merged_infos_leave_nothing_behind(mode: AutoresetMode) -> None:
-    settings: Any = {"workers": 2, "autoreset_mode": mode}
+    settings: Any = {"num_workers": 2, "autoreset_mode": mode}
     with worker_env(8, env={"length": 1, "quiet": False}, **settings) as vec:
         vec.reset(seed=0)
         actions = np.zeros(8, dtype=np.int64)
@@ -152,7 +152,7 @@ class _Bin(list[Any]):
 @pytest.mark.processes
 @pytest.mark.timeout(120, method="signal")
 def test_infos_without_room_do_not_pile_up() -> None:
-    with worker_env([TalkerEnv] * 3, workers=1) as vec:
+    with worker_env([TalkerEnv] * 3, num_workers=1) as vec:
         vec.reset(seed=0)
         pids = [process.pid for process in multiprocessing.active_children() if process.pid]
         before = None
@@ -177,7 +177,7 @@ def make_and_close_hundreds() -> None:
     before = None
     for number in range(200):
         vec = WorkerVectorEnv(
-            trouble_envs(4), workers=2, start_method="fork", num_batches=1 + number % 2
+            trouble_envs(4), num_workers=2, start_method="fork", num_batches=1 + number % 2
         )
         vec.reset(seed=0)
         vec.step(np.zeros(4, dtype=np.int64))

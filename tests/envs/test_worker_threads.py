@@ -22,7 +22,7 @@ from gymnasium.vector import AsyncVectorEnv
 
 from stepladder import make_vec
 from stepladder.curricula import Uniform
-from stepladder.envs.workers import hand, starting
+from stepladder.envs.workers.parent import worker_handle, worker_start
 from stepladder.errors import WorkerDiedError
 from stepladder.tasks import Task
 from worker_envs import trouble_envs, worker_env
@@ -95,7 +95,7 @@ def test_threads_make_restart_and_close_vector_envs_at_once(
             CompilingEnv,
             4,
             curriculum=curriculum,
-            workers=1,
+            num_workers=1,
             start_method=start_method,
             timeout_s=50,
         )
@@ -104,7 +104,7 @@ def test_threads_make_restart_and_close_vector_envs_at_once(
             vec.reset(seed=0)
             for _ in range(3):
                 vec.step(actions)
-            os.kill(vec.unwrapped._ensemble._crew.hands[0].process.pid, signal.SIGKILL)
+            os.kill(vec.unwrapped._coordinator._pool.handles[0].process.pid, signal.SIGKILL)
             for _ in range(3):
                 vec.step(actions)
             assert vec.counts.finished >= 4
@@ -142,7 +142,7 @@ COLD = """
 
     def play():
         try:
-            vec = make_vec("CartPole-v1", 4, workers=1, start_method="fork", timeout_s=90)
+            vec = make_vec("CartPole-v1", 4, num_workers=1, start_method="fork", timeout_s=90)
             vec.reset(seed=0)
             vec.step(vec.action_space.sample())
             vec.close()
@@ -175,13 +175,13 @@ def sleep(*arguments: Any) -> None:
 def test_a_worker_that_does_not_start_is_not_blamed_on_an_env(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(starting, "main", sleep)
-    for module in (hand, starting):
+    monkeypatch.setattr(worker_start, "main", sleep)
+    for module in (worker_handle, worker_start):
         monkeypatch.setattr(module, "START_S", 0.3)
     with pytest.raises(WorkerDiedError, match=r"worker 0 .* did not start within 0\.3 s") as caught:
-        make_vec(trouble_envs(4), workers=1, start_method="fork", timeout_s=0.2)
+        make_vec(trouble_envs(4), num_workers=1, start_method="fork", timeout_s=0.2)
     assert caught.value.env_indices == [2, 3]
-    assert "were not asked" in str(caught.value)
+    assert "were not called" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not [p for p in multiprocessing.active_children() if "stepladder" in p.name]
 
@@ -189,20 +189,20 @@ def test_a_worker_that_does_not_start_is_not_blamed_on_an_env(
 def test_a_worker_that_does_not_start_again_is_not_blamed_on_an_env(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with worker_env(4, workers=1, timeout_s=0.3) as vec:
+    with worker_env(4, num_workers=1, timeout_s=0.3) as vec:
         vec.reset(seed=0)
-        pid = vec._ensemble._crew.hands[0].process.pid
+        pid = vec._coordinator._pool.handles[0].process.pid
         os.kill(pid, signal.SIGKILL)
         psutil.wait_procs([psutil.Process(pid)], timeout=0.01)
-        monkeypatch.setattr(starting, "main", sleep)
-        for module in (hand, starting):
+        monkeypatch.setattr(worker_start, "main", sleep)
+        for module in (worker_handle, worker_start):
             monkeypatch.setattr(module, "START_S", 0.3)
         with pytest.raises(WorkerDiedError, match="did not start"):
             vec.step(np.zeros(4, dtype=np.int64))
 
 
 def test_what_fails_before_an_env_is_asked_is_not_blamed_on_one() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         with pytest.raises(ZeroDivisionError) as caught:
             vec.call("try_call", CannotArrive())

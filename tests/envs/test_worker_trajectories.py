@@ -106,7 +106,7 @@ def reset_some(ours: Any, theirs: Any, ended: np.ndarray, rng: np.random.Generat
         )
 
 
-@pytest.mark.parametrize("workers", [0, 1, 3])
+@pytest.mark.parametrize("num_workers", [0, 1, 3])
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @settings(
     max_examples=25,
@@ -127,7 +127,7 @@ def reset_some(ours: Any, theirs: Any, ended: np.ndarray, rng: np.random.Generat
     seed=st.integers(0, 2**16),
 )
 def test_every_trajectory_is_that_of_the_plain_loop(
-    workers: int,
+    num_workers: int,
     mode: AutoresetMode,
     observation_space: Any,
     action_space: Any,
@@ -157,11 +157,11 @@ def test_every_trajectory_is_that_of_the_plain_loop(
     theirs = SyncVectorEnv(functions, autoreset_mode=mode)
     with worker_env(
         functions,
-        workers=workers,
+        num_workers=num_workers,
         autoreset_mode=mode,
         num_batches=min(num_batches, num_envs),
         # Without workers there is nobody else to step.
-        parent_steps=parent_steps or not workers,
+        parent_steps=parent_steps or not num_workers,
     ) as ours:
         assert ours.observation_space == theirs.observation_space
         assert ours.action_space == theirs.action_space

@@ -1,4 +1,4 @@
-"""What a worker vector env promises: Gymnasium's semantics, copies, seeds, reaching single envs."""
+"""What a worker vector env promises: Gymnasium's semantics, copies, seeds, calls of single envs."""
 
 import os
 import pickle
@@ -40,7 +40,7 @@ from worker_envs import (
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(60, method="signal")]
 
-WORKERS = pytest.mark.parametrize("workers", [0, 1, 3])
+WORKERS = pytest.mark.parametrize("num_workers", [0, 1, 3])
 MODES = pytest.mark.parametrize("mode", list(AutoresetMode))
 
 
@@ -57,13 +57,13 @@ def test_the_envs_of_these_tests_pass_gymnasiums_check() -> None:
 
 
 @WORKERS
-def test_spaces_metadata_and_render_mode_are_those_of_the_plain_loop(workers: int) -> None:
+def test_spaces_metadata_and_render_mode_are_those_of_the_plain_loop(num_workers: int) -> None:
     functions = trouble_envs(4, render_mode="rgb_array")
     theirs = SyncVectorEnv(functions)
-    with worker_env(functions, workers=workers) as ours:
+    with worker_env(functions, num_workers=num_workers) as ours:
         assert isinstance(ours, VectorEnv)
         assert ours.num_envs == 4
-        assert ours.num_workers == workers
+        assert ours.num_workers == num_workers
         assert ours.metadata == theirs.metadata
         assert ours.render_mode == theirs.render_mode == "rgb_array"
         assert ours.observation_space == theirs.observation_space
@@ -78,7 +78,7 @@ def test_spaces_metadata_and_render_mode_are_those_of_the_plain_loop(workers: in
 def test_samples_of_the_spaces_are_those_of_the_plain_loop() -> None:
     functions = trouble_envs(3)
     theirs = SyncVectorEnv(functions)
-    with worker_env(functions, workers=1) as ours:
+    with worker_env(functions, num_workers=1) as ours:
         ours.action_space.seed(5)
         theirs.action_space.seed(5)
         np.testing.assert_array_equal(ours.action_space.sample(), theirs.action_space.sample())
@@ -97,10 +97,12 @@ def test_samples_of_the_spaces_are_those_of_the_plain_loop() -> None:
         lambda env: DictInfoToList(RecordEpisodeStatistics(env)),
     ],
 )
-def test_gymnasiums_wrappers_give_the_same_on_top(workers: int, wrap: Callable[..., Any]) -> None:
+def test_gymnasiums_wrappers_give_the_same_on_top(
+    num_workers: int, wrap: Callable[..., Any]
+) -> None:
     functions = trouble_envs(4, quiet=False)
     theirs = wrap(SyncVectorEnv(functions))
-    with worker_env(functions, workers=workers) as inner:
+    with worker_env(functions, num_workers=num_workers) as inner:
         ours = wrap(inner)
         both = [[env.reset(seed=1)] for env in (ours, theirs)]
         for number in range(9):
@@ -131,10 +133,10 @@ def _assert_infos_alike(ours: Any, theirs: Any) -> None:
 
 
 @WORKERS
-def test_envs_from_the_registry_play_as_in_the_plain_loop(workers: int) -> None:
+def test_envs_from_the_registry_play_as_in_the_plain_loop(num_workers: int) -> None:
     functions = [partial(gym.make, "CartPole-v1", max_episode_steps=20)] * 5
     theirs = SyncVectorEnv(functions)
-    with worker_env(functions, workers=workers) as ours:
+    with worker_env(functions, num_workers=num_workers) as ours:
         np.testing.assert_array_equal(ours.reset(seed=3)[0], theirs.reset(seed=3)[0])
         theirs.action_space.seed(0)
         for _ in range(60):
@@ -148,8 +150,8 @@ def test_envs_from_the_registry_play_as_in_the_plain_loop(workers: int) -> None:
 
 
 @WORKERS
-def test_what_was_handed_out_does_not_change_with_the_next_step(workers: int) -> None:
-    with worker_env(4, workers=workers, env={"quiet": False}) as vec:
+def test_what_was_handed_out_does_not_change_with_the_next_step(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers, env={"quiet": False}) as vec:
         results = [*vec.reset(seed=0)[:1]]
         for number in range(1, 8):
             results += vec.step(np.full(4, number % 4))
@@ -164,8 +166,8 @@ def test_what_was_handed_out_does_not_change_with_the_next_step(workers: int) ->
 
 
 @WORKERS
-def test_without_copies_observations_are_the_memory_itself(workers: int) -> None:
-    with worker_env(4, workers=workers, copy=False) as vec:
+def test_without_copies_observations_are_the_memory_itself(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers, copy=False) as vec:
         first, _ = vec.reset(seed=0)
         kept = first.copy()
         second, rewards, terminated, truncated, _ = vec.step(np.full(4, 2))
@@ -194,7 +196,7 @@ def test_values_without_a_fixed_size_are_copied_too() -> None:
             self.seen.append(int(action))
             return self.seen, 0.0, False, False, {}
 
-    with worker_env([Collector] * 4, workers=1) as vec:
+    with worker_env([Collector] * 4, num_workers=1) as vec:
         vec.reset()
         first = vec.step(np.ones(4, dtype=np.int64))[0]
         vec.step(np.zeros(4, dtype=np.int64))
@@ -216,7 +218,7 @@ def test_an_env_may_keep_the_action_that_it_was_given() -> None:
             self.kept.append(action)
             return np.zeros(2, np.float32), 0.0, False, False, {}
 
-    with worker_env([Keeper] * 4, workers=1) as vec:
+    with worker_env([Keeper] * 4, num_workers=1) as vec:
         vec.reset()
         actions = np.zeros((4, 2), np.float32)
         for number in range(3):
@@ -234,7 +236,7 @@ def test_observations_of_another_structure_or_shape_are_refused_with_the_env_nam
     for workers, row in ((0, 0), (1, 1)):
         functions: list[Any] = trouble_envs(2)
         functions[row] = partial(Liar, row)
-        with worker_env(functions, workers=workers) as vec:
+        with worker_env(functions, num_workers=workers) as vec:
             vec.reset()
             with pytest.raises(EnvError, match=rf"env {row} .*\(1,\).*\(3,\)"):
                 vec.step(no_actions(vec))
@@ -246,9 +248,9 @@ def test_observations_of_another_structure_or_shape_are_refused_with_the_env_nam
 @WORKERS
 @MODES
 @pytest.mark.parametrize("length", [1, 3])
-def test_no_observation_is_lost(workers: int, mode: AutoresetMode, length: int) -> None:
+def test_no_observation_is_lost(num_workers: int, mode: AutoresetMode, length: int) -> None:
     """Every observation of every episode arrives, in order, its first and last one included."""
-    with worker_env(5, workers=workers, autoreset_mode=mode, env={"length": length}) as vec:
+    with worker_env(5, num_workers=num_workers, autoreset_mode=mode, env={"length": length}) as vec:
         observations, _ = vec.reset(seed=0)
         seen: list[list[tuple[int, int]]] = [[] for _ in range(5)]
 
@@ -285,7 +287,7 @@ def test_a_final_observation_is_not_overwritten_by_an_env_that_reuses_its_memory
             return self.memory
 
     functions = [partial(Reuser, index, 2) for index in range(3)]
-    with worker_env(functions, workers=1, autoreset_mode=SAME_STEP) as vec:
+    with worker_env(functions, num_workers=1, autoreset_mode=SAME_STEP) as vec:
         vec.reset()
         vec.step(no_actions(vec))
         observations, *_, infos = vec.step(no_actions(vec))
@@ -294,8 +296,8 @@ def test_a_final_observation_is_not_overwritten_by_an_env_that_reuses_its_memory
 
 
 @WORKERS
-def test_stepping_over_an_ending_without_a_reset_is_refused(workers: int) -> None:
-    with worker_env(3, workers=workers, autoreset_mode=DISABLED, env={"length": 1}) as vec:
+def test_stepping_over_an_ending_without_a_reset_is_refused(num_workers: int) -> None:
+    with worker_env(3, num_workers=num_workers, autoreset_mode=DISABLED, env={"length": 1}) as vec:
         vec.reset()
         vec.step(no_actions(vec))
         with pytest.raises(ResetNeeded, match="reset_mask") as caught:
@@ -307,7 +309,7 @@ def test_stepping_over_an_ending_without_a_reset_is_refused(workers: int) -> Non
 
 def test_a_mask_resets_only_its_envs_in_every_mode() -> None:
     for mode in AutoresetMode:
-        with worker_env(4, workers=1, autoreset_mode=mode) as vec:
+        with worker_env(4, num_workers=1, autoreset_mode=mode) as vec:
             vec.reset(seed=0)
             vec.step(no_actions(vec))
             mask = np.array([True, False, False, True])
@@ -333,7 +335,7 @@ def test_a_mask_resets_only_its_envs_in_every_mode() -> None:
     ],
 )
 def test_a_wrong_mask_is_refused_and_nothing_is_reset(mask: Any) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         with pytest.raises(ConfigError, match="reset_mask") as caught:
             vec.reset(options={"reset_mask": mask})
@@ -346,8 +348,8 @@ def test_a_wrong_mask_is_refused_and_nothing_is_reset(mask: Any) -> None:
 
 
 @WORKERS
-def test_seeds_reach_each_env(workers: int) -> None:
-    with worker_env(4, workers=workers) as vec:
+def test_seeds_reach_each_env(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers) as vec:
         vec.reset(seed=7)
         vec.reset(seed=[1, None, 3, 4])
         vec.reset()
@@ -364,7 +366,7 @@ def test_seeds_reach_each_env(workers: int) -> None:
 
 @pytest.mark.parametrize("seed", [[1, 2, 3], [], range(5)])
 def test_a_wrong_number_of_seeds_is_refused_and_nothing_is_reset(seed: Any) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         with pytest.raises(ConfigError, match=f"{len(seed)} entries.* 4 envs") as caught:
             vec.reset(seed=seed)
         assert is_one_line(caught.value)
@@ -372,8 +374,8 @@ def test_a_wrong_number_of_seeds_is_refused_and_nothing_is_reset(seed: Any) -> N
 
 
 @WORKERS
-def test_options_reach_each_env(workers: int) -> None:
-    with worker_env(4, workers=workers) as vec:
+def test_options_reach_each_env(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers) as vec:
         options = {"level": 3, "array": np.arange(3)}
         vec.reset(options=options)
         for given in vec.get_attr("options"):
@@ -402,7 +404,7 @@ def test_options_reach_each_env(workers: int) -> None:
     ],
 )
 def test_wrong_actions_are_refused_and_no_env_is_stepped(actions: Any) -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         with pytest.raises(ConfigError, match="actions") as caught:
             vec.step(actions)
@@ -420,7 +422,7 @@ def test_wrong_parts_of_nested_actions_are_named_and_no_env_is_stepped() -> None
         }
     )
     functions = [partial(RandomEnv, index, spaces.Discrete(2), space) for index in range(4)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         vec.reset(seed=0)
         right = vec.action_space.sample()
         box, texts = right["turn"]
@@ -444,8 +446,8 @@ def test_wrong_parts_of_nested_actions_are_named_and_no_env_is_stepped() -> None
 
 
 @WORKERS
-def test_actions_may_be_lists_and_other_types_that_fit(workers: int) -> None:
-    with worker_env(4, workers=workers, env={"length": 99}) as vec:
+def test_actions_may_be_lists_and_other_types_that_fit(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers, env={"length": 99}) as vec:
         vec.reset()
         for actions in ([0, 1, 2, 3], (0, 1, 2, 3), np.arange(4, dtype=np.int8)):
             np.testing.assert_array_equal(vec.step(actions)[1], [0, 1, 2, 3])
@@ -455,17 +457,17 @@ def test_actions_may_be_lists_and_other_types_that_fit(workers: int) -> None:
 def test_floats_of_another_width_fit() -> None:
     space = spaces.Box(-1, 1, (2,), np.float32)
     functions = [partial(RandomEnv, index, spaces.Discrete(2), space) for index in range(3)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.step(np.zeros((3, 2), dtype=np.float64))
 
 
-# Reaching single envs.
+# EnvCaller single envs.
 
 
 @WORKERS
-def test_call_get_attr_and_set_attr_reach_every_env_in_order(workers: int) -> None:
-    with worker_env(5, workers=workers) as vec:
+def test_call_get_attr_and_set_attr_reach_every_env_in_order(num_workers: int) -> None:
+    with worker_env(5, num_workers=num_workers) as vec:
         assert vec.call("try_call", 1, two=2) == tuple((row, (1,), {"two": 2}) for row in range(5))
         assert vec.get_attr("env_index") == (0, 1, 2, 3, 4)
         assert vec.call("env_index") == (0, 1, 2, 3, 4)
@@ -483,7 +485,7 @@ def test_call_get_attr_and_set_attr_reach_every_env_in_order(workers: int) -> No
 
 def test_names_are_found_through_wrappers() -> None:
     functions = [partial(lambda row: TimeLimit(TroubleEnv(row), 50), row) for row in range(3)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         assert vec.get_attr("env_index") == (0, 1, 2)
         vec.set_attr("length", 7)
         assert vec.get_attr("length") == (7, 7, 7)
@@ -492,8 +494,8 @@ def test_names_are_found_through_wrappers() -> None:
 
 
 @WORKERS
-def test_calls_of_what_is_not_there_raise_what_the_plain_loop_raises(workers: int) -> None:
-    with worker_env(4, workers=workers) as vec:
+def test_calls_of_what_is_not_there_raise_what_the_plain_loop_raises(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers) as vec:
         with pytest.raises(AttributeError, match="no_such_thing"):
             vec.call("no_such_thing")
         with pytest.raises(ConfigError, match="3 values for 4 envs"):
@@ -506,7 +508,7 @@ def test_calls_of_what_is_not_there_raise_what_the_plain_loop_raises(workers: in
 
 
 def test_envs_that_are_not_there_are_refused() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         for indices in ([4], [-1], [0, 99]):
             with pytest.raises((ConfigError, IndexError)) as caught:
                 vec.call_on(indices, "pid")
@@ -523,12 +525,12 @@ def test_what_a_call_returns_may_be_anything_that_cloudpickle_takes() -> None:
             return lambda: self.env_index
 
     functions = [partial(Generous, index) for index in range(3)]
-    with worker_env(functions, workers=1) as vec:
+    with worker_env(functions, num_workers=1) as vec:
         assert [value() for value in vec.call("give")] == [0, 1, 2]
 
 
 def test_arguments_that_cannot_travel_are_refused_and_nothing_is_left_of_them() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         for _ in range(2):
             with pytest.raises((TypeError, pickle.PicklingError)):
                 vec.set_attr("length", threading.Lock())
@@ -544,7 +546,7 @@ def test_arguments_that_cannot_travel_are_refused_and_nothing_is_left_of_them() 
 
 def test_parent_and_workers_share_the_envs_evenly() -> None:
     for num_envs, workers in ((4, 1), (8, 3), (7, 2), (5, 3)):
-        with worker_env(num_envs, workers=workers) as vec:
+        with worker_env(num_envs, num_workers=workers) as vec:
             pids = vec.call("pid")
             sizes = [pids.count(pid) for pid in set(pids)]
             assert len(sizes) == workers + 1
@@ -553,7 +555,7 @@ def test_parent_and_workers_share_the_envs_evenly() -> None:
 
 
 def test_a_parent_that_must_not_step_leaves_all_envs_to_workers() -> None:
-    with worker_env(4, workers=2, parent_steps=False) as vec:
+    with worker_env(4, num_workers=2, parent_steps=False) as vec:
         assert os.getpid() not in vec.call("pid")
         assert len(worker_pids(vec)) == 2
         vec.reset(seed=0)
@@ -561,9 +563,9 @@ def test_a_parent_that_must_not_step_leaves_all_envs_to_workers() -> None:
 
 
 def test_there_are_no_more_workers_than_envs_beside_the_parents_own() -> None:
-    with worker_env(2, workers=5) as vec:
+    with worker_env(2, num_workers=5) as vec:
         assert vec.num_workers == 1
-    with worker_env(1, workers=5) as vec:
+    with worker_env(1, num_workers=5) as vec:
         assert vec.num_workers == 0
 
 
@@ -575,9 +577,9 @@ def test_envs_may_differ_in_their_bounds_if_that_is_said() -> None:
 
     functions = [partial(make, 1.0), partial(make, 2.0), partial(make, 3.0)]
     with pytest.raises(ConfigError, match=r"env 1 .*observation_mode"):
-        worker_env(functions, workers=1).__enter__()
+        worker_env(functions, num_workers=1).__enter__()
     theirs = SyncVectorEnv(functions, observation_mode="different")
-    with worker_env(functions, workers=1, observation_mode="different") as ours:
+    with worker_env(functions, num_workers=1, observation_mode="different") as ours:
         assert ours.observation_space == theirs.observation_space
         assert ours.single_observation_space == theirs.single_observation_space
     theirs.close()
@@ -586,16 +588,16 @@ def test_envs_may_differ_in_their_bounds_if_that_is_said() -> None:
 # Halves in turn.
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("num_workers", [0, 1, 2])
 @MODES
-def test_halves_in_turn_equal_whole_steps(workers: int, mode: AutoresetMode) -> None:
+def test_halves_in_turn_equal_whole_steps(num_workers: int, mode: AutoresetMode) -> None:
     functions = [
         partial(RandomEnv, index, spaces.Box(-1, 1, (2,)), spaces.Discrete(5), 1e9)
         for index in range(7)
     ]
     if mode is not DISABLED:
         functions = [partial(make.func, *make.args[:3], 3.0) for make in functions]
-    settings: Any = {"workers": workers, "autoreset_mode": mode}
+    settings: Any = {"num_workers": num_workers, "autoreset_mode": mode}
     with (
         worker_env(functions, **settings) as whole,
         worker_env(functions, num_batches=2, **settings) as halves,
@@ -637,7 +639,7 @@ def _assert_part_of(part: dict[str, Any], whole: dict[str, Any], rows: slice) ->
 
 
 def test_one_batch_can_be_sent_and_received_too() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset()
         vec.send(np.arange(4))
         observations, rewards, *_ = vec.recv()
@@ -647,7 +649,7 @@ def test_one_batch_can_be_sent_and_received_too() -> None:
 
 def test_misuse_of_halves_is_refused_in_one_line() -> None:
     actions = np.zeros(2, dtype=np.int64)
-    with worker_env(4, workers=1, num_batches=2) as vec:
+    with worker_env(4, num_workers=1, num_batches=2) as vec:
 
         def refused(kind: type[Exception], call: Callable[[], Any], match: str) -> None:
             with pytest.raises(kind, match=match) as caught:
@@ -673,7 +675,7 @@ def test_misuse_of_halves_is_refused_in_one_line() -> None:
 
 
 def test_a_reset_forgets_what_was_sent() -> None:
-    with worker_env(4, workers=1, num_batches=2) as vec:
+    with worker_env(4, num_workers=1, num_batches=2) as vec:
         vec.reset()
         vec.send(np.zeros(2, dtype=np.int64), 0)
         observations, _ = vec.reset(seed=1)
@@ -690,7 +692,7 @@ def test_infos_too_large_for_their_room_arrive_with_their_batch(order: tuple[int
             return observation, reward, terminated, truncated, info
 
     functions = [partial(Talker, index) for index in range(6)]
-    with worker_env(functions, workers=2, num_batches=2, autoreset_mode=NEXT_STEP) as vec:
+    with worker_env(functions, num_workers=2, num_batches=2, autoreset_mode=NEXT_STEP) as vec:
         vec.reset(seed=0)
         for _ in range(3):
             for batch_index in order:
@@ -708,7 +710,7 @@ def test_infos_too_large_for_their_room_arrive_with_their_batch(order: tuple[int
 
 
 def test_last_infos_are_what_the_envs_returned() -> None:
-    with worker_env(4, workers=1, autoreset_mode=SAME_STEP, env={"length": 2}) as vec:
+    with worker_env(4, num_workers=1, autoreset_mode=SAME_STEP, env={"length": 2}) as vec:
         vec.reset()
         assert vec.last_infos == []
         vec.step(no_actions(vec))
@@ -723,8 +725,8 @@ def test_last_infos_are_what_the_envs_returned() -> None:
 
 
 @WORKERS
-def test_buffers_are_the_live_memory(workers: int) -> None:
-    with worker_env(4, workers=workers) as vec:
+def test_buffers_are_the_live_memory(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers) as vec:
         buffers = vec.buffers
         observations, _ = vec.reset(seed=0)
         np.testing.assert_array_equal(buffers.observations, observations)
@@ -741,10 +743,10 @@ def test_buffers_are_the_live_memory(workers: int) -> None:
 # An interrupted step.
 
 
-@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("num_workers", [0, 1])
 @pytest.mark.parametrize("seed", [None, 5])
-def test_an_interrupted_step_can_be_followed_by_a_reset(workers: int, seed: int | None) -> None:
-    with worker_env(4, workers=workers) as vec:
+def test_an_interrupted_step_can_be_followed_by_a_reset(num_workers: int, seed: int | None) -> None:
+    with worker_env(4, num_workers=num_workers) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([1], "trouble", [{"step": "interrupt"}])
         with pytest.raises(KeyboardInterrupt):
@@ -759,7 +761,7 @@ def test_an_interrupted_step_can_be_followed_by_a_reset(workers: int, seed: int 
 
 @pytest.mark.parametrize("num_batches", [1, 2])
 def test_an_interrupted_step_while_a_worker_fails_leaves_nothing_behind(num_batches: int) -> None:
-    with worker_env(4, workers=1, num_batches=num_batches) as vec:
+    with worker_env(4, num_workers=1, num_batches=num_batches) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([0, 3], "trouble", [{"step": "interrupt"}, {"step": "raise"}])
         with pytest.raises(KeyboardInterrupt):
@@ -770,7 +772,7 @@ def test_an_interrupted_step_while_a_worker_fails_leaves_nothing_behind(num_batc
 
 
 def test_what_was_raised_after_a_send_does_not_come_up_later() -> None:
-    with worker_env(4, workers=1) as vec:
+    with worker_env(4, num_workers=1) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([3], "trouble", [{"step": "raise"}])
         vec.send(no_actions(vec))
@@ -779,7 +781,7 @@ def test_what_was_raised_after_a_send_does_not_come_up_later() -> None:
 
 
 def test_when_both_halves_fail_the_first_is_raised_and_the_other_does_not_come_up_later() -> None:
-    with worker_env(4, workers=1, num_batches=2) as vec:
+    with worker_env(4, num_workers=1, num_batches=2) as vec:
         vec.reset(seed=0)
         vec.set_attr_on([1, 3], "trouble", [{"step": "raise"}] * 2)
         with pytest.raises(BoomError, match="env 1"):
@@ -794,8 +796,8 @@ def test_when_both_halves_fail_the_first_is_raised_and_the_other_does_not_come_u
 
 
 @WORKERS
-def test_a_closed_vector_env_says_so(workers: int) -> None:
-    with worker_env(4, workers=workers) as vec:
+def test_a_closed_vector_env_says_so(num_workers: int) -> None:
+    with worker_env(4, num_workers=num_workers) as vec:
         vec.reset()
     calls: list[Callable[[], Any]] = [
         lambda: vec.reset(),

@@ -70,7 +70,7 @@ def test_every_trajectory_is_that_of_single_games(case: str, mode: AutoresetMode
 @pytest.mark.parametrize("case", ["hockey both", "ledge mines"])
 def test_worker_processes_play_what_the_batch_plays(case: str, mode: AutoresetMode) -> None:
     ours = make_batch(case, 4, autoreset_mode=mode)
-    theirs = make_vec(single_functions(case, 4), workers=1, autoreset_mode=mode)
+    theirs = make_vec(single_functions(case, 4), num_workers=1, autoreset_mode=mode)
     rng = np.random.default_rng(0)
     try:
         assert_same(ours.reset(seed=3), theirs.reset(seed=3))

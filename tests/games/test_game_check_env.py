@@ -88,7 +88,7 @@ def test_settings_and_modes_reach_a_batch_that_gymnasium_makes() -> None:
 
 @EACH_ID
 def test_our_own_maker_returns_the_batch_itself(game: str) -> None:
-    for arguments in ({}, {"workers": 0}, {"autoreset_mode": "SameStep"}):
+    for arguments in ({}, {"num_workers": 0}, {"autoreset_mode": "SameStep"}):
         vec = make_vec(IDS[game], 3, **arguments)
         assert isinstance(vec, VECTOR_ENVS[game])
         vec.close()
@@ -103,7 +103,7 @@ def test_our_own_maker_returns_the_batch_itself(game: str) -> None:
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("env", ['"stepladder/Ledge-v0", 2', '["stepladder/Ledge-v0"] * 2'])
 def test_our_own_maker_knows_the_games_without_being_told(env: str) -> None:
-    code = f"import stepladder; stepladder.make_vec({env}, workers=0).reset(seed=0)"
+    code = f"import stepladder; stepladder.make_vec({env}, num_workers=0).reset(seed=0)"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=50)
 
 

@@ -379,7 +379,7 @@ def test_a_single_game_can_track_by_itself(game: str) -> None:
 def test_worker_processes_and_a_batch_teach_the_same(game: str, mode: AutoresetMode) -> None:
     curricula = [quick_stages(game) for _ in range(2)]
     ours = batch(game, curricula[0], 4, autoreset_mode=mode)
-    theirs = make_vec(IDS[game], 4, curriculum=curricula[1], workers=1, autoreset_mode=mode)
+    theirs = make_vec(IDS[game], 4, curriculum=curricula[1], num_workers=1, autoreset_mode=mode)
     try:
         assert_same(ours.reset(seed=3), theirs.reset(seed=3))
         assert_same(play(ours, 120), play(theirs, 120))

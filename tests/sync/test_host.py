@@ -49,7 +49,7 @@ def test_a_bad_share_of_failures_is_refused(share: float) -> None:
 @pytest.mark.parametrize("env_index", [-1, 3, 100])
 def test_an_env_that_does_not_exist_is_refused(kind: Any, env_index: int) -> None:
     with kind(numbered(5), 3) as host:
-        for ask in (host.client, host.episodes_of, lambda index: host.bury([index])):
+        for ask in (host.client, host.episodes_of, lambda index: host.discard_dead([index])):
             with pytest.raises(ConfigError, match="this channel has envs 0 to 2"):
                 ask(env_index)
 
@@ -297,11 +297,11 @@ def test_burying_counts_what_was_in_flight_once() -> None:
         for client in clients[:2]:
             client.draw()
         clients[0].finish(success=1.0)
-        assert host.bury([0, 1, 2]) == 1
-        assert host.bury([0, 1, 2]) == 0
+        assert host.discard_dead([0, 1, 2]) == 1
+        assert host.discard_dead([0, 1, 2]) == 0
         assert len(host.collect()) == 1
         assert host.counts == EpisodeCounts(2, 1, 1, 0, 0)
-        # Whoever was buried too early plays on.
+        # Whoever was discarded too early plays on.
         with pytest.raises(RecordError, match="never began"):
             clients[1].finish(success=1.0)
         assert clients[1].draw().episode_index == 1

@@ -312,7 +312,7 @@ def test_the_dead_cannot_be_found_from_afar() -> None:
         line.clients[0].draw()
         host.collect()
         assert host.find_dead() == []
-        # The vector env knows; then they can be buried as everywhere.
-        assert host.bury([0]) == 1
+        # The vector env knows; then they can be discarded as everywhere.
+        assert host.discard_dead([0]) == 1
         assert host.counts == EpisodeCounts(1, 0, 1, 0, 0)
         host.call = None

@@ -284,10 +284,10 @@ def test_a_worker_killed_in_mid_episode_loses_that_episode_only() -> None:
         records = host.collect()
         assert records["episode_index"].tolist() == [0, 1, 2, 3, 4] * 2
         assert host.counts == EpisodeCounts(13, 10, 0, 0, 3)
-        assert host.bury(host.find_dead()) == 2
+        assert host.discard_dead(host.find_dead()) == 2
         assert host.counts == EpisodeCounts(13, 10, 2, 0, 1)
         assert host.find_dead() == []
-        assert host.bury([0, 1]) == 0
+        assert host.discard_dead([0, 1]) == 0
         bystander.finish(success=1.0)
         assert len(host.collect()) == 1
         assert curriculum.num_observed == 11
@@ -309,7 +309,7 @@ def test_a_worker_that_nobody_has_waited_for_is_found_dead() -> None:
             assert host.find_dead() == [0]
         finally:
             os.waitpid(pid, 0)
-        assert host.bury([0]) == 1
+        assert host.discard_dead([0]) == 1
 
 
 def test_a_worker_that_dies_after_a_restore_is_still_found_dead() -> None:
@@ -325,7 +325,7 @@ def test_a_client_that_takes_over_goes_on_with_the_next_episode() -> None:
     with SharedHost(numbered(1000), 1) as host:
         with forked(play_then_hang, host.clients(), 3) as (_, pipe):
             lost = receive(pipe)
-        # Nobody has buried the old one: the new one counts what it finds.
+        # Nobody has discarded the old one: the new one counts what it finds.
         with forked(play_then_hang, host.clients(), 2) as (_, pipe):
             lost_too = receive(pipe)
         assert (lost.episode_index, lost_too.episode_index) == (3, 6)
@@ -361,7 +361,7 @@ def test_whenever_a_worker_is_killed_every_draw_is_accounted_for() -> None:
                 process.kill()
                 process.join(30)
             episodes += host.collect()["episode_index"].tolist()
-            host.bury([0])
+            host.discard_dead([0])
             counts = host.counts
             assert counts.in_flight == 0
             assert counts.finished == len(episodes) == curriculum.num_observed
@@ -377,7 +377,7 @@ def test_a_worker_killed_while_it_waits_has_lost_nothing() -> None:
         with forked(post_many, host.client(0), CAPACITY + 1):
             wait_until(lambda: host.mails[0, M_WAITS] > 0, "a client that waits")
         assert len(host.collect()) == CAPACITY
-        assert host.bury([0]) == 1
+        assert host.discard_dead([0]) == 1
         assert host.counts == EpisodeCounts(CAPACITY + 1, CAPACITY, 1, 0, 0)
 
 

@@ -67,7 +67,7 @@ def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
 
     def tell(row: TuningRow) -> None:
         if status is not None:
-            status.update(f"{row.num_envs} envs, {row.workers} workers: {row.speedup:.2f}x")
+            status.update(f"{row.num_envs} envs, {row.num_workers} workers: {row.speedup:.2f}x")
 
     try:
         return tune(

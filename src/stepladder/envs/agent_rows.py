@@ -4,26 +4,36 @@ Outermost: what a trainer of a shared policy sees. The vector env below may be a
 curriculum; that one counts episodes of envs, this one shows episodes of agents.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from gymnasium.spaces import Dict, Space, Tuple
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.spaces import Dict, Tuple
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from stepladder.envs.types import (
+    Action,
+    Flags,
+    Floats,
+    GymSpace,
+    GymVectorEnv,
+    Info,
+    Observation,
+    ResetResult,
+    Seed,
+)
 from stepladder.errors import ConfigError
 
 PARTS = ("agents", "alive", "rewards", "terminated", "truncated")
 LOST_KEY = "worker_died"
 """Info key of an env whose episode was lost with the worker that played it."""
 
-Mask = npt.NDArray[np.bool_]
-StepResult = tuple[Any, npt.NDArray[np.float64], Mask, Mask, dict[str, Any]]
+Mask = Flags
+StepResult = tuple[Any, Floats, Mask, Mask, dict[str, Any]]
 
 
-class AgentRows(VectorEnv[Any, Any, Any]):
+class AgentRows(GymVectorEnv):
     """Shows every agent of every env as a row: env by env, agent by agent.
 
     Row ``env_index * num_agents + agent_index`` is one agent. ``num_envs`` counts rows.
@@ -42,7 +52,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
         env: A vector env of envs that are each a ``ParallelAsEnv``, or wrappers around one.
     """
 
-    def __init__(self, env: VectorEnv[Any, Any, Any]):
+    def __init__(self, env: GymVectorEnv):
         space = env.single_observation_space
         if not isinstance(space, Dict) or set(space.spaces) != set(PARTS):
             raise ConfigError(
@@ -78,9 +88,9 @@ class AgentRows(VectorEnv[Any, Any, Any]):
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Seed = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -117,12 +127,12 @@ class AgentRows(VectorEnv[Any, Any, Any]):
             )
         return by_env
 
-    def step(self, actions: Any) -> StepResult:
+    def step(self, actions: Action) -> StepResult:
         """Step all envs with one action per row; those of agents that are gone do not matter."""
         result = self.env.step(self._actions_of(actions, self.env.num_envs))
         return self._rows_of_step(result, slice(None))
 
-    def send(self, actions: Any, batch_index: int = 0) -> None:
+    def send(self, actions: Action, batch_index: int = 0) -> None:
         """Begin to step the envs of a batch, if the vector env can do so."""
         env: Any = self.env
         envs = self._batches_of_envs()[batch_index]
@@ -142,7 +152,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
     def _batches_of_envs(self) -> tuple[slice, ...]:
         return self._below("batches")
 
-    def _actions_of(self, actions: Any, num_envs: int) -> Any:
+    def _actions_of(self, actions: Action, num_envs: int) -> Any:
         def split(leaf: Any) -> Any:
             array = np.asarray(leaf)
             if array.shape[:1] != (num_envs * self.num_agents,):
@@ -154,7 +164,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
 
         return map_leaves(self.single_action_space, actions, split)
 
-    def _rows_of(self, observations: Any) -> Any:
+    def _rows_of(self, observations: Observation) -> Any:
         return map_leaves(
             self.single_observation_space,
             observations["agents"],
@@ -183,7 +193,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
             add_alive(rows, alive),
         )
 
-    def _final_infos(self, observations: Any, infos: dict[str, Any], ended: Mask) -> dict[str, Any]:
+    def _final_infos(self, observations: Observation, infos: Info, ended: Mask) -> dict[str, Any]:
         """Return the infos of rows, with the last observation and info of each that ended."""
         was_reset = infos.get("_final_obs", np.zeros(len(ended), dtype=np.bool_))
         leaving = ended & ~was_reset[:, np.newaxis]
@@ -234,7 +244,7 @@ class AgentRows(VectorEnv[Any, Any, Any]):
         self.env.close(**kwargs)
 
 
-def map_leaves(space: Space[Any], value: Any, function: Callable[[Any], Any]) -> Any:
+def map_leaves(space: GymSpace, value: Any, function: Callable[[Any], Any]) -> Any:
     """Return a value of a nested space with a function applied to each leaf."""
     if isinstance(space, Dict):
         return {key: map_leaves(part, value[key], function) for key, part in space.items()}
@@ -244,9 +254,7 @@ def map_leaves(space: Space[Any], value: Any, function: Callable[[Any], Any]) ->
     return function(value)
 
 
-def parts_of_step(
-    observations: Any, infos: dict[str, Any]
-) -> tuple[Mask, npt.NDArray[np.float64], Mask, Mask]:
+def parts_of_step(observations: Observation, infos: Info) -> tuple[Mask, Floats, Mask, Mask]:
     """Return who took part in a step, the rewards, and both flags, per env and agent."""
     alive, terminated, truncated = (
         observations[part].astype(np.bool_) for part in ("alive", "terminated", "truncated")
@@ -269,7 +277,7 @@ def parts_of_step(
 # the key with an underscore before it, a mask that says which entries there are.
 
 
-def add_alive(infos: dict[str, Any], alive: Mask) -> dict[str, Any]:
+def add_alive(infos: Info, alive: Mask) -> dict[str, Any]:
     """Say which rows took part, if some did not."""
     if not alive.all():
         infos |= {"alive": alive.reshape(-1), "_alive": np.ones(alive.size, dtype=np.bool_)}

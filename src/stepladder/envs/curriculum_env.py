@@ -16,6 +16,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
+from stepladder.envs.types import Action, EnvStep, GymEnv, Info, ResetResult
 from stepladder.envs.values import flag_of, info_of, reward_of
 from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
 from stepladder.plans.record import Draw
@@ -28,9 +29,6 @@ MAX_REDRAWS = 1000
 
 MOST_BUILD_FAILURES = mailbox.CAPACITY // 2
 """More failures in one reset could fill the mailbox, which nobody empties during a reset."""
-
-NOT_BEGUN: tuple[Any, int, Any] = (0.0, 0, None)
-"""Progress of an episode before its first step."""
 
 MAX_ENV_SEED = 2**31 - 1
 """Seeds above this are refused by many envs, whose generators take 32 bits or fewer."""
@@ -52,7 +50,8 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         return_threshold: Return from which an episode without such a key is a success.
         missing_success_is_failure: Whether an episode without any signal is a failure rather than
             an error, for envs that set the key only on success.
-        check_advancement_freq: For local tracking of stages: episodes between checks.
+        check_interval_episodes: For local tracking of stages: episodes between checks.
+        check_advancement_freq: The same under its published name (`check_interval_of`).
         seed_episodes: Whether the env is seeded anew for each episode, with a seed that depends
             only on the curriculum's seed, the env's index and the episode's number.
         max_build_failures: Tasks that one reset may fail to build before it raises, at most 32.
@@ -61,7 +60,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any],
+        env: GymEnv,
         curriculum: Curriculum | ForeignCurriculum | Client | None = None,
         *,
         enable_local_tracking: bool = True,
@@ -69,6 +68,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         success_key: str | None = None,
         return_threshold: float | None = None,
         missing_success_is_failure: bool = False,
+        check_interval_episodes: int | None = None,
         check_advancement_freq: int | None = None,
         seed_episodes: bool = False,
         max_build_failures: int = 20,
@@ -98,15 +98,18 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         """Steps the env without counting; for a vector env that counts for all its envs."""
         self._about: dict[str, Any] = {}
         self._task: Task | None = None
-        self._progress = NOT_BEGUN
-        """Return and length so far, and what the env has returned that is not counted yet."""
+        self._return, self._length = 0.0, 0
+        """Of the running episode, as far as it has been counted."""
+        self._uncounted: tuple[Any, ...] | None = None
+        """What the env returned for a step that has not been counted and reported yet."""
         if isinstance(curriculum, Client):
             self._client = curriculum
         elif curriculum is not None and enable_local_tracking:
-            self._track_locally(curriculum, check_advancement_freq)
+            interval = check_interval_of(check_interval_episodes, check_advancement_freq)
+            self._track_locally(curriculum, interval)
 
     def _track_locally(
-        self, curriculum: Curriculum | ForeignCurriculum, check_interval: int | None
+        self, curriculum: Curriculum | ForeignCurriculum, check_interval_episodes: int | None
     ) -> None:
         if not isinstance(curriculum, Curriculum | ForeignCurriculum):
             raise ConfigError(
@@ -120,7 +123,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             )
         self._host = LocalHost(curriculum, 1)
         try:
-            set_check_interval(curriculum, check_interval)
+            apply_check_interval(curriculum, check_interval_episodes)
         except ConfigError:
             self._host.close()
             raise
@@ -182,7 +185,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> ResetResult:
         """Draw a task and begin to play it; an episode still running counts as aborted.
 
         A task that the env cannot build is reported and another is drawn.
@@ -240,46 +243,51 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if self._host is not None:
             self._host.collect()
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> EnvStep:
         """Step the env; report the episode if it ends here.
 
         A step that an interrupt (Ctrl-C) broke off after the env itself had stepped is not done
         again: the next call returns what the env returned then, whatever the action.
         """
-        episode_return, length, result = self._progress
+        result = self._uncounted
         is_late = result is not None
         if not is_late:
-            # Kept until it has been counted and reported.
-            self._progress = episode_return, length, (result := self.inner_step(action))
-        reward, terminated = result[1], result[2]
-        # Not as it is: sums of NumPy's smaller floats would stay as coarse as these.
-        episode_return += reward if type(reward) is float else reward_of(reward, self._env_index)
-        length += 1
-        if type(terminated) is not bool:
-            terminated = flag_of(terminated, "terminated", self._env_index)
-        if not (terminated or flag_of(result[3], "truncated", self._env_index)):
-            self._progress = episode_return, length, None
-            return result
+            self._uncounted = result = self.inner_step(action)
+        reward = result[1]
+        if type(reward) is not float:
+            # Not added as it is: a sum of NumPy's smaller floats would stay as coarse as these.
+            is_double = type(reward) is np.float64
+            reward = float(reward) if is_double else reward_of(reward, self._env_index)
+        episode_return, length = self._return + reward, self._length + 1
+        try:
+            if not (result[2] or result[3]):
+                # One line without a call: no interrupt comes between the three.
+                self._return, self._length, self._uncounted = episode_return, length, None
+                return result
+        except (TypeError, ValueError):
+            # One of them is neither true nor false, and this says which.
+            flag_of(result[2], "terminated", self._env_index)
+            flag_of(result[3], "truncated", self._env_index)
         try:
             info = self.finish_episode(
                 result[4],
-                terminated=terminated,
+                terminated=bool(result[2]),
                 episode_return=episode_return,
                 length=length,
                 is_late=is_late,
             )
-        except Exception:  # goes on as it is; there is nothing to do again, unlike after Ctrl-C
-            self._progress = NOT_BEGUN
+        except Exception:  # passed on; only an interrupt leaves something to do again
+            self._return, self._length, self._uncounted = 0.0, 0, None
             raise
-        self._progress = NOT_BEGUN
+        self._return, self._length, self._uncounted = 0.0, 0, None
         return (*result[:4], info)  # type: ignore[reportReturnType]
 
     def _report_interrupted(self) -> None:
         """Report an episode that has ended in a step that an interrupt has broken off."""
-        result = self._progress[2]
+        result = self._uncounted
         if result is not None and (result[2] or result[3]):
             self.step(None)
-        self._progress = NOT_BEGUN
+        self._return, self._length, self._uncounted = 0.0, 0, None
 
     @property
     def _env_index(self) -> int:
@@ -287,7 +295,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
 
     def finish_episode(
         self,
-        info: dict[str, Any],
+        info: Info,
         *,
         terminated: bool,
         episode_return: float,
@@ -373,14 +381,33 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         return self._task
 
 
-def set_check_interval(curriculum: Curriculum, episodes: int | None) -> None:
+def check_interval_of(
+    check_interval_episodes: int | None, check_advancement_freq: int | None
+) -> int | None:
+    """Return the episodes between two checks of stages, given under either of its names.
+
+    ``check_advancement_freq`` is the name in the published wrappers `CurriculumEnv` and
+    `CurriculumVecEnvWrapper`. Only the two classes with these names accept it.
+    """
+    if check_advancement_freq is None:
+        return check_interval_episodes
+    if check_interval_episodes is not None:
+        raise ConfigError(
+            f"check_interval_episodes={check_interval_episodes} and "
+            f"check_advancement_freq={check_advancement_freq} are two names of one setting. Pass "
+            "check_interval_episodes only."
+        )
+    return check_advancement_freq
+
+
+def apply_check_interval(curriculum: Curriculum, check_interval_episodes: int | None) -> None:
     """Set how often advancement is considered, on a curriculum that has stages."""
-    if episodes is None:
+    if check_interval_episodes is None:
         return
-    setter = getattr(curriculum, "set_check_interval", None)
+    setter = getattr(curriculum, "set_check_interval_episodes", None)
     if setter is None:
         raise ConfigError(
-            f"check_advancement_freq={episodes} was given, but {type(curriculum).__name__} has no "
-            "stages to advance. Leave it out."
+            f"check_interval_episodes={check_interval_episodes} was given, but "
+            f"{type(curriculum).__name__} has no stages to advance. Leave it out."
         )
-    setter(episodes)
+    setter(check_interval_episodes)

@@ -7,14 +7,11 @@ else is an error there, not a mystery later.
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-import gymnasium as gym
-
+from stepladder.envs.types import GymEnv, ResetResult
 from stepladder.errors import DeliveryError
 from stepladder.tasks import Task
 
-Deliver: TypeAlias = (
-    Literal["auto", "method", "options"] | Callable[[gym.Env[Any, Any], Task], None]
-)
+Deliver: TypeAlias = Literal["auto", "method", "options"] | Callable[[GymEnv, Task], None]
 """How to deliver: found out, by ``set_task``, by reset options, or by a function."""
 
 METADATA_KEY = "task_option"
@@ -24,7 +21,7 @@ METADATA_KEY = "task_option"
 class Delivery:
     """Hands tasks to one env."""
 
-    def __init__(self, env: gym.Env[Any, Any], deliver: Deliver):
+    def __init__(self, env: GymEnv, deliver: Deliver):
         self._env = env
         self._function: Callable[[Task], Any] | None = None
         if callable(deliver):
@@ -47,9 +44,7 @@ class Delivery:
                 "options['task'], pass deliver='options'; or pass deliver=function(env, task)."
             )
 
-    def reset(
-        self, task: Task, seed: int | None, options: dict[str, Any] | None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, task: Task, seed: int | None, options: dict[str, Any] | None) -> ResetResult:
         """Make the env play a task from its beginning."""
         if self._function is None:
             return self._env.reset(seed=seed, options={**(options or {}), "task": task})

@@ -1,14 +1,14 @@
-"""One call from envs and a curriculum to a vector env that uses every core.
+"""Make a vector env from envs and a curriculum, in one call.
 
-Puts together what the other modules of this folder are: each env in a `CurriculumEnv`, all of them
-in a `WorkerVectorEnv` with as many workers as pay off (`choosing`), that in a
+Combines the other modules of this folder: each env in a `CurriculumEnv`, all of them in a
+`WorkerVectorEnv` with the number of workers that is fastest (`worker_count`), that in a
 `CurriculumVectorEnv`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy as shallow_copy
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
@@ -18,28 +18,82 @@ from stepladder.configs.checks import MAX_ENVS, require_whole
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
+from stepladder.envs.types import EnvFunction, GymEnv, GymVectorEnv
 from stepladder.envs.vector import CurriculumVectorEnv
-from stepladder.envs.workers.arguments import check_settings
-from stepladder.envs.workers.choosing import choose_workers
-from stepladder.envs.workers.revival import OnDeath
-from stepladder.envs.workers.vector_env import ObservationMode, StartMethod, WorkerVectorEnv
+from stepladder.envs.workers.arguments import (
+    ObservationMode,
+    OnDeath,
+    StartMethod,
+    WorkerSettings,
+    check_settings,
+)
+from stepladder.envs.workers.vector_env import WorkerVectorEnv
+from stepladder.envs.workers.worker_count import choose_num_workers
 from stepladder.errors import ConfigError
 
-EnvFunction = Callable[[], gym.Env[Any, Any]]
 OneEnv = str | EnvSpec | EnvFunction
 """An id or ``module:function`` (`find_env`), a spec, or a function that makes an env."""
 
 Envs = OneEnv | Sequence[OneEnv]
 """The same for all envs, or one for each."""
 
+EnvWrapper = Callable[[Any], Any]
+"""Takes an env and returns one."""
 
+
+class VectorEnvSettings(TypedDict, total=False):
+    """Settings of `make_vec` that do not depend on whether there is a curriculum."""
+
+    num_workers: int | Literal["auto"]
+    autoreset_mode: AutoresetMode | str
+    num_batches: int
+    parent_steps: bool
+    start_method: StartMethod | None
+    on_worker_death: OnDeath
+    timeout_s: float | None
+    copy: bool
+    observation_mode: ObservationMode
+    env_kwargs: Mapping[str, Any] | None
+    wrappers: Sequence[EnvWrapper]
+
+
+@overload
+def make_vec(
+    env: Envs,
+    num_envs: int | None = None,
+    *,
+    curriculum: None = None,
+    **settings: Unpack[VectorEnvSettings],
+) -> WorkerVectorEnv: ...
+@overload
+def make_vec(
+    env: Envs,
+    num_envs: int | None = None,
+    *,
+    curriculum: Curriculum,
+    curriculum_env: Mapping[str, Any] | None = None,
+    check_interval_episodes: int | None = None,
+    max_failed_share: float = 0.5,
+    **settings: Unpack[VectorEnvSettings],
+) -> CurriculumVectorEnv: ...
+@overload
+def make_vec(
+    env: Envs,
+    num_envs: int | None = None,
+    *,
+    curriculum: Curriculum | None,
+    curriculum_env: Mapping[str, Any] | None = None,
+    check_interval_episodes: int | None = None,
+    max_failed_share: float = 0.5,
+    **settings: Unpack[VectorEnvSettings],
+) -> WorkerVectorEnv | CurriculumVectorEnv: ...
 def make_vec(
     env: Envs,
     num_envs: int | None = None,
     *,
     curriculum: Curriculum | None = None,
     curriculum_env: Mapping[str, Any] | None = None,
-    workers: int | Literal["auto"] = "auto",
+    num_workers: int | Literal["auto"] = "auto",
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     num_batches: int = 1,
     parent_steps: bool = True,
@@ -49,14 +103,15 @@ def make_vec(
     copy: bool = True,
     observation_mode: ObservationMode = "same",
     env_kwargs: Mapping[str, Any] | None = None,
-    wrappers: Sequence[Callable[[Any], Any]] = (),
-    check_advancement_freq: int | None = None,
+    wrappers: Sequence[EnvWrapper] = (),
+    check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
-) -> Any:
+) -> WorkerVectorEnv | CurriculumVectorEnv:
     """Make a vector env that steps its envs in this process and in workers at the same time.
 
     The built-in games are one batch instead, stepped by threads of this process, unless workers or
-    wrappers around single envs are asked for.
+    wrappers around single envs are asked for. Such a batch has the methods of a `WorkerVectorEnv`
+    except calls in two parts (``step_async``), and is typed as one.
 
     Args:
         env: A registered id, which may name the module that registers it (``module:id``), its spec,
@@ -66,23 +121,23 @@ def make_vec(
         curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
             into one.
         curriculum_env: Settings of that `CurriculumEnv`, such as ``success_key`` or ``deliver``.
-        workers: Processes beside this one, at most ``num_envs - 1``. 0 is a plain loop in this
-            process. ``"auto"`` tries a few envs for a moment and takes the quicker of none and one
+        num_workers: Processes beside this one, at most ``num_envs - 1``. 0 is a plain loop in this
+            process. ``"auto"`` tries a few envs for a moment and takes the faster of none and one
             per core beside this process's own; those envs are closed before the real ones are made.
         autoreset_mode: When an env that has ended is reset.
-        num_batches: Parts that `send` and `recv` step by themselves; 2 lets a policy think about
-            one half while the other half is stepped.
+        num_batches: Parts that `send` and `recv` step separately; 2 lets a policy compute actions
+            for one half while the other half is stepped.
         parent_steps: Whether this process steps its share of the envs too.
-        start_method: How workers are started; None is the platform's way.
+        start_method: How workers are started; None is the default of the platform.
         on_worker_death: ``"restart"`` goes on with a new worker, whose envs end their episodes as
             truncated; ``"raise"`` raises.
-        timeout_s: How long one env may take over a step or reset; None is for ever.
+        timeout_s: How long one env may take for a step or reset; None is without a limit.
         copy: Whether observations are copied for the user; without, the next step changes them.
         observation_mode: Whether observation spaces of all envs must be the same, or may differ in
             their bounds; or a tuple of the batched and the single observation space to use.
         env_kwargs: Arguments for an env that is made from its id.
         wrappers: Put around each env, in this order, inside its `CurriculumEnv`.
-        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        check_interval_episodes: For stages: episodes between checks, over all envs together.
         max_failed_share: Share of tasks that may turn out unbuildable before a step raises.
 
     Returns:
@@ -91,12 +146,12 @@ def make_vec(
     Raises:
         ConfigError: An argument is wrong.
     """
-    if workers is None or (isinstance(workers, str) and workers != "auto"):
-        raise ConfigError(f"workers must be a whole number or 'auto'; got {workers!r}.")
-    if curriculum is None and (curriculum_env, check_advancement_freq) != (None, None):
-        name = "check_advancement_freq" if curriculum_env is None else "curriculum_env"
+    if num_workers is None or (isinstance(num_workers, str) and num_workers != "auto"):
+        raise ConfigError(f"num_workers must be an integer or 'auto'; got {num_workers!r}.")
+    if curriculum is None and (curriculum_env, check_interval_episodes) != (None, None):
+        name = "check_interval_episodes" if curriculum_env is None else "curriculum_env"
         raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
-    settings: dict[str, Any] = {
+    settings: WorkerSettings = {
         "autoreset_mode": autoreset_mode,
         "num_batches": num_batches,
         "parent_steps": parent_steps,
@@ -107,49 +162,38 @@ def make_vec(
         "observation_mode": observation_mode,
     }
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
-    # Before any env is made for trial.
-    check_settings(len(functions), workers=None if workers == "auto" else workers, **settings)
+    # Before any env is made for the trial.
+    check_settings(len(functions), None if num_workers == "auto" else num_workers, settings)
     batched = batched_entry(env)
-    by_itself = workers in (0, "auto") and num_batches == 1 and not wrappers
+    by_itself = num_workers in (0, "auto") and num_batches == 1 and not wrappers
+    make: Callable[[], GymVectorEnv]
     if batched is not None and by_itself and curriculum_env is None:
-        # One object that steps all envs at once; nothing that is said about workers concerns it.
+        # One object that steps all envs at once; settings of workers do not concern it.
         make = partial(
             batched, len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
         )
-        spec = _spec_of(env, env_kwargs)
-        return _opened(make, spec, curriculum, check_advancement_freq, max_failed_share)
-    if curriculum is not None:
-        functions = _taught(functions, curriculum, curriculum_env)
-    if workers == "auto":
-        workers = choose_workers(functions, curriculum, settings)
-    make = partial(WorkerVectorEnv, functions, workers=workers, **settings)
+    else:
+        if curriculum is not None:
+            functions = _with_curricula(functions, curriculum, curriculum_env)
+        if num_workers == "auto":
+            num_workers = choose_num_workers(functions, curriculum, settings)
+        make = partial(WorkerVectorEnv, functions, num_workers=num_workers, **settings)
     spec = _spec_of(env, env_kwargs)
-    return _opened(make, spec, curriculum, check_advancement_freq, max_failed_share)
-
-
-def _opened(
-    make: Callable[[], VectorEnv[Any, Any, Any]],
-    spec: EnvSpec | None,
-    curriculum: Curriculum | None,
-    check_advancement_freq: int | None,
-    max_failed_share: float,
-) -> Any:
-    """Make a vector env; return it in the wrapper of its curriculum, if it has one."""
-    vec: VectorEnv[Any, Any, Any] | None = None
+    made: GymVectorEnv | None = None
     try:
-        vec = make()
+        made = vec = make()
         vec.spec = spec
         if curriculum is None:
-            return vec
+            return cast("WorkerVectorEnv", vec)
         return CurriculumVectorEnv(
             vec,
             curriculum,
-            check_advancement_freq=check_advancement_freq,
+            check_interval_episodes=check_interval_episodes,
             max_failed_share=max_failed_share,
         )
     except BaseException:
-        if vec is not None:
-            vec.close()
+        if made is not None:
+            made.close()
         raise
 
 
@@ -172,7 +216,7 @@ def env_functions(
     env: Envs,
     num_envs: int | None,
     env_kwargs: Mapping[str, Any] | None = None,
-    wrappers: Sequence[Callable[[Any], Any]] = (),
+    wrappers: Sequence[EnvWrapper] = (),
 ) -> list[EnvFunction]:
     """Return one function per env that makes it."""
     if not isinstance(wrappers, Sequence) or not all(map(callable, wrappers)):
@@ -194,11 +238,11 @@ def env_functions(
     return [partial(_made, _function(one, env_kwargs), tuple(wrappers)) for one in each]
 
 
-def _taught(
-    functions: list[EnvFunction], curriculum: Any, curriculum_env: Mapping[str, Any] | None
+def _with_curricula(
+    functions: list[EnvFunction], curriculum: Curriculum, curriculum_env: Mapping[str, Any] | None
 ) -> list[EnvFunction]:
     """Return functions that put each env into a `CurriculumEnv`."""
-    if not isinstance(curriculum, Curriculum):
+    if not isinstance(cast("object", curriculum), Curriculum):
         raise ConfigError(
             f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
             "Uniform(tasks)."
@@ -227,7 +271,7 @@ def _count(num_envs: int | None) -> int:
 def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     """Return a function that makes an env of what the user gave."""
     if isinstance(env, str | EnvSpec):
-        # Here, not in a worker: one that is no fork does not know what was registered here.
+        # Here, not in a worker: a spawned one does not know what was registered here.
         found = find_env(env) if isinstance(env, str) else env
         make = partial(gym.make, found) if isinstance(found, EnvSpec) else found
         return partial(make, **(env_kwargs or {}))
@@ -244,7 +288,7 @@ def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
     return function
 
 
-def _made(function: EnvFunction, wrappers: tuple[Callable[[Any], Any], ...]) -> Any:
+def _made(function: EnvFunction, wrappers: tuple[EnvWrapper, ...]) -> Any:
     """Make an env and put its wrappers around it."""
     env: Any = function()
     for wrap in wrappers:
@@ -257,7 +301,7 @@ def _made(function: EnvFunction, wrappers: tuple[Callable[[Any], Any], ...]) -> 
     return env
 
 
-def with_curriculum(function: EnvFunction, options: dict[str, Any]) -> gym.Env[Any, Any]:
+def with_curriculum(function: EnvFunction, options: dict[str, Any]) -> GymEnv:
     """Make an env and put it into a `CurriculumEnv`, unless it is in one."""
     env = made = function()
     while isinstance(env, gym.Wrapper):

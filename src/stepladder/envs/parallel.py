@@ -12,9 +12,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
+from stepladder.envs.types import Action, GymSpace
 from stepladder.errors import ConfigError
 
 
@@ -88,7 +89,7 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
         }
         return observation, self._merge(infos, self._playing)
 
-    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Let every agent that is there act; the actions of the others are not looked at."""
         if not self._playing:
             raise ResetNeeded("no agent is there to act. Call reset before step.")
@@ -178,8 +179,8 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
 
 
 def _space_of_all(
-    space_of: Callable[[Hashable], Space[Any]], agents: Sequence[Hashable], kind: str
-) -> Space[Any]:
+    space_of: Callable[[Hashable], GymSpace], agents: Sequence[Hashable], kind: str
+) -> GymSpace:
     """Return the one space that all agents have."""
     first = space_of(agents[0])
     for agent in agents[1:]:
@@ -196,7 +197,7 @@ def _space_of_all(
     return first
 
 
-def _is_arrays(space: Space[Any]) -> bool:
+def _is_arrays(space: GymSpace) -> bool:
     if isinstance(space, Dict):
         return all(_is_arrays(part) for part in space.values())
     if isinstance(space, Tuple):
@@ -204,6 +205,6 @@ def _is_arrays(space: Space[Any]) -> bool:
     return isinstance(space, Box | Discrete | MultiDiscrete | MultiBinary)
 
 
-def _line(space: Space[Any]) -> str:
+def _line(space: GymSpace) -> str:
     """Return what a space looks like, on one line also if its bounds are arrays."""
     return " ".join(repr(space).split())

@@ -9,19 +9,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from gymnasium.spaces import Space
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from stepladder.envs.agent_rows import AgentRows
+from stepladder.envs.types import Action, Array, GymSpace, GymVectorEnv, Info, RowInfo, Seed
 from stepladder.envs.vector import CurriculumVectorEnv, is_batched
 from stepladder.envs.workers import WorkerVectorEnv
-from stepladder.envs.workers.infos import NumberedInfo
-from stepladder.envs.workers.spaces import build, leaves_of
+from stepladder.envs.workers.memory.spaces import build, leaves_of
 from stepladder.errors import ChannelError, ConfigError
-
-Rows = npt.NDArray[Any]
 
 RESET, RECV, SEND = "async_reset(seed)", "recv()", "send(actions)"
 """What may be called next."""
@@ -47,7 +43,7 @@ class PufferView:
     emulated = False
     """Observations are not flattened, so there is nothing to undo."""
 
-    def __init__(self, vec: VectorEnv[Any, Any, Any], *, teacher_actions: bool = False):
+    def __init__(self, vec: GymVectorEnv, *, teacher_actions: bool = False):
         self._base = base = _workers_of(vec)
         self._is_by_agent = isinstance(vec, AgentRows)
         self.vec: Any = vec
@@ -63,11 +59,11 @@ class PufferView:
         self.observation_space = batch_space(self.single_observation_space, self.agents_per_batch)
         self.action_space = batch_space(self.single_action_space, self.agents_per_batch)
         self._lay_out(teacher_actions)
-        self.infos: list[dict[str, Any]] = []
+        self.infos: list[Info] = []
         """Those that the last `recv` returned."""
         self._next_call = RESET
         self._turn = 0
-        self._unseen: dict[int, list[NumberedInfo]] = {}
+        self._unseen: dict[int, list[RowInfo]] = {}
 
     def _lay_out(self, teacher_actions: bool) -> None:
         buffers, num_rows = self._base.buffers, self.num_agents
@@ -77,15 +73,15 @@ class PufferView:
         self.observations = _by_row(self.single_observation_space, observations, num_rows)
         self.actions = _by_row(self.single_action_space, actions, num_rows)
         if self._is_by_agent:
-            self.rewards: Rows = np.zeros(num_rows)
-            self.terminals: Rows = np.zeros(num_rows, dtype=np.bool_)
-            self.truncations: Rows = np.zeros(num_rows, dtype=np.bool_)
+            self.rewards: Array = np.zeros(num_rows)
+            self.terminals: Array = np.zeros(num_rows, dtype=np.bool_)
+            self.truncations: Array = np.zeros(num_rows, dtype=np.bool_)
         else:
             self.rewards = buffers.rewards
             self.terminals, self.truncations = buffers.terminated, buffers.truncated
-        self.masks: Rows = np.ones(num_rows, dtype=np.bool_)
+        self.masks: Array = np.ones(num_rows, dtype=np.bool_)
         self.agent_ids = np.arange(num_rows)
-        columns: list[tuple[Space[Any] | None, Any]] = [
+        columns: list[tuple[GymSpace | None, Any]] = [
             (self.single_observation_space, self.observations),
             (None, self.rewards),
             (None, self.terminals),
@@ -103,7 +99,7 @@ class PufferView:
 
     # Playing.
 
-    def async_reset(self, seed: int | Sequence[int | None] | None = None) -> None:
+    def async_reset(self, seed: Seed = None) -> None:
         """Reset all envs; each batch is then received once before it is sent anything.
 
         Args:
@@ -144,7 +140,7 @@ class PufferView:
         self._next_call = SEND
         return *self._views[batch_index], self.infos, self.agent_ids[rows], self.masks[rows]
 
-    def send(self, actions: Any) -> None:
+    def send(self, actions: Action) -> None:
         """Have the workers step the batch that was received last.
 
         Args:
@@ -161,14 +157,12 @@ class PufferView:
         if call != self._next_call:
             raise ChannelError(f"{call} was called out of turn. Call {self._next_call} first.")
 
-    def reset(
-        self, seed: int | Sequence[int | None] | None = None
-    ) -> tuple[Any, list[dict[str, Any]]]:
+    def reset(self, seed: Seed = None) -> tuple[Any, list[dict[str, Any]]]:
         """Reset all envs; return observations and infos of the first batch."""
         self.async_reset(seed)
         return self.recv()[0], self.infos
 
-    def step(self, actions: Any) -> tuple[Any, Rows, Rows, Rows, list[dict[str, Any]]]:
+    def step(self, actions: Action) -> tuple[Any, Array, Array, Array, list[dict[str, Any]]]:
         """Send actions for the batch received last, and receive the next."""
         self.send(actions)
         observations, rewards, terminals, truncations, *_ = self.recv()
@@ -198,7 +192,7 @@ class PufferView:
             self.__dict__.pop(name, None)
 
 
-def _workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
+def _workers_of(vec: GymVectorEnv) -> Any:
     """Return the vector env that steps, inside of what `make_vec` has returned."""
     inner = vec.env if isinstance(vec, AgentRows) else vec
     base = inner.env if isinstance(inner, CurriculumVectorEnv) else inner
@@ -210,7 +204,7 @@ def _workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
     return base
 
 
-def _check(vec: VectorEnv[Any, Any, Any], base: Any) -> None:
+def _check(vec: GymVectorEnv, base: Any) -> None:
     """Raise unless the view can show this vector env."""
     sizes = [rows.stop - rows.start for rows in base.batches]
     if len(set(sizes)) > 1:
@@ -235,24 +229,24 @@ def _check(vec: VectorEnv[Any, Any, Any], base: Any) -> None:
 # Nested arrays.
 
 
-def _leaves(space: Space[Any], value: Any) -> list[Rows]:
+def _leaves(space: GymSpace, value: Any) -> list[Array]:
     return [leaf.get(value) for leaf in leaves_of(space)]
 
 
-def _by_row(space: Space[Any], value: Any, num_rows: int) -> Any:
+def _by_row(space: GymSpace, value: Any, num_rows: int) -> Any:
     """Return arrays with one row per agent, over the same memory."""
     parts = zip(leaves_of(space), _leaves(space, value), strict=True)
     return build(space, [array.reshape(num_rows, *leaf.shape) for leaf, array in parts])
 
 
-def _part(space: Space[Any] | None, value: Any, rows: slice) -> Any:
+def _part(space: GymSpace | None, value: Any, rows: slice) -> Any:
     """Return some rows of arrays, which are nested if they are of a space."""
     if space is None:
         return value[rows]
     return build(space, [array[rows] for array in _leaves(space, value)])
 
 
-def _in_turn(infos: Sequence[NumberedInfo]) -> Iterator[dict[str, Any]]:
+def _in_turn(infos: Sequence[RowInfo]) -> Iterator[dict[str, Any]]:
     """Give each info; where one holds an ending and a new beginning, one after the other."""
     for _, info in infos:
         if "final_info" in info:

@@ -54,6 +54,6 @@ class Reach(Protocol):
         """Return the process of each env, or nothing if that is not known."""
         ...
 
-    def forget_workers(self) -> None:
+    def drop_workers(self) -> None:
         """Let go of workers that are gone, so that nobody tries to talk to them."""
         ...

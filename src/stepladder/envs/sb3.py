@@ -24,10 +24,11 @@ except ModuleNotFoundError as error:
     ) from error
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.curriculum_env import CurriculumEnv, check_interval_of
 from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
+from stepladder.envs.types import Action
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
 
@@ -44,19 +45,21 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         venv: A vector env of envs each wrapped in ``CurriculumEnv(env,
             enable_local_tracking=False)``.
         curriculum: The curriculum; only this wrapper draws from it and teaches it.
-        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        check_interval_episodes: For stages: episodes between checks, over all envs together.
         backend: How plans and records travel; ``auto`` finds out.
         max_failed_share: Share of draws that may turn out unbuildable before a step raises.
+        check_advancement_freq: ``check_interval_episodes`` under its published name.
     """
 
     def __init__(
         self,
         venv: VecEnv,
         curriculum: Curriculum,
-        check_advancement_freq: int | None = None,
+        check_interval_episodes: int | None = None,
         *,
         backend: Backend = "auto",
         max_failed_share: float = 0.5,
+        check_advancement_freq: int | None = None,
     ):
         if not isinstance(venv, VecEnv):
             raise ConfigError(
@@ -73,7 +76,9 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
             backend=backend,
             in_process=isinstance(venv.unwrapped, DummyVecEnv),
             max_failed_share=max_failed_share,
-            check_advancement_freq=check_advancement_freq,
+            check_interval_episodes=check_interval_of(
+                check_interval_episodes, check_advancement_freq
+            ),
         )
 
     def connect(self, host: Host) -> None:
@@ -92,7 +97,7 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         """Return the process of each env, or nothing if that is not known."""
         return list(getattr(self.venv.unwrapped, "processes", ()))
 
-    def forget_workers(self) -> None:
+    def drop_workers(self) -> None:
         """Let go of workers that are gone."""
         base: Any = self.venv.unwrapped
         base.closed = True
@@ -108,7 +113,7 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         """Reset all envs; each draws a task."""
         return self.tracker.reset(self.venv.reset)
 
-    def step_async(self, actions: Any) -> None:
+    def step_async(self, actions: Action) -> None:
         """Tell all envs to step."""
         self.tracker.begin_step()
         self.tracker.guard(lambda: self.venv.step_async(actions))

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import MultiBinary
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import (
     VecEnvIndices,
@@ -21,6 +21,7 @@ from stable_baselines3.common.vec_env.base_vec_env import (
 )
 
 from stepladder.envs.tracked import Tracked
+from stepladder.envs.types import Action, GymVectorEnv, Info
 from stepladder.envs.vector import CurriculumVectorEnv, is_batched
 from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.errors import ConfigError
@@ -28,7 +29,7 @@ from stepladder.errors import ConfigError
 IMMUTABLE = (bool, int, float, str, bytes, type(None))
 
 
-def as_vec_env(vec: VectorEnv[Any, Any, Any]) -> "WorkerVecEnv":
+def as_vec_env(vec: GymVectorEnv) -> "WorkerVecEnv":
     """Make a Stable-Baselines3 vector env of one that `make_vec` has made.
 
     The vector env belongs to the adapter from then on: it is switched to same-step autoreset, which
@@ -52,7 +53,7 @@ def as_vec_env(vec: VectorEnv[Any, Any, Any]) -> "WorkerVecEnv":
 class WorkerVecEnv(VecEnv):
     """A `WorkerVectorEnv`, or a game's batch, with Stable-Baselines3's interface."""
 
-    def __init__(self, vec: VectorEnv[Any, Any, Any]):
+    def __init__(self, vec: GymVectorEnv):
         self._base = base = workers_of(vec)
         base.use_autoreset_mode(AutoresetMode.SAME_STEP)
         base.merges_infos = False
@@ -79,7 +80,7 @@ class WorkerVecEnv(VecEnv):
             self.reset_infos[env_index] = own_copy(info)
         return observations
 
-    def step_async(self, actions: Any) -> None:
+    def step_async(self, actions: Action) -> None:
         """Have the workers begin to step."""
         if self._actions_are_floats:
             # SB3 samples zeros and ones as floats, whatever the type of the space.
@@ -90,7 +91,7 @@ class WorkerVecEnv(VecEnv):
         """Step this process's own share and wait for the workers."""
         observations, rewards, terminated, truncated, _ = self.vec.recv()
         ended = terminated | truncated
-        infos: list[dict[str, Any]] = [
+        infos: list[Info] = [
             {"TimeLimit.truncated": cut_off} for cut_off in (truncated & ~terminated).tolist()
         ]
         for env_index, info in self._base.last_infos:
@@ -169,7 +170,7 @@ class CurriculumWorkerVecEnv(Tracked, WorkerVecEnv):
         return self.counts.finished
 
 
-def workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
+def workers_of(vec: GymVectorEnv) -> Any:
     """Return the vector env that steps, if it is one that SB3 can live with.
 
     Raises:
@@ -194,7 +195,7 @@ def workers_of(vec: VectorEnv[Any, Any, Any]) -> Any:
     return base
 
 
-def own_copy(info: dict[str, Any]) -> dict[str, Any]:
+def own_copy(info: Info) -> dict[str, Any]:
     """Return an info that stays as it is: an env in this process may change what it returned."""
     return {
         key: value if isinstance(value, IMMUTABLE) else deepcopy(value)

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.curriculum_env import set_check_interval
+from stepladder.envs.curriculum_env import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.reach import Reach
 from stepladder.errors import (
@@ -60,7 +60,7 @@ class Tracker:
         reports_deaths: Whether the vector env says itself when a worker has died; otherwise a
             broken pipe is taken for it.
         max_failed_share: Share of draws that may turn out unbuildable before a step raises.
-        check_advancement_freq: For stages: episodes between checks.
+        check_interval_episodes: For stages: episodes between checks.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Tracker:
         in_process: bool,
         reports_deaths: bool = False,
         max_failed_share: float,
-        check_advancement_freq: int | None,
+        check_interval_episodes: int | None,
     ):
         self.curriculum = curriculum
         self.num_envs = num_envs
@@ -90,7 +90,7 @@ class Tracker:
         try:
             self.host = self._make_host(backend, in_process, max_failed_share)
             self.host.on_collected(self._log.tell)
-            set_check_interval(curriculum, check_advancement_freq)
+            apply_check_interval(curriculum, check_interval_episodes)
             self._connect()
             self._log.catch_up()
         except BaseException:
@@ -112,9 +112,7 @@ class Tracker:
                 "output. An env that tracks by itself cannot be connected: pass "
                 "enable_local_tracking=False to CurriculumEnv."
             ) from error
-        if isinstance(self.host, PushedHost):
-            self.host.call = self._call_all
-            self.host.push()
+        self.host.use_calls(self._call_all)
 
     def _call_all(self, method: str, *args: Any) -> list[Any]:
         return self._watch(lambda: self._reach.call_all(method, *args))
@@ -160,23 +158,23 @@ class Tracker:
             return _NO_RECORDS
         records = self.host.collect(rows=self._reach.reporting_rows())
         if len(records) < num_ended:
-            self._judge_unseen(num_ended - len(records))
+            self._warn_of_unreported(num_ended - len(records))
         # Of a batch that the training loop has not received yet; it will see them end then.
         elif len(records) > num_ended:
             self._num_explained += len(records) - num_ended
         return records
 
-    def _judge_unseen(self, num_unseen: int) -> None:
+    def _warn_of_unreported(self, num_unreported: int) -> None:
         """Warn, once, of endings without a record, unless it came earlier or a worker died."""
-        explained = min(num_unseen, self._num_explained)
+        explained = min(num_unreported, self._num_explained)
         self._num_explained -= explained
-        if num_unseen > explained and not self._has_warned:
+        if num_unreported > explained and not self._has_warned:
             self._has_warned = True
             logger.warning(
                 "[VecEnv] %d episodes ended that CurriculumEnv did not see end, so they count as "
                 "aborted and teach nothing. A wrapper around CurriculumEnv (a time limit?) cuts "
                 "them off: put it inside CurriculumEnv instead.",
-                num_unseen - explained,
+                num_unreported - explained,
             )
 
     def begin_step(self) -> bool:
@@ -236,47 +234,47 @@ class Tracker:
         except WorkerDiedError as error:
             if error.was_restarted:
                 raise
-            raise self._mourn() from error
+            raise self._handle_dead_worker() from error
         except BROKEN_PIPES as error:
             if self._in_process or self._reports_deaths:
                 # No worker has died: the env itself lost a connection of its own.
                 raise
-            raise self._mourn() from error
+            raise self._handle_dead_worker() from error
         except BuildError:
             # The env has given up; the host has not heard of the tasks yet.
-            if not isinstance(self.host, PushedHost):
+            if self.host.collects_without_envs:
                 self.collect(may_have_reset=True)
             raise
 
-    def readmit(self, env_indices: list[int]) -> list[Client]:
-        """Let go of the episodes of a worker that has died; return clients for its successor.
+    def replace_dead(self, env_indices: list[int]) -> list[Client]:
+        """Return new clients for the envs of a worker that has died.
 
-        What it had finished is observed here, what it was playing is counted as aborted.
+        Episodes that it had finished are observed here; those in flight are counted as aborted.
         """
         self.collect(may_have_reset=True)
         # The training loop will see these end, and nobody has reported them.
-        self._num_explained += self.host.bury(env_indices)
+        self._num_explained += self.host.discard_dead(env_indices)
         return [self.host.client(env_index) for env_index in env_indices]
 
-    def _mourn(self) -> WorkerDiedError:
+    def _handle_dead_worker(self) -> WorkerDiedError:
+        """Count what the worker was playing as aborted; return the error to raise."""
         self._has_dead = True
         dead = self._await_dead()
-        is_pushed = isinstance(self.host, PushedHost)
         try:
-            if not is_pushed:
+            if self.host.collects_without_envs:
                 self.collect(may_have_reset=True)
         finally:
-            aborted = self.host.bury(dead)
+            aborted = self.host.discard_dead(dead)
             logger.error("[VecEnv] Worker of env %s died; %d episodes aborted", dead, aborted)
         finished = (
-            "Episodes finished in the same step are lost, for they had not been pulled yet;"
-            if is_pushed
-            else "All finished episodes were observed;"
+            "All finished episodes were observed;"
+            if self.host.collects_without_envs
+            else "Episodes finished in the same step are lost, for they had not been pulled yet;"
         )
         return WorkerDiedError(
             f"the worker of env {', '.join(map(str, dead)) or '(unknown)'} died. {finished} "
-            f"{aborted} unfinished ones are counted as aborted. If it raised an error, that stands "
-            "on its error output; mend that first. Then close this vector env, make a new one, and "
+            f"{aborted} unfinished ones are counted as aborted. If it raised an error, its error "
+            "output shows it; fix that first. Then close this vector env, make a new one, and "
             "restore a snapshot to continue."
         )
 
@@ -301,7 +299,7 @@ class Tracker:
             return
         try:
             if not (self._has_dead or self._in_process) and self._dead_envs():
-                self._mourn()
+                self._handle_dead_worker()
             if not self._has_dead:
                 try:
                     self.guard(close_envs)
@@ -319,15 +317,14 @@ class Tracker:
         for process in processes:
             process.kill()
             process.join(timeout=5.0)
-        self.host.bury(list(range(self.num_envs)))
+        self.host.discard_dead(list(range(self.num_envs)))
         if processes:
-            self._reach.forget_workers()
+            self._reach.drop_workers()
         else:
             close_envs()
 
     def _close_host(self) -> None:
-        if isinstance(self.host, PushedHost):
-            self.host.call = None
+        self.host.use_calls(None)
         self.host.close()
 
     # Agreement.

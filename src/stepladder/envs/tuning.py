@@ -20,8 +20,9 @@ from gymnasium.envs.registration import EnvSpec
 from stepladder.configs.checks import require_positive, require_whole
 from stepladder.cores import usable_cores
 from stepladder.envs.ids import find_env
-from stepladder.envs.make import EnvFunction, make_vec
-from stepladder.envs.workers.calls import apply_to
+from stepladder.envs.make import make_vec
+from stepladder.envs.types import EnvFunction, GymEnv, GymVectorEnv
+from stepladder.envs.workers.env_functions import apply_to
 from stepladder.errors import ConfigError
 
 MOST_ENVS = 512
@@ -47,7 +48,7 @@ class TuningRow:
     """One setting and how fast it was."""
 
     num_envs: int
-    workers: int
+    num_workers: int
     """Worker processes beside the main one; 0 is a loop in the main process."""
 
     steps_per_s: float
@@ -59,7 +60,7 @@ class TuningRow:
     @property
     def num_cores(self) -> int:
         """Cores that this setting keeps busy."""
-        return self.workers + 1
+        return self.num_workers + 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,9 @@ class Tuning:
     def call(self) -> str:
         """The best setting, ready to be pasted."""
         env = f'"{self.env}"' if self.is_id else self.env
-        return f"make_vec({env}, num_envs={self.best.num_envs}, workers={self.best.workers})"
+        return (
+            f"make_vec({env}, num_envs={self.best.num_envs}, num_workers={self.best.num_workers})"
+        )
 
     def best_by_cores(self) -> list[TuningRow]:
         """Return the best setting for each number of cores in use."""
@@ -102,9 +105,9 @@ class Tuning:
 
     def as_text(self) -> str:
         """Return all speed-ups as a table, then the number of envs to use by cores."""
-        worker_counts = sorted({row.workers for row in self.rows})
-        speedups = {(row.num_envs, row.workers): f"{row.speedup:.2f}" for row in self.rows}
-        grid = [["num_envs", *(f"workers={count}" for count in worker_counts)]]
+        worker_counts = sorted({row.num_workers for row in self.rows})
+        speedups = {(row.num_envs, row.num_workers): f"{row.speedup:.2f}" for row in self.rows}
+        grid = [["num_envs", *(f"num_workers={count}" for count in worker_counts)]]
         for num_envs in sorted({row.num_envs for row in self.rows}):
             cells = (speedups.get((num_envs, count), "") for count in worker_counts)
             grid.append([str(num_envs), *cells])
@@ -176,20 +179,20 @@ def tune(
         ConfigError: A number makes no sense, or there is nothing to measure.
     """
     num_cores = usable_cores()
-    workers = _distinct("worker_counts", worker_counts, 0, _default_workers(num_cores))
+    tried = _distinct("worker_counts", worker_counts, 0, _default_worker_counts(num_cores))
     counts = _distinct("env_counts", env_counts, 1, _doublings())
     require_positive("seconds", seconds)
     require_whole("seed", seed, 0)
-    if workers[0] >= counts[-1]:
+    if tried[0] >= counts[-1]:
         raise ConfigError(
-            f"worker_counts must allow for {counts[-1]} envs; got {workers[0]}. The main process "
+            f"worker_counts must allow for {counts[-1]} envs; got {tried[0]}. The main process "
             "steps envs too, so give fewer workers than envs."
         )
     rows: list[TuningRow] = []
     singles: list[float] = []
     num_in_vain = 0
     for num_envs in counts:
-        fitting = [count for count in workers if count < num_envs]
+        fitting = [count for count in tried if count < num_envs]
         if not fitting:
             continue
         single, found = _measured(env, num_envs, fitting, seconds, seed)
@@ -224,16 +227,18 @@ def _measured(
     """
     with ExitStack() as stack:
         turns = [_single_turn(env, seconds / TURNS, seed, stack)]
-        for workers in worker_counts:
-            envs = make_vec(env, num_envs, workers=workers)
+        for num_workers in worker_counts:
+            envs = make_vec(env, num_envs, num_workers=num_workers)
             stack.callback(envs.close)
             turns.append(_vector_turn(envs, seconds / TURNS, seed))
         rates = [[turn() for turn in turns] for _ in range(TURNS + 1)][1:]
     singles = [of_all[0] for of_all in rates]
     single, *vectors = (statistics.median(of_one) for of_one in zip(*rates, strict=True))
     return singles, [
-        TuningRow(num_envs=num_envs, workers=workers, steps_per_s=rate, speedup=rate / single)
-        for workers, rate in zip(worker_counts, vectors, strict=True)
+        TuningRow(
+            num_envs=num_envs, num_workers=num_workers, steps_per_s=rate, speedup=rate / single
+        )
+        for num_workers, rate in zip(worker_counts, vectors, strict=True)
     ]
 
 
@@ -243,10 +248,10 @@ def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> C
     single.action_space.seed(seed)
     actions = [single.action_space.sample() for _ in range(NUM_ACTIONS)]
 
-    def begin(env: gym.Env[Any, Any]) -> None:
+    def begin(env: GymEnv) -> None:
         env.reset(seed=seed)
 
-    def step_all(env: gym.Env[Any, Any]) -> None:
+    def step_all(env: GymEnv) -> None:
         for action in actions:
             _, _, terminated, truncated, _ = env.step(action)
             if terminated or truncated:
@@ -257,9 +262,7 @@ def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> C
     return lambda: NUM_ACTIONS * _calls_per_s(turn, seconds)
 
 
-def _vector_turn(
-    envs: gym.vector.VectorEnv[Any, Any, Any], seconds: float, seed: int
-) -> Callable[[], float]:
+def _vector_turn(envs: GymVectorEnv, seconds: float, seed: int) -> Callable[[], float]:
     envs.reset(seed=seed)
     envs.action_space.seed(seed)
     actions = cycle([envs.action_space.sample() for _ in range(NUM_ACTIONS)])
@@ -287,14 +290,14 @@ def _best(rows: Sequence[TuningRow]) -> TuningRow:
     """Return the fewest envs, then workers, within measuring noise of the fastest."""
     enough = _fastest(rows) / RISE
     good = [row for row in rows if row.steps_per_s >= enough]
-    return min(good, key=lambda row: (row.num_envs, row.workers))
+    return min(good, key=lambda row: (row.num_envs, row.num_workers))
 
 
 def _fastest(rows: Sequence[TuningRow]) -> float:
     return max(row.steps_per_s for row in rows)
 
 
-def _default_workers(num_cores: int) -> list[int]:
+def _default_worker_counts(num_cores: int) -> list[int]:
     if num_cores <= 8:
         return list(range(num_cores))
     powers = [2**k for k in range(num_cores.bit_length()) if 2**k < num_cores]
@@ -316,7 +319,7 @@ def _distinct(name: str, counts: Sequence[int] | None, least: int, default: list
     return sorted(set(counts))
 
 
-def _made(env: MakeEnv) -> gym.Env[Any, Any]:
+def _made(env: MakeEnv) -> GymEnv:
     """Make one env; an id that is wrong, or whose packages are missing, is told in one line."""
     if callable(env):
         made = env()

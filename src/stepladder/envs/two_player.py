@@ -11,10 +11,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
-from gymnasium.spaces import Box, Dict, MultiDiscrete, Space
+from gymnasium.spaces import Box, Dict, MultiDiscrete
 
 from stepladder.envs.delivery import METADATA_KEY
+from stepladder.envs.types import Action, Array, EnvStep, GymEnv, GymSpace, Observation, ResetResult
 from stepladder.errors import ConfigError
 from stepladder.tasks import Task
 
@@ -30,7 +30,7 @@ class TwoPlayerEnv(gym.Wrapper[Any, Any, Any, Any]):
         player_two_view: Its method that returns player two's observation, found through wrappers.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], player_two_view: str = "obs_agent_two"):
+    def __init__(self, env: GymEnv, player_two_view: str = "obs_agent_two"):
         super().__init__(env)
         if not env.has_wrapper_attr(player_two_view):
             raise ConfigError(
@@ -41,13 +41,13 @@ class TwoPlayerEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._view_space = env.observation_space
         self._halves = halves(env.action_space)
 
-    def _observation_one(self, observation: Any) -> Any:
+    def _observation_one(self, observation: Observation) -> Any:
         return as_declared(self._view_space, observation, "player one's observation")
 
     def _observation_two(self) -> Any:
         return as_declared(self._view_space, self._view(), "player two's observation")
 
-    def _join(self, action_one: Any, action_two: Any, who_is_two: str) -> npt.NDArray[Any]:
+    def _join(self, action_one: Action, action_two: Action, who_is_two: str) -> Array:
         one = as_declared(self._halves[0], action_one, "player one's action")
         return np.concatenate([one, as_declared(self._halves[1], action_two, who_is_two)])
 
@@ -59,7 +59,7 @@ class BothPlayers(TwoPlayerEnv):
     env's: player one's.
     """
 
-    def __init__(self, env: gym.Env[Any, Any], player_two_view: str = "obs_agent_two"):
+    def __init__(self, env: GymEnv, player_two_view: str = "obs_agent_two"):
         super().__init__(env, player_two_view)
         view = env.observation_space
         self.observation_space = Dict({"player_one": view, "player_two": view})
@@ -80,7 +80,7 @@ class BothPlayers(TwoPlayerEnv):
         observation, reward, terminated, truncated, info = self.env.step(joint)
         return self._both(observation), reward, terminated, truncated, info
 
-    def _both(self, observation: Any) -> dict[str, Any]:
+    def _both(self, observation: Observation) -> dict[str, Any]:
         return {
             "player_one": self._observation_one(observation),
             "player_two": self._observation_two(),
@@ -106,7 +106,7 @@ class AgainstOpponent(TwoPlayerEnv):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any],
+        env: GymEnv,
         opponents: Mapping[str, Any],
         player_two_view: str = "obs_agent_two",
     ):
@@ -165,7 +165,7 @@ class AgainstOpponent(TwoPlayerEnv):
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> ResetResult:
         """Begin an episode against the opponent chosen last."""
         if seed is not None:
             self._rng = np.random.default_rng([seed, 2])
@@ -196,10 +196,10 @@ class AgainstOpponent(TwoPlayerEnv):
             self._players[name] = player
         return self._players[name]
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Action) -> EnvStep:
         """Let the opponent choose by what it sees now, then let both act."""
         if self._act is None:
-            action_two: Any = np.zeros(self._halves[1].shape, self._halves[1].dtype)
+            action_two: Action = np.zeros(self._halves[1].shape, self._halves[1].dtype)
         else:
             action_two = self._act(self._observation_two())
         joint = self._join(action, action_two, f"the action of opponent {self._opponent!r}")
@@ -209,7 +209,7 @@ class AgainstOpponent(TwoPlayerEnv):
         return self._observation_one(observation), reward, terminated, truncated, info
 
 
-def halves(space: Space[Any]) -> tuple[Box | MultiDiscrete, Box | MultiDiscrete]:
+def halves(space: GymSpace) -> tuple[Box | MultiDiscrete, Box | MultiDiscrete]:
     """Split a joint action space into those of player one and player two."""
     if not isinstance(space, Box | MultiDiscrete) or len(space.shape) != 1 or space.shape[0] % 2:
         raise ConfigError(
@@ -227,7 +227,7 @@ def _part(space: Box | MultiDiscrete, part: slice) -> Box | MultiDiscrete:
     return Box(space.low[part], space.high[part], dtype=dtype)
 
 
-def as_declared(space: Space[Any], value: Any, what: str) -> Any:
+def as_declared(space: GymSpace, value: Any, what: str) -> Any:
     """Return a value as an array of the type that its space declares.
 
     Raises:
@@ -247,7 +247,7 @@ def as_declared(space: Space[Any], value: Any, what: str) -> Any:
     return array.astype(space.dtype)
 
 
-def _brief(array: npt.NDArray[Any]) -> str:
+def _brief(array: Array) -> str:
     return np.array2string(array.reshape(-1), threshold=8, edgeitems=4, max_line_width=10_000)
 
 

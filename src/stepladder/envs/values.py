@@ -1,7 +1,7 @@
-"""What an env returned, as the number or the flag that it stands for.
+"""Convert what an env returned to a float, a bool or a dict, or say what is wrong with it.
 
-Envs return rewards as floats, NumPy scalars, arrays of one entry, fractions. Called by
-`curriculum_env`, `success` and `workers.group` where a value is not simply a float or a bool.
+Envs return rewards as floats, NumPy scalars, arrays of one entry, fractions. `curriculum_env`,
+`success` and `workers` call this where a value is not simply a float or a bool.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,19 @@ import numpy as np
 
 from stepladder.errors import EnvError, shown
 
+# Tuples made once: a union in a call of `isinstance` is made anew each time.
+_CONTAINERS = (np.ndarray, list, tuple)
+_NOT_REAL = (str, bytes, complex, np.complexfloating)
+
 
 def number_of(value: Any) -> float | None:
     """Return a real number, or the only entry of an array or a list, as a float; else None.
 
-    Text is none, and neither is a whole number too large for a float.
+    Text is not a number, nor is an integer that is too large for a float.
     """
-    if isinstance(value, np.ndarray | list | tuple):
+    if isinstance(value, _CONTAINERS):
         value = _only_entry(value)
-    if value is None or isinstance(value, str | bytes | complex | np.complexfloating):
+    if value is None or isinstance(value, _NOT_REAL):
         return None
     try:
         return float(value)
@@ -31,7 +35,7 @@ def reward_of(value: Any, env_index: int) -> float:
     """Return a reward as a float.
 
     Raises:
-        EnvError: It is no number.
+        EnvError: It is not a number.
     """
     number = number_of(value)
     if number is None:
@@ -60,7 +64,7 @@ def info_of(value: Any, env_index: int) -> dict[str, Any]:
     """Return an info as it is.
 
     Raises:
-        EnvError: It is no dict.
+        EnvError: It is not a dict.
     """
     if not isinstance(value, Mapping):
         raise EnvError(

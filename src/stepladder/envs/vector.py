@@ -5,17 +5,18 @@ all three autoreset modes, because the env itself draws when it is reset and rep
 whoever resets it and when.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorEnv, VectorWrapper
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
+from stepladder.envs.types import Action, GymVectorEnv, ResetResult, Seed, VectorStep
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, ConfigError, NotConnectedError, SnapshotError
 from stepladder.plans.kernels import Words
@@ -34,17 +35,17 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         curriculum: The curriculum; only this wrapper draws from it and teaches it.
         backend: How plans and records travel; ``auto`` finds out.
         max_failed_share: Share of draws that may turn out unbuildable before a step raises.
-        check_advancement_freq: For stages: episodes between checks, over all envs together.
+        check_interval_episodes: For stages: episodes between checks, over all envs together.
     """
 
     def __init__(
         self,
-        env: VectorEnv[Any, Any, Any],
+        env: GymVectorEnv,
         curriculum: Curriculum,
         *,
         backend: Backend = "auto",
         max_failed_share: float = 0.5,
-        check_advancement_freq: int | None = None,
+        check_interval_episodes: int | None = None,
     ):
         super().__init__(env)
         if backend == "pushed" and is_batched(env.unwrapped):
@@ -65,7 +66,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             in_process=runs_here(env.unwrapped),
             reports_deaths=isinstance(env.unwrapped, WorkerVectorEnv),
             max_failed_share=max_failed_share,
-            check_advancement_freq=check_advancement_freq,
+            check_interval_episodes=check_interval_episodes,
         )
 
     def _reconnect(self, env_indices: list[int]) -> None:
@@ -74,7 +75,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             # It is just about to connect all of them.
             return
         base: Any = self.env.unwrapped
-        clients = self.tracker.readmit(env_indices)
+        clients = self.tracker.replace_dead(env_indices)
         base.set_attr_on(env_indices, "curriculum_client", clients)
 
     def connect(self, host: Host) -> None:
@@ -146,7 +147,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         """Return the process of each env, or nothing if that is not known."""
         return list(getattr(self.env.unwrapped, "processes", ()))
 
-    def forget_workers(self) -> None:
+    def drop_workers(self) -> None:
         """Let go of workers that are gone."""
         base: Any = self.env.unwrapped
         base.closed = True
@@ -157,14 +158,14 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Seed = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
+    ) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
         env: Any = self.env
         return self.tracker.reset(lambda: env.reset(seed=seed, options=options))
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Action) -> VectorStep:
         """Step all envs, then let the curriculum learn from what ended."""
         tracker = self.tracker
         if tracker.begin_step():
@@ -188,13 +189,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         base: Any = self.env.unwrapped
         return base.batches
 
-    def send(self, actions: Any, batch_index: int = 0) -> None:
+    def send(self, actions: Action, batch_index: int = 0) -> None:
         """Have the workers begin to step one batch; for a vector env of `make_vec`."""
         self.tracker.check_ready()
         base: Any = self.env
         self.tracker.guard(lambda: base.send(actions, batch_index))
 
-    def recv(self, batch_index: int = 0) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def recv(self, batch_index: int = 0) -> VectorStep:
         """Wait for a batch that was sent actions, then let the curriculum learn from what ended."""
         base: Any = self.env
         return self._learn(self.tracker.guard(lambda: base.recv(batch_index)))
@@ -247,12 +248,12 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             vars(base)["error_queue"] = None
 
 
-def is_batched(env: VectorEnv[Any, Any, Any]) -> bool:
+def is_batched(env: GymVectorEnv) -> bool:
     """Whether one object steps all envs by itself, and takes a host instead of clients."""
     return getattr(env, "is_batched", False)
 
 
-def runs_here(env: VectorEnv[Any, Any, Any]) -> bool:
+def runs_here(env: GymVectorEnv) -> bool:
     """Whether all envs are in this process."""
     if isinstance(env, WorkerVectorEnv):
         return not env.num_workers

@@ -7,8 +7,9 @@ to the records is the same for all, so that a run does the same whatever carries
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -28,6 +29,9 @@ from stepladder.sync.client import Client
 from stepladder.sync.collector import Collector
 from stepladder.sync.counts import EpisodeCounts, Staleness
 from stepladder.sync.process import is_alive
+
+CallAll = Callable[..., "list[Any]"]
+"""Calls a method by name on every env, with the same arguments, and returns all answers."""
 
 
 class Host(Collector):
@@ -65,6 +69,12 @@ class Host(Collector):
     def _undo_set_up(self) -> None:
         """Give back what a constructor that fails has taken."""
         self.curriculum.release(self)
+
+    collects_without_envs = True
+    """Whether records can be collected without calling the envs, also those of a dead worker."""
+
+    def use_calls(self, call: CallAll | None) -> None:
+        """Take a way to call every env, or None for no longer; only some backends need one."""
 
     @abstractmethod
     def client(self, env_index: int) -> Client:
@@ -113,20 +123,20 @@ class Host(Collector):
         alive = {pid: is_alive(pid) for pid in set(pids) if pid}
         return [env_index for env_index, pid in enumerate(pids) if pid and not alive[pid]]
 
-    def bury(self, env_indices: list[int]) -> int:
+    def discard_dead(self, env_indices: list[int]) -> int:
         """Count the running episodes of dead envs as aborted; return how many there were.
 
-        Collect first: what the dead have finished is still in their mailboxes.
+        Collect first: what dead envs have finished is still in their mailboxes.
         """
-        buried = 0
+        discarded = 0
         for env_index in env_indices:
             self._check_env_index(env_index)
             mail = self.mails[env_index]
             if mailbox.in_flight(mail):
                 mail[mailbox.M_ABORTED] += 1
-                buried += 1
+                discarded += 1
             mail[mailbox.M_PID] = 0
-        return buried
+        return discarded
 
     # Saving and resuming.
 

@@ -10,7 +10,6 @@ A push costs a round trip to every env and the size of the plan; where memory ca
 `shared` is faster by orders of magnitude.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,7 @@ from stepladder.plans.kernels import Words
 from stepladder.plans.record import UNBUILDABLE
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
-from stepladder.sync.host import Host
-
-CallAll = Callable[..., "list[Any]"]
-"""Calls a method by name on every env, with the same arguments, and returns all answers."""
+from stepladder.sync.host import CallAll, Host
 
 
 class PushedHost(Host):
@@ -51,6 +47,14 @@ class PushedHost(Host):
         """Set once the envs are connected; until then nothing is pushed."""
         self._pushed_version = -1
         super().__init__(curriculum, num_envs, max_failed_share=max_failed_share)
+
+    collects_without_envs = False
+
+    def use_calls(self, call: CallAll | None) -> None:
+        """Push the plan by this call, and again whenever it changes; None stops that."""
+        self.call = call
+        if call is not None:
+            self.push()
 
     def _make_mails(self, num_words: int) -> Words:
         return np.zeros((self.num_envs, num_words), dtype=np.int64)

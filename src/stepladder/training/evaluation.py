@@ -89,7 +89,7 @@ def evaluate(
     programme = request.programme(rivals)
     # In this process: workers would take longer to start than most games to play.
     envs = make_vec(
-        request.env, programme.num_games, workers=0, env_kwargs=programme.env_kwargs or None
+        request.env, programme.num_games, num_workers=0, env_kwargs=programme.env_kwargs or None
     )
     try:
         table = _Table(envs, player_maker, rivals, programme, request)
@@ -107,9 +107,9 @@ def evaluate(
 def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
     """Return what a player of a request sees and does: observation space and action space."""
     programme = request.programme(request.opponents)
-    envs = make_vec(request.env, 1, workers=0, env_kwargs=programme.env_kwargs or None)
+    envs = make_vec(request.env, 1, num_workers=0, env_kwargs=programme.env_kwargs or None)
     try:
-        spaces = envs.single_observation_space, envs.single_action_space
+        spaces: list[Any] = [envs.single_observation_space, envs.single_action_space]
     finally:
         envs.close()
     seen, done = (space["player_one"] if programme.rivals() else space for space in spaces)

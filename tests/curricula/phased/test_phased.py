@@ -294,12 +294,12 @@ def test_a_check_interval_set_inside_a_phase_must_be_set_before_resuming():
     staged, other = first.inner[0], second.inner[0]
     assert isinstance(staged, Staged)
     assert isinstance(other, Staged)
-    staged.set_check_interval(4)
+    staged.set_check_interval_episodes(4)
     before = second.snapshot()
     with pytest.raises(SnapshotError, match="check_interval_episodes was 4 and is now 10"):
         second.restore(first.snapshot())
     assert differences(before, second.snapshot()) == []
-    other.set_check_interval(4)
+    other.set_check_interval_episodes(4)
     second.restore(first.snapshot())
     assert live(first, 50) == live(second, 50)
 

@@ -80,18 +80,18 @@ def test_envs_that_have_not_reported_yet_are_counted_too():
 def test_the_interval_between_checks_can_be_changed():
     curriculum = make(check_interval_episodes=10, min_episodes=1)
     play(curriculum, "ww")
-    curriculum.set_check_interval(3)
+    curriculum.set_check_interval_episodes(3)
     play(curriculum, "ww")
     assert curriculum.current_stage == "a"
     play(curriculum, "w")
     assert curriculum.current_stage == "b"
-    curriculum.set_check_interval(100)
+    curriculum.set_check_interval_episodes(100)
     assert curriculum.config.check_interval_episodes == 100
     play(curriculum, "www")
     assert curriculum.current_stage == "b"
     assert curriculum.explain().episodes_to_next_check == 97
     with pytest.raises(ConfigError, match="check_interval_episodes"):
-        curriculum.set_check_interval(0)
+        curriculum.set_check_interval_episodes(0)
     assert curriculum.config.check_interval_episodes == 100
 
 

@@ -231,7 +231,7 @@ class Staged(Curriculum):
         """Name of the current stage."""
         return self.config.stages[self.stage_index].name
 
-    def set_check_interval(self, episodes: int) -> None:
+    def set_check_interval_episodes(self, episodes: int) -> None:
         """Consider advancement after every so many episodes, counted from now."""
         config = replace(self.config, check_interval_episodes=episodes)
         self.config = config  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -1,6 +1,6 @@
 """EVERY CORE BUSY: the vector env that steps envs in this process and in workers at once.
 
-Read `vector_env` first, then `ensemble`, then `group` (what is done) and `crew` and `worker` (by
+Read `vector_env` first, then `coordinator`, then `group` (what is done) and `pool` and `worker` (by
 whom).
 """
 

@@ -1,24 +1,33 @@
-"""What a user hands to a vector env, checked before any env sees it.
+"""Check what a user passes to a vector env, before any env sees it.
 
-Used by `vector_env` and `ensemble`. What is wrong is said in one line, and no env has been stepped
-or reset by then.
+Used by `vector_env` and `coordinator`. An error is one line, and no env has been stepped or reset
+by then.
 """
 
 import multiprocessing
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict, TypeGuard
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium import spaces
 from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
 from stepladder.configs.checks import require_kind, require_whole
+from stepladder.envs.types import Flags, GymSpace
+from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
-from stepladder.envs.workers.mains import leave_if_imported_by_worker
+from stepladder.envs.workers.main_program import exit_if_imported_by_worker
 from stepladder.errors import ConfigError
+
+StartMethod = Literal["fork", "forkserver", "spawn"]
+
+OnDeath = Literal["restart", "raise"]
+"""What to do when a worker has died."""
+
+ObservationMode = Literal["same", "different"] | tuple[GymSpace, GymSpace]
+"""What the observation spaces of envs have in common; or the batched and the single space."""
 
 
 def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
@@ -30,31 +39,35 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
         raise ConfigError(f"autoreset_mode must be one of {names}; got {mode!r}.") from None
 
 
-def check_settings(
-    num_envs: int,
-    *,
-    workers: Any,
-    autoreset_mode: Any,
-    num_batches: Any,
-    parent_steps: Any,
-    start_method: Any,
-    on_worker_death: Any,
-    timeout_s: Any,
-    copy: Any,
-    observation_mode: Any,
-) -> None:
-    """Raise unless the settings of a vector env are possible; ``workers=None`` is to be found."""
-    checked_autoreset_mode(autoreset_mode)
-    if workers is not None:
-        require_whole("workers", workers, 0)
+class WorkerSettings(TypedDict):
+    """Settings of a `WorkerVectorEnv`, except the number of workers; `make_vec` explains them."""
+
+    autoreset_mode: AutoresetMode | str
+    num_batches: int
+    parent_steps: bool
+    start_method: StartMethod | None
+    on_worker_death: OnDeath
+    timeout_s: float | None
+    copy: bool
+    observation_mode: ObservationMode
+
+
+def check_settings(num_envs: int, num_workers: int | None, settings: WorkerSettings) -> None:
+    """Raise unless the settings of a vector env are possible; ``num_workers=None`` is 'auto'."""
+    checked_autoreset_mode(settings["autoreset_mode"])
+    num_batches, parent_steps = settings["num_batches"], settings["parent_steps"]
+    if num_workers is not None:
+        require_whole("num_workers", num_workers, 0)
     require_whole("num_batches", num_batches, 1)
-    for name, value in (("parent_steps", parent_steps), ("copy", copy)):
+    for name, value in (("parent_steps", parent_steps), ("copy", settings["copy"])):
         require_kind(name, value, bool, fix="Pass True or False.")
-    if not parent_steps and workers == 0:
+    if not parent_steps and num_workers == 0:
         raise ConfigError(
-            "parent_steps=False leaves the envs to workers, and there are none. Pass workers=1 or "
-            "more, or 'auto'."
+            "parent_steps=False leaves all envs to workers, and num_workers is 0. Pass 1 or more, "
+            "or 'auto'."
         )
+    observation_mode, timeout_s = settings["observation_mode"], settings["timeout_s"]
+    start_method, on_worker_death = settings["start_method"], settings["on_worker_death"]
     if observation_mode not in ("same", "different") and not _are_spaces(observation_mode):
         raise ConfigError(
             "observation_mode must be 'same', 'different' or a tuple of the batched and the single "
@@ -78,21 +91,21 @@ def check_settings(
         raise ConfigError(
             f"timeout_s must be a positive number of seconds, or None for ever; got {timeout_s!r}."
         )
-    if workers != 0:
-        _check_may_start(workers)
+    if num_workers != 0:
+        _check_may_start(num_workers)
 
 
-def _check_may_start(workers: Any) -> None:
+def _check_may_start(num_workers: int | None) -> None:
     """Raise unless this process may start others."""
-    leave_if_imported_by_worker()
-    if workers and multiprocessing.current_process().daemon:
+    exit_if_imported_by_worker()
+    if num_workers and multiprocessing.current_process().daemon:
         raise ConfigError(
-            f"workers is {workers}, and this process is daemonic, so it may start no others. Pass "
-            "workers=0, or start this process with daemon=False."
+            f"num_workers is {num_workers}, but this process is daemonic and may not start others. "
+            "Pass num_workers=0, or start this process with daemon=False."
         )
 
 
-def _are_spaces(value: Any) -> bool:
+def _are_spaces(value: object) -> TypeGuard[tuple[GymSpace, GymSpace]]:
     """Whether a value is a tuple of two spaces."""
     return (
         isinstance(value, tuple)
@@ -110,7 +123,7 @@ def check_indices(env_indices: Sequence[int], num_envs: int) -> None:
             )
 
 
-def checked_options(options: Any, num_envs: int) -> tuple[Any, npt.NDArray[np.bool_]]:
+def checked_options(options: Any, num_envs: int) -> tuple[Any, Flags]:
     """Return the options of a reset without its mask, and the mask of the envs to reset."""
     everybody = np.ones(num_envs, dtype=np.bool_)
     if options is None or options == {}:
@@ -154,7 +167,7 @@ def checked_seeds(seed: Any, num_envs: int) -> list[int | None] | None:
     return seeds
 
 
-def checked_reset_mask(mask: Any, num_envs: int) -> npt.NDArray[np.bool_]:
+def checked_reset_mask(mask: Any, num_envs: int) -> Flags:
     """Return the mask of the envs to reset."""
     is_array = isinstance(mask, np.ndarray)
     if not is_array or mask.dtype != np.bool_ or mask.shape != (num_envs,):
@@ -177,8 +190,8 @@ def checked_reset_mask(mask: Any, num_envs: int) -> npt.NDArray[np.bool_]:
 
 
 def batched_spaces(
-    descriptions: Sequence[dict[str, Any]], observation_mode: Any
-) -> tuple[spaces.Space[Any], spaces.Space[Any], spaces.Space[Any]]:
+    descriptions: Sequence[EnvDescription], observation_mode: ObservationMode
+) -> tuple[GymSpace, GymSpace, GymSpace]:
     """Return single and batched observation space and the batched action space, if envs fit.
 
     Args:
@@ -187,34 +200,34 @@ def batched_spaces(
             in their bounds; or the batched and the single space, which all must be like.
     """
     first = descriptions[0]
-    single, action = first["observation_space"], first["action_space"]
+    single, action = first.observation_space, first.action_space
     if _are_spaces(observation_mode):
         single = observation_mode[1]
     fits = _equal if observation_mode == "same" else is_space_dtype_shape_equiv
     for env_index, described in enumerate(descriptions):
-        space = described["observation_space"]
+        space = described.observation_space
         if not fits(space, single):
             hint = " If only bounds differ, pass observation_mode='different'."
             raise DifferentSpacesError(
                 f"env {env_index} has the observation space {space}, expected {single}, as the "
                 f"others have.{hint if observation_mode == 'same' else ''}"
             )
-        if described["action_space"] != action:
+        if described.action_space != action:
             raise DifferentSpacesError(
-                f"env {env_index} has the action space {described['action_space']} and env 0 has "
+                f"env {env_index} has the action space {described.action_space} and env 0 has "
                 f"{action}; they must be the same."
             )
     num_envs = len(descriptions)
-    batched: Any
+    batched: GymSpace
     if _are_spaces(observation_mode):
         batched = observation_mode[0]
     elif observation_mode == "different":
-        everything = [described["observation_space"] for described in descriptions]
+        everything = [described.observation_space for described in descriptions]
         batched = batch_differing_spaces(everything)
     else:
         batched = batch_space(single, num_envs)
     return single, batched, batch_space(action, num_envs)
 
 
-def _equal(space: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
+def _equal(space: GymSpace, other: GymSpace) -> bool:
     return space == other

@@ -7,29 +7,28 @@ hold before anything is asked of them.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium as gym
 from gymnasium.error import ResetNeeded
-from gymnasium.vector import VectorEnv
 
+from stepladder.envs.types import GymEnv, GymVectorEnv
 from stepladder.envs.workers.arguments import check_indices
-from stepladder.envs.workers.calls import (
+from stepladder.envs.workers.env_functions import (
     call_method,
     check_callable,
-    died_over,
+    died_in_call,
     name_of,
     set_attribute,
 )
-from stepladder.envs.workers.ensemble import Ensemble
 from stepladder.envs.workers.gymnasium_errors import ClosedError, PendingCallError
-from stepladder.envs.workers.hand import WorkerGoneError
+from stepladder.envs.workers.parent.coordinator import Coordinator
+from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
 
 
-class EnvCalls(VectorEnv[Any, Any, Any]):
+class EnvCalls(GymVectorEnv):
     """A vector env whose single envs can be reached."""
 
-    _ensemble: Ensemble
+    _coordinator: Coordinator
     _pid: int
     _must_reset: str
     """Why all envs must be reset before they can be stepped; empty if they need not."""
@@ -69,21 +68,21 @@ class EnvCalls(VectorEnv[Any, Any, Any]):
                 f"recv({min(self._sent)}) first."
             )
 
-    # Reaching single envs.
+    # EnvCaller single envs.
 
     @property
-    def envs(self) -> list[gym.Env[Any, Any]]:
+    def envs(self) -> list[GymEnv]:
         """The envs themselves, where all of them live in this process.
 
         Raises:
             AttributeError: Some of them live in workers.
         """
-        if self._ensemble.shares.num_workers:
+        if self._coordinator.shares.num_workers:
             raise AttributeError(
                 "the envs of this vector env live in worker processes and cannot be handed out. "
-                "Reach them with call, get_attr, set_attr or apply_on, or use workers=0."
+                "Reach them with call, get_attr, set_attr or apply_on, or use num_workers=0."
             )
-        return self._ensemble.own_envs()
+        return self._coordinator.own_envs()
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every env, found through its wrappers, or read an attribute."""
@@ -148,24 +147,24 @@ class EnvCalls(VectorEnv[Any, Any, Any]):
         """Have workers begin to call a function of some envs; return what gets the results."""
         self._check_open()
         check_indices(env_indices, self.num_envs)
-        rows, ensemble = list(env_indices), self._ensemble
-        if ensemble.is_reviving:
-            # Called by whoever is told of the restart; a new death is for the revival to handle.
-            return ensemble.envs.begin(rows, function, arguments)
+        rows, coordinator = list(env_indices), self._coordinator
+        if coordinator.is_restarting:
+            # Called by whoever is told of the restart; a new death is for the restart to handle.
+            return coordinator.envs.begin(rows, function, arguments)
         self._check_not_pending(name_of(function, arguments).strip("'"))
         if self._must_reset:
-            ensemble.settle()
+            coordinator.settle()
             self._sent.clear()
         self._check_idle()
-        ensemble.ensure_alive()
-        finish = ensemble.envs.begin(rows, function, arguments)
+        coordinator.ensure_alive()
+        finish = coordinator.envs.begin(rows, function, arguments)
 
         def get_results() -> list[Any]:
             try:
                 return finish()
             except WorkerGoneError as gone:
-                ensemble.revive(gone.worker_index)
-                raise died_over(gone.worker_index, function, arguments) from gone
+                coordinator.restart(gone.worker_index)
+                raise died_in_call(gone.worker_index, function, arguments) from gone
 
         return get_results
 

@@ -2,7 +2,7 @@
 
 The user gets the env's own exception, with its own type, so that the number of workers changes
 nothing about how it is caught; a note names the env and carries the traceback of the process it was
-raised in. Packed by `worker`, unpacked by `crew`; `ensemble` adds the note for the parent's
+raised in. Packed by `worker`, unpacked by `pool`; `coordinator` adds the note for the parent's
 share.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from stepladder.envs.workers.messages import pickled
+from stepladder.envs.workers.memory.messages import pickled
 from stepladder.errors import EnvError
 
 NO_ENV = -1
@@ -74,7 +74,7 @@ def noted(error: Exception, env_index: int, note: str) -> Exception:
 
 
 @contextmanager
-def naming_maker(row: int) -> Iterator[None]:
+def naming_env(row: int) -> Iterator[None]:
     """Say of what is raised inside which env it was."""
     try:
         yield

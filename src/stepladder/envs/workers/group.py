@@ -1,7 +1,7 @@
 """The envs that one process steps one after another, and the rows they write to.
 
 The inner loop of the vector env: the parent has a group for its own share, each worker one per
-batch, and `workers=0` is one group with all envs. A group reads actions from `memory`, steps or
+batch, and `num_workers=0` is one group with all envs. A group reads actions from `memory`, steps or
 resets its envs as the autoreset mode says, writes each row as soon as it is there, and tells infos
 to whoever listens. What a row has gone through is never known by two groups.
 """
@@ -10,25 +10,22 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.types import GymEnv, Info, Observation, ResetOptions
 from stepladder.envs.values import flag_of, reward_of
-from stepladder.envs.workers.memory import Memory, fast_view
-from stepladder.envs.workers.observing import array_writer
-from stepladder.envs.workers.spaces import build
+from stepladder.envs.workers.memory.layout import Memory, fast_view
+from stepladder.envs.workers.memory.observations import array_writer
+from stepladder.envs.workers.memory.spaces import build
 
 PLAYING, ENDED, LOST = 0, 1, 2
 """What a row is in: an episode; between two; an episode whose worker has died."""
 
 LOST_INFO = {"worker_died": True}
 """Info of the step that ends an episode whose worker has died."""
-
-Options = dict[str, Any] | list[dict[str, Any] | None] | None
-"""Of a reset: the same for every env, or one for each."""
 
 Tell = Callable[[int, Any], None]
 """Takes a row and what there is to say about it."""
@@ -50,7 +47,7 @@ class EnvGroup:
 
     def __init__(
         self,
-        envs: Sequence[gym.Env[Any, Any]],
+        envs: Sequence[GymEnv],
         first_row: int,
         memory: Memory,
         mode: AutoresetMode,
@@ -158,7 +155,7 @@ class EnvGroup:
         ]
         return [build(self.envs[0].action_space, row) for row in zip(*columns, strict=True)]
 
-    def _end(self, index: int, observation: Any, info: dict[str, Any]) -> None:
+    def _end(self, index: int, observation: Observation, info: Info) -> None:
         """Finish the episode of an env that has just ended."""
         row = self.rows.start + index
         if self._tracked[index]:
@@ -172,7 +169,7 @@ class EnvGroup:
             return
         self._reset_within_step(index, observation, info)
 
-    def _report(self, index: int, info: dict[str, Any]) -> dict[str, Any]:
+    def _report(self, index: int, info: Info) -> dict[str, Any]:
         env, returns = self.envs[index], self._returns
         row = self.rows.start + index
         assert isinstance(env, CurriculumEnv)
@@ -209,7 +206,7 @@ class EnvGroup:
         )
         self._last = None
 
-    def _reset_within_step(self, index: int, observation: Any, info: dict[str, Any]) -> None:
+    def _reset_within_step(self, index: int, observation: Observation, info: Info) -> None:
         # A copy: the env may use the same memory for the observation of its reset.
         final = {"final_obs": deepcopy(observation), "final_info": info}
         self._reset_one(index, None, None, final)
@@ -252,7 +249,9 @@ class EnvGroup:
 
     # Resetting.
 
-    def reset(self, seeds: Sequence[int | None] | None = None, options: Options = None) -> None:
+    def reset(
+        self, seeds: Sequence[int | None] | None = None, options: ResetOptions = None
+    ) -> None:
         """Reset the envs whose row is set in the mask in memory.
 
         Args:
@@ -307,7 +306,7 @@ def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], N
     ]
     loose = [leaf for leaf in leaves if not leaf.is_array]
 
-    def write(row: int, observation: Any) -> None:
+    def write(row: int, observation: Observation) -> None:
         for leaf, write_leaf in parts:
             write_leaf(row, leaf.get(observation))
         if loose and tell_objects is not None:

@@ -15,7 +15,7 @@ SPINS = 400
 """Looks at a word between two looks at the clock; some 10 µs."""
 
 
-class Patience:
+class SpinLimit:
     """Decides when one who waits stops spinning.
 
     Args:
@@ -32,7 +32,7 @@ class Patience:
         """A new wait begins."""
         self._is_waiting = False
 
-    def go_on(self) -> bool:
+    def may_continue(self) -> bool:
         """Whether to look again; called after each look in vain."""
         now = time.perf_counter()
         if not self._is_waiting:
@@ -40,11 +40,11 @@ class Patience:
             self._until = now + self._spin_s
         if now >= self._until:
             return False
-        give_way()
+        yield_core()
         return True
 
 
-def give_way() -> None:
+def yield_core() -> None:
     """Let another process have this core, if one wants it."""
     if hasattr(os, "sched_yield"):
         os.sched_yield()

@@ -5,12 +5,12 @@ it meanwhile, this process does its own when it waits.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from stepladder.envs.workers.calls import call_method
+from stepladder.envs.types import Action, ResetOptions, Seed
 from stepladder.envs.workers.env_calls import EnvCalls
-from stepladder.envs.workers.group import Options
+from stepladder.envs.workers.env_functions import call_method
 from stepladder.envs.workers.gymnasium_errors import CallTimeoutError, NoPendingCallError
 
 
@@ -19,7 +19,7 @@ class TwoPartCalls(EnvCalls):
 
     _finish: Callable[[], Any]
 
-    def step_async(self, actions: Any) -> None:
+    def step_async(self, actions: Action) -> None:
         """Have the workers begin to step all envs; `step_wait` returns what they gave."""
         self._hold("step", lambda: self._begin_step(actions))
 
@@ -35,9 +35,7 @@ class TwoPartCalls(EnvCalls):
         """
         return self._take("step", timeout)
 
-    def reset_async(
-        self, seed: int | Sequence[int | None] | None = None, options: Options = None
-    ) -> None:
+    def reset_async(self, seed: Seed = None, options: ResetOptions = None) -> None:
         """Have the workers begin to reset; the arguments are those of `reset`."""
         self._hold("reset", lambda: self._begin_reset(seed, options))
 
@@ -56,11 +54,11 @@ class TwoPartCalls(EnvCalls):
         return tuple(self._take("call", timeout))
 
     @abstractmethod
-    def _begin_step(self, actions: Any) -> Callable[[], Any]:
+    def _begin_step(self, actions: Action) -> Callable[[], Any]:
         """Have the workers begin to step; return what does the rest."""
 
     @abstractmethod
-    def _begin_reset(self, seed: Any, options: Options) -> Callable[[], Any]:
+    def _begin_reset(self, seed: Any, options: ResetOptions) -> Callable[[], Any]:
         """Have the workers begin to reset; return what does the rest."""
 
     def _hold(self, name: str, begin: Callable[[], Callable[[], Any]]) -> None:
@@ -78,7 +76,7 @@ class TwoPartCalls(EnvCalls):
                 name,
             )
         self._pending = ""
-        if timeout is not None and not self._ensemble.is_done_within(timeout):
+        if timeout is not None and not self._coordinator.is_done_within(timeout):
             self._must_reset = f"its last {name} did not come to an end"
             raise CallTimeoutError(
                 f"The call to `{name}_wait` has timed out after {timeout} second(s). Call reset() "

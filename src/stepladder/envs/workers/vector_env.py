@@ -1,42 +1,44 @@
 """A vector env whose envs are stepped by this process and by workers at the same time.
 
-Gymnasium's interface over an `ensemble`: checks what it is given, hands out copies, merges infos.
-Gives what Gymnasium's `SyncVectorEnv` gives, element for element, whatever the number of workers.
+Gymnasium's interface over a `coordinator`: checks arguments, returns copies, merges infos. Returns
+what Gymnasium's `SyncVectorEnv` returns, element for element, with any number of workers.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import gymnasium as gym
-from gymnasium.spaces import Space
 from gymnasium.vector import AutoresetMode
 
 from stepladder.configs.checks import require_whole
+from stepladder.envs.types import (
+    Action,
+    EnvFunction,
+    ResetOptions,
+    ResetResult,
+    RowInfo,
+    Seed,
+    VectorStep,
+)
 from stepladder.envs.workers.arguments import (
+    ObservationMode,
+    OnDeath,
+    StartMethod,
+    WorkerSettings,
     check_settings,
     checked_autoreset_mode,
     checked_options,
     checked_seeds,
 )
-from stepladder.envs.workers.crew import CLOSE_S
-from stepladder.envs.workers.ensemble import Ensemble
-from stepladder.envs.workers.group import Options
-from stepladder.envs.workers.infos import NumberedInfo, merge_infos
-from stepladder.envs.workers.memory import Buffers
-from stepladder.envs.workers.revival import OnDeath
-from stepladder.envs.workers.rows import Rows
-from stepladder.envs.workers.shares import Shares
+from stepladder.envs.workers.memory.layout import SharedBuffers
+from stepladder.envs.workers.memory.rows import RowView
+from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.parent.coordinator import Coordinator
+from stepladder.envs.workers.parent.infos import merge_infos
+from stepladder.envs.workers.parent.worker_pool import CLOSE_S
 from stepladder.envs.workers.two_part_calls import TwoPartCalls
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
-
-StartMethod = Literal["fork", "forkserver", "spawn"]
-
-ObservationMode = Literal["same", "different"] | tuple[Space[Any], Space[Any]]
-"""What the observation spaces of envs have in common; or the batched and the single space."""
-
-Batch = tuple[Any, Any, Any, Any, dict[str, Any]]
-"""Observations, rewards, terminated, truncated, infos."""
 
 
 class WorkerVectorEnv(TwoPartCalls):
@@ -47,9 +49,9 @@ class WorkerVectorEnv(TwoPartCalls):
 
     def __init__(
         self,
-        env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
+        env_functions: Sequence[EnvFunction],
         *,
-        workers: int = 0,
+        num_workers: int = 0,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_batches: int = 1,
         parent_steps: bool = True,
@@ -63,33 +65,32 @@ class WorkerVectorEnv(TwoPartCalls):
         self.closed = True
         mode = checked_autoreset_mode(autoreset_mode)
         self.num_envs = num_envs = len(env_functions)
-        check_settings(
-            num_envs,
-            workers=workers,
-            autoreset_mode=autoreset_mode,
-            num_batches=num_batches,
-            parent_steps=parent_steps,
-            start_method=start_method,
-            on_worker_death=on_worker_death,
-            timeout_s=timeout_s,
-            copy=copy,
-            observation_mode=observation_mode,
-        )
+        settings: WorkerSettings = {
+            "autoreset_mode": autoreset_mode,
+            "num_batches": num_batches,
+            "parent_steps": parent_steps,
+            "start_method": start_method,
+            "on_worker_death": on_worker_death,
+            "timeout_s": timeout_s,
+            "copy": copy,
+            "observation_mode": observation_mode,
+        }
+        check_settings(num_envs, num_workers, settings)
         most = num_envs - 1 if parent_steps else num_envs
-        shares = Shares(num_envs, min(workers, most), num_batches, parent_steps)
+        shares = Shares(num_envs, min(num_workers, most), num_batches, parent_steps)
         self._pid = current_pid()
         self.num_workers = shares.num_workers
         self.batches = shares.batches
-        """Rows of each batch, for `send` and `recv`."""
+        """RowView of each batch, for `send` and `recv`."""
         self.copy = copy
         self.merges_infos = True
         """Whether infos are merged into one dict; an adapter that reads `last_infos` says no."""
-        self.last_infos: list[NumberedInfo] = []
+        self.last_infos: list[RowInfo] = []
         """Row and info of each env that had one, in the last reset, step or recv."""
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
         self._pending = ""
-        self._ensemble = Ensemble(
+        self._coordinator = Coordinator(
             env_functions,
             shares,
             mode=mode,
@@ -98,31 +99,33 @@ class WorkerVectorEnv(TwoPartCalls):
             on_death=on_worker_death,
         )
         try:
-            self._ensemble.open(observation_mode)
+            self._coordinator.open(observation_mode)
             self._describe(mode)
             self.closed = False
         except BaseException:
-            self._ensemble.abandon()
+            self._coordinator.abandon()
             self._forget_memory()
             raise
 
     def _describe(self, mode: AutoresetMode) -> None:
-        described, memory = self._ensemble.description, self._ensemble.memory
-        self.metadata = {**(described["metadata"] or {}), "autoreset_mode": mode}
-        self.render_mode = described["render_mode"]
-        self.single_observation_space = described["observation_space"]
-        self.single_action_space = described["action_space"]
-        self.observation_space = self._ensemble.observation_space
-        self.action_space = self._ensemble.action_space
+        described, memory = self._coordinator.description, self._coordinator.memory
+        self.metadata = {**(described.metadata or {}), "autoreset_mode": mode}
+        self.render_mode = described.render_mode
+        self.single_observation_space = described.observation_space
+        self.single_action_space = described.action_space
+        self.observation_space = self._coordinator.observation_space
+        self.action_space = self._coordinator.action_space
         self._batch_indices = range(len(self.batches))
         self._all_rows, *self._rows = (
-            Rows(memory, rows, self.single_observation_space)
+            RowView(memory, rows, self.single_observation_space)
             for rows in (slice(0, self.num_envs), *self.batches)
         )
-        self._buffers = Buffers.of(memory, self.single_observation_space, self.single_action_space)
+        self._buffers = SharedBuffers.of(
+            memory, self.single_observation_space, self.single_action_space
+        )
 
     @property
-    def buffers(self) -> Buffers:
+    def buffers(self) -> SharedBuffers:
         """The memory of all rows as it is now; valid until the vector env is closed."""
         self._check_open()
         return self._buffers
@@ -130,33 +133,33 @@ class WorkerVectorEnv(TwoPartCalls):
     @property
     def autoreset_mode(self) -> AutoresetMode:
         """When an env that has ended is reset."""
-        return self._ensemble.mode
+        return self._coordinator.mode
 
     def use_autoreset_mode(self, mode: AutoresetMode | str) -> None:
         """Change the autoreset mode of a vector env that has not been reset yet."""
         checked = checked_autoreset_mode(mode)
-        if checked == self._ensemble.mode:
+        if checked == self._coordinator.mode:
             return
         if "not been reset" not in self._must_reset:
             raise ConfigError(
-                f"the vector env already runs with autoreset mode {self._ensemble.mode.value!r}; "
-                f"make it with autoreset_mode={checked.value!r} instead."
+                f"autoreset mode {self._coordinator.mode.value!r} is already in use; make the "
+                f"vector env with autoreset_mode={checked.value!r} instead."
             )
-        self._ensemble.use_mode(checked)
+        self._coordinator.use_mode(checked)
         self.metadata["autoreset_mode"] = checked
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
         """Have a function called with the indices of envs that are made anew, before a reset."""
-        self._ensemble.on_restart(call)
+        self._coordinator.on_restart(call)
 
     # Stepping.
 
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
-        options: Options = None,
-    ) -> tuple[Any, dict[str, Any]]:
+        seed: Seed = None,
+        options: ResetOptions = None,
+    ) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -167,30 +170,30 @@ class WorkerVectorEnv(TwoPartCalls):
         self._check_not_pending("reset")
         return self._begin_reset(seed, options)()
 
-    def _begin_reset(self, seed: Any, options: Options) -> Callable[[], tuple[Any, dict[str, Any]]]:
+    def _begin_reset(self, seed: Seed, options: ResetOptions) -> Callable[[], ResetResult]:
         seeds = checked_seeds(seed, self.num_envs)
         options, mask = checked_options(options, self.num_envs)
         if not mask.all():
             self._check_idle()
             self._check_playing()
-        ensemble = self._ensemble
-        ensemble.settle()
+        coordinator = self._coordinator
+        coordinator.settle()
         self._sent.clear()
         self._must_reset = "its last reset did not come to an end"
-        ensemble.ensure_alive()
-        ensemble.begin_reset(0, mask, seeds, options)
+        coordinator.ensure_alive()
+        coordinator.begin_reset(0, mask, seeds, options)
 
-        def finish() -> tuple[Any, dict[str, Any]]:
-            infos = ensemble.finish_reset(0)
+        def finish() -> ResetResult:
+            infos = coordinator.finish_reset(0)
             for batch in self._batch_indices[1:]:
-                ensemble.begin_reset(batch, mask, seeds, options)
-                infos += ensemble.finish_reset(batch)
+                coordinator.begin_reset(batch, mask, seeds, options)
+                infos += coordinator.finish_reset(batch)
             self._must_reset = ""
             return self._all_rows.observations(self.copy), self._merged(infos, self._all_rows)
 
         return finish
 
-    def step(self, actions: Any) -> Batch:
+    def step(self, actions: Action) -> VectorStep:
         """Step all envs with one action each.
 
         Raises:
@@ -201,22 +204,22 @@ class WorkerVectorEnv(TwoPartCalls):
         self._begin_step(actions)
         return self._finish_step()
 
-    def _begin_step(self, actions: Any) -> Callable[[], Batch]:
+    def _begin_step(self, actions: Action) -> Callable[[], VectorStep]:
         self._check_ready()
         self._all_rows.write_actions(actions)
         self._must_reset = "its last step did not come to an end"
         for batch in self._batch_indices:
-            self._ensemble.begin_step(batch)
+            self._coordinator.begin_step(batch)
         return self._finish_step
 
-    def _finish_step(self) -> Batch:
-        infos: list[NumberedInfo] = []
+    def _finish_step(self) -> VectorStep:
+        infos: list[RowInfo] = []
         for batch in self._batch_indices:
-            infos += self._ensemble.finish_step(batch)
+            infos += self._coordinator.finish_step(batch)
         self._must_reset = ""
         return *self._all_rows.results(self.copy), self._merged(infos, self._all_rows)
 
-    def send(self, actions: Any, batch_index: int = 0) -> None:
+    def send(self, actions: Action, batch_index: int = 0) -> None:
         """Have the workers begin to step one batch; think about another one meanwhile.
 
         Args:
@@ -235,10 +238,10 @@ class WorkerVectorEnv(TwoPartCalls):
         rows.write_actions(actions)
         self._sent.add(batch_index)
         self._must_reset = "its last step did not come to an end"
-        self._ensemble.begin_step(batch_index)
+        self._coordinator.begin_step(batch_index)
         self._must_reset = ""
 
-    def recv(self, batch_index: int = 0) -> Batch:
+    def recv(self, batch_index: int = 0) -> VectorStep:
         """Wait for a batch that was sent actions; return what its envs gave, as `step` does."""
         self._check_open()
         self._check_not_pending("recv")
@@ -250,12 +253,12 @@ class WorkerVectorEnv(TwoPartCalls):
                 f"{batch_index}) first."
             )
         self._must_reset = "its last step did not come to an end"
-        infos = self._ensemble.finish_step(batch_index)
+        infos = self._coordinator.finish_step(batch_index)
         self._must_reset = ""
         self._sent.discard(batch_index)
         return *rows.results(self.copy), self._merged(infos, rows)
 
-    def _rows_of(self, batch_index: int) -> Rows:
+    def _rows_of(self, batch_index: int) -> RowView:
         require_whole("batch_index", batch_index, 0)
         if not 0 <= batch_index < len(self.batches):
             raise ConfigError(
@@ -264,7 +267,7 @@ class WorkerVectorEnv(TwoPartCalls):
             )
         return self._rows[batch_index]
 
-    def _merged(self, infos: list[NumberedInfo], rows: Rows) -> dict[str, Any]:
+    def _merged(self, infos: list[RowInfo], rows: RowView) -> dict[str, Any]:
         self.last_infos = infos
         if not infos or not self.merges_infos:
             return {}
@@ -310,11 +313,11 @@ class WorkerVectorEnv(TwoPartCalls):
             return
         try:
             self._warn_of_pending_call()
-            self._ensemble.close(0.0 if terminate else timeout_s if timeout is None else timeout)
+            self._coordinator.close(0.0 if terminate else timeout_s if timeout is None else timeout)
             self._forget_memory()
         except BaseException:
             # Ctrl-C: at once then.
-            self._ensemble.abandon()
+            self._coordinator.abandon()
             self._forget_memory()
             raise
 

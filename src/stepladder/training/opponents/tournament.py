@@ -95,7 +95,7 @@ def _players(
     skipped = dict(listing.skipped) if agent_ids is None else {}
     if agent_ids is None:
         agent_ids = [entry.agent_id for entry in listing.entries]
-    envs = make_vec(HOCKEY, 1, workers=0, env_kwargs={**env_kwargs, "players": "one"})
+    envs = make_vec(HOCKEY, 1, num_workers=0, env_kwargs={**env_kwargs, "players": "one"})
     wanted = {
         "observation_space": space_to_json(envs.single_observation_space),
         "action_space": space_to_json(envs.single_action_space),

@@ -1,4 +1,4 @@
-"""Some neighbouring rows of memory, as the user hands them over and gets them back.
+"""Some neighbouring rows of memory, as the user handles them over and gets them back.
 
 One for each batch and one for all rows, made once by `vector_env`: their views are ready when a
 step needs them, which is a good part of what a step costs beside the envs.
@@ -10,11 +10,10 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from gymnasium import spaces
 
-from stepladder.envs.workers.memory import Memory
-from stepladder.envs.workers.spaces import Leaf, build
+from stepladder.envs.types import Action, Array, GymSpace
+from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.spaces import Leaf, build
 from stepladder.errors import ConfigError
 
 LARGE_BYTES = 1 << 16
@@ -24,10 +23,10 @@ MAX_RECYCLED = 4
 """Copies that are watched for their return; a user who keeps more of them gets fresh ones."""
 
 
-class Rows:
+class RowView:
     """Rows ``start`` to ``stop`` of a vector env."""
 
-    def __init__(self, memory: Memory, rows: slice, observation_space: spaces.Space[Any]):
+    def __init__(self, memory: Memory, rows: slice, observation_space: GymSpace):
         self.start, self.stop = rows.start, rows.stop
         self.num_rows = rows.stop - rows.start
         self._memory = memory
@@ -40,9 +39,9 @@ class Rows:
         self._copiers = [_copier(view) for view in self._observations]
         self._actions = _views(layout.actions, memory.actions, rows)
         is_plain = len(self._observations) == 1 and not layout.observations[0].path
-        self._observation: npt.NDArray[Any] | None = self._observations[0] if is_plain else None
+        self._observation: Array | None = self._observations[0] if is_plain else None
         is_plain = len(self._actions) == 1 and not layout.actions[0].path
-        self._action: npt.NDArray[Any] | None = self._actions[0] if is_plain else None
+        self._action: Array | None = self._actions[0] if is_plain else None
 
     # To the user.
 
@@ -74,7 +73,7 @@ class Rows:
 
     # From the user.
 
-    def write_actions(self, actions: Any) -> None:
+    def write_actions(self, actions: Action) -> None:
         """Lay actions into memory, one per row.
 
         Raises:
@@ -99,7 +98,7 @@ class Rows:
             self._copy_actions(view, array, where)
 
     @staticmethod
-    def _copy_actions(view: npt.NDArray[Any], values: Any, where: str) -> None:
+    def _copy_actions(view: Array, values: Any, where: str) -> None:
         try:
             np.copyto(view, values, casting="same_kind")
         except TypeError as error:
@@ -113,14 +112,14 @@ class Recycler:
     """Copies a large array into memory that the user has let go of.
 
     Memory that comes fresh from the system is much slower to write to than memory that was used
-    before: the system hands it out page by page.
+    before: the system handles it out page by page.
     """
 
-    def __init__(self, source: npt.NDArray[Any]):
+    def __init__(self, source: Array):
         self._source = source
-        self._used: list[npt.NDArray[Any]] = []
+        self._used: list[Array] = []
 
-    def __call__(self) -> npt.NDArray[Any]:
+    def __call__(self) -> Array:
         """Return a copy that nobody else has."""
         for number in range(len(self._used)):
             # Known to our list and to this call: neither the user nor a view of his has it.
@@ -134,22 +133,20 @@ class Recycler:
         return copied
 
 
-def _copier(view: npt.NDArray[Any] | None) -> Callable[[], Any]:
+def _copier(view: Array | None) -> Callable[[], Any]:
     if view is None:
         return lambda: None
     return view.copy if view.nbytes < LARGE_BYTES else Recycler(view)
 
 
-def _views(
-    leaves: tuple[Leaf, ...], columns: list[Any], rows: slice
-) -> list[npt.NDArray[Any] | None]:
+def _views(leaves: tuple[Leaf, ...], columns: list[Any], rows: slice) -> list[Array | None]:
     return [
         column[rows] if leaf.is_array else None
         for leaf, column in zip(leaves, columns, strict=True)
     ]
 
 
-def _part(leaf: Leaf, actions: Any, where: str) -> Any:
+def _part(leaf: Leaf, actions: Action, where: str) -> Any:
     try:
         return leaf.get(actions)
     except (KeyError, IndexError, TypeError) as error:
@@ -159,7 +156,7 @@ def _part(leaf: Leaf, actions: Any, where: str) -> Any:
         ) from error
 
 
-def _as_array(values: Any, where: str) -> npt.NDArray[Any]:
+def _as_array(values: Any, where: str) -> Array:
     try:
         return np.asarray(values)
     except ValueError as error:

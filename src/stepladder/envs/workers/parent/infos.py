@@ -11,18 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from gymnasium.vector import VectorEnv
 
+from stepladder.envs.types import Flags, GymVectorEnv, Info, RowInfo
 from stepladder.envs.values import info_of
 
 PLAIN_NUMBERS = (int, float, bool)
 
-NumberedInfo = tuple[int, dict[str, Any]]
-"""Row of an env, and the info it returned."""
 
-
-def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
+def merge_infos(infos: Sequence[RowInfo], num_rows: int) -> Info:
     """Merge the infos of some envs, in env order, into arrays over all rows.
 
     Keys that the same envs have share one mask.
@@ -34,7 +30,7 @@ def merge_infos(infos: Sequence[NumberedInfo], num_rows: int) -> dict[str, Any]:
     if not _are_plain(tuple(rows_by_keys)):
         return _Merger(num_rows).merge(infos)
     merged: dict[str, Any] = {}
-    nested: dict[str, list[NumberedInfo]] = {}
+    nested: dict[str, list[RowInfo]] = {}
     for row, info in infos:
         for key, value in info.items():
             if isinstance(value, dict) and key != "final_obs":
@@ -61,13 +57,13 @@ def _are_plain(groups: tuple[tuple[Any, ...], ...]) -> bool:
     return all(type(key) is str and not (key[:1] == "_" and key[1:] in keys) for key in keys)
 
 
-class _Merger(VectorEnv[Any, Any, Any]):
+class _Merger(GymVectorEnv):
     """Merges infos with Gymnasium's own code, one env after the other."""
 
     def __init__(self, num_rows: int):
         self.num_envs = num_rows
 
-    def merge(self, infos: Sequence[NumberedInfo]) -> dict[Any, Any]:
+    def merge(self, infos: Sequence[RowInfo]) -> dict[Any, Any]:
         """Merge the infos of some envs, in env order."""
         merged: dict[Any, Any] = {}
         for row, info in infos:
@@ -75,9 +71,7 @@ class _Merger(VectorEnv[Any, Any, Any]):
         return merged
 
 
-def _masks(
-    rows_by_keys: dict[tuple[str, ...], list[int]], num_rows: int
-) -> dict[str, npt.NDArray[np.bool_]]:
+def _masks(rows_by_keys: dict[tuple[str, ...], list[int]], num_rows: int) -> dict[str, Flags]:
     """Return which rows have which key."""
     if len(rows_by_keys) == 1:
         ((keys, rows),) = rows_by_keys.items()
@@ -85,7 +79,7 @@ def _masks(
         for row in rows:
             mask[row] = True
         return {"_" + key: mask for key in keys}
-    masks: dict[str, npt.NDArray[np.bool_]] = {}
+    masks: dict[str, Flags] = {}
     for keys, rows in rows_by_keys.items():
         for key in keys:
             name = "_" + key

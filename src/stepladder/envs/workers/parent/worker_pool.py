@@ -1,7 +1,7 @@
 """All workers of a vector env: started, given orders, waited for, replaced, ended.
 
 The parent's side of `control`. Knows processes and lanes, and nothing of what rows mean: that is
-`ensemble` and, when a worker has died, `revival`.
+`coordinator` and, when a worker has died, `restart`.
 """
 
 import logging
@@ -14,25 +14,28 @@ from multiprocessing import util
 from multiprocessing.context import BaseContext
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
-from stepladder.envs.workers import control
+from stepladder.envs.types import EnvFunction
+from stepladder.envs.workers.child.worker import Assignment, Attachment, EnvFunctions
+from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import Fault, unpack_fault
-from stepladder.envs.workers.hand import LOOK_S, Hand, WorkerGoneError
-from stepladder.envs.workers.memory import Memory
-from stepladder.envs.workers.messages import Message, read_messages
-from stepladder.envs.workers.shares import Shares
-from stepladder.envs.workers.spinning import Patience
-from stepladder.envs.workers.starting import (
+from stepladder.envs.workers.memory import lanes
+from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.messages import Message, read_messages
+from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.parent.timeouts import ProgressClock
+from stepladder.envs.workers.parent.worker_handle import LOOK_S, WorkerGoneError, WorkerHandle
+from stepladder.envs.workers.parent.worker_start import (
     await_envs,
-    died_early,
-    killed_before_it_began,
-    killed_over,
+    died_at_start,
+    killed_hung,
+    killed_unresponsive,
     start_worker,
 )
-from stepladder.envs.workers.watch import ProgressClock
-from stepladder.envs.workers.worker import Assignment, Attachment, EnvFunctions
+from stepladder.envs.workers.spinning import SpinLimit
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.sync.segment import Ticket
 
@@ -42,7 +45,7 @@ CLOSE_S = 5.0
 """How long all workers together may take to end by themselves."""
 
 
-class Crew:
+class WorkerPool:
     """The worker processes of one vector env.
 
     Args:
@@ -56,7 +59,7 @@ class Crew:
 
     def __init__(
         self,
-        env_functions: Sequence[Callable[[], Any]],
+        env_functions: Sequence[EnvFunction],
         shares: Shares,
         *,
         mode: AutoresetMode,
@@ -70,11 +73,11 @@ class Crew:
         self.mode = mode
         self._may_spin = may_spin
         self._context: BaseContext = multiprocessing.get_context(start_method)
-        self._patience = Patience(may_spin)
+        self._spin_limit = SpinLimit(may_spin)
         self._number = 0
-        self.hands: list[Hand] = []
+        self.handles: list[WorkerHandle] = []
         # Also if nobody closes us, and before Python waits for processes that nobody has ended.
-        self._end = util.Finalize(self, _end_all, args=(self.hands,), exitpriority=10)
+        self._end = util.Finalize(self, _end_all, args=(self.handles,), exitpriority=10)
 
     # Starting.
 
@@ -82,16 +85,16 @@ class Crew:
         """Start all workers; whatever comes of it, `close` or `abandon` ends them."""
         if self.shares.num_workers:
             # Here and not once more in every worker.
-            control.prepare()
+            lanes.prepare()
         for worker in range(self.shares.num_workers):
-            self.hands.append(Hand(worker))
-            self._start(self.hands[worker])
+            self.handles.append(WorkerHandle(worker))
+            self._start(self.handles[worker])
 
-    def _start(self, hand: Hand) -> None:
-        worker = hand.worker_index
+    def _start(self, handle: WorkerHandle) -> None:
+        worker = handle.worker_index
         rows = [self.shares.of_worker(worker, batch) for batch in range(self.shares.num_batches)]
         start_worker(
-            hand,
+            handle,
             self._context,
             Assignment(
                 worker_index=worker,
@@ -108,38 +111,37 @@ class Crew:
             self.timeout_s,
         )
 
-    def descriptions(self, worker: int) -> list[dict[str, Any]]:
+    def descriptions(self, worker: int) -> list[EnvDescription]:
         """Return what a worker has found its envs to be; waits until they are built.
 
         Raises:
             WorkerDiedError: It has died over it.
         """
-        hand, rows = self.hands[worker], self.shares.all_of_worker(worker)
+        handle, rows = self.handles[worker], self.shares.all_of_worker(worker)
         try:
-            return await_envs(hand, rows, self.timeout_s)
+            return await_envs(handle, rows, self.timeout_s)
         except WorkerGoneError:
-            raise died_early(hand, rows) from None
+            raise died_at_start(handle, rows) from None
 
     def attach(self, memory: Memory, ticket: Ticket) -> None:
         """Show all workers where the memory is."""
         self.memory = memory
         self._ticket = ticket
-        words = memory.words
-        self._give = direct(control.give, words, 0, 0, 0, 0)
-        self._have_spoken = direct(control.have_spoken, words, 0, 0, 0)
-        self._await_done = direct(control.await_done, words, 0, 0, 0, 0)
-        for hand in self.hands:
+        self._give = direct(lanes.give, memory.lanes, 0, 0)
+        self._have_messages = direct(lanes.have_messages, memory.lanes, 0)
+        self._await_done = direct(lanes.await_done, memory.lanes, 0, 0)
+        for handle in self.handles:
             try:
-                self._attach_one(hand)
-                hand.is_ready = True
+                self._attach_one(handle)
+                handle.is_ready = True
             except WorkerGoneError as error:
                 raise WorkerDiedError(
-                    f"worker {hand.worker_index} ended before it was asked for anything "
-                    f"({hand.exit_reason}); its error output may say why. Make a new vector env."
+                    f"worker {handle.worker_index} ended before it was asked for anything "
+                    f"({handle.exit_reason}); its error output may say why. Make a new vector env."
                 ) from error
 
-    def _attach_one(self, hand: Hand) -> None:
-        hand.send(Attachment(self._ticket, self.memory.layout))
+    def _attach_one(self, handle: WorkerHandle) -> None:
+        handle.send(Attachment(self._ticket, self.memory.layout))
 
     def replace(self, worker: int) -> None:
         """Start a worker anew in the place of one that has died; its lanes are empty then.
@@ -147,22 +149,20 @@ class Crew:
         Raises:
             WorkerGoneError: It has died over making its envs.
         """
-        self.hands[worker].end()
-        for batch in range(self.shares.num_batches):
-            lane = self.lane(worker, batch)
-            self.memory.words[lane : lane + control.LANE_WORDS] = 0
-            self.memory.words[lane + control.PROGRESS] = control.NOT_BEGUN
+        self.handles[worker].end()
+        self.memory.lanes[worker] = 0
+        self.memory.lanes["progress"][worker] = lanes.NOT_BEGUN
         # Known before it is started: Ctrl-C must not leave a worker that nobody ends.
-        hand = self.hands[worker] = Hand(worker)
-        self._start(hand)
-        await_envs(hand, self.shares.all_of_worker(worker), self.timeout_s)
-        self._attach_one(hand)
+        handle = self.handles[worker] = WorkerHandle(worker)
+        self._start(handle)
+        await_envs(handle, self.shares.all_of_worker(worker), self.timeout_s)
+        self._attach_one(handle)
 
     # Orders.
 
-    def lane(self, worker: int, batch: int) -> int:
-        """Return where the words of a lane begin."""
-        return (worker * self.shares.num_batches + batch) * control.LANE_WORDS
+    def lane(self, worker: int, batch: int) -> np.void:
+        """Return the record of a worker and batch; a change to it is seen by the worker."""
+        return self.memory.lanes[worker, batch]
 
     def give(self, kind: int, batch: int, objects: list[Any] | None = None) -> None:
         """Give an order to all workers.
@@ -173,20 +173,19 @@ class Crew:
             objects: Per worker what belongs to the order and lies in no array, if anything does.
         """
         self._number += 1
-        order = self._number * control.KINDS + kind
-        shares = self.shares
-        together = [] if objects is None else zip(self.hands, objects, strict=True)
-        parts = [hand.packed(order, values) for hand, values in together]
-        for hand in self.hands[: len(parts)]:
-            hand.is_cut_off = True
-        asleep = self._give(self.memory.words, shares.num_workers, shares.num_batches, batch, order)
+        order = self._number * lanes.NUM_KINDS + kind
+        together = [] if objects is None else zip(self.handles, objects, strict=True)
+        parts = [handle.packed(order, values) for handle, values in together]
+        for handle in self.handles[: len(parts)]:
+            handle.is_cut_off = True
+        num_asleep = self._give(self.memory.lanes, batch, order)
         if objects is not None:
-            for hand, part in zip(self.hands, parts, strict=True):
-                self._try(hand.send_bytes, part)
-        elif asleep:
-            for hand in self.hands:
-                if self.memory.words[self.lane(hand.worker_index, 0) + control.WORKER_SLEEPS]:
-                    self._try(hand.ring)
+            for handle, part in zip(self.handles, parts, strict=True):
+                self._try(handle.send_bytes, part)
+        elif num_asleep:
+            for handle in self.handles:
+                if self.lane(handle.worker_index, 0)["worker_sleeps"]:
+                    self._try(handle.wake)
 
     @staticmethod
     def _try(send: Callable[..., None], *values: Any) -> None:
@@ -198,8 +197,8 @@ class Crew:
 
     def is_done(self, worker: int, batch: int) -> bool:
         """Whether a worker has no order of this batch left."""
-        lane, words = self.lane(worker, batch), self.memory.words
-        return bool(words[lane + control.DONE] == words[lane + control.ORDER])
+        lane = self.lane(worker, batch)
+        return bool(lane["done"] == lane["order"])
 
     def wait(self, batch: int) -> None:
         """Wait until all workers have carried out their order.
@@ -208,85 +207,82 @@ class Crew:
             WorkerGoneError: One has died before it had.
             EnvTimeoutError: An env hangs; its worker has been killed.
         """
-        words, shares, patience = self.memory.words, self.shares, self._patience
-        num_workers, num_batches = shares.num_workers, shares.num_batches
-        patience.begin()
+        spin_limit = self._spin_limit
+        spin_limit.begin()
         while True:
-            worker = self._await_done(words, num_workers, num_batches, batch, patience.spins)
-            if worker == control.NOBODY:
+            worker = self._await_done(self.memory.lanes, batch, spin_limit.spins)
+            if worker == lanes.NONE:
                 return
-            if not patience.go_on():
-                self._sleep_until_done(self.hands[worker], batch)
+            if not spin_limit.may_continue():
+                self._sleep_until_done(self.handles[worker], batch)
 
-    def _sleep_until_done(self, hand: Hand, batch: int) -> None:
+    def _sleep_until_done(self, handle: WorkerHandle, batch: int) -> None:
         """Wait in the kernel until a worker has carried out its order."""
-        words, lane = self.memory.words, self.lane(hand.worker_index, batch)
-        clock = self._clock(hand.worker_index, batch)
-        control.say_asleep(words, lane + control.PARENT_SLEEPS, 1)
+        worker, clock = handle.worker_index, self._clock(handle.worker_index, batch)
+        lanes.set_parent_sleeps(self.memory.lanes, worker, batch, 1)
         try:
-            while not self.is_done(hand.worker_index, batch):
-                if not hand.pump(LOOK_S) and clock.is_over():
-                    raise self._give_up(hand, batch)
+            while not self.is_done(worker, batch):
+                if not handle.pump(LOOK_S) and clock.is_over():
+                    raise self._give_up(handle, batch)
         finally:
-            control.say_asleep(words, lane + control.PARENT_SLEEPS, 0)
+            lanes.set_parent_sleeps(self.memory.lanes, worker, batch, 0)
 
     def _clock(self, worker: int, batch: int) -> ProgressClock:
-        lane, words = self.lane(worker, batch), self.memory.words
-        return ProgressClock(self.timeout_s, lambda: int(words[lane + control.PROGRESS]))
+        return ProgressClock(self.timeout_s, lambda: self.progress(worker, batch))
 
-    def _give_up(self, hand: Hand, batch: int) -> EnvTimeoutError:
+    def progress(self, worker: int, batch: int) -> int:
+        """Return how many rows have carried out a worker's order, or `lanes.NOT_BEGUN`."""
+        return int(self.lane(worker, batch)["progress"])
+
+    def _give_up(self, handle: WorkerHandle, batch: int) -> EnvTimeoutError:
         """Kill a worker whose env hangs; return what to say about it."""
         assert self.timeout_s is not None
-        progress = int(self.memory.words[self.lane(hand.worker_index, batch) + control.PROGRESS])
-        rows = self.shares.of_worker(hand.worker_index, batch)
-        if progress == control.NOT_BEGUN:
-            return killed_before_it_began(hand, rows, self.timeout_s)
-        return killed_over(hand, rows.start + progress, self.timeout_s)
+        progress = self.progress(handle.worker_index, batch)
+        rows = self.shares.of_worker(handle.worker_index, batch)
+        if progress == lanes.NOT_BEGUN:
+            return killed_unresponsive(handle, rows, self.timeout_s)
+        return killed_hung(handle, rows.start + progress, self.timeout_s)
 
-    def have_spoken(self, batch: int) -> bool:
+    def have_messages(self, batch: int) -> bool:
         """Whether there is anything to gather from any worker."""
-        shares = self.shares
-        return self._have_spoken(self.memory.words, shares.num_workers, shares.num_batches, batch)
+        return self._have_messages(self.memory.lanes, batch)
 
     def gather(self, worker: int, batch: int) -> list[Message]:
         """Return what a worker has said while it carried out its order.
 
         Also that of a worker that has died: what it has said is still there.
         """
-        hand, lane, words = self.hands[worker], self.lane(worker, batch), self.memory.words
-        number = worker * self.shares.num_batches + batch
-        num_bytes = int(words[lane + control.MESSAGE_BYTES])
-        num_overflows = int(words[lane + control.NUM_OVERFLOWS])
-        messages = list(read_messages(self.memory.messages[number], num_bytes))
+        lane = self.lane(worker, batch)
+        num_bytes, num_overflows = int(lane["message_bytes"]), int(lane["num_overflows"])
+        messages = list(read_messages(self.memory.messages[worker, batch], num_bytes))
         if num_overflows:
-            messages += hand.overflows(int(words[lane + control.ORDER]), num_overflows)
-            messages.sort(key=lambda message: message[1])
+            messages += self.handles[worker].overflows(int(lane["order"]), num_overflows)
+            messages.sort(key=lambda message: message.row)
         return messages
 
     def forget_messages(self, worker: int, batch: int) -> None:
         """Do not let what has been gathered be gathered again."""
         lane = self.lane(worker, batch)
-        self.memory.words[lane + control.MESSAGE_BYTES] = 0
-        self.memory.words[lane + control.NUM_OVERFLOWS] = 0
+        lane["message_bytes"] = lane["num_overflows"] = 0
 
     def fault(self, worker: int, batch: int) -> Exception | None:
         """Return what an env has raised, if one has."""
-        if not self.memory.words[self.lane(worker, batch) + control.HAS_FAILED]:
+        if not self.lane(worker, batch)["has_failed"]:
             return None
-        return unpack_fault(self._reply(worker, batch), self.hands[worker].pid)
+        return unpack_fault(self._reply(worker, batch), self.handles[worker].pid)
 
     # Commands.
 
     def tell(self, worker: int, batch: int, name: str, *arguments: Any) -> None:
         """Give one worker a command; `answer` takes what comes back."""
         self._number += 1
-        order = self._number * control.KINDS + control.ASK
+        order = self._number * lanes.NUM_KINDS + lanes.COMMAND
         # First, for it may fail; and an order without its command leaves a worker waiting.
-        hand = self.hands[worker]
-        command = hand.packed(order, (name, *arguments))
-        hand.is_cut_off = True
-        control.give_one(self.memory.words, self.lane(worker, batch), order)
-        hand.send_bytes(command)
+        handle = self.handles[worker]
+        command = handle.packed(order, (name, *arguments))
+        handle.is_cut_off = True
+        lanes.give_one(self.memory.lanes, worker, batch, order)
+        handle.send_bytes(command)
 
     def answer(self, worker: int, batch: int) -> Any:
         """Return the answer to a command.
@@ -296,21 +292,21 @@ class Crew:
             EnvTimeoutError: It has taken too long; it has been killed.
             Exception: Whatever an env has raised.
         """
-        reply, hand = self._reply(worker, batch), self.hands[worker]
+        reply, handle = self._reply(worker, batch), self.handles[worker]
         if isinstance(reply, Fault):
-            self.memory.words[self.lane(worker, batch) + control.HAS_FAILED] = 0
-            raise unpack_fault(reply, hand.pid)
+            self.lane(worker, batch)["has_failed"] = 0
+            raise unpack_fault(reply, handle.pid)
         return reply
 
     def _reply(self, worker: int, batch: int) -> Any:
         """Wait for the reply to the present order of a lane, as long as there is progress."""
-        hand = self.hands[worker]
-        order = int(self.memory.words[self.lane(worker, batch) + control.ORDER])
+        handle = self.handles[worker]
+        order = int(self.lane(worker, batch)["order"])
         clock = self._clock(worker, batch)
-        while not hand.has_replied(order):
-            if not hand.pump(LOOK_S) and clock.is_over():
-                raise self._give_up(hand, batch)
-        return hand.take_reply(order)
+        while not handle.has_replied(order):
+            if not handle.pump(LOOK_S) and clock.is_over():
+                raise self._give_up(handle, batch)
+        return handle.take_reply(order)
 
     def ask(self, worker: int, batch: int, name: str, *arguments: Any) -> Any:
         """Give one worker a command and return its answer."""
@@ -320,22 +316,22 @@ class Crew:
     def use_mode(self, mode: AutoresetMode) -> None:
         """Have all workers, those started later too, reset their envs in another way."""
         self.mode = mode
-        for hand in self.hands:
-            self.ask(hand.worker_index, 0, "use_mode", mode)
+        for handle in self.handles:
+            self.ask(handle.worker_index, 0, "use_mode", mode)
 
     def settle(self) -> None:
         """Wait for what was begun and never waited for, and forget it."""
         for batch in range(self.shares.num_batches):
-            for hand in self.hands:
-                if hand.is_alive() and not self.is_done(hand.worker_index, batch):
+            for handle in self.handles:
+                if handle.is_alive() and not self.is_done(handle.worker_index, batch):
                     try:
                         # Whoever was interrupted may not have come to wake it.
-                        hand.ring()
-                        self._sleep_until_done(hand, batch)
+                        handle.wake()
+                        self._sleep_until_done(handle, batch)
                     except WorkerGoneError:
-                        logger.debug("worker %d is gone", hand.worker_index)
-        for hand in self.hands:
-            hand.forget()
+                        logger.debug("worker %d is gone", handle.worker_index)
+        for handle in self.handles:
+            handle.forget()
 
     # The end.
 
@@ -348,50 +344,50 @@ class Crew:
         deadline = time.monotonic() + timeout_s
         errors: list[Exception] = []
         # One that Ctrl-C has kept from getting ready would not understand it.
-        ready = [hand for hand in self.hands if hand.is_ready and hand.is_alive()]
-        told = [hand for hand in ready if self._tell_to_close(hand)]
-        for hand in told:
-            faults = self._last_reply(hand, deadline)
-            errors += [unpack_fault(fault, hand.pid) for fault in faults]
-        for hand in told:
-            hand.process.join(timeout=max(0.1, deadline - time.monotonic()))
+        ready = [handle for handle in self.handles if handle.is_ready and handle.is_alive()]
+        told = [handle for handle in ready if self._tell_to_close(handle)]
+        for handle in told:
+            faults = self._last_reply(handle, deadline)
+            errors += [unpack_fault(fault, handle.pid) for fault in faults]
+        for handle in told:
+            handle.process.join(timeout=max(0.1, deadline - time.monotonic()))
         self.abandon()
         return errors
 
-    def _last_reply(self, hand: Hand, deadline: float) -> list[Fault]:
+    def _last_reply(self, handle: WorkerHandle, deadline: float) -> list[Fault]:
         """Return what a worker's envs raised while they were closed, if it says so in time."""
-        order = int(self.memory.words[self.lane(hand.worker_index, 0) + control.ORDER])
+        order = int(self.lane(handle.worker_index, 0)["order"])
         try:
-            while not hand.has_replied(order):
+            while not handle.has_replied(order):
                 left = deadline - time.monotonic()
-                if not hand.pump(max(0.0, min(LOOK_S, left))) and left <= 0:
+                if not handle.pump(max(0.0, min(LOOK_S, left))) and left <= 0:
                     logger.warning(
                         "[VecEnv] Worker %d did not close its envs in time and is killed.",
-                        hand.worker_index,
+                        handle.worker_index,
                     )
                     return []
         except WorkerGoneError:
             return []
-        return hand.take_reply(order)
+        return handle.take_reply(order)
 
     def abandon(self) -> None:
         """End all workers at once; may be called again, if Ctrl-C has broken it off."""
-        _end_all(self.hands)
+        _end_all(self.handles)
         self._end.cancel()
 
-    def _tell_to_close(self, hand: Hand) -> bool:
-        hand.forget()
+    def _tell_to_close(self, handle: WorkerHandle) -> bool:
+        handle.forget()
         try:
-            self.tell(hand.worker_index, 0, "close")
+            self.tell(handle.worker_index, 0, "close")
         except WorkerGoneError:
             return False
         return True
 
 
-def _end_all(hands: list[Hand]) -> None:
+def _end_all(handles: list[WorkerHandle]) -> None:
     """End all processes that are left, and let go of them and of their pipes."""
-    for hand in hands:
-        if hand.pid is not None:
-            hand.process.kill()
-    for hand in hands:
-        hand.end()
+    for handle in handles:
+        if handle.pid is not None:
+            handle.process.kill()
+    for handle in handles:
+        handle.end()

@@ -1,6 +1,6 @@
-"""What becomes of the rows of a worker that has died, and how another one takes its place.
+"""Replace a worker that has died, and decide what state its rows are in.
 
-Part of `ensemble`. What a worker had written before it died is valid, row by row. A row between two
+Part of `coordinator`. What a worker wrote before it died is valid, row by row. A row between two
 episodes has lost nothing. An episode in flight is lost: the next step of its row ends it as
 truncated, so that a training loop sees an ending like any other.
 """
@@ -10,25 +10,21 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from stepladder.envs.workers import control
-from stepladder.envs.workers.crew import Crew
-from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO, Options
-from stepladder.envs.workers.hand import WorkerGoneError
-from stepladder.envs.workers.infos import NumberedInfo
-from stepladder.envs.workers.memory import Memory
-from stepladder.envs.workers.messages import INFO, Message
+from stepladder.envs.types import Flags, Info, ResetOptions, RowInfo
+from stepladder.envs.workers.arguments import OnDeath
+from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO
+from stepladder.envs.workers.memory import lanes
+from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.messages import INFO, Message
+from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
+from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 
 logger = logging.getLogger("stepladder.envs")
-
-OnDeath = Literal["restart", "raise"]
-"""What to do when a worker has died."""
 
 DYING_S = 0.2
 """How long a process may take to end after its pipe has broken."""
@@ -39,8 +35,6 @@ MAX_DEATHS = 3
 LONG_LIFE_S = 60.0
 """A worker that has lived so long since it was restarted begins a new row of deaths."""
 
-Flags = npt.NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class Order:
@@ -48,10 +42,10 @@ class Order:
 
     kind: int
     seeds: list[int | None] | None = None
-    options: Options = None
+    options: ResetOptions = None
 
 
-STEP_ORDER = Order(control.STEP)
+STEP_ORDER = Order(lanes.STEP)
 
 
 @dataclass
@@ -62,47 +56,47 @@ class InFlight:
     """Per row whether it is between two episodes, as of the last gathering."""
 
     orders: dict[int, Order] = field(default_factory=dict)
-    salvaged: dict[int, list[Message]] = field(default_factory=dict)
+    recovered: dict[int, list[Message]] = field(default_factory=dict)
     """What workers that have died had said, and their successors for them."""
 
     errors: dict[int, Exception] = field(default_factory=dict)
-    """What envs raised in the hands of such workers."""
+    """What envs raised in the handles of such workers."""
 
     def clear(self) -> None:
         """Forget it all."""
         self.orders.clear()
-        self.salvaged.clear()
+        self.recovered.clear()
         self.errors.clear()
 
 
-class Revival:
+class WorkerRestart:
     """Replaces workers that have died."""
 
-    def __init__(self, crew: Crew, memory: Memory, in_flight: InFlight, on_death: OnDeath):
+    def __init__(self, pool: WorkerPool, memory: Memory, in_flight: InFlight, on_death: OnDeath):
         self.listeners: list[Callable[[list[int]], None]] = []
         """Called with the rows of a worker that was restarted, before they are played again."""
         self.is_going_on = False
-        self._crew = crew
-        self._shares = crew.shares
+        self._pool = pool
+        self._shares = pool.shares
         self._memory = memory
         self._in_flight = in_flight
         self._on_death: OnDeath = on_death
-        self._deaths = [0] * crew.shares.num_workers
-        self._last_death = [0.0] * crew.shares.num_workers
+        self._deaths = [0] * pool.shares.num_workers
+        self._last_death = [0.0] * pool.shares.num_workers
 
-    def revive_all(self) -> None:
+    def restart_dead(self) -> None:
         """Replace workers that have died since the last order."""
-        for hand in list(self._crew.hands):
-            if not (hand.is_ready and hand.is_alive()):
-                self.revive(hand.worker_index)
+        for handle in list(self._pool.handles):
+            if not (handle.is_ready and handle.is_alive()):
+                self.restart(handle.worker_index)
 
     @property
     def was_needed(self) -> bool:
         """Whether a worker that has died is not known to be well again, or has left something."""
         in_flight = self._in_flight
-        return bool(in_flight.salvaged or in_flight.errors) or any(self._deaths)
+        return bool(in_flight.recovered or in_flight.errors) or any(self._deaths)
 
-    def note_endings(self, batch: int, infos: Sequence[NumberedInfo]) -> None:
+    def note_endings(self, batch: int, infos: Sequence[RowInfo]) -> None:
         """Take note of workers that are well again: an episode of theirs has ended by itself."""
         lost = {row for row, info in infos if tells_of_death(info)}
         ended = self._memory.terminated | self._memory.truncated
@@ -111,14 +105,14 @@ class Revival:
             if num_deaths and any(ended[row] and row not in lost for row in rows):
                 self._deaths[worker] = 0
 
-    def revive(self, worker: int) -> None:
+    def restart(self, worker: int) -> None:
         """Start a worker anew in the place of one that has died, and let it go on there.
 
         Raises:
             WorkerDiedError: The user wants to know, or it dies again and again.
         """
         self._count_death(worker)
-        states, unfinished = self._salvage(worker)
+        states, unfinished = self._recover(worker)
         self.is_going_on = True
         try:
             while True:
@@ -132,10 +126,10 @@ class Revival:
             self.is_going_on = False
 
     def _count_death(self, worker: int) -> None:
-        hand = self._crew.hands[worker]
+        handle = self._pool.handles[worker]
         # One that was being started and still runs has not died: Ctrl-C came.
-        was_interrupted = hand.is_cut_off or (not hand.is_ready and hand.is_running(DYING_S))
-        hand.kill()
+        was_interrupted = handle.is_cut_off or (not handle.is_ready and handle.is_running(DYING_S))
+        handle.kill()
         rows = self._shares.all_of_worker(worker)
         if was_interrupted:
             names = ", ".join(map(str, rows))
@@ -146,7 +140,7 @@ class Revival:
             self._deaths[worker] = 0
         self._last_death[worker] = now
         self._deaths[worker] += 1
-        died = f"the worker of env {', '.join(map(str, rows))} died ({hand.exit_reason})"
+        died = f"the worker of env {', '.join(map(str, rows))} died ({handle.exit_reason})"
         if self._on_death == "raise" or self._deaths[worker] > MAX_DEATHS:
             raise self._given_up(died, rows)
         logger.warning(
@@ -158,14 +152,14 @@ class Revival:
         self, worker: int, states: list[list[int]], unfinished: list[tuple[int, int]]
     ) -> None:
         """Start a worker and let it do what its predecessor has not; forget that when it has."""
-        self._crew.replace(worker)
+        self._pool.replace(worker)
         for restarted in self.listeners:
             restarted(self._shares.all_of_worker(worker))
-        self._crew.ask(worker, 0, "adopt", states, self._memory.loose_observations())
+        self._pool.ask(worker, 0, "adopt", states, self._memory.loose_observations())
         while unfinished:
             self._repeat(worker, *unfinished[0])
             del unfinished[0]
-        self._crew.hands[worker].is_ready = True
+        self._pool.handles[worker].is_ready = True
 
     def _given_up(self, died: str, rows: list[int]) -> WorkerDiedError:
         again = f", {MAX_DEATHS + 1} times in a row" if self._on_death == "restart" else ""
@@ -176,31 +170,32 @@ class Revival:
         error.env_indices = rows
         return error
 
-    def _salvage(self, worker: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
+    def _recover(self, worker: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
         """Take what a dead worker has left.
 
         Returns:
             Per batch what its rows are in; and each batch whose order it had not carried out, with
             the number of rows that it had.
         """
-        crew, in_flight = self._crew, self._in_flight
+        pool, in_flight = self._pool, self._in_flight
         states: list[list[int]] = []
         unfinished: list[tuple[int, int]] = []
         for batch in range(self._shares.num_batches):
             order = in_flight.orders.get(batch)
-            messages = [] if order is None else crew.gather(worker, batch)
+            messages = [] if order is None else pool.gather(worker, batch)
             num_done = self._num_rows_done(worker, batch, order, messages)
             states.append(self._states(worker, batch, num_done))
             if order is None:
                 continue
             first = self._shares.of_worker(worker, batch).start
-            # What is done again is said again.
-            self._take_in(batch, [told for told in messages if told[1] < first + num_done])
+            # Rows that are done again send their messages again.
+            valid = [message for message in messages if message.row < first + num_done]
+            self._take_in(batch, valid)
             with suppress(WorkerGoneError):
-                fault = crew.fault(worker, batch)
+                fault = pool.fault(worker, batch)
                 if fault is not None:
                     in_flight.errors.setdefault(batch, fault)
-            if not crew.is_done(worker, batch):
+            if not pool.is_done(worker, batch):
                 unfinished.append((batch, num_done))
         return states, unfinished
 
@@ -211,18 +206,15 @@ class Revival:
         rows = self._shares.of_worker(worker, batch)
         if order is None:
             return 0
-        if self._crew.is_done(worker, batch):
+        if self._pool.is_done(worker, batch):
             return len(rows)
-        if order.kind != control.STEP:
+        if order.kind != lanes.STEP:
             # A reset is done again as a whole.
             return 0
-        progress = self._progress(worker, batch)
+        progress = self._pool.progress(worker, batch)
         # An info is the last thing that is written of a row, after all its numbers.
-        told = [row - rows.start + 1 for kind, row, _ in messages if kind == INFO]
-        return max([0, progress, *told])
-
-    def _progress(self, worker: int, batch: int) -> int:
-        return int(self._memory.words[self._crew.lane(worker, batch) + control.PROGRESS])
+        written = [message.row - rows.start + 1 for message in messages if message.kind == INFO]
+        return max([0, progress, *written])
 
     def _restore_observations(self, worker: int, unfinished: Sequence[tuple[int, int]]) -> None:
         """Put back the last whole observations of rows that have not carried out their step.
@@ -231,7 +223,7 @@ class Revival:
         """
         for batch, num_done in unfinished:
             # One that had not begun may have died while it kept them, and has written nothing.
-            if self._progress(worker, batch) != control.NOT_BEGUN:
+            if self._pool.progress(worker, batch) != lanes.NOT_BEGUN:
                 rows = self._shares.of_worker(worker, batch)
                 for written, kept in self._memory.kept(slice(rows.start + num_done, rows.stop)):
                     np.copyto(written, kept)
@@ -241,43 +233,43 @@ class Revival:
 
         These at once: the next worker is given them together with what lies in the arrays.
         """
-        salvaged = self._in_flight.salvaged.setdefault(batch, [])
-        for kind, row, value in messages:
-            if kind == INFO:
-                salvaged.append((kind, row, value))
+        recovered = self._in_flight.recovered.setdefault(batch, [])
+        for message in messages:
+            if message.kind == INFO:
+                recovered.append(message)
             else:
-                self._memory.put_objects(row, value)
+                self._memory.put_objects(message.row, message.value)
 
     def _states(self, worker: int, batch: int, num_done: int) -> list[int]:
         memory = self._memory
         return states_after_death(
             self._shares.of_worker(worker, batch),
             num_done,
-            mode=self._crew.mode,
+            mode=self._pool.mode,
             ended_before=self._in_flight.ended,
             ended_now=memory.terminated | memory.truncated,
         )
 
     def _repeat(self, worker: int, batch: int, num_done: int) -> None:
         """Have a new worker carry out the rest of an order that its predecessor died over."""
-        crew, in_flight = self._crew, self._in_flight
+        pool, in_flight = self._pool, self._in_flight
         order = in_flight.orders[batch]
-        if order.kind == control.STEP:
+        if order.kind == lanes.STEP:
             rows = self._shares.of_worker(worker, batch)
             command = ("step_from", num_done, self._memory.loose_actions(rows))
         else:
             command = ("reset", order.seeds, order.options)
         try:
-            crew.ask(worker, batch, *command)
+            pool.ask(worker, batch, *command)
         except (WorkerGoneError, EnvTimeoutError):
             raise
         except Exception as error:  # raised again when all workers are done
             in_flight.errors.setdefault(batch, error)
-        self._take_in(batch, crew.gather(worker, batch))
-        crew.forget_messages(worker, batch)
+        self._take_in(batch, pool.gather(worker, batch))
+        pool.forget_messages(worker, batch)
 
 
-def tells_of_death(info: dict[str, Any]) -> bool:
+def tells_of_death(info: Info) -> bool:
     """Whether an info says that an episode was lost with its worker."""
     key = next(iter(LOST_INFO))
     final = info.get("final_info")

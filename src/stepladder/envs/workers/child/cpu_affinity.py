@@ -14,14 +14,14 @@ LONGEST_PAUSE_S = 1.0
 """Time between two moves; longer and longer where moving does not help."""
 
 
-class ElbowRoom:
+class CpuAffinity:
     """Looks for a core of its own, now and then."""
 
     def __init__(self) -> None:
         self._pause_s = PAUSE_S
         self._last = -LONGEST_PAUSE_S
 
-    def look_for(self, in_use: set[int]) -> None:
+    def move_to_free_core(self, in_use: set[int]) -> None:
         """Move to a core that nobody of ours uses, if there is one and it is time."""
         now = time.monotonic()
         since = now - self._last

@@ -1,21 +1,35 @@
 """Functions of one env, called where the env lives.
 
-By `worker` for its envs and by `reaching` for the parent's own.
+By `worker` for its envs and by `env_caller` for the parent's own.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
-import gymnasium as gym
-
+from stepladder.envs.types import GymEnv, GymSpace
 from stepladder.errors import ConfigError, WorkerDiedError
+
+
+class EnvDescription(NamedTuple):
+    """What a vector env must know about an env."""
+
+    observation_space: GymSpace
+    action_space: GymSpace
+    metadata: dict[str, Any] | None
+    render_mode: str | None
+
+    @classmethod
+    def of(cls, env: GymEnv) -> Self:
+        """Describe an env."""
+        return cls(env.observation_space, env.action_space, env.metadata, env.render_mode)
+
 
 NOT_CALLABLE = ("close", "reset", "step")
 """Methods of an env that only the vector env itself may call."""
 
 
 def apply_to(
-    env: gym.Env[Any, Any], env_index: int, function: Callable[..., Any], arguments: Sequence[Any]
+    env: GymEnv, env_index: int, function: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
     """Call a function of an env; say on what it raises which env it was."""
     try:
@@ -26,14 +40,14 @@ def apply_to(
 
 
 def call_method(
-    env: gym.Env[Any, Any], name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
+    env: GymEnv, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]
 ) -> Any:
     """Call a method of an env, found through its wrappers; an attribute is returned as it is."""
     found = env.get_wrapper_attr(name)
     return found(*arguments, **keywords) if callable(found) else found
 
 
-def set_attribute(env: gym.Env[Any, Any], name: str, value: Any) -> None:
+def set_attribute(env: GymEnv, name: str, value: Any) -> None:
     """Set an attribute of an env, where a wrapper has it there."""
     env.set_wrapper_attr(name, value)
 
@@ -46,7 +60,7 @@ def check_callable(name: str) -> None:
         )
 
 
-def died_over(
+def died_in_call(
     worker: int, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
 ) -> WorkerDiedError:
     """Say that a worker has died over a call, and has been replaced."""

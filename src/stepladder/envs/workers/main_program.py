@@ -1,9 +1,9 @@
-"""What a worker knows of the main program, and how things defined there are sent to it.
+"""Send objects to a worker that are defined in the main program.
 
-Used by `starting` and `hand` for everything that goes from the parent to a worker. A forked worker
-has the main program as it was at the fork; a spawned one imports it, if it is a file. A notebook, a
-prompt, ``python -c`` and a program read from standard input cannot be imported: what was defined
-there, or after the fork, is sent as a whole.
+Used by `worker_start` and `worker_handle` for everything that goes from the parent to a worker. A
+forked worker has the main program as it was at the fork; a spawned one imports it, if it is a file.
+A notebook, a prompt, ``python -c`` and a program read from standard input cannot be imported: what
+was defined there, or after the fork, is pickled by value.
 """
 
 import io
@@ -103,7 +103,7 @@ def main_can_start() -> Iterator[None]:
                 main.__file__ = name
 
 
-def leave_if_imported_by_worker() -> None:
+def exit_if_imported_by_worker() -> None:
     """End a worker that imports the main program and would run all of it once more.
 
     Raises:

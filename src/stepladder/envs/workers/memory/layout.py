@@ -1,8 +1,8 @@
-"""Where every number of a vector env lies: one block that parent and workers see alike.
+"""Divide one block of shared memory into the arrays of a vector env.
 
-Laid out once, when the spaces are known (`Layout`); then each process makes its own arrays over the
-same block (`Memory`). Rows of a batch lie side by side, so a whole batch is one slice. Made by
-`ensemble`, filled by `group`, read by `rows`.
+The layout is decided once, when the spaces are known (`MemoryLayout`). Each process then makes its
+own arrays over the same block (`Memory`). Rows of a batch are adjacent, so a whole batch is one
+slice. `coordinator` creates the block, `group` writes its rows, `rows` reads them.
 """
 
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.spaces import Space
 
-from stepladder.envs.workers.control import LANE_WORDS
-from stepladder.envs.workers.spaces import Leaf, build
+from stepladder.envs.types import Action, Array, DType, Flags, Floats, GymSpace, Observation
+from stepladder.envs.workers.memory.lanes import LANE_DTYPE, Lanes
+from stepladder.envs.workers.memory.spaces import Leaf, build
 from stepladder.plans.kernels import Words
 from stepladder.plans.plan import aligned_words
 
@@ -23,12 +23,12 @@ LINE_BYTES = 64
 
 LEAST_MESSAGE_BYTES = 1 << 20
 MESSAGE_BYTES_PER_ROW = 1 << 14
-"""Room for infos; memory that is never written to is never there."""
+"""Room for infos. The system provides memory only when it is first written to."""
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What there is, and how much of it."""
+class MemoryLayout:
+    """The number of rows, workers and batches, and the parts of observations and actions."""
 
     num_envs: int
     num_workers: int
@@ -37,18 +37,13 @@ class Layout:
     actions: tuple[Leaf, ...]
 
     @property
-    def num_lanes(self) -> int:
-        """One for every worker and batch."""
-        return self.num_workers * self.num_batches
-
-    @property
     def message_bytes(self) -> int:
         """Room for the infos of one worker's rows in one batch."""
         return max(LEAST_MESSAGE_BYTES, MESSAGE_BYTES_PER_ROW * self.num_envs)
 
-    def parts(self) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+    def parts(self) -> list[tuple[DType, tuple[int, ...]]]:
         """Return type and shape of every array, in the order in which they lie."""
-        rows = (self.num_envs,)
+        rows, lanes = (self.num_envs,), (self.num_workers, self.num_batches)
         leaves = [
             (leaf.dtype, (*rows, *leaf.shape))
             for leaf in (*self.observations, *self.actions)
@@ -56,15 +51,15 @@ class Layout:
         ]
         flags = [(np.dtype(np.bool_), rows)] * 3
         return [
-            (np.dtype(np.int64), (self.num_lanes * LANE_WORDS,)),
-            (np.dtype(np.uint8), (self.num_lanes, self.message_bytes)),
+            (LANE_DTYPE, lanes),
+            (np.dtype(np.uint8), (*lanes, self.message_bytes)),
             (np.dtype(np.float64), rows),
             *flags,
             *leaves,
             *self._kept_parts(),
         ]
 
-    def _kept_parts(self) -> list[tuple[np.dtype[Any], tuple[int, ...]]]:
+    def _kept_parts(self) -> list[tuple[DType, tuple[int, ...]]]:
         """Return type and shape of the kept observations: none where there is no worker to die."""
         return [
             (leaf.dtype, (self.num_envs, *leaf.shape))
@@ -78,7 +73,7 @@ class Layout:
         return sum(_padded_words(dtype, shape) for dtype, shape in self.parts())
 
 
-def _padded_words(dtype: np.dtype[Any], shape: Sequence[int]) -> int:
+def _padded_words(dtype: DType, shape: Sequence[int]) -> int:
     num_bytes = int(dtype.itemsize * np.prod(shape, dtype=np.int64))
     return (num_bytes + LINE_BYTES - 1) // LINE_BYTES * (LINE_BYTES // 8)
 
@@ -91,29 +86,30 @@ class Memory:
         block: Words that other processes see too; without them, memory of this process alone.
     """
 
-    def __init__(self, layout: Layout, block: Words | None = None):
+    def __init__(self, layout: MemoryLayout, block: Words | None = None):
         self._lay(layout, block)
 
-    def _lay(self, layout: Layout, block: Words | None = None) -> None:
+    def _lay(self, layout: MemoryLayout, block: Words | None = None) -> None:
         if block is None:
             block = aligned_words(layout.num_words)
         arrays = iter(_arrays(layout, block))
         self.layout = layout
-        self.words: Words = next(arrays)
+        self.lanes: Lanes = next(arrays)
         self.messages: npt.NDArray[np.uint8] = next(arrays)
-        self.rewards: npt.NDArray[np.float64] = next(arrays)
-        self.terminated: npt.NDArray[np.bool_] = next(arrays)
-        self.truncated: npt.NDArray[np.bool_] = next(arrays)
-        self.reset_mask: npt.NDArray[np.bool_] = next(arrays)
+        """Room for messages, per worker and batch."""
+        self.rewards: Floats = next(arrays)
+        self.terminated: Flags = next(arrays)
+        self.truncated: Flags = next(arrays)
+        self.reset_mask: Flags = next(arrays)
         self.observations = _columns(layout.observations, arrays, layout.num_envs)
         self.actions = _columns(layout.actions, arrays, layout.num_envs)
-        self._kept: list[npt.NDArray[Any]] = list(arrays)
+        self._kept: list[Array] = list(arrays)
 
     def release(self) -> None:
         """Let go of all arrays. Views of them that others hold stay valid, and keep the block."""
-        self._lay(Layout(0, 0, 0, (), ()))
+        self._lay(MemoryLayout(0, 0, 0, (), ()))
 
-    def kept(self, rows: slice) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    def kept(self, rows: slice) -> list[tuple[Array, Array]]:
         """Return rows of each array of observations, and where its worker keeps a copy of them.
 
         The copy is made after every order. A worker that dies while it writes a row leaves parts of
@@ -142,17 +138,17 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Buffers:
+class SharedBuffers:
     """The memory of a vector env as it is now, without a copy; changes with every step."""
 
-    observations: Any
-    rewards: Any
-    terminated: Any
-    truncated: Any
-    actions: Any
+    observations: Observation
+    rewards: Floats
+    terminated: Flags
+    truncated: Flags
+    actions: Action
 
     @classmethod
-    def of(cls, memory: Memory, observations: Space[Any], actions: Space[Any]) -> Self:
+    def of(cls, memory: Memory, observations: GymSpace, actions: GymSpace) -> Self:
         """Return the arrays of a memory, in the structure of these spaces."""
         return cls(
             build(observations, memory.observations),
@@ -163,13 +159,13 @@ class Buffers:
         )
 
 
-def fast_view(array: npt.NDArray[Any]) -> Any:
+def fast_view(array: Array) -> Any:
     """Return a view that takes single numbers in a third of the time that the array needs."""
     return memoryview(array)  # type: ignore[arg-type]
 
 
-def _arrays(layout: Layout, block: Words) -> list[npt.NDArray[Any]]:
-    arrays: list[npt.NDArray[Any]] = []
+def _arrays(layout: MemoryLayout, block: Words) -> list[Array]:
+    arrays: list[Array] = []
     start = 0
     for dtype, shape in layout.parts():
         size = _padded_words(dtype, shape)

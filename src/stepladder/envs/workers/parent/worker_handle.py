@@ -1,6 +1,6 @@
 """One worker as its parent sees it: a process, a pipe, and what has come through it.
 
-`crew` has one per worker. Reading never waits for a worker that is gone.
+`pool` has one per worker. Reading never waits for a worker that is gone.
 """
 
 import pickle
@@ -9,8 +9,8 @@ from multiprocessing import connection
 from multiprocessing.connection import Connection
 from typing import Any
 
-from stepladder.envs.workers.mains import Known, pickled_for
-from stepladder.envs.workers.messages import (
+from stepladder.envs.workers.main_program import Known, pickled_for
+from stepladder.envs.workers.memory.messages import (
     COMMAND,
     MARK,
     OVERFLOW,
@@ -40,7 +40,7 @@ class WorkerGoneError(Exception):
         self.worker_index = worker_index
 
 
-class Hand:
+class WorkerHandle:
     """A worker process and the pipe to it; `starting` fills it, `end` empties it."""
 
     def __init__(self, worker_index: int):
@@ -81,7 +81,7 @@ class Hand:
         """Whether the process runs and can be talked to."""
         return not self.is_cut_off and self.pid is not None and self.process.is_alive()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the worker."""
         self.send_bytes(b"")
 

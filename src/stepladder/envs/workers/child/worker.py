@@ -1,6 +1,6 @@
 """What a worker process does: build its envs, then wait for orders and carry them out.
 
-Started by `crew`. Orders come through the words of `control`; commands, which are rare, through a
+Started by `pool`. Orders come through the words of `control`; commands, which are rare, through a
 pipe, which is also what wakes a worker that sleeps. A worker ends when it is told to or when its
 parent is gone, whatever its envs do.
 """
@@ -14,29 +14,29 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
-from stepladder.envs.workers import control
-from stepladder.envs.workers.calls import apply_to
-from stepladder.envs.workers.elbow_room import ElbowRoom
+from stepladder.envs.types import GymEnv, ResetOptions
+from stepladder.envs.workers.child.cpu_affinity import CpuAffinity
+from stepladder.envs.workers.child.parent_watch import end_with_parent
+from stepladder.envs.workers.env_functions import EnvDescription, apply_to
 from stepladder.envs.workers.faults import NO_ENV, Fault, pack_fault
-from stepladder.envs.workers.group import EnvGroup, Options
-from stepladder.envs.workers.mains import known_to_worker, pickled_for
-from stepladder.envs.workers.memory import Layout, Memory, fast_view
-from stepladder.envs.workers.messages import (
-    BELL,
+from stepladder.envs.workers.group import EnvGroup
+from stepladder.envs.workers.main_program import known_to_worker, pickled_for
+from stepladder.envs.workers.memory import lanes
+from stepladder.envs.workers.memory.layout import Memory, MemoryLayout, fast_view
+from stepladder.envs.workers.memory.messages import (
     COMMAND,
     INFO,
     MARK,
     OBJECTS,
     REPLY,
-    Writer,
+    WAKE,
+    MessageWriter,
     pickled,
 )
-from stepladder.envs.workers.spinning import Patience
-from stepladder.envs.workers.watch import end_with_parent
+from stepladder.envs.workers.spinning import SpinLimit
 from stepladder.errors import ConfigError
 from stepladder.sync.segment import Segment, Ticket
 
@@ -94,17 +94,7 @@ class Attachment:
     """Where the memory is, and how it is laid out."""
 
     ticket: Ticket
-    layout: Layout
-
-
-def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
-    """Return what a vector env has to know of an env."""
-    return {
-        "observation_space": env.observation_space,
-        "action_space": env.action_space,
-        "metadata": env.metadata,
-        "render_mode": env.render_mode,
-    }
+    layout: MemoryLayout
 
 
 def main(assignment: Assignment, pipe: Connection) -> None:
@@ -112,7 +102,7 @@ def main(assignment: Assignment, pipe: Connection) -> None:
     # Ctrl-C goes to the whole group of processes; the parent decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    _calm_torch()
+    _limit_torch_threads()
     end_with_parent(assignment.parent_pid, assignment.made_by_main_thread)
     worker = Worker(assignment, pipe)
     try:
@@ -123,7 +113,7 @@ def main(assignment: Assignment, pipe: Connection) -> None:
         os._exit(1)
 
 
-def _calm_torch() -> None:
+def _limit_torch_threads() -> None:
     """Keep PyTorch, where a fork has brought it along, from waiting for threads that are not here.
 
     Its pool of threads stays behind in the parent; the first operation that wants it would hang.
@@ -139,17 +129,17 @@ class Worker:
     def __init__(self, assignment: Assignment, pipe: Connection):
         self._assignment = assignment
         self._pipe = pipe
-        self.envs: list[gym.Env[Any, Any]] = []
+        self.envs: list[GymEnv] = []
 
     def build(self) -> bool:
         """Make the envs and tell the parent what they are; return whether it went well."""
         # From here on an env is at work, and has the time that the parent allows each of them.
-        self._pipe.send_bytes(BELL)
+        self._pipe.send_bytes(WAKE)
         try:
             for make in self._assignment.env_functions.load():
                 self.envs.append(make())
-                self._pipe.send_bytes(BELL)
-            answer = pickled([describe(env) for env in self.envs])
+                self._pipe.send_bytes(WAKE)
+            answer = pickled([EnvDescription.of(env) for env in self.envs])
         except Exception as error:  # forwarded to the parent, which raises it
             self._pipe.send_bytes(pickle.dumps(pack_fault(self._row_of(len(self.envs)), error)))
             return False
@@ -169,26 +159,24 @@ class Worker:
         segment = Segment.attach(attachment.ticket)
         memory = self._memory = Memory(attachment.layout, segment.words)
         self._segment = segment
-        words = fast_view(memory.words)
-        self._words = words
-        num_batches = attachment.layout.num_batches
-        self._first_lane = self._assignment.worker_index * num_batches * control.LANE_WORDS
+        self._worker_index = self._assignment.worker_index
+        self._lanes = memory.lanes[self._worker_index]
+        self._orders = fast_view(self._lanes["order"])
+        self._progress = fast_view(self._lanes["progress"])
         self._groups: list[EnvGroup] = []
-        self._writers: list[Writer] = []
+        self._writers: list[MessageWriter] = []
         start = 0
-        for batch in range(num_batches):
+        for batch in range(attachment.layout.num_batches):
             stop = start + self._assignment.sizes[batch]
             self._add_group(batch, self.envs[start:stop])
             start = stop
-        self._finish = direct(control.finish, memory.words, 0, 0)
-        self._await_order = direct(control.await_order, memory.words, 0, 0, 0)
+        self._finish = direct(lanes.finish, memory.lanes, 0, 0, 0)
+        self._await_order = direct(lanes.await_order, memory.lanes, 0, 0)
         self._objects_come = any(not leaf.is_array for leaf in attachment.layout.actions)
 
-    def _add_group(self, batch: int, envs: Sequence[gym.Env[Any, Any]]) -> None:
-        lane = self._lane(batch)
-        number = self._assignment.worker_index * len(self._assignment.sizes) + batch
-        writer = Writer(self._words, lane, self._memory.messages[number], self._pipe.send_bytes)
-        progress = lane + control.PROGRESS
+    def _add_group(self, batch: int, envs: Sequence[GymEnv]) -> None:
+        room = self._memory.messages[self._worker_index, batch]
+        writer = MessageWriter(self._lanes[batch], room, self._pipe.send_bytes)
         self._writers.append(writer)
         self._groups.append(
             EnvGroup(
@@ -198,53 +186,47 @@ class Worker:
                 self._assignment.mode,
                 tell_info=lambda row, info: writer.write(INFO, row, info),
                 tell_objects=lambda row, values: writer.write(OBJECTS, row, values),
-                progress=self._words[progress : progress + 1],
+                progress=self._progress[batch : batch + 1],
             )
         )
-
-    def _lane(self, batch: int) -> int:
-        return self._first_lane + batch * control.LANE_WORDS
 
     # Waiting.
 
     def serve(self) -> None:
         """Carry out orders until told to end."""
-        patience = Patience(self._assignment.may_spin)
-        words, worker_index = self._memory.words, self._assignment.worker_index
-        num_batches, await_order = len(self._groups), self._await_order
-        is_crowded = direct(control.is_crowded, words, 0, 0, 0)
-        elbow_room = ElbowRoom()
+        spin_limit = SpinLimit(self._assignment.may_spin)
+        all_lanes, worker_index = self._memory.lanes, self._worker_index
+        await_order = self._await_order
+        is_crowded = direct(lanes.is_crowded, all_lanes, 0, 0)
+        cpu_affinity = CpuAffinity()
         is_open = True
         while is_open:
-            batch = await_order(words, worker_index, num_batches, patience.spins)
-            if batch == control.NOBODY and not patience.go_on():
+            batch = await_order(all_lanes, worker_index, spin_limit.spins)
+            if batch == lanes.NONE and not spin_limit.may_continue():
                 batch = self._sleep()
-            if batch != control.NOBODY:
-                if is_crowded(words, worker_index, num_batches, batch):
-                    elbow_room.look_for(self._cores_in_use(batch))
+            if batch != lanes.NONE:
+                if is_crowded(all_lanes, worker_index, batch):
+                    cpu_affinity.move_to_free_core(self._cores_in_use(batch))
                 is_open = self._carry_out(batch)
-                patience.begin()
+                spin_limit.begin()
 
     def _cores_in_use(self, batch: int) -> set[int]:
         """Return the cores on which the parent and the other workers run."""
-        size = len(self._groups) * control.LANE_WORDS
-        workers = range(self._memory.layout.num_workers)
-        others = {self._words[worker * size + control.WORKER_CPU] for worker in workers}
-        return others | {self._words[self._lane(batch) + control.PARENT_CPU]}
+        of_workers = self._memory.lanes["worker_cpu"][:, 0].tolist()
+        return {*of_workers, int(self._lanes[batch]["parent_cpu"])}
 
     def _sleep(self) -> int:
         """Wait in the kernel until the parent rings; return the batch to work on, or `NOBODY`."""
-        flag = self._first_lane + control.WORKER_SLEEPS
-        words, worker_index = self._memory.words, self._assignment.worker_index
-        control.say_asleep(words, flag, 1)
-        batch = self._await_order(words, worker_index, len(self._groups), 1)
-        if batch == control.NOBODY:
+        all_lanes, worker_index = self._memory.lanes, self._worker_index
+        lanes.set_worker_sleeps(all_lanes, worker_index, 1)
+        batch = self._await_order(all_lanes, worker_index, 1)
+        if batch == lanes.NONE:
             # A bell, which has done its work by waking us, or a command that belongs to an order.
             self._pipe.poll(None)
-            batch = self._await_order(words, worker_index, len(self._groups), 1)
-            if batch == control.NOBODY:
+            batch = self._await_order(all_lanes, worker_index, 1)
+            if batch == lanes.NONE:
                 self._pipe.recv_bytes()
-        control.say_asleep(words, flag, 0)
+        lanes.set_worker_sleeps(all_lanes, worker_index, 0)
         return batch
 
     def _receive(self, order: int) -> Any:
@@ -258,18 +240,17 @@ class Worker:
 
     def _carry_out(self, batch: int) -> bool:
         """Carry out the order of a lane; return whether to go on after it."""
-        lane = self._lane(batch)
-        order = self._words[lane + control.ORDER]
-        kind = order % control.KINDS
+        order = self._orders[batch]
+        kind = order % lanes.NUM_KINDS
         group = self._groups[batch]
         self._writers[batch].begin(order)
         is_open = True
         try:
-            if kind == control.STEP:
+            if kind == lanes.STEP:
                 if self._objects_come:
                     self._take_objects(group.rows, self._receive(order))
                 group.step()
-            elif kind == control.RESET:
+            elif kind == lanes.RESET:
                 group.reset()
             else:
                 name, *arguments = self._receive(order)
@@ -278,20 +259,20 @@ class Worker:
                 self._pipe.send_bytes(MARK.pack(REPLY, order) + pickled(value))
         except Exception as error:  # forwarded to the parent, which raises it
             self._fail(batch, order, error)
-        if self._finish(self._memory.words, lane, order):
-            self._pipe.send_bytes(BELL)
+        if self._finish(self._memory.lanes, self._worker_index, batch, order):
+            self._pipe.send_bytes(WAKE)
         # When the parent can go on already, so that it waits for nothing.
         group.keep()
         return is_open
 
     def _fail(self, batch: int, order: int, error: Exception) -> None:
-        lane, group = self._lane(batch), self._groups[batch]
+        group = self._groups[batch]
         env_index = getattr(error, "env_index", None)
         if env_index is None:
-            progress = self._words[lane + control.PROGRESS]
-            is_asked = progress != control.NOT_BEGUN
+            progress = self._progress[batch]
+            is_asked = progress != lanes.NOT_BEGUN
             env_index = group.rows.start + progress if is_asked else NO_ENV
-        self._words[lane + control.HAS_FAILED] = 1
+        self._lanes[batch]["has_failed"] = 1
         fault = pickle.dumps(pack_fault(env_index, error))
         self._pipe.send_bytes(MARK.pack(REPLY, order) + fault)
 
@@ -303,7 +284,7 @@ class Worker:
 
     # Commands.
 
-    def _do_reset(self, batch: int, seeds: list[int | None] | None, options: Options) -> None:
+    def _do_reset(self, batch: int, seeds: list[int | None] | None, options: ResetOptions) -> None:
         self._groups[batch].reset(seeds, options)
 
     def _do_step_from(self, batch: int, start: int, objects: list[list[Any]] | None) -> None:
@@ -335,7 +316,7 @@ class Worker:
         results: list[Any] = []
         for row, given in zip(rows, arguments, strict=True):
             # So that the parent can say which one hangs.
-            self._words[self._lane(batch) + control.PROGRESS] = row - self._groups[batch].rows.start
+            self._progress[batch] = row - self._groups[batch].rows.start
             results.append(apply_to(self._env_of(row), row, function, given))
         return results
 
@@ -349,7 +330,7 @@ class Worker:
                 faults.append(pack_fault(self._row_of(number), error))
         return faults
 
-    def _env_of(self, row: int) -> gym.Env[Any, Any]:
+    def _env_of(self, row: int) -> GymEnv:
         for group in self._groups:
             if group.rows.start <= row < group.rows.stop:
                 return group.envs[row - group.rows.start]

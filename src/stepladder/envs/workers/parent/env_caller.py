@@ -1,32 +1,31 @@
-"""Functions of single envs, wherever they live.
+"""Call a function on single envs, in whichever process they are.
 
-Part of `ensemble`: sorts rows by who has their envs, asks all workers at once, and puts the answers
-back in order.
+Part of `coordinator`: finds the process of each row, asks all workers at once, and returns the
+results in the order of the rows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
-
-from stepladder.envs.workers.calls import apply_to
-from stepladder.envs.workers.crew import Crew
+from stepladder.envs.types import GymEnv
+from stepladder.envs.workers.env_functions import apply_to
 from stepladder.envs.workers.faults import noted
-from stepladder.envs.workers.hand import WorkerGoneError
+from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
+from stepladder.envs.workers.parent.worker_pool import WorkerPool
 
 
-class Reaching:
+class EnvCaller:
     """Reaches the envs of all rows.
 
     Args:
         own_envs: Those of this process, by row.
-        crew: Has the others.
+        pool: Has the others.
     """
 
-    def __init__(self, own_envs: Mapping[int, gym.Env[Any, Any]], crew: Crew):
+    def __init__(self, own_envs: Mapping[int, GymEnv], pool: WorkerPool):
         self._own_envs = own_envs
-        self._crew = crew
-        shares = crew.shares
+        self._pool = pool
+        shares = pool.shares
         self._owners: dict[int, int] = {
             row: worker
             for worker in range(shares.num_workers)
@@ -72,7 +71,7 @@ class Reaching:
             errors.append(noted(error, row, f"raised by env {row}, in this process"))
         for worker, theirs in told.items():
             try:
-                results.update(zip(theirs, self._crew.answer(worker, 0), strict=True))
+                results.update(zip(theirs, self._pool.answer(worker, 0), strict=True))
             except Exception as error:  # raised again below
                 errors.append(error)
         if errors:
@@ -93,7 +92,7 @@ class Reaching:
         for worker, rows in list(told.items()):
             arguments = [arguments_of[row] for row in rows]
             try:
-                self._crew.tell(worker, 0, "apply", rows, function, arguments)
+                self._pool.tell(worker, 0, "apply", rows, function, arguments)
             except WorkerGoneError as error:
                 errors.append(error)
                 del told[worker]

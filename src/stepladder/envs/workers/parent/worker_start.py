@@ -1,6 +1,6 @@
 """How a worker process is started, so that neither Ctrl-C nor another thread finds it half made.
 
-And what is said of one that does not come up, or hangs. Used by `crew`, at the beginning and for
+And what is said of one that does not come up, or hangs. Used by `pool`, at the beginning and for
 every worker that takes the place of one that has died.
 """
 
@@ -17,41 +17,44 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
 from typing import Any
 
+from stepladder.envs.workers.child.worker import Assignment, main
+from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import Fault, unpack_fault
-from stepladder.envs.workers.hand import NOT_STARTED, START_S, Hand
-from stepladder.envs.workers.mains import known_to_worker, main_can_start
-from stepladder.envs.workers.watch import hung
-from stepladder.envs.workers.worker import Assignment, main
+from stepladder.envs.workers.main_program import known_to_worker, main_can_start
+from stepladder.envs.workers.parent.timeouts import hung
+from stepladder.envs.workers.parent.worker_handle import NOT_STARTED, START_S, WorkerHandle
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.forking import WORKER_START
 
 
 def start_worker(
-    hand: Hand, context: BaseContext, assignment: Assignment, timeout_s: float | None
+    handle: WorkerHandle, context: BaseContext, assignment: Assignment, timeout_s: float | None
 ) -> None:
-    """Start the process of a hand.
+    """Start the process of a handle.
 
-    The hand has each thing before the next one is made, so that whoever ends the hand ends all of
-    it, wherever this was interrupted.
+    The handle owns each part before the next one is made, so that ending the handle ends all of it,
+    wherever this was interrupted.
     """
     with WORKER_START:
         if context.get_start_method() == "forkserver":
             # Before Ctrl-C is held back: the server is everybody's, and would do so for good.
             forkserver.ensure_running()
-        hand.known = known_to_worker(context.get_start_method())
+        handle.known = known_to_worker(context.get_start_method())
         with _sigint_held_back(), main_can_start():
-            hand.pipe, hand.far_end = context.Pipe()
+            handle.pipe, handle.far_end = context.Pipe()
             if timeout_s is not None:
-                _limit_waiting(hand.pipe, timeout_s)
+                _limit_waiting(handle.pipe, timeout_s)
             make: Any = context.Process  # type: ignore[attr-defined]
             name = f"stepladder-worker-{assignment.worker_index}"
-            hand.process = make(target=main, args=(assignment, hand.far_end), name=name)
-            hand.process.start()
+            handle.process = make(target=main, args=(assignment, handle.far_end), name=name)
+            handle.process.start()
             # Before the next one is forked, which would otherwise keep this end open.
-            hand.far_end.close()
+            handle.far_end.close()
 
 
-def await_envs(hand: Hand, rows: Sequence[int], timeout_s: float | None) -> list[dict[str, Any]]:
+def await_envs(
+    handle: WorkerHandle, rows: Sequence[int], timeout_s: float | None
+) -> list[EnvDescription]:
     """Return what a new worker has found its envs to be; waits until they are made.
 
     Raises:
@@ -61,49 +64,53 @@ def await_envs(hand: Hand, rows: Sequence[int], timeout_s: float | None) -> list
         Exception: Whatever an env has raised.
     """
     try:
-        answer = pickle.loads(hand.receive_first(timeout_s))
+        answer = pickle.loads(handle.receive_first(timeout_s))
     except TimeoutError as error:
         assert timeout_s is not None
         if error.args[0] == NOT_STARTED:
-            raise _killed_at_start(hand, rows, max(timeout_s, START_S)) from None
-        raise killed_over(hand, rows[error.args[0]], timeout_s) from None
+            raise _killed_at_start(handle, rows, max(timeout_s, START_S)) from None
+        raise killed_hung(handle, rows[error.args[0]], timeout_s) from None
     if isinstance(answer, Fault):
-        raise unpack_fault(answer, hand.pid)
+        raise unpack_fault(answer, handle.pid)
     return answer
 
 
-def _killed_at_start(hand: Hand, rows: Sequence[int], timeout_s: float) -> WorkerDiedError:
+def _killed_at_start(
+    handle: WorkerHandle, rows: Sequence[int], timeout_s: float
+) -> WorkerDiedError:
     """Kill a worker that does not come up; return what to say about it."""
-    pid = hand.pid
-    hand.kill()
+    pid = handle.pid
+    handle.kill()
     error = WorkerDiedError(
-        f"worker {hand.worker_index} (process {pid}) did not start within {timeout_s:g} s and was "
-        f"killed; its envs {_listed(rows)} were not asked for anything. Check its error output and "
-        "the load of the machine, or allow more time with timeout_s=…."
+        f"worker {handle.worker_index} (process {pid}) did not start within {timeout_s:g} s and "
+        f"was killed; its envs {_listed(rows)} were not called. Check its error output and the "
+        "load of the machine, or allow more time with timeout_s=…."
     )
     error.env_indices = list(rows)
     return error
 
 
-def died_early(hand: Hand, rows: Sequence[int]) -> WorkerDiedError:
+def died_at_start(handle: WorkerHandle, rows: Sequence[int]) -> WorkerDiedError:
     """Say that a worker has died before it had made its envs."""
-    hand.kill()
+    handle.kill()
     return WorkerDiedError(
-        f"worker {hand.worker_index} ended while it made its envs {list(rows)} "
-        f"({hand.exit_reason}); its error output says why. A worker started with 'spawn' or "
+        f"worker {handle.worker_index} ended while it made its envs {list(rows)} "
+        f"({handle.exit_reason}); its error output says why. A worker started with 'spawn' or "
         "'forkserver' imports the main program: put what the program runs under "
         "`if __name__ == '__main__':`."
     )
 
 
-def killed_before_it_began(hand: Hand, rows: Sequence[int], timeout_s: float) -> EnvTimeoutError:
+def killed_unresponsive(
+    handle: WorkerHandle, rows: Sequence[int], timeout_s: float
+) -> EnvTimeoutError:
     """Kill a worker that does not come to ask its envs; return what to say about it."""
-    pid = hand.pid
-    hand.kill()
+    pid = handle.pid
+    handle.kill()
     return EnvTimeoutError(
-        f"worker {hand.worker_index} (process {pid}, which has been killed) has not begun what it "
-        f"was told for {timeout_s:g} s; its envs {_listed(rows)} were not asked yet. Check whether "
-        "the process was stopped or the machine is overloaded, or allow more time with timeout_s=…."
+        f"worker {handle.worker_index} (process {pid}, now killed) did not begin its order within "
+        f"{timeout_s:g} s; its envs {_listed(rows)} were not called. Check whether the process was "
+        "stopped or the machine is overloaded, or allow more time with timeout_s=…."
     )
 
 
@@ -111,10 +118,10 @@ def _listed(rows: Sequence[int]) -> str:
     return ", ".join(map(str, rows))
 
 
-def killed_over(hand: Hand, row: int, timeout_s: float) -> EnvTimeoutError:
+def killed_hung(handle: WorkerHandle, row: int, timeout_s: float) -> EnvTimeoutError:
     """Kill a worker whose env hangs; return what to say about it."""
-    where = f"worker process {hand.pid} (which has been killed)"
-    hand.kill()
+    where = f"worker process {handle.pid} (which has been killed)"
+    handle.kill()
     return hung(row, timeout_s, where)
 
 

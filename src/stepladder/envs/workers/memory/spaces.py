@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from stepladder.envs.types import DType, GymSpace
+
 Step = str | int
 """One step down into a nested value: a key of a dict, or a position in a tuple."""
 
@@ -23,7 +25,7 @@ class Leaf:
     path: tuple[Step, ...]
     """How to get there from the whole value."""
 
-    dtype: np.dtype[Any] | None
+    dtype: DType | None
     """None: values of this leaf have no fixed size."""
 
     shape: tuple[int, ...] = ()
@@ -40,7 +42,7 @@ class Leaf:
         return value
 
 
-def leaves_of(space: spaces.Space[Any], path: tuple[Step, ...] = ()) -> tuple[Leaf, ...]:
+def leaves_of(space: GymSpace, path: tuple[Step, ...] = ()) -> tuple[Leaf, ...]:
     """Return the leaves of a space, in the order in which `build` takes them."""
     if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         assert space.shape is not None
@@ -50,7 +52,7 @@ def leaves_of(space: spaces.Space[Any], path: tuple[Step, ...] = ()) -> tuple[Le
     ) or (() if isinstance(space, spaces.Dict | spaces.Tuple) else (Leaf(path, None),))
 
 
-def _parts(space: spaces.Space[Any]) -> list[tuple[Step, spaces.Space[Any]]]:
+def _parts(space: GymSpace) -> list[tuple[Step, GymSpace]]:
     if isinstance(space, spaces.Dict):
         return list(space.spaces.items())
     if isinstance(space, spaces.Tuple):
@@ -58,12 +60,12 @@ def _parts(space: spaces.Space[Any]) -> list[tuple[Step, spaces.Space[Any]]]:
     return []
 
 
-def build(space: spaces.Space[Any], values: Sequence[Any]) -> Any:
+def build(space: GymSpace, values: Sequence[Any]) -> Any:
     """Build a nested value of a space from the values of its leaves."""
     return _build(space, iter(values))
 
 
-def _build(space: spaces.Space[Any], values: Iterator[Any]) -> Any:
+def _build(space: GymSpace, values: Iterator[Any]) -> Any:
     if isinstance(space, spaces.Dict):
         return {step: _build(part, values) for step, part in _parts(space)}
     if isinstance(space, spaces.Tuple):

@@ -1,8 +1,8 @@
-"""All envs of a vector env over one memory: this process's own groups, and the crew's.
+"""All envs of a vector env over one memory: this process's own groups, and the pool's.
 
-Below `vector_env`, which knows Gymnasium's interface; above `group` and `crew`, which step. Gives
+Below `vector_env`, which knows Gymnasium's interface; above `group` and `pool`, which step. Gives
 an order to the workers, carries it out for its own rows meanwhile, waits, and gathers what was
-said. When a worker has died, it decides with `revival` what its rows are in, and goes on.
+said. When a worker has died, it decides with `restart` what its rows are in, and goes on.
 """
 
 import logging
@@ -11,44 +11,47 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from stepladder.cores import usable_cores
-from stepladder.envs.workers import control
-from stepladder.envs.workers.arguments import batched_spaces
-from stepladder.envs.workers.crew import Crew
-from stepladder.envs.workers.faults import naming_maker, noted
-from stepladder.envs.workers.group import EnvGroup, Options
-from stepladder.envs.workers.hand import WorkerGoneError
-from stepladder.envs.workers.infos import NumberedInfo
-from stepladder.envs.workers.memory import Layout, Memory, fast_view
-from stepladder.envs.workers.messages import INFO, Message
-from stepladder.envs.workers.reaching import Reaching
-from stepladder.envs.workers.revival import STEP_ORDER, Flags, InFlight, OnDeath, Order, Revival
-from stepladder.envs.workers.shares import Shares
-from stepladder.envs.workers.spaces import leaves_of
-from stepladder.envs.workers.watch import HangWatch
-from stepladder.envs.workers.worker import describe
+from stepladder.envs.types import EnvFunction, Flags, GymEnv, ResetOptions, RowInfo
+from stepladder.envs.workers.arguments import ObservationMode, OnDeath, batched_spaces
+from stepladder.envs.workers.env_functions import EnvDescription
+from stepladder.envs.workers.faults import naming_env, noted
+from stepladder.envs.workers.group import EnvGroup
+from stepladder.envs.workers.memory import lanes
+from stepladder.envs.workers.memory.layout import Memory, MemoryLayout, fast_view
+from stepladder.envs.workers.memory.messages import INFO, Message
+from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.memory.spaces import leaves_of
+from stepladder.envs.workers.parent.env_caller import EnvCaller
+from stepladder.envs.workers.parent.timeouts import HangWatch
+from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
+from stepladder.envs.workers.parent.worker_pool import WorkerPool
+from stepladder.envs.workers.parent.worker_restart import (
+    STEP_ORDER,
+    InFlight,
+    Order,
+    WorkerRestart,
+)
 from stepladder.errors import ChannelError, EnvTimeoutError
 from stepladder.sync.segment import Segment
 
 logger = logging.getLogger("stepladder.envs")
 
-NOTHING = Layout(0, 0, 0, (), ())
+NOTHING = MemoryLayout(0, 0, 0, (), ())
 """Before the spaces are known."""
 POLL_S = 0.005
 """How often one who waits for a limited time looks whether it is over."""
 
 
-class Ensemble:
+class Coordinator:
     """Steps and resets rows, wherever their envs live."""
 
     def __init__(
         self,
-        env_functions: Sequence[Callable[[], gym.Env[Any, Any]]],
+        env_functions: Sequence[EnvFunction],
         shares: Shares,
         *,
         mode: AutoresetMode,
@@ -62,14 +65,14 @@ class Ensemble:
         self._env_functions = env_functions
         self._on_death: OnDeath = on_death
         self._segment: Segment | None = None
-        self._own_envs: dict[int, gym.Env[Any, Any]] = {}
+        self._own_envs: dict[int, GymEnv] = {}
         self._groups: list[EnvGroup] = []
         self._flags: list[tuple[Flags, Flags]] = []
         self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
         self._own_start = 0
-        self._infos: list[NumberedInfo] = []
+        self._infos: list[RowInfo] = []
         self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
-        self._crew = Crew(
+        self._pool = WorkerPool(
             env_functions,
             shares,
             mode=mode,
@@ -78,15 +81,15 @@ class Ensemble:
             timeout_s=timeout_s,
         )
 
-    def open(self, observation_mode: Any) -> None:
+    def open(self, observation_mode: ObservationMode) -> None:
         """Start the workers and make all envs; if that fails, `abandon` undoes what was done."""
-        self._crew.start()
+        self._pool.start()
         self._make_envs()
         descriptions = self._descriptions()
         single, self.observation_space, self.action_space = batched_spaces(
             descriptions, observation_mode
         )
-        self.description = {**descriptions[0], "observation_space": single}
+        self.description = descriptions[0]._replace(observation_space=single)
         self._lay_out()
         self._set_up()
 
@@ -94,46 +97,46 @@ class Ensemble:
         """Make this process's own envs, while the workers make theirs."""
         for batch in range(self.shares.num_batches):
             for row in self.shares.of_parent(batch):
-                with naming_maker(row):
+                with naming_env(row):
                     self._own_envs[row] = self._env_functions[row]()
 
-    def _descriptions(self) -> list[dict[str, Any]]:
+    def _descriptions(self) -> list[EnvDescription]:
         """Return what each env is, in env order."""
         shares = self.shares
-        described = {row: describe(env) for row, env in self._own_envs.items()}
+        described = {row: EnvDescription.of(env) for row, env in self._own_envs.items()}
         for worker in range(shares.num_workers):
             rows = shares.all_of_worker(worker)
-            described.update(zip(rows, self._crew.descriptions(worker), strict=True))
+            described.update(zip(rows, self._pool.descriptions(worker), strict=True))
         return [described[row] for row in range(shares.num_envs)]
 
     def _set_up(self) -> None:
-        """Make what steps and revives."""
+        """Make what steps and restarts."""
         shares = self.shares
         self._has_loose_actions = self.memory.loose_actions(range(0)) is not None
         self._told: list[bool] | None = None
         self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
         ended: Flags = np.ones(shares.num_envs, dtype=np.bool_)
         self._in_flight = InFlight(ended)
-        self._revival = Revival(self._crew, self.memory, self._in_flight, self._on_death)
-        self.envs = Reaching(self._own_envs, self._crew)
+        self._restart = WorkerRestart(self._pool, self.memory, self._in_flight, self._on_death)
+        self.envs = EnvCaller(self._own_envs, self._pool)
         self._ended_rows = [ended[rows] for rows in shares.batches]
         flags = self.memory.terminated, self.memory.truncated
         self._flags = [(flags[0][rows], flags[1][rows]) for rows in shares.batches]
 
     def _lay_out(self) -> None:
-        layout = Layout(
+        layout = MemoryLayout(
             self.shares.num_envs,
             self.shares.num_workers,
             self.shares.num_batches,
-            leaves_of(self.description["observation_space"]),
-            leaves_of(self.description["action_space"]),
+            leaves_of(self.description.observation_space),
+            leaves_of(self.description.action_space),
         )
         if not self.shares.num_workers:
             self.memory = Memory(layout)
             return
         self._segment = Segment.create(layout.num_words)
         self.memory = Memory(layout, self._segment.words)
-        self._crew.attach(self.memory, self._segment.ticket)
+        self._pool.attach(self.memory, self._segment.ticket)
 
     def _own_group(self, batch: int) -> EnvGroup:
         rows = self.shares.of_parent(batch)
@@ -157,7 +160,7 @@ class Ensemble:
         """Have the workers step their rows of a batch, with the actions that lie in memory."""
         self._in_flight.orders[batch] = STEP_ORDER
         if self.shares.num_workers:
-            self._crew.give(control.STEP, batch, self._loose_actions(batch))
+            self._pool.give(lanes.STEP, batch, self._loose_actions(batch))
 
     def _loose_actions(self, batch: int) -> list[Any] | None:
         """Return per worker what is no array of its actions; None if all of it is."""
@@ -169,7 +172,7 @@ class Ensemble:
             for worker in range(shares.num_workers)
         ]
 
-    def finish_step(self, batch: int) -> list[NumberedInfo]:
+    def finish_step(self, batch: int) -> list[RowInfo]:
         """Step this process's own rows of a batch and wait for the others; return the infos."""
         error = self._do_own(batch, self._groups[batch].step)
         self._wait(batch)
@@ -178,22 +181,22 @@ class Ensemble:
     def begin_reset(
         self,
         batch: int,
-        mask: npt.NDArray[np.bool_],
+        mask: Flags,
         seeds: list[int | None] | None,
-        options: Options,
+        options: ResetOptions,
     ) -> None:
         """Have the workers reset the rows of a batch that are in the mask."""
-        self._in_flight.orders[batch] = Order(control.RESET, seeds, options)
+        self._in_flight.orders[batch] = Order(lanes.RESET, seeds, options)
         self.memory.reset_mask[:] = mask
         self._told = None
         if seeds is not None or options:
             workers = range(self.shares.num_workers)
             self._told = [self._tell(worker, batch, "reset", seeds, options) for worker in workers]
         elif self.shares.num_workers:
-            # What autoreset does by hand, perhaps at every step: it needs no pipe.
-            self._crew.give(control.RESET, batch)
+            # What autoreset does by handle, perhaps at every step: it needs no pipe.
+            self._pool.give(lanes.RESET, batch)
 
-    def finish_reset(self, batch: int) -> list[NumberedInfo]:
+    def finish_reset(self, batch: int) -> list[RowInfo]:
         """Reset this process's own rows of a batch and wait for the others; return the infos."""
         order, group = self._in_flight.orders[batch], self._groups[batch]
         error = self._do_own(batch, lambda: group.reset(order.seeds, order.options))
@@ -207,18 +210,18 @@ class Ensemble:
     def is_done_within(self, timeout_s: float) -> bool:
         """Wait so long for the workers; return whether they have no order left, or have died."""
         deadline = time.monotonic() + timeout_s
-        for hand in self._crew.hands:
+        for handle in self._pool.handles:
             for batch in range(self.shares.num_batches):
-                while not self._crew.is_done(hand.worker_index, batch):
+                while not self._pool.is_done(handle.worker_index, batch):
                     if time.monotonic() > deadline:
                         return False
                     try:
-                        hand.pump(POLL_S)
+                        handle.pump(POLL_S)
                     except WorkerGoneError:
                         break
         return True
 
-    def own_envs(self) -> list[gym.Env[Any, Any]]:
+    def own_envs(self) -> list[GymEnv]:
         """Return the envs of this process, in env order."""
         return [self._own_envs[row] for row in sorted(self._own_envs)]
 
@@ -246,12 +249,12 @@ class Ensemble:
             return
         while True:
             try:
-                self._crew.wait(batch)
+                self._pool.wait(batch)
                 return
             except WorkerGoneError as gone:
-                self._revival.revive(gone.worker_index)
+                self._restart.restart(gone.worker_index)
 
-    def _gather(self, batch: int, error: Exception | None) -> list[NumberedInfo]:
+    def _gather(self, batch: int, error: Exception | None) -> list[RowInfo]:
         """Return the infos of an order that all have carried out, in env order.
 
         Raises:
@@ -260,10 +263,10 @@ class Ensemble:
         infos, self._infos = self._infos, []
         in_flight = self._in_flight
         del in_flight.orders[batch]
-        if self.shares.num_workers and self._crew.have_spoken(batch):
+        if self.shares.num_workers and self._pool.have_messages(batch):
             error = self._gather_from_workers(batch, infos, error)
-        if self._revival.was_needed:
-            error = self._gather_salvaged(batch, infos) or error
+        if self._restart.was_needed:
+            error = self._gather_recovered(batch, infos) or error
         if error is not None:
             raise error
         if self.shares.num_workers:
@@ -272,26 +275,26 @@ class Ensemble:
         return infos
 
     def _gather_from_workers(
-        self, batch: int, infos: list[NumberedInfo], error: Exception | None
+        self, batch: int, infos: list[RowInfo], error: Exception | None
     ) -> Exception | None:
         """Add what the workers have said; return the first thing that an env has raised."""
         # All of it before anything is raised: what is not taken now would be found later.
         for worker in range(self.shares.num_workers):
-            infos += self._sort_out(self._crew.gather(worker, batch))
-            fault = self._crew.fault(worker, batch)
+            infos += self._sort_out(self._pool.gather(worker, batch))
+            fault = self._pool.fault(worker, batch)
             error = error or fault
         return error
 
-    def _gather_salvaged(self, batch: int, infos: list[NumberedInfo]) -> Exception | None:
+    def _gather_recovered(self, batch: int, infos: list[RowInfo]) -> Exception | None:
         """Add what workers that have died had said; return what their envs have raised."""
-        infos += self._sort_out(self._in_flight.salvaged.pop(batch, []))
+        infos += self._sort_out(self._in_flight.recovered.pop(batch, []))
         infos.sort(key=lambda info: info[0])
-        self._revival.note_endings(batch, infos)
+        self._restart.note_endings(batch, infos)
         return self._in_flight.errors.pop(batch, None)
 
-    def _sort_out(self, messages: list[Message]) -> list[NumberedInfo]:
+    def _sort_out(self, messages: list[Message]) -> list[RowInfo]:
         """Put leaves that are no arrays into memory; return the rest, which are infos."""
-        infos: list[NumberedInfo] = []
+        infos: list[RowInfo] = []
         for kind, row, value in messages:
             if kind == INFO:
                 infos.append((row, value))
@@ -301,39 +304,39 @@ class Ensemble:
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
         """Have a function called with the rows of each worker that is restarted."""
-        self._revival.listeners.append(call)
+        self._restart.listeners.append(call)
 
     @property
-    def is_reviving(self) -> bool:
+    def is_restarting(self) -> bool:
         """Whether a worker is being replaced at this moment."""
-        return self._revival.is_going_on
+        return self._restart.is_going_on
 
     def ensure_alive(self) -> None:
         """Replace workers that have died since the last order."""
-        self._revival.revive_all()
+        self._restart.restart_dead()
 
-    def revive(self, worker: int) -> None:
+    def restart(self, worker: int) -> None:
         """Replace a worker that has died."""
-        self._revival.revive(worker)
+        self._restart.restart(worker)
 
     def settle(self) -> None:
         """Wait for orders that were given and never gathered, and forget them."""
         for group in self._groups:
             group.settle()
         if self._in_flight.orders:
-            self._crew.settle()
+            self._pool.settle()
         self._in_flight.clear()
         self._infos = []
 
     def _tell(self, worker: int, batch: int, *command: Any) -> bool:
         """Give a worker a command; return whether an answer will come.
 
-        One that turns out to be gone is revived, and has carried out what is pending then.
+        One that turns out to be gone is restarted, and has carried out what is pending then.
         """
         try:
-            self._crew.tell(worker, batch, *command)
+            self._pool.tell(worker, batch, *command)
         except WorkerGoneError:
-            self._revival.revive(worker)
+            self._restart.restart(worker)
             return False
         return True
 
@@ -344,9 +347,9 @@ class Ensemble:
         if not was_told:
             return error
         try:
-            self._crew.answer(worker, batch)
+            self._pool.answer(worker, batch)
         except WorkerGoneError:
-            self._revival.revive(worker)
+            self._restart.restart(worker)
         except EnvTimeoutError:
             raise
         except Exception as fault:  # raised again when all have answered
@@ -356,7 +359,7 @@ class Ensemble:
     def use_mode(self, mode: AutoresetMode) -> None:
         """Reset envs in another way from now on; for a vector env that nobody has reset yet."""
         self.mode = mode
-        self._crew.use_mode(mode)
+        self._pool.use_mode(mode)
         for group in self._groups:
             group.mode = mode
 
@@ -371,23 +374,23 @@ class Ensemble:
             # Unless the channel was closed first, and there is nobody to report to.
             with suppress(ChannelError):
                 group.settle()
-        errors = self._crew.close(timeout_s)
+        errors = self._pool.close(timeout_s)
         errors += self._close_own()
-        self._revival.listeners.clear()
+        self._restart.listeners.clear()
         self._release()
         for error in errors:
             logger.error("[VecEnv] An env raised while it was closed", exc_info=error)
 
     def abandon(self) -> None:
         """Undo what `open` has done, as far as it came."""
-        self._crew.abandon()
+        self._pool.abandon()
         self._close_own()
         self._release()
 
     def _release(self) -> None:
         """Let go of all views of the memory: it goes at once, unless the user has one.
 
-        By hand, because some of us know each other, and would wait for the garbage collector.
+        By handle, because some of us know each other, and would wait for the garbage collector.
         """
         if self._watch is not None:
             self._watch.close()

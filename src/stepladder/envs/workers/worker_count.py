@@ -1,9 +1,8 @@
-"""How many workers pay off here: a few envs are tried for a moment, with none and with all cores.
+"""Choose the number of workers: a few envs are stepped for a moment, without and with workers.
 
-Called by `make_vec` for ``workers="auto"``. The envs that are tried are made for that and closed
-again, so that the real ones begin afresh. What is measured is the
-same vector env with the same curriculum's tasks, in one batch with next-step autoreset; only that
-nobody learns from how they go.
+Called by `make_vec` for ``num_workers="auto"``. The trial has its own envs, which are closed before
+the real ones are made. It uses the same vector env and the same curriculum's tasks, in one batch
+with next-step autoreset, but no curriculum learns from it.
 """
 
 import logging
@@ -11,7 +10,7 @@ import multiprocessing
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -20,6 +19,8 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.cores import usable_cores
 from stepladder.curricula.base import Curriculum
+from stepladder.envs.types import Action, EnvFunction
+from stepladder.envs.workers.arguments import WorkerSettings
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.sync import SharedHost, mailbox
@@ -42,10 +43,10 @@ CLEARLY = 0.97
 """Workers must need at most this share of the plain loop's time."""
 
 
-def choose_workers(
-    functions: Sequence[Callable[[], Any]],
+def choose_num_workers(
+    functions: Sequence[EnvFunction],
     curriculum: Curriculum | None,
-    settings: Mapping[str, Any],
+    settings: WorkerSettings,
 ) -> int:
     """Return how many workers to use.
 
@@ -56,7 +57,7 @@ def choose_workers(
     """
     num_envs, cores = len(functions), usable_cores()
     if multiprocessing.current_process().daemon:
-        logger.info("A daemonic process may start no others, so all envs are stepped in it.")
+        logger.info("A daemonic process may not start others, so all envs are stepped in it.")
         return 0
     if not settings["parent_steps"]:
         return min(max(1, cores - 1), num_envs)
@@ -69,7 +70,7 @@ def choose_workers(
     except Exception as error:  # the envs' own, or they cannot be made in a worker
         logger.warning(
             "Envs could not be tried with workers (%s: %s), so all are stepped in this process. "
-            "Give workers=%d to use workers all the same.",
+            "Pass num_workers=%d to use workers anyway.",
             type(error).__name__,
             " ".join(str(error).split()),
             most,
@@ -79,20 +80,24 @@ def choose_workers(
 
 
 def _pays_off(
-    functions: Sequence[Callable[[], Any]],
+    functions: Sequence[EnvFunction],
     curriculum: Curriculum | None,
-    settings: Mapping[str, Any],
-    workers: int,
+    settings: WorkerSettings,
+    num_workers: int,
 ) -> bool:
     """Whether so many workers step all the envs quicker than a plain loop."""
-    num_shared, num_plain = _numbers_to_try(functions, workers)
-    trial = {**settings, "autoreset_mode": AutoresetMode.NEXT_STEP, "num_batches": 1}
+    num_shared, num_plain = _numbers_to_try(functions, num_workers)
+    trial: WorkerSettings = {
+        **settings,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+        "num_batches": 1,
+    }
     with ExitStack() as stack:
         shared = stack.enter_context(
-            WorkerVectorEnv(functions[:num_shared], workers=workers, **trial)
+            WorkerVectorEnv(functions[:num_shared], num_workers=num_workers, **trial)
         )
-        plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], workers=0, **trial))
-        collect: Callable[[], Any] = _nothing
+        plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], num_workers=0, **trial))
+        collect: Callable[[], object] = _nothing
         if curriculum is not None:
             host = stack.enter_context(_trial_host(curriculum, num_shared + num_plain))
             clients = host.clients()
@@ -103,9 +108,9 @@ def _pays_off(
     return shared_s / num_shared < CLEARLY * plain_s / num_plain
 
 
-def _numbers_to_try(functions: Sequence[Callable[[], Any]], workers: int) -> tuple[int, int]:
+def _numbers_to_try(functions: Sequence[EnvFunction], num_workers: int) -> tuple[int, int]:
     """Return how many envs to try with workers and without: as many as wanted, if quickly made."""
-    num_shared = min(len(functions), 2 * (workers + 1))
+    num_shared = min(len(functions), 2 * (num_workers + 1))
     took = 0.0
     for _ in range(2):
         # Twice: what is loaded with the first one takes its time only once.
@@ -122,7 +127,7 @@ def _nothing() -> None:
     """Collect nothing, where nothing is tracked."""
 
 
-def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], Any]) -> tuple[float, ...]:
+def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], object]) -> tuple[float, ...]:
     """Return the seconds that a step of each vector env takes; measured in turn."""
     for vec in vecs:
         vec.action_space.seed(0)
@@ -139,7 +144,9 @@ def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], Any]) -> t
     return tuple(statistics.median(result[1:] or result) for result in results)
 
 
-def _time_slice(vec: WorkerVectorEnv, actions: list[Any], collect: Callable[[], Any]) -> float:
+def _time_slice(
+    vec: WorkerVectorEnv, actions: list[Action], collect: Callable[[], object]
+) -> float:
     began = now = time.perf_counter()
     num_steps = 0
     while now - began < SLICE_S:

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.envs.workers.spaces import Leaf
+from stepladder.envs.types import DType
+from stepladder.envs.workers.memory.spaces import Leaf
 from stepladder.errors import EnvError, shown
 
 PLAIN_SCALARS: dict[str, tuple[type, ...]] = {
@@ -67,7 +68,7 @@ def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
     return write_scalar
 
 
-def _fits(given: np.dtype[Any], wanted: np.dtype[Any]) -> bool:
+def _fits(given: DType, wanted: DType) -> bool:
     """Whether values of a type become those of another without losing what they are."""
     return np.can_cast(given, wanted, "same_kind") or (given.kind in WHOLE and wanted.kind in WHOLE)
 

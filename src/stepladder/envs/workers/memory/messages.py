@@ -1,77 +1,80 @@
-"""What a worker has to say beside numbers: infos and values without a fixed size, pickled.
+"""Messages from a worker: infos and values without a fixed size, pickled.
 
-Written by `worker` into its lane's room in shared memory, one message per env as soon as there is
-one, so that those of a worker that is killed can still be read; read by `crew`. A message that does
-not fit into the room goes through the pipe.
+`worker` writes them into shared memory, one per env as soon as it exists, so that those of a worker
+that is killed can still be read. `worker_pool` reads them. A message that does not fit into the
+room goes through the pipe.
 """
 
 import pickle
 import struct
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.envs.workers.control import MESSAGE_BYTES, NUM_OVERFLOWS
-from stepladder.envs.workers.memory import fast_view
+from stepladder.envs.workers.memory.layout import fast_view
 
 INFO, OBJECTS = 0, 1
-"""Kinds of message: an env's info; the leaves of its observation that are no arrays."""
+"""Kinds of message: an env's info; the leaves of its observation that are not arrays."""
 
-BELL = b""
-"""What wakes one who sleeps; everything else that goes through a pipe has a mark and a number."""
+WAKE = b""
+"""Wakes a process that sleeps. Everything else that goes through a pipe begins with a `MARK`."""
 
 REPLY, OVERFLOW, COMMAND = 1, 2, 3
-"""Marks: the answer to a command, or what an env has raised; a message that had no room; what
-belongs to an order and lies in no array.
+"""Marks: the reply to a command, or the exception of an env; a message that had no room; the part
+of an order that is not in an array.
 """
 
 MARK = struct.Struct("<iq")
-"""Mark, and the order it belongs to: what was never taken is not mistaken for something later."""
+"""Mark and order: a reply that nobody took is not mistaken for that of a later order."""
 
 HEAD = struct.Struct("<iii")
 """Kind, row, length."""
 
-Message = tuple[int, int, Any]
-"""Kind, row, value."""
+
+class Message(NamedTuple):
+    """A message as the parent reads it."""
+
+    kind: int
+    row: int
+    value: Any
 
 
-class Writer:
-    """Leaves messages in one lane."""
+class MessageWriter:
+    """Writes the messages of one lane.
 
-    def __init__(
-        self,
-        words: Any,
-        lane: int,
-        room: npt.NDArray[np.uint8],
-        send: Callable[[bytes], None],
-    ):
+    Args:
+        lane: The lane's record (`LANE_DTYPE`); sizes are written to it.
+        room: Where messages go.
+        send: Sends bytes through the pipe.
+    """
+
+    def __init__(self, lane: np.void, room: npt.NDArray[np.uint8], send: Callable[[bytes], None]):
         self._order = 0
-        self._words = words
         self._lane = lane
         self._room = fast_view(room)
         self._send = send
         self._used = 0
 
     def begin(self, order: int) -> None:
-        """Begin anew, for the next order."""
+        """Begin again with an empty room, for the next order."""
         self._order = order
         self._used = 0
 
     def write(self, kind: int, row: int, value: Any) -> None:
-        """Leave one message."""
+        """Write one message."""
         data = pickled(value)
         start = self._used + HEAD.size
         if start + len(data) > len(self._room):
-            self._words[self._lane + NUM_OVERFLOWS] += 1
+            self._lane["num_overflows"] += 1
             self._send(MARK.pack(OVERFLOW, self._order) + HEAD.pack(kind, row, len(data)) + data)
             return
         HEAD.pack_into(self._room, self._used, kind, row, len(data))
         self._room[start : start + len(data)] = data
         self._used = start + len(data)
-        self._words[self._lane + MESSAGE_BYTES] = self._used
+        self._lane["message_bytes"] = self._used
 
 
 def pickled(value: Any) -> bytes:
@@ -94,11 +97,11 @@ def read_messages(room: npt.NDArray[np.uint8], num_bytes: int) -> Iterator[Messa
     while start < num_bytes:
         kind, row, length = HEAD.unpack_from(view, start)
         start += HEAD.size
-        yield kind, row, pickle.loads(view[start : start + length])
+        yield Message(kind, row, pickle.loads(view[start : start + length]))
         start += length
 
 
 def read_overflow(body: memoryview) -> Message:
     """Read a message that came through the pipe, without its mark."""
     kind, row, _ = HEAD.unpack_from(body)
-    return kind, row, pickle.loads(body[HEAD.size :])
+    return Message(kind, row, pickle.loads(body[HEAD.size :]))

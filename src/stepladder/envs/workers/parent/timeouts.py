@@ -1,50 +1,20 @@
 """Who looks after whom: a worker ends with its parent, and a parent notices its own hung env.
 
-`worker` starts `end_with_parent`; `ensemble` keeps a `HangWatch` over the envs it steps itself.
-Hung envs in workers are noticed by `crew`, which waits for them with a `ProgressClock`.
+`worker` starts `end_with_parent`; `coordinator` keeps a `HangWatch` over the envs it steps itself.
+Hung envs in workers are noticed by `pool`, which waits for them with a `ProgressClock`.
 """
 
 import ctypes
 import logging
-import os
 import signal
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable
-from multiprocessing import connection, parent_process
 
 from stepladder.errors import EnvTimeoutError
-from stepladder.sync.process import is_alive
 
 logger = logging.getLogger("stepladder.envs")
-
-LOOK_S = 0.5
-"""How often a worker looks whether its parent lives, where nothing tells it."""
-
-SET_PARENT_DEATH_SIGNAL = 1
-"""Linux: the number of that option of ``prctl``."""
-
-
-def end_with_parent(parent_pid: int, made_by_main_thread: bool) -> None:
-    """End this process when its parent ends, even if killed, even while an env hangs."""
-    if sys.platform == "linux" and made_by_main_thread:
-        # The signal comes when the thread that made us ends, so only the main thread will do.
-        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    threading.Thread(
-        target=_end_when_gone, args=(parent_pid,), name="stepladder-parent", daemon=True
-    ).start()
-
-
-def _end_when_gone(parent_pid: int) -> None:
-    parent = parent_process()
-    sentinels = [] if parent is None else [parent.sentinel]
-    while is_alive(parent_pid):
-        if connection.wait(sentinels, timeout=LOOK_S):
-            # It is going, and not yet gone.
-            time.sleep(0.01)
-    os._exit(1)
 
 
 class HangWatch:

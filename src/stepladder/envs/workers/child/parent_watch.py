@@ -1,0 +1,40 @@
+"""End a worker when its parent ends.
+
+Started by `worker`: nobody else would end a worker whose parent was killed.
+"""
+
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+from multiprocessing import connection, parent_process
+
+from stepladder.sync.process import is_alive
+
+LOOK_S = 0.5
+"""How often a worker looks whether its parent lives, where nothing tells it."""
+
+SET_PARENT_DEATH_SIGNAL = 1
+"""Linux: the number of that option of ``prctl``."""
+
+
+def end_with_parent(parent_pid: int, made_by_main_thread: bool) -> None:
+    """End this process when its parent ends, even if killed, even while an env hangs."""
+    if sys.platform == "linux" and made_by_main_thread:
+        # The signal comes when the thread that made us ends, so only the main thread will do.
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    threading.Thread(
+        target=_end_when_gone, args=(parent_pid,), name="stepladder-parent", daemon=True
+    ).start()
+
+
+def _end_when_gone(parent_pid: int) -> None:
+    parent = parent_process()
+    sentinels = [] if parent is None else [parent.sentinel]
+    while is_alive(parent_pid):
+        if connection.wait(sentinels, timeout=LOOK_S):
+            # It is going, and not yet gone.
+            time.sleep(0.01)
+    os._exit(1)
