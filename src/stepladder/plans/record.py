@@ -6,13 +6,14 @@ order, so that a mailbox in shared memory, a kernel and a Python caller agree wi
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import compiled
 from stepladder.errors import RecordError
+from stepladder.records import Count, Fields, Limits, Records
 
 TERMINATED = 0
 """The episode reached an end of its own."""
@@ -26,38 +27,41 @@ UNBUILDABLE = 2
 HOST_ENV = -1
 """The env index of draws that the host makes itself, outside any env."""
 
-DRAW_DTYPE = np.dtype(
-    [
-        ("slot", "i8"),
-        ("generation", "i8"),
-        ("task_id", "i8"),
-        ("plan_version", "i8"),
-        ("seed", "i8"),
-        ("tick", "i8"),
-        ("env_index", "i8"),
-        ("episode_index", "i8"),
-    ]
-)
 
-RECORD_DTYPE = np.dtype(
-    [
-        ("slot", "i8"),
-        ("generation", "i8"),
-        ("plan_version", "i8"),
-        ("tick", "i8"),
-        ("env_index", "i8"),
-        ("episode_index", "i8"),
-        ("episode_return", "f8"),
-        ("length", "i8"),
-        ("success", "f8"),
-        ("outcome", "i8"),
-    ]
-)
+class DrawFields(Fields):
+    """A draw in memory: the task one env plays for one episode, and the plan it came from."""
 
-RecordArray: TypeAlias = npt.NDArray[Any]
+    slot: Count
+    generation: Count
+    task_id: Count
+    plan_version: Count
+    seed: int
+    tick: Count
+    env_index: int
+    episode_index: Count
+
+
+class RecordFields(Fields):
+    """A record in memory: what one finished episode reports."""
+
+    slot: Count
+    generation: Count
+    plan_version: Count
+    tick: Count
+    env_index: int
+    episode_index: Count
+    episode_return: float
+    length: Count
+    success: float
+    outcome: Annotated[int, Limits(TERMINATED, UNBUILDABLE)]
+
+
+DRAW_DTYPE, RECORD_DTYPE = DrawFields.dtype, RecordFields.dtype
+
+RecordArray: TypeAlias = Records[RecordFields]
 """A structured array of dtype `RECORD_DTYPE`."""
 
-DrawArray: TypeAlias = npt.NDArray[Any]
+DrawArray: TypeAlias = Records[DrawFields]
 """A structured array of dtype `DRAW_DTYPE`."""
 
 

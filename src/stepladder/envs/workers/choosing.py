@@ -22,7 +22,7 @@ from stepladder.cores import usable_cores
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
-from stepladder.sync import SharedHost, mailbox
+from stepladder.sync import SharedHost
 
 logger = logging.getLogger("stepladder.envs")
 
@@ -166,7 +166,7 @@ class _TrialHost(SharedHost):
 
     def collect(self, ended: bool = True, rows: Any = None) -> RecordArray:
         """Empty all mailboxes."""
-        self.mails[:, mailbox.M_TAKEN] = self.mails[:, mailbox.M_POSTED]
+        self.mails.heads["taken"] = self.mails.heads["posted"]
         return np.zeros(0, dtype=RECORD_DTYPE)
 
 

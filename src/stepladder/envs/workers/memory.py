@@ -15,8 +15,8 @@ from gymnasium.spaces import Space
 
 from stepladder.envs.workers.control import LANE_WORDS
 from stepladder.envs.workers.spaces import Leaf, build
-from stepladder.plans.kernels import Words
 from stepladder.plans.plan import aligned_words
+from stepladder.records import Words
 
 LINE_BYTES = 64
 """Arrays begin a cache line of their own."""
