@@ -23,7 +23,6 @@ from stepladder.envs.sb3 import CurriculumVecEnvWrapper
 from stepladder.errors import ChannelError
 from stepladder.plans.kernels import H_SEQUENCE
 from stepladder.sync import EpisodeCounts
-from stepladder.sync.mailbox import M_POSTED
 
 MODES = tuple(AutoresetMode)
 NUM_ENVS = 2
@@ -270,7 +269,7 @@ def test_the_same_holds_for_games_stepped_as_a_batch(mode: AutoresetMode) -> Non
         else:
             ended = done[0]
         assert_consistent(envs.counts)
-    posted = envs.tracker.host.mails[:, M_POSTED].sum()
+    posted = envs.tracker.host.mails.heads["posted"].sum()
     envs.close()
     assert len({entry[:2] for entry in told}) == len(told)
     assert curriculum.num_observed == len(told) == posted > 50

@@ -29,6 +29,7 @@ from stepladder.curricula import (
 from stepladder.curricula.evicting import Evicting
 from stepladder.errors import RecordError
 from stepladder.plans.kernels import H_SEQUENCE
+from stepladder.plans.status import DONE
 from stepladder.sync import EpisodeCounts, LocalHost, mailbox
 from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
 
@@ -363,8 +364,8 @@ def test_an_impossible_record_is_refused_once_and_does_not_come_again() -> None:
     host = LocalHost(curriculum, 1)
     client = host.client(0)
     client.draw()
-    mail = host.mails[0]
-    assert mailbox.post(mail, host._ring, float("nan"), 1, 1.0, 0) == mailbox.POSTED
+    mails = host.mails
+    assert mailbox.post(mails.words[0], mails.ring_at, float("nan"), 1, 1.0, 0) == DONE
     with pytest.raises(RecordError, match="return nan is not finite"):
         host.collect()
     client.draw()

@@ -90,7 +90,7 @@ class CompiledMethod(Evicting):
             is_due = slot not in noted[:position] and self._is_due(slot)
             if not (is_due and not self.is_quarantined(slot) and self._evict(slot, position + 1)):
                 self._handled[0] = position + 1
-        _empty(self._noted, self._handled)
+        empty_noted(self._noted, self._handled)
 
     def _is_due(self, slot: int) -> bool:
         """Whether a noted slot is still to be replaced after the rest of its batch."""
@@ -101,7 +101,7 @@ class CompiledMethod(Evicting):
 
 
 @compiled
-def _empty(noted: Records[Noted], handled: Words) -> None:
+def empty_noted(noted: Records[Noted], handled: Words) -> None:
     """Empty the list, all of which was handled; one call that no interrupt divides."""
     noted[0].count = 0
     handled[0] = 0

@@ -51,10 +51,6 @@ class WorldSettings(Fields):
 class Clock(Fields):
     """What has been counted so far."""
 
-    scale: float
-    """What stored skills are to be multiplied by."""
-    num_learnable: int
-    """Tasks that can be learned in fact."""
     num_plays: Count
     num_rounds: Count
     """Also the next episode of every env."""
@@ -79,6 +75,10 @@ class Clock(Fields):
     plays_in_epoch: Count
     just_ended: Annotated[int, Limits(0, 1)]
     """Whether the last epoch ended by itself with the last play."""
+    scale: float
+    """What stored skills are to be multiplied by."""
+    num_learnable: int
+    """Tasks that can be learned in fact."""
 
 
 class Node(Fields):
