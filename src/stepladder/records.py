@@ -24,8 +24,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
-    Generic,
-    NamedTuple,
+    Protocol,
     Self,
     TypeAlias,
     TypeVar,
@@ -70,21 +69,28 @@ Count: TypeAlias = Annotated[int, Limits(0, MAX_COUNT)]
 Share: TypeAlias = Annotated[float, Limits(0.0, 1.0 + 1e-9)]
 """A number from 0 to 1; a rounding error above is allowed."""
 
-Record = TypeVar("Record")
-AnyState = TypeVar("AnyState", bound=NamedTuple)
+Record = TypeVar("Record", covariant=True)
+AnyState = TypeVar("AnyState", bound=tuple[Any, ...])
 
 if TYPE_CHECKING:
 
-    class Records(npt.NDArray[Any], Generic[Record]):
-        """A NumPy array of records."""
+    class Records(Protocol[Record]):
+        """A NumPy array of records: one by index, a column by name."""
+
+        @property
+        def dtype(self) -> np.dtype[Any]:  # noqa: D102, NumPy's own; likewise below
+            ...
 
         @overload
-        def __getitem__(self, key: int) -> Record: ...
+        def __getitem__(self, key: int | np.integer[Any], /) -> Record: ...
         @overload
-        def __getitem__(self, key: slice) -> "Records[Record]": ...
+        def __getitem__(self, key: str, /) -> npt.NDArray[Any]: ...
         @overload
-        def __getitem__(self, key: Any) -> npt.NDArray[Any]: ...
-        def __getitem__(self, key: Any) -> Any: ...
+        def __getitem__(self, key: slice | Words, /) -> "Records[Record]": ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __len__(self) -> int: ...
+        def tolist(self) -> Any: ...  # noqa: D102
+        def copy(self) -> Any: ...  # noqa: D102
 
 else:
 
@@ -143,7 +149,7 @@ def zeros(state: type[AnyState], **shapes: int | tuple[int, ...]) -> AnyState:
     return state(**arrays)
 
 
-def saved_arrays(state: NamedTuple, **limits: tuple[Any, Any]) -> list[SavedArray]:
+def saved_arrays(state: Any, **limits: tuple[Any, Any]) -> list[SavedArray]:
     """Describe every array of a state as it is saved.
 
     Args:

@@ -21,7 +21,6 @@ from interrupts import interrupted
 from stepladder import CurriculumEnv, CurriculumVectorEnv, Staged, Task, Uniform, make_vec
 from stepladder.envs.sb3 import CurriculumVecEnvWrapper
 from stepladder.errors import ChannelError
-from stepladder.plans.kernels import H_SEQUENCE
 from stepladder.sync import EpisodeCounts
 
 MODES = tuple(AutoresetMode)
@@ -153,7 +152,7 @@ def play_with_interrupts(envs: Any, curriculum: Any) -> None:
             ended = done[0]
         # What was left is observed by now, and a stage may have changed.
         ended = advance(envs, ended)
-        assert curriculum.plan.block[H_SEQUENCE] % 2 == 0
+        assert curriculum.plan.header["sequence"] % 2 == 0
         assert_consistent(envs.counts)
     assert min(num_interrupted) > 100
 

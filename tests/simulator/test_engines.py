@@ -89,7 +89,7 @@ def course(
     pool = curriculum.pool
     return seen | {
         "clock": simulator.clock.tolist(),
-        "counts": simulator.world.counts.tolist(),
+        "counts": simulator.world.nodes["num_plays"].tolist(),
         "pool": (pool.task_ids.tolist(), pool.generations.tolist()),
         "num_evicted": getattr(curriculum, "num_evicted", 0),
         "num_observed": curriculum.num_observed,

@@ -53,7 +53,7 @@ def test_the_largest_gain_goes_to_whoever_gains_most():
     graph = TaskGraph(((), (0,), ()))
     simulator = TaskDependencySimulator(graph, start={0: 0.3, 1: 0.1, 2: 0.5})
     run_by_gain(simulator.world, 1)
-    assert simulator.world.counts.tolist() == [1, 0, 0]
+    assert simulator.world.nodes["num_plays"].tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

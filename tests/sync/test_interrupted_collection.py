@@ -28,7 +28,7 @@ from stepladder.curricula import (
 )
 from stepladder.curricula.evicting import Evicting
 from stepladder.errors import RecordError
-from stepladder.plans.kernels import H_SEQUENCE
+from stepladder.plans.plan import header_record
 from stepladder.plans.status import DONE
 from stepladder.sync import EpisodeCounts, LocalHost, mailbox
 from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
@@ -158,7 +158,7 @@ def assert_same_end(scene: Scene, expected: tuple[Snapshot, Snapshot], where: st
         apart = [name for name in apart if not any(word in name for word in VERSIONS)]
     assert not apart, where
     block = scene.curriculum.plan.block
-    assert block[H_SEQUENCE] % 2 == 0, where
+    assert header_record(block)["sequence"] % 2 == 0, where
 
 
 def assert_consistent(counts: EpisodeCounts) -> None:
@@ -256,7 +256,7 @@ def all_or_nothing(make: Callable[[], Any], act: Callable[[Any], Any]) -> set[st
         outcome = next((name for name, apart in names.items() if not apart), None)
         assert outcome is not None, (line, names)
         outcomes.add(outcome)
-        assert curriculum.plan.block[H_SEQUENCE] % 2 == 0
+        assert curriculum.plan.header["sequence"] % 2 == 0
     return outcomes
 
 

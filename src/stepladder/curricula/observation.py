@@ -12,8 +12,8 @@ from stepladder.compiled import inlined
 from stepladder.curricula.eviction import status_of
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import slot_of
-from stepladder.plans.record import RecordArray, first_bad_record
-from stepladder.records import Count, Fields, Words
+from stepladder.plans.record import RecordFields, first_bad_record
+from stepladder.records import Count, Fields, Records, Words
 
 
 class Totals(Fields):
@@ -60,7 +60,7 @@ def observe_batch(
     table: int,
     state: Any,
     constants: Any,
-    records: RecordArray,
+    records: Records[RecordFields],
     needs_success: bool,
 ) -> int:
     """Let a rule learn from every result of a batch, in one write.

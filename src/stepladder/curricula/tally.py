@@ -3,6 +3,10 @@
 The lower half of `meter`: listens to the curriculum and credits every record to the task and the
 label it was played with, also when that task has left its slot.
 """
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportReturnType=false, reportArgumentType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 from typing import Annotated
 
@@ -12,7 +16,7 @@ import numpy.typing as npt
 from stepladder.compiled import compiled
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import RecordError
-from stepladder.plans.record import RecordArray
+from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
@@ -59,7 +63,7 @@ MAX_PAST = 65_536
 
 
 @compiled
-def count_others(records: RecordArray, generations: Words) -> int:
+def count_others(records: Records[RecordFields], generations: Words) -> int:
     """Count records of tasks that are not in their slots any more."""
     num_others = 0
     for index in range(len(records)):
@@ -69,7 +73,7 @@ def count_others(records: RecordArray, generations: Words) -> int:
 
 @compiled
 def count_records(
-    records: RecordArray,
+    records: Records[RecordFields],
     generations: Words,
     labels: Words,
     past: Words,
@@ -156,7 +160,7 @@ class Tally:
         """Results of tasks that left so long ago that their label is not known any more."""
         return int(self._counted["num_unlabelled"][0])
 
-    def _count(self, records: RecordArray) -> None:
+    def _count(self, records: Records[RecordFields]) -> None:
         number = self.curriculum.num_observed
         if self._counted["batch"][0] == number:
             # Told again, because an interrupt came right after it was counted.
@@ -175,7 +179,7 @@ class Tally:
             number,
         )
 
-    def _past_labels(self, records: RecordArray) -> Words:
+    def _past_labels(self, records: Records[RecordFields]) -> Words:
         """Return the labels of tasks that are gone, some of them by this very update."""
         gone = records[records["generation"] != self._generations[records["slot"]]]
         places = zip(gone["slot"].tolist(), gone["generation"].tolist(), strict=True)

@@ -17,7 +17,7 @@ from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.observation import count_record
 from stepladder.curricula.owner import PlainMethod
 from stepladder.plans.plan import aligned_words
-from stepladder.plans.record import RecordArray, first_bad_record
+from stepladder.plans.record import RecordFields, first_bad_record
 from stepladder.plans.status import DONE
 from stepladder.records import Count, Fields, Records, Words, zeros
 
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 
 @bare
-def observe(block: Words, state: State, records: RecordArray) -> int:
+def observe(block: Words, state: State, records: Records[RecordFields]) -> int:
     """Count episodes per slot; return `DONE`, or the index of a bad record with nothing counted."""
     bad = first_bad_record(records, len(state.tasks), False)
     if bad >= 0:
@@ -76,7 +76,7 @@ class PlayCounter(Curriculum):
     def _publish(self) -> None:
         self._fill_weights(self.pool.base_weights)
 
-    def _update(self, records: RecordArray, num_done: int) -> int:
+    def _update(self, records: Records[RecordFields], num_done: int) -> int:
         if num_done:
             return DONE
         return self._observe_kernel((self._plan or self.plan).block, self._state, records)

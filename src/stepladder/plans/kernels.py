@@ -282,7 +282,7 @@ def draw_many_for_host(block: Words, first_episode: int, draws: DrawArray) -> bo
     for index in range(len(draws)):
         drawn = draws[index]
         if groups[index] < 0:
-            slot = block[header.active_at - 1 - groups[index]]
+            slot = int(block[header.active_at - 1 - groups[index]])
         else:
             slot = _slot_of_leaf(block, values, table, groups[index], drawn.slot)
         held = slot_of(block, slot)

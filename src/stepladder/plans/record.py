@@ -6,7 +6,7 @@ order, so that a mailbox in shared memory, a kernel and a Python caller agree wi
 """
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -58,10 +58,10 @@ class RecordFields(Fields):
 
 DRAW_DTYPE, RECORD_DTYPE = DrawFields.dtype, RecordFields.dtype
 
-RecordArray: TypeAlias = Records[RecordFields]
+RecordArray: TypeAlias = npt.NDArray[Any]
 """A structured array of dtype `RECORD_DTYPE`."""
 
-DrawArray: TypeAlias = Records[DrawFields]
+DrawArray: TypeAlias = npt.NDArray[Any]
 """A structured array of dtype `DRAW_DTYPE`."""
 
 
@@ -178,7 +178,7 @@ def is_bad(
 
 
 @compiled
-def first_bad_record(records: RecordArray, num_slots: int, needs_success: bool) -> int:
+def first_bad_record(records: Records[RecordFields], num_slots: int, needs_success: bool) -> int:
     """Return the index of the first impossible record, or -1."""
     for index in range(len(records)):
         record = records[index]

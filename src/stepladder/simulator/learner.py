@@ -7,7 +7,7 @@ see the skills that the host's learner has now.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -327,7 +327,7 @@ class TaskDependencySimulator:
         # Divided by the scale, so that a skill itself is at most 1.
         skill = Part("skill", ..., 0.0, 2.0 / kernels.SMALLEST_SCALE)
         return [
-            SavedArray("clock", clock, kernels.Clock.parts(limits)),
+            SavedArray("clock", cast("Any", clock), kernels.Clock.parts(limits)),
             SavedArray("skills", nodes["skill"], (skill,)),
             SavedArray("counts", nodes["num_plays"], (Part.count("plays"),)),
             SavedArray("epoch_counts", nodes["num_epoch_plays"], (Part.count("plays"),)),

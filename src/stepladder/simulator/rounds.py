@@ -8,7 +8,7 @@ import numpy as np
 
 from stepladder.compiled import bare, inlined
 from stepladder.plans import kernels
-from stepladder.plans.record import TERMINATED, RecordArray
+from stepladder.plans.record import TERMINATED, RecordFields
 from stepladder.records import Fields, Floats, Records, Words
 from stepladder.simulator.world import SEED_MASK, World, learn_and_count, play, skill
 
@@ -60,7 +60,9 @@ def deal_one(
 
 
 @bare
-def deal(block: Words, world: World, records: RecordArray, nodes: Words, levels: Floats) -> bool:
+def deal(
+    block: Words, world: World, records: Records[RecordFields], nodes: Words, levels: Floats
+) -> bool:
     """Let every env draw and play one episode; False if there is nothing to draw.
 
     All of them play with the skills of this moment: learning comes after the round, in

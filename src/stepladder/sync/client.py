@@ -83,8 +83,9 @@ class Client(ABC):
     def disconnect(self) -> None:
         """Let go of plan and mailbox; the next use connects anew."""
         self._block, self._box = None, None
+        fields = vars(self)
         for name in MEMORY:
-            self.__dict__.pop(name, None)
+            fields.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory and machine code do not travel; whoever receives the client connects anew.

@@ -18,7 +18,7 @@ from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.observing import Listener, tell_rest
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
-from stepladder.plans.record import UNBUILDABLE, RecordArray, RecordFields
+from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.records import Words
 from stepladder.sync import mailbox
 from stepladder.sync.mailbox import Mailboxes
@@ -68,7 +68,7 @@ class Collector(ABC):
         self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
         self._all_rows: Words = np.arange(num_envs)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
-        self._records: RecordArray = RecordFields.zeros(num_envs * mailbox.CAPACITY)
+        self._records: RecordArray = np.zeros(num_envs * mailbox.CAPACITY, RECORD_DTYPE)
         self._note = mailbox.Pending.zeros()
         """What `mailbox.admit` has noted of the batch that is pending."""
         self._intake = Intake()

@@ -81,7 +81,8 @@ class Mailboxes:
         self.ring_at = HEAD_WORDS + num_dials
         """The word of a mailbox at which its records begin."""
         messages_at = self.ring_at + CAPACITY * RECORD_WORDS
-        self.heads = cast("Records[Head]", words[:, :HEAD_WORDS].view(HEAD)[:, 0])
+        self.heads: npt.NDArray[Any] = words[:, :HEAD_WORDS].view(HEAD)[:, 0]
+        """The head of each, a `Head`."""
         self.dials: Floats = words[:, HEAD_WORDS : self.ring_at].view(np.float64)
         """What the plan's dials said at the last draw."""
         self.rings: RecordArray = cast(
@@ -142,7 +143,7 @@ class Mailboxes:
         return described
 
     def problem_of(
-        self, heads: Records[Head], rings: RecordArray | None, num_slots: int
+        self, heads: npt.NDArray[Any], rings: RecordArray | None, num_slots: int
     ) -> str | None:
         """Return why saved mailboxes cannot have been filled by clients, or None.
 
@@ -292,7 +293,7 @@ def post(
 
 
 @bare
-def drain(mails: Words, ring: int, records: RecordArray, rows: Words) -> tuple[int, int]:
+def drain(mails: Words, ring: int, records: Records[RecordFields], rows: Words) -> tuple[int, int]:
     """Copy all posted records of some envs; return how many, and how many unbuildable.
 
     Nothing counts as taken before `admit`.
@@ -319,7 +320,7 @@ def drain(mails: Words, ring: int, records: RecordArray, rows: Words) -> tuple[i
 @bare
 def admit(
     mails: Words,
-    records: RecordArray,
+    records: Records[RecordFields],
     count: int,
     num_unbuildable: int,
     tick: int,
@@ -352,7 +353,7 @@ def admit(
 
 
 @compiled
-def release_failed(mails: Words, records: RecordArray, pending: Records[Pending]) -> None:
+def release_failed(mails: Words, records: Records[RecordFields], pending: Records[Pending]) -> None:
     """Count mailboxes as emptied whose messages have been read; once for each batch."""
     note = pending[0]
     if note.is_unread > 0:
@@ -361,7 +362,7 @@ def release_failed(mails: Words, records: RecordArray, pending: Records[Pending]
 
 
 @compiled
-def _release(mails: Words, records: RecordArray, count: int, with_failures: bool) -> None:
+def _release(mails: Words, records: Records[RecordFields], count: int, with_failures: bool) -> None:
     """Count mailboxes as emptied: those with unbuildable records among theirs, or the others."""
     start = 0
     while start < count:
@@ -377,7 +378,7 @@ def _release(mails: Words, records: RecordArray, count: int, with_failures: bool
 
 @compiled
 def measure_staleness(
-    records: RecordArray, count: int, tick: int, last: Words, histogram: Words
+    records: Records[RecordFields], count: int, tick: int, last: Words, histogram: Words
 ) -> None:
     """Count by how many collections the plan of each draw lagged behind.
 

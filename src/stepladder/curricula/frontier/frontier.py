@@ -106,7 +106,8 @@ class Frontier(CompiledMethod):
             self._set_weight(slot, 0.0, int(tasks["layer"][slot]))
         tasks[slot : slot + 1] = 0
         tasks["layer"][slot] = NO_LAYER
-        place_newcomer(*self.kernel_state(), slot)
+        block, table, state, constants = self.kernel_state()
+        place_newcomer(block, table, state, constants, slot)
         kernels.settle(*self.kernel_state())
 
     def _slot_lost(self, slot: int, reason: str) -> None:

@@ -27,7 +27,7 @@ from stepladder.curricula.frontier.rounds import (
 )
 from stepladder.curricula.observation import observe_batch
 from stepladder.plans.kernels import begin_write, end_write
-from stepladder.plans.record import RecordArray
+from stepladder.plans.record import RecordFields
 from stepladder.records import Records, Words
 
 LEAST_SUCCESSES = 0.5
@@ -133,7 +133,7 @@ def _tell_neighbors(
     if len(links) == 0:
         return
     for index in range(links[slot], links[slot + 1]):
-        other = links[index]
+        other = int(links[index])
         before = near[other]
         near[other] += change
         if state.tasks[other].standing == PROBED and (before > 0) != (near[other] > 0):
@@ -226,7 +226,7 @@ def settle_anew(block: Words, table: int, state: State, constants: Constants) ->
 
 @bare
 def observe(
-    block: Words, table: int, state: State, constants: Constants, records: RecordArray
+    block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
     """Learn from records, in order; see `observe_batch`."""
     return observe_batch(observe_one, settle_in, block, table, state, constants, records, True)

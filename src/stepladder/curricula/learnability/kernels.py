@@ -11,7 +11,7 @@ from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.observation import Totals, nothing_to_settle, observe_batch, signal_of
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
-from stepladder.plans.record import RecordArray
+from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Limits, Records, Words
 from stepladder.saving.saved_array import MAX_COUNT
 
@@ -111,7 +111,7 @@ def observe_one(
 
 @bare
 def observe(
-    block: Words, table: int, state: State, constants: Constants, records: RecordArray
+    block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
     """Learn from records; see `observe_batch`."""
     needs_success = not constants.settings[0].uses_return

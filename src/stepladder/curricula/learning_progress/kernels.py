@@ -19,7 +19,7 @@ from stepladder.curricula.observation import (
 )
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
-from stepladder.plans.record import RecordArray, is_bad
+from stepladder.plans.record import RecordFields, is_bad
 from stepladder.records import Count, Fields, Limits, Records, Share, Words
 
 ROUNDING = 1e-20
@@ -134,7 +134,7 @@ def observe_one(
 
 @bare
 def observe(
-    block: Words, table: int, state: State, constants: Constants, records: RecordArray
+    block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
     """Learn from records; see `observe_batch`."""
     # Read once beforehand: these reads do not wait for each other, as those below would.

@@ -22,7 +22,7 @@ from stepladder.curricula.level_replay.ranks import (
 from stepladder.curricula.observation import Totals, nothing_to_settle, observe_batch, signal_of
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active, slot_of
-from stepladder.plans.record import RecordArray
+from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
 from stepladder.saving.saved_array import MAX_FLOAT
 
@@ -299,7 +299,7 @@ def observe_one(
 
 @bare
 def observe(
-    block: Words, table: int, state: State, constants: Constants, records: RecordArray
+    block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
     """Learn from records; see `observe_batch`."""
     settings = constants.settings[0]

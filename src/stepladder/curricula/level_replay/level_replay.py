@@ -14,7 +14,7 @@ tasks that are noisy by nature, nor with fewer tasks than would be worth remembe
 made for many levels of one kind, of which a few dozen plays each are all that can be had.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -163,9 +163,10 @@ class LevelReplay(CompiledMethod):
                 f"score {int(bad[0])} of {len(score_list)} is {score_list[bad[0]]}; expected a "
                 "finite number. Nothing was taken; correct it and send all again."
             )
+        block, table, state, constants = self.kernel_state()
         self._begin_work()
         status = kernels.observe_scores(
-            *self.kernel_state(), slot_list, generation_list, score_list
+            block, table, state, constants, slot_list, generation_list, score_list
         )
         if status == TO_REPLACE:
             self._replace_noted()
@@ -189,8 +190,8 @@ class LevelReplay(CompiledMethod):
             slots, generations, plan_versions
         )
         behind = self.pool.generations[slot_list] - generation_list
-        versions = self._state.seen_versions[slot_list]
-        since = np.where(behind == 0, versions["since"], versions["before"])
+        versions: Any = self._state.seen_versions[slot_list]
+        since = cast("Words", np.where(behind == 0, versions["since"], versions["before"]))
         return ((behind == 0) | (behind == 1)) & (version_list >= since)
 
     def _whole_numbers(self, slots: npt.ArrayLike, *others: npt.ArrayLike) -> list[Words]:

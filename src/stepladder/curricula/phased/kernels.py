@@ -12,7 +12,7 @@ from stepladder.compiled import compiled, inlined
 from stepladder.curricula.owner import PlainMethod
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import header_of
-from stepladder.plans.record import RecordArray
+from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 from stepladder.stats.window import push
 
@@ -54,7 +54,7 @@ class Due(Fields):
 
 
 @compiled
-def oldest_version(records: RecordArray) -> int:
+def oldest_version(records: Records[RecordFields]) -> int:
     """Return the lowest plan version in a batch."""
     oldest = NOT_ENTERED
     for index in range(len(records)):
@@ -64,7 +64,7 @@ def oldest_version(records: RecordArray) -> int:
 
 @compiled
 def count_phase(
-    records: RecordArray,
+    records: Records[RecordFields],
     state: State,
     phase: int,
     window_size: int,

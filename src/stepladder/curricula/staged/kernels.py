@@ -4,6 +4,10 @@ Called by `staged`, which owns the arrays. `observe` runs through a batch at com
 comes back to Python only when a stage is to be left; `judge` is also what `explain` reads, so
 that what is decided and what is said can never differ.
 """
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportReturnType=false, reportArgumentType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 from typing import Annotated, NamedTuple
 
@@ -11,10 +15,16 @@ import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.observation import Totals, count_record
-from stepladder.curricula.staged.config import StagedConfig
+from stepladder.curricula.staged.config import (
+    DemotionRule,
+    EarlyRule,
+    Mixing,
+    StagedConfig,
+    TrendRule,
+)
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import group_of, header_of
-from stepladder.plans.record import TRUNCATED, RecordArray, RecordFields, first_bad_record
+from stepladder.plans.record import TRUNCATED, RecordFields, first_bad_record
 from stepladder.plans.status import DONE, STAGE_DUE
 from stepladder.records import (
     Count,
@@ -93,9 +103,37 @@ class StageLimits(Fields):
     demotion_threshold: float
 
 
+class EarlySettings(EarlyRule):
+    """A rule as kernels read it; likewise below."""
+
+    is_set: bool
+
+
+class TrendSettings(TrendRule):
+    """See `EarlySettings`."""
+
+    is_set: bool
+
+
+class DemotionSettings(DemotionRule):
+    """See `EarlySettings`."""
+
+    is_set: bool
+
+
+class MixingSettings(Mixing):
+    """See `EarlySettings`."""
+
+    is_set: bool
+
+
 class Settings(StagedConfig):
     """The config as kernels read it, with what follows from it."""
 
+    early: EarlySettings
+    trend: TrendSettings
+    demotion: DemotionSettings
+    mixing: MixingSettings
     confidence_z: float
     trend_results: int
     mixes_all_earlier: bool
@@ -258,7 +296,7 @@ def observe(
     first_dial: int,
     state: State,
     constants: Constants,
-    records: RecordArray,
+    records: Records[RecordFields],
     start: int,
 ) -> tuple[int, int]:
     """Learn from records until one of them moves the curriculum to another stage.
