@@ -578,7 +578,7 @@ def test_what_travels_to_an_env_does_not_grow_with_the_number_of_tasks() -> None
     sizes = []
     for num_tasks in (1_000, 100_000):
         with SharedHost(Uniform(ListSource.numbered(num_tasks)), 2) as host:
-            sizes.append((len(pickle.dumps(host.client(1))), host.mails[0].nbytes))
+            sizes.append((len(pickle.dumps(host.client(1))), host.mails.words[0].nbytes))
     small, large = sizes
     # Only the digits of a few numbers differ.
     assert large[0] - small[0] < 32

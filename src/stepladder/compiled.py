@@ -116,57 +116,92 @@ def direct(kernel: Function, *examples: Any) -> Function:
     return cast("Function", dispatcher.overloads[types_of_examples].entry_point)
 
 
-def _element(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    array_type = signature.args[0]
-    array = make_array(array_type)(context, builder, args[0])
-    return cgutils.get_item_pointer(
-        context, builder, array_type, array, [args[1]], wraparound=False
+Emit = Callable[[Any, Any, Any], Any]
+"""Writes machine code: given builder, pointer and arguments."""
+
+
+def _at_place(place: Any, name: Any, result: Any, others: tuple[Any, ...], emit: Emit) -> Any:
+    """Return the typing of an intrinsic that works at one place in memory, and its code.
+
+    Args:
+        place: The type of a record, or of an array.
+        name: The type of a field's name, which must be a literal, or of an index.
+        result: The type of what it returns.
+        others: The types of its other arguments.
+        emit: Writes the code.
+    """
+    is_record = isinstance(place, types.Record)
+    if is_record and not isinstance(name, types.StringLiteral):
+        return None  # numba asks again with the literal
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if is_record:
+            kind = context.get_data_type(place.typeof(name.literal_value))
+            offset = place.offset(name.literal_value)
+            pointer = cgutils.get_record_member(builder, args[0], offset, kind)
+        else:
+            array = make_array(place)(context, builder, args[0])
+            pointer = cgutils.get_item_pointer(
+                context, builder, place, array, [args[1]], wraparound=False
+            )
+        made = emit(builder, pointer, args)
+        return context.get_dummy_value() if result is types.void else made
+
+    return result(place, name, *others), codegen
+
+
+@intrinsic
+def _record_at(typing_context: Any, words: Any, index: Any, layout: Any) -> Any:
+    """Emit `record_at`."""
+    record = layout.dtype
+
+    def emit(builder: Any, pointer: Any, args: Any) -> Any:
+        return builder.bitcast(pointer, ir.PointerType(ir.ArrayType(ir.IntType(8), record.size)))
+
+    return _at_place(words, types.intp, record, (layout,), emit)
+
+
+@intrinsic
+def _load_acquire(typing_context: Any, place: Any, name: Any) -> Any:
+    """Emit `load_acquire`."""
+    return _at_place(
+        place,
+        name,
+        types.int64,
+        (),
+        lambda builder, at, args: builder.load_atomic(at, "acquire", 8),
     )
 
 
 @intrinsic
-def _load_acquire(typing_context: Any, words: Any, index: Any) -> Any:
-    """Emit `load_acquire`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.load_atomic(_element(context, builder, signature, args), "acquire", 8)
-
-    return types.int64(words, index), codegen
-
-
-@intrinsic
-def _store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+def _store_release(typing_context: Any, place: Any, name: Any, value: Any) -> Any:
     """Emit `store_release`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, signature, args)
-        builder.store_atomic(args[2], pointer, "release", 8)
-        return context.get_dummy_value()
+    def emit(builder: Any, at: Any, args: Any) -> Any:
+        return builder.store_atomic(args[2], at, "release", 8)
 
-    return types.void(words, index, types.int64), codegen
+    return _at_place(place, name, types.void, (types.int64,), emit)
 
 
 @intrinsic
-def _fetch_add(typing_context: Any, words: Any, index: Any, value: Any) -> Any:
+def _fetch_add(typing_context: Any, place: Any, name: Any, value: Any) -> Any:
     """Emit `fetch_add`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, signature, args)
-        return builder.atomic_rmw("add", pointer, args[2], "seq_cst")
+    def emit(builder: Any, at: Any, args: Any) -> Any:
+        return builder.atomic_rmw("add", at, args[2], "seq_cst")
 
-    return types.int64(words, index, types.int64), codegen
+    return _at_place(place, name, types.int64, (types.int64,), emit)
 
 
 @intrinsic
-def _swap_if(typing_context: Any, words: Any, index: Any, expected: Any, value: Any) -> Any:
+def _swap_if(typing_context: Any, place: Any, name: Any, expected: Any, value: Any) -> Any:
     """Emit `swap_if`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        pointer = _element(context, builder, signature, args)
-        result = builder.cmpxchg(pointer, args[2], args[3], "seq_cst", "seq_cst")
+    def emit(builder: Any, at: Any, args: Any) -> Any:
+        result = builder.cmpxchg(at, args[2], args[3], "seq_cst", "seq_cst")
         return builder.extract_value(result, 1)
 
-    return types.boolean(words, index, types.int64, types.int64), codegen
+    return _at_place(place, name, types.boolean, (types.int64, types.int64), emit)
 
 
 @intrinsic
@@ -248,17 +283,23 @@ def _current_cpu(typing_context: Any) -> Any:
     return types.int64(), codegen
 
 
-load_acquire = cast("Callable[[Any, int], int]", _load_acquire)
-"""Read ``words[index]``; what follows in the program is not read before it."""
+record_at = cast("Callable[[Any, int, Any], Any]", _record_at)
+"""See the words from ``words[index]`` on as a record of a layout, which must be a global dtype."""
 
-store_release = cast("Callable[[Any, int, int], None]", _store_release)
-"""Write ``words[index] = value``; what precedes in the program is visible before it."""
+load_acquire = cast("Callable[[Any, str | int], int]", _load_acquire)
+"""Read a field of a record; what follows in the program is not read before it.
 
-fetch_add = cast("Callable[[Any, int, int], int]", _fetch_add)
-"""Add to ``words[index]`` in one step that no other thread can divide; return the old value."""
+The record is given with the name of an integer field, or an array with an index; likewise below.
+"""
 
-swap_if = cast("Callable[[Any, int, int, int], bool]", _swap_if)
-"""Set ``words[index]`` if it still has the expected value, in one step; return whether it had."""
+store_release = cast("Callable[[Any, str | int, int], None]", _store_release)
+"""Write a field; what precedes in the program is visible before it."""
+
+fetch_add = cast("Callable[[Any, str | int, int], int]", _fetch_add)
+"""Add to a field in one step that no other thread can divide; return the old value."""
+
+swap_if = cast("Callable[[Any, str | int, int, int], bool]", _swap_if)
+"""Set a field if it still has the expected value, in one step; return whether it had."""
 
 fence_after_reads = cast("Callable[[], None]", _fence_after_reads)
 """No read before this line happens after a read or write behind it."""

@@ -452,7 +452,7 @@ def damages() -> dict[str, Callable[[Snapshot], Snapshot]]:
         "a negative count": with_state(num_failed=-1),
         "no channel": without_part("channel"),
         "no curriculum": without_part("curriculum"),
-        "no method": without("curriculum/method/counters"),
+        "no method": without("curriculum/method/method"),
         "no plan": without("curriculum/plan/active"),
     }
 

@@ -1,62 +1,79 @@
-"""Who makes room: ranks by histogram, and the list of slots to replace."""
+"""Which tasks make room: ranks by histogram, and the list of slots to replace."""
 
 import numpy as np
 
+from stepladder.compiled import compiled
+from stepladder.curricula.evicting import empty_noted
 from stepladder.curricula.eviction import (
-    BIN,
-    I_HISTOGRAM,
-    I_NUM_EVICTIONS,
-    MAX_EVICTIONS,
+    MAX_NOTED,
     NUM_BINS,
-    NUM_INTS,
-    empty_noted,
+    Filed,
+    Noted,
+    Ranks,
     file_by_score,
-    note,
-    noted_slots,
     unfile,
 )
+from stepladder.curricula.eviction import note as note_slot
+from stepladder.records import Fields, Records
 
 
-def empty(num_slots: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros((num_slots, 2)), np.zeros(NUM_INTS, dtype=np.int64)
+class Lists(Fields):
+    ranks: Ranks
+    noted: Noted
+    behind: int
+
+
+@compiled
+def file_one(slot: int, score: float, filed: Records[Filed], lists: Records[Lists], share: float):
+    file_by_score(slot, score, filed, lists[0].ranks, lists[0].noted, share)
+
+
+@compiled
+def note(lists: Records[Lists], slot: int):
+    note_slot(lists[0].noted, slot)
+
+
+def noted(lists: Records[Lists]) -> list[int]:
+    own = lists["noted"]
+    return own["slots"][0, : own["count"][0]].tolist()
 
 
 def test_a_slot_is_noted_if_fewer_than_the_share_score_less():
-    extras, ints = empty(5)
+    filed, lists = Filed.zeros(5), Lists.zeros()
     for slot, score in enumerate((0.1, 0.2, 0.3, 0.4)):
-        file_by_score(slot, score, extras, ints, 0.3)
+        file_one(slot, score, filed, lists, 0.3)
     # The fourth: 1.2 of four rank low, and three score less.
-    assert noted_slots(ints, I_NUM_EVICTIONS) == []
+    assert noted(lists) == []
     # With one below it, 1.5 of five: noted. With two: not.
-    file_by_score(4, 0.15, extras, ints, 0.3)
-    assert noted_slots(ints, I_NUM_EVICTIONS) == [4]
-    file_by_score(4, 0.25, extras, ints, 0.3)
-    assert noted_slots(ints, I_NUM_EVICTIONS) == [4]
+    file_one(4, 0.15, filed, lists, 0.3)
+    assert noted(lists) == [4]
+    file_one(4, 0.25, filed, lists, 0.3)
+    assert noted(lists) == [4]
 
 
 def test_a_slot_has_one_place_in_the_histogram():
-    extras, ints = empty(2)
+    filed, lists = Filed.zeros(2), Lists.zeros()
     for score in (0.0, 0.5, 1.0, 1.0):
-        file_by_score(1, score, extras, ints, 0.0)
-    histogram = ints[I_HISTOGRAM : I_HISTOGRAM + NUM_BINS]
+        file_one(1, score, filed, lists, 0.0)
+    histogram = lists["ranks"]["histogram"][0]
     assert (histogram.sum(), histogram[NUM_BINS - 1]) == (1, 1)
-    assert extras[:, BIN].tolist() == [0.0, NUM_BINS]
-    unfile(1, extras, ints)
-    unfile(1, extras, ints)
+    assert filed["bin"].tolist() == [0, NUM_BINS]
+    unfile(1, filed, lists["ranks"])
+    unfile(1, filed, lists["ranks"])
     assert histogram.sum() == 0
-    assert extras[1, BIN] == 0.0
+    assert filed["bin"][1] == 0
 
 
 def test_the_list_keeps_the_order_until_it_is_emptied_and_never_overflows():
-    ints, handled = np.full(NUM_INTS + 1, -7, dtype=np.int64), np.array([3])
-    ints[I_NUM_EVICTIONS] = 0
+    lists, handled = Lists.zeros(), np.array([3])
+    lists["behind"] = -7
     for slot in (5, 2, 5):
-        note(ints, I_NUM_EVICTIONS, slot)
-    assert noted_slots(ints, I_NUM_EVICTIONS) == [5, 2, 5]
-    empty_noted(ints, I_NUM_EVICTIONS, handled)
-    assert noted_slots(ints, I_NUM_EVICTIONS) == []
+        note(lists, slot)
+    assert noted(lists) == [5, 2, 5]
+    empty_noted(lists["noted"], handled)
+    assert noted(lists) == []
     assert handled[0] == 0
-    for slot in range(MAX_EVICTIONS + 10):
-        note(ints, I_NUM_EVICTIONS, slot)
-    assert noted_slots(ints, I_NUM_EVICTIONS) == list(range(MAX_EVICTIONS))
-    assert ints[NUM_INTS] == -7
+    for slot in range(MAX_NOTED + 10):
+        note(lists, slot)
+    assert noted(lists) == list(range(MAX_NOTED))
+    assert lists["behind"][0] == -7

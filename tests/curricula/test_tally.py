@@ -7,19 +7,7 @@ import pytest
 
 from curricula.fake_learner import differences, live, play, record_for
 from stepladder.curricula import AncestorProgress, LearningProgress, Snapshot, Uniform, tally
-from stepladder.curricula.tally import (
-    EPOCH_SAMPLES,
-    JUDGED,
-    L_EPOCH,
-    L_JUDGED,
-    L_SAMPLES,
-    L_SUCCESSES,
-    LENGTHS,
-    RETURNS,
-    SAMPLES,
-    SUCCESSES,
-    Tally,
-)
+from stepladder.curricula.tally import Tally
 from stepladder.errors import RecordError, SnapshotError
 from stepladder.tasks import ListSource, Task
 
@@ -43,11 +31,11 @@ def test_sums_per_task_and_label_by_hand():
         ]
     )
     assert counted.slots.tolist() == [
-        [2.0, 2.0, 1.5, 2.0, 1.0, 7.0],
-        [0.0] * 6,
-        [1.0, 1.0, 0.0, 0.0, 0.0, 9.0],
+        (2.0, 2.0, 1.5, 2.0, 1.0, 7.0),
+        (0.0,) * 6,
+        (1.0, 1.0, 0.0, 0.0, 0.0, 9.0),
     ]
-    assert counted.by_label.tolist() == [[2.0, 2.0, 1.5, 2.0], [1.0, 1.0, 0.0, 0.0]]
+    assert counted.by_label.tolist() == [(2.0, 2.0, 1.5, 2.0), (1.0, 1.0, 0.0, 0.0)]
     assert counted.num_episodes == 3
 
 
@@ -55,11 +43,11 @@ def test_the_end_of_an_epoch_clears_only_what_belongs_to_it():
     curriculum, counted = watched()
     curriculum.observe([record_for(curriculum, 1, 1.0)])
     counted.end_epoch()
-    assert counted.slots[1].tolist() == [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]
-    assert counted.by_label[0].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert counted.slots[1].tolist() == (1.0, 0.0, 1.0, 1.0, 0.0, 1.0)
+    assert counted.by_label[0].tolist() == (1.0, 0.0, 0.0, 0.0)
     curriculum.observe([record_for(curriculum, 1, 0.0)])
-    assert counted.slots[1, [SAMPLES, EPOCH_SAMPLES]].tolist() == [2.0, 1.0]
-    assert counted.by_label[0].tolist() == [2.0, 1.0, 0.0, 1.0]
+    assert counted.slots[["num_samples", "num_epoch_samples"]][1].tolist() == (2.0, 1.0)
+    assert counted.by_label[0].tolist() == (2.0, 1.0, 0.0, 1.0)
 
 
 def test_a_late_result_counts_for_the_label_it_was_played_with_and_for_no_task():
@@ -71,13 +59,13 @@ def test_a_late_result_counts_for_the_label_it_was_played_with_and_for_no_task()
     late = record_for(curriculum, 2, 1.0)
     curriculum.observe(late)
     curriculum.replace(2, other)
-    assert counted.slots[2].tolist() == [0.0] * 6
+    assert counted.slots[2].tolist() == (0.0,) * 6
     curriculum.observe([late, record_for(curriculum, 2, 0.0)])
     names = curriculum.pool.label_names
     old, new = names.index(before), names.index(LARGE.label(other))
-    assert counted.by_label[old].tolist() == [2.0, 2.0, 2.0, 2.0]
-    assert counted.by_label[new].tolist() == [1.0, 1.0, 0.0, 1.0]
-    assert counted.slots[2, [SAMPLES, SUCCESSES]].tolist() == [1.0, 0.0]
+    assert counted.by_label[old].tolist() == (2.0, 2.0, 2.0, 2.0)
+    assert counted.by_label[new].tolist() == (1.0, 1.0, 0.0, 1.0)
+    assert counted.slots[["num_samples", "successes"]][2].tolist() == (1.0, 0.0)
     assert counted.num_episodes == 3
     assert curriculum.num_orphaned == 1
 
@@ -96,12 +84,15 @@ def test_every_label_is_right_while_tasks_come_and_go(kind, batch):
             row += 1.0, record.success
         curriculum.observe(records)
     assert curriculum.num_evicted > 10
-    assert counted.by_label[:, [L_SAMPLES, L_SUCCESSES]].tolist() == expected.tolist()
-    assert counted.by_label[:, [L_EPOCH, L_JUDGED]].tolist() == expected[:, [0, 0]].tolist()
+    labels = counted.by_label
+    assert labels["num_samples"].tolist() == expected[:, 0].tolist()
+    assert labels["epoch_successes"].tolist() == expected[:, 1].tolist()
+    for name in ("num_epoch_samples", "num_epoch_judged"):
+        assert labels[name].tolist() == expected[:, 0].tolist()
     assert counted.num_episodes == curriculum.num_observed == 210
     assert counted.num_unlabelled == 0
     if kind is LearningProgress:
-        assert counted.slots[:, SAMPLES].tolist() == curriculum.plays().tolist()
+        assert counted.slots["num_samples"][:].tolist() == curriculum.plays().tolist()
 
 
 def test_labels_of_the_long_gone_are_forgotten_and_their_results_still_count(monkeypatch):
@@ -113,7 +104,7 @@ def test_labels_of_the_long_gone_are_forgotten_and_their_results_still_count(mon
     curriculum.observe(late)
     assert counted.num_unlabelled == 1
     assert counted.num_episodes == 2
-    assert counted.by_label[:, L_SAMPLES].sum() == 1.0
+    assert counted.by_label["num_samples"][:].sum() == 1.0
 
 
 def test_nothing_counts_after_the_end():
@@ -146,11 +137,9 @@ def test_sums_count_like_the_episodes_they_stand_for():
 def test_returns_and_lengths_may_be_left_out():
     _, counted = watched()
     counted.add_counts(np.array([1, 2, 3]), np.zeros(3))
-    assert counted.slots[:, [RETURNS, LENGTHS, JUDGED]].tolist() == [
-        [0, 0, 1],
-        [0, 0, 2],
-        [0, 0, 3],
-    ]
+    for name in ("returns", "lengths"):
+        assert counted.slots[name].tolist() == [0, 0, 0]
+    assert counted.slots["num_judged"].tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -205,9 +194,9 @@ def test_a_curriculum_that_goes_back_takes_only_its_tasks_along():
     curriculum.replace(1)
     curriculum.observe([record_for(curriculum, slot, 1.0) for slot in (0, 1)])
     curriculum.restore(beginning)
-    assert counted.slots[:2, SAMPLES].tolist() == [2.0, 0.0]
+    assert counted.slots["num_samples"][:2].tolist() == [2.0, 0.0]
     curriculum.observe(record_for(curriculum, 1, 1.0))
-    assert counted.slots[1, SAMPLES] == 1.0
+    assert counted.slots["num_samples"][1] == 1.0
     assert counted.num_episodes == 5
     assert counted.num_unlabelled == 0
 
@@ -222,10 +211,10 @@ def test_another_task_in_the_same_generation_is_another_task():
     elsewhere.replace(1, two)
     curriculum.observe(record_for(curriculum, 1, 1.0))
     curriculum.restore(elsewhere.snapshot())
-    assert counted.slots[1, SAMPLES] == 0.0
+    assert counted.slots["num_samples"][1] == 0.0
     curriculum.observe(record_for(curriculum, 1, 1.0))
     labels = [curriculum.pool.label_names.index(LARGE.label(task)) for task in (one, two)]
-    assert counted.by_label[labels, L_SAMPLES].tolist() == [1.0, 1.0]
+    assert counted.by_label["num_samples"][labels].tolist() == [1.0, 1.0]
 
 
 def test_counts_of_tasks_that_are_gone_are_not_taken_over():
@@ -234,8 +223,8 @@ def test_counts_of_tasks_that_are_gone_are_not_taken_over():
     saved = counted.snapshot()
     curriculum.replace(1)
     counted.restore(saved)
-    assert counted.slots[:2, SAMPLES].tolist() == [1.0, 0.0]
-    assert counted.by_label[:, L_SAMPLES].sum() == 2.0
+    assert counted.slots["num_samples"][:2].tolist() == [1.0, 0.0]
+    assert counted.by_label["num_samples"][:].sum() == 2.0
 
 
 @pytest.mark.parametrize("damage", ["slots", "by_label", "task_ids", "past", "label", "number"])

@@ -21,9 +21,7 @@ from interrupts import interrupted
 from stepladder import CurriculumEnv, CurriculumVectorEnv, Staged, Task, Uniform, make_vec
 from stepladder.envs.sb3 import CurriculumVecEnvWrapper
 from stepladder.errors import ChannelError
-from stepladder.plans.kernels import H_SEQUENCE
 from stepladder.sync import EpisodeCounts
-from stepladder.sync.mailbox import M_POSTED
 
 MODES = tuple(AutoresetMode)
 NUM_ENVS = 2
@@ -154,7 +152,7 @@ def play_with_interrupts(envs: Any, curriculum: Any) -> None:
             ended = done[0]
         # What was left is observed by now, and a stage may have changed.
         ended = advance(envs, ended)
-        assert curriculum.plan.block[H_SEQUENCE] % 2 == 0
+        assert curriculum.plan.header["sequence"] % 2 == 0
         assert_consistent(envs.counts)
     assert min(num_interrupted) > 100
 
@@ -270,7 +268,7 @@ def test_the_same_holds_for_games_stepped_as_a_batch(mode: AutoresetMode) -> Non
         else:
             ended = done[0]
         assert_consistent(envs.counts)
-    posted = envs.tracker.host.mails[:, M_POSTED].sum()
+    posted = envs.tracker.host.mails.heads["posted"].sum()
     envs.close()
     assert len({entry[:2] for entry in told}) == len(told)
     assert curriculum.num_observed == len(told) == posted > 50

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from stepladder.errors import SnapshotError
 from stepladder.plans import kernels
 from stepladder.plans.plan import Grouping, Plan, aligned_words
+from stepladder.plans.status import BEING_WRITTEN, NOTHING_ACTIVE
 
 ALMOST_ONE = 1.0 - 2.0**-53
 
@@ -25,7 +26,7 @@ def choose(plan: Plan, uniform: float) -> int:
     """Return the slot that a draw with this random number chooses."""
     block, values, table = plan.block, plan.block.view(np.float64), plan.tables[0]
     total = kernels.total_share(block, values, table)
-    exploration = kernels._exploration(values, table, total)
+    exploration = kernels._exploration(block, table, total)
     return kernels._choose(block, values, table, total, exploration, uniform)
 
 
@@ -168,7 +169,7 @@ def test_only_the_table_in_force_is_drawn_from():
         kernels.fill_leaves(block, plan.tables[1], np.array([0.0, 1.0]))
     assert plan.probs().tolist() == [1.0, 0.0]
     with plan.writing() as block:
-        block[kernels.H_TABLE] = plan.tables[1]
+        plan.header["table_at"] = plan.tables[1]
     assert plan.probs().tolist() == [0.0, 1.0]
 
 
@@ -189,11 +190,11 @@ def test_every_write_raises_the_version_by_one_also_when_it_fails():
     plan = make_plan([1.0])
     assert plan.version == 1
     with plan.writing():
-        assert plan.block[kernels.H_SEQUENCE] % 2 == 1
+        assert plan.header["sequence"] % 2 == 1
     with pytest.raises(KeyError), plan.writing():
         raise KeyError
     assert plan.version == 3
-    assert plan.block[kernels.H_SEQUENCE] == 6
+    assert plan.header["sequence"] == 6
 
 
 def test_a_draw_brings_the_dials_of_its_version():
@@ -212,8 +213,8 @@ def test_a_draw_brings_the_dials_of_its_version():
 def test_readers_are_told_that_the_plan_is_being_written():
     plan = make_plan([1.0], num_dials=1)
     kernels.begin_write(plan.block)
-    assert kernels.draw(plan.block, 0, 0, np.zeros(1))[0] == kernels.BEING_WRITTEN
-    assert kernels.read_dials(plan.block, np.zeros(1)) == kernels.BEING_WRITTEN
+    assert kernels.draw(plan.block, 0, 0, np.zeros(1))[0] == BEING_WRITTEN
+    assert kernels.read_dials(plan.block, np.zeros(1)) == BEING_WRITTEN
     kernels.end_write(plan.block)
     assert kernels.draw(plan.block, 0, 0, np.zeros(1))[0] == 0
 
@@ -222,7 +223,7 @@ def test_readers_are_told_that_nothing_is_active():
     plan = make_plan([1.0])
     with plan.writing() as block:
         kernels.swap_out(block, 0)
-    assert kernels.draw(plan.block, 0, 0, np.zeros(0))[0] == kernels.NOTHING_ACTIVE
+    assert kernels.draw(plan.block, 0, 0, np.zeros(0))[0] == NOTHING_ACTIVE
     assert plan.probs().tolist() == [0.0]
 
 
@@ -278,8 +279,8 @@ def test_a_plan_takes_over_what_another_saved():
     }
     with new.writing():
         new.load(saved)
-    start = kernels.H_TABLE
-    np.testing.assert_array_equal(old.block[start:], new.block[start:])
+    new.header["sequence"] = old.header["sequence"]
+    np.testing.assert_array_equal(old.block, new.block)
     np.testing.assert_array_equal(old.probs(), new.probs())
 
 

@@ -89,7 +89,7 @@ def course(
     pool = curriculum.pool
     return seen | {
         "clock": simulator.clock.tolist(),
-        "counts": simulator.world.counts.tolist(),
+        "counts": simulator.world.nodes["num_plays"].tolist(),
         "pool": (pool.task_ids.tolist(), pool.generations.tolist()),
         "num_evicted": getattr(curriculum, "num_evicted", 0),
         "num_observed": curriculum.num_observed,
@@ -441,7 +441,7 @@ def test_an_engine_that_cannot_be_made_leaves_no_worker_behind():
     assert {process.pid for process in multiprocessing.active_children()} == before
     carrier.close()
     # The skills are back in memory of the learner's own.
-    assert simulator.world.numbers.flags.owndata
+    assert simulator.world.clock.base.base.flags.owndata
     simulator.learn([0])
 
 

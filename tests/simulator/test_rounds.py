@@ -6,17 +6,8 @@ from stepladder.curricula import Uniform
 from stepladder.plans.kernels import draw
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.simulator import TaskDependencySimulator
-from stepladder.simulator.rounds import (
-    D_NODE,
-    D_SLOT,
-    R_LEVEL,
-    R_RETURN,
-    R_SUCCESS,
-    absorb_round,
-    deal,
-    deal_round,
-)
-from stepladder.simulator.world import C_ROUNDS, SEED_MASK
+from stepladder.simulator.rounds import Dealt, SlotSums, deal, deal_round, finish_round
+from stepladder.simulator.world import SEED_MASK
 
 
 def test_a_round_is_dealt_from_the_plan_and_with_the_skills_of_its_beginning():
@@ -27,7 +18,7 @@ def test_a_round_is_dealt_from_the_plan_and_with_the_skills_of_its_beginning():
     nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
     world = simulator.world
     for episode in range(3):
-        assert deal(block, world.numbers, world.words, records, nodes, levels)
+        assert deal(block, world, records, nodes, levels)
         for env in range(6):
             slot, _, task_id, _, seed, _ = draw(block, env, episode, np.zeros(0))
             shown = simulator.play(task_id, seed & SEED_MASK)
@@ -44,27 +35,26 @@ def test_a_round_without_records_is_the_same_round():
     block = Uniform(simulator.source(), seed=1).plan.block
     records = np.zeros(6, dtype=RECORD_DTYPE)
     nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
-    drawn, results = np.zeros((6, 3), dtype=np.int64), np.zeros((6, 3))
-    sums, expected = np.zeros((4, 4)), np.zeros((4, 4))
+    dealt, sums, expected = Dealt.zeros(6), SlotSums.zeros(4), np.zeros((4, 4))
     values = block.view(np.float64)
     for _ in range(50):
         world = simulator.world
-        assert deal(block, world.numbers, world.words, records, nodes, levels)
-        assert deal_round(block, values, other.world.numbers, other.world.words, drawn, results)
-        assert drawn[:, D_SLOT].tolist() == records["slot"].tolist()
-        assert drawn[:, D_NODE].tolist() == nodes.tolist()
-        assert results[:, R_SUCCESS].tolist() == records["success"].tolist()
-        assert results[:, R_RETURN].tolist() == records["episode_return"].tolist()
-        assert results[:, R_LEVEL].tolist() == levels.tolist()
+        assert deal(block, world, records, nodes, levels)
+        assert deal_round(block, values, other.world, dealt)
+        for name in ("slot", "generation", "success", "episode_return"):
+            assert dealt[name].tolist() == records[name].tolist()
+        assert dealt["node"].tolist() == nodes.tolist()
+        assert dealt["level"].tolist() == levels.tolist()
         for slot, success, reward, level in zip(
             nodes, records["success"], records["episode_return"], levels, strict=True
         ):
             expected[slot] += (1.0, success, reward, level)
         simulator.learn(nodes)
-        absorb_round(other.world.numbers, other.world.words, drawn, results, sums)
+        finish_round(other.world, dealt, sums)
         assert other.P.tolist() == simulator.P.tolist()
-    np.testing.assert_allclose(sums, expected, rtol=1e-12)
-    assert sums[:, 0].sum() == 300
+    found = np.array(sums.tolist())
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    assert sums["num_plays"].sum() == 300
 
 
 def test_where_nothing_can_be_drawn_no_round_is_played():
@@ -74,8 +64,6 @@ def test_where_nothing_can_be_drawn_no_round_is_played():
         curriculum.quarantine(slot, 0, "broken")
     block, world = curriculum.plan.block, simulator.world
     records, nodes = np.zeros(1, dtype=RECORD_DTYPE), np.zeros(1, dtype=np.int64)
-    assert not deal(block, world.numbers, world.words, records, nodes, np.zeros(1))
-    drawn, results = np.zeros((1, 3), dtype=np.int64), np.zeros((1, 3))
-    values = block.view(np.float64)
-    assert not deal_round(block, values, world.numbers, world.words, drawn, results)
-    assert simulator.clock[C_ROUNDS] == 0
+    assert not deal(block, world, records, nodes, np.zeros(1))
+    assert not deal_round(block, block.view(np.float64), world, Dealt.zeros(1))
+    assert simulator.clock["num_rounds"] == 0

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from curricula.fake_learner import differences
 from stepladder.compiled import compiled
 from stepladder.envs.curriculum_env import MAX_ENV_SEED
 from stepladder.simulator import TaskDependencySimulator, TaskGraph
@@ -42,21 +43,26 @@ def test_a_world_is_laid_out_as_its_views_say():
     graph = TaskGraph(((), (0,), (0, 1)))
     simulator = TaskDependencySimulator(graph, start={1: 0.4}, noisy=[2], impossible=[0])
     world = simulator.world
-    assert world.num_nodes == 3
-    assert world.kinds.tolist() == [kernels.IMPOSSIBLE, kernels.LEARNABLE, kernels.NOISE]
-    assert world.learnable.tolist() == [0, 0, 0]
-    assert world.skills.tolist() == [0.01, 0.4, 0.01, 1.0]
-    assert len(world.biases) == 3
-    assert world.counts.tolist() == world.epoch_counts.tolist() == [0, 0, 0]
-    assert len(world.clock) == kernels.NUM_CLOCK
+    nodes = world.nodes
+    assert nodes["kind"].tolist() == [kernels.IMPOSSIBLE, kernels.LEARNABLE, kernels.NOISE]
+    assert nodes["is_learnable"].tolist() == [0, 0, 0]
+    assert nodes["skill"].tolist() == [0.01, 0.4, 0.01]
+    assert nodes["num_plays"].tolist() == nodes["num_epoch_plays"].tolist() == [0, 0, 0]
+    assert world.clock["scale"].tolist() == [1.0]
+    links = [world.links[node["parents_at"] : node["parents_end"]].tolist() for node in nodes]
+    assert links == [[], [0], [1, 0]]
+    links = [world.links[node["children_at"] : node["children_end"]].tolist() for node in nodes]
+    assert links == [[1, 2], [2], []]
 
 
-def test_nothing_that_is_counted_overlaps():
+def test_a_world_in_other_memory_is_the_same_world():
     simulator = TaskDependencySimulator(5)
-    views = ("clock", "kinds", "learnable", "counts", "epoch_counts")
-    for name in views:
-        getattr(simulator.world, name)[:] = 77
-        others = [getattr(simulator.world, other) for other in views if other != name]
-        assert not any((other == 77).any() for other in others)
-        getattr(simulator.world, name)[:] = 0
-    assert simulator.world.num_nodes == 5
+    simulator.learn([0, 1, 0])
+    before = simulator.snapshot()
+    words = np.zeros(simulator.world.shared_words, dtype=np.int64)
+    simulator.move_to(words)
+    assert differences(before, simulator.snapshot()) == []
+    simulator.learn([2])
+    seen = simulator.world.in_words(words)
+    assert seen.clock["num_plays"][0] == 4
+    assert seen.nodes["num_plays"].tolist() == [2, 1, 1, 0, 0]

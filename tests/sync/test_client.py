@@ -30,10 +30,10 @@ def test_an_impossible_number_is_refused_and_nothing_is_posted(numbers: dict[str
     with LocalHost(curriculum, 1) as host:
         client = host.client(0)
         draw = client.draw()
-        before = host.mails.copy()
+        before = host.mails.words.copy()
         with pytest.raises(RecordError, match="Nothing was reported"):
             client.finish(**numbers)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(host.mails, before)
+        np.testing.assert_array_equal(host.mails.words, before)
         assert len(host.collect()) == 0
         # The episode is still in flight, and can be reported rightly.
         client.finish(success=1.0)

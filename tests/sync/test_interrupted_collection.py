@@ -28,7 +28,8 @@ from stepladder.curricula import (
 )
 from stepladder.curricula.evicting import Evicting
 from stepladder.errors import RecordError
-from stepladder.plans.kernels import H_SEQUENCE
+from stepladder.plans.plan import header_record
+from stepladder.plans.status import DONE
 from stepladder.sync import EpisodeCounts, LocalHost, mailbox
 from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
 
@@ -157,7 +158,7 @@ def assert_same_end(scene: Scene, expected: tuple[Snapshot, Snapshot], where: st
         apart = [name for name in apart if not any(word in name for word in VERSIONS)]
     assert not apart, where
     block = scene.curriculum.plan.block
-    assert block[H_SEQUENCE] % 2 == 0, where
+    assert header_record(block)["sequence"] % 2 == 0, where
 
 
 def assert_consistent(counts: EpisodeCounts) -> None:
@@ -255,7 +256,7 @@ def all_or_nothing(make: Callable[[], Any], act: Callable[[Any], Any]) -> set[st
         outcome = next((name for name, apart in names.items() if not apart), None)
         assert outcome is not None, (line, names)
         outcomes.add(outcome)
-        assert curriculum.plan.block[H_SEQUENCE] % 2 == 0
+        assert curriculum.plan.header["sequence"] % 2 == 0
     return outcomes
 
 
@@ -363,8 +364,8 @@ def test_an_impossible_record_is_refused_once_and_does_not_come_again() -> None:
     host = LocalHost(curriculum, 1)
     client = host.client(0)
     client.draw()
-    mail = host.mails[0]
-    assert mailbox.post(mail, host._ring, float("nan"), 1, 1.0, 0) == mailbox.POSTED
+    mails = host.mails
+    assert mailbox.post(mails.words[0], mails.ring_at, float("nan"), 1, 1.0, 0) == DONE
     with pytest.raises(RecordError, match="return nan is not finite"):
         host.collect()
     client.draw()

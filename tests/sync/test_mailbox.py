@@ -4,157 +4,144 @@ import numpy as np
 import pytest
 
 from stepladder.errors import SnapshotError
-from stepladder.plans.kernels import Words
-from stepladder.plans.record import RECORD_DTYPE, TERMINATED, UNBUILDABLE, Draw, Record
-from stepladder.saving.saved_array import SavedArray
+from stepladder.plans.record import TERMINATED, UNBUILDABLE, Draw, Record, RecordFields
+from stepladder.plans.status import DONE, NEVER_BEGAN, NO_ROOM, NOT_ADMITTED
+from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.sync import LocalHost, mailbox
-from stepladder.sync.mailbox import (
-    CAPACITY,
-    M_ABORTED,
-    M_CLOSED,
-    M_DIALS,
-    M_DRAW,
-    M_NEXT_EPISODE,
-    M_PID,
-    M_POSTED,
-    M_REPLAY,
-    M_STARTED,
-    M_TAKEN,
-    MESSAGE_BYTES,
-    MESSAGE_WORDS,
-    NEVER_BEGAN,
-    NO_ROOM,
-    NOT_ADMITTED,
-    NOTE_WORDS,
-    POSTED,
-    RECORD_WORDS,
-)
+from stepladder.sync.mailbox import CAPACITY, HEAD, HEAD_WORDS, MESSAGE_BYTES, Mailboxes, Pending
 from sync.rig import make_staged, numbered
 
 PID = 77
 
 
-def make_mails(num_envs: int, num_dials: int = 0) -> np.ndarray:
-    mails = np.zeros((num_envs, mailbox.mailbox_words(num_dials)), dtype=np.int64)
-    mails[:, M_PID] = PID
+def make_mails(num_envs: int, num_dials: int = 0) -> Mailboxes:
+    words = np.zeros((num_envs, mailbox.words_per_mailbox(num_dials)), dtype=np.int64)
+    mails = Mailboxes(words, num_dials)
+    mails.heads["pid"] = PID
     return mails
 
 
-def drain(mails: np.ndarray, num_dials: int = 0) -> list[Record]:
+def drain(mails: Mailboxes) -> list[Record]:
     """Empty all mailboxes but those with messages that nobody has read."""
-    words = np.zeros((len(mails) * CAPACITY, RECORD_WORDS), dtype=np.int64)
-    count, unbuildable = mailbox.drain(mails, M_DIALS + num_dials, words, np.arange(len(mails)))
-    note, last, lags = np.zeros(NOTE_WORDS, dtype=np.int64), np.zeros(9, np.int64), np.zeros(9, int)
-    mailbox.admit(mails, words, count, unbuildable, 1, last, lags, note)
-    records = [Record(*row) for row in words.reshape(-1).view(RECORD_DTYPE)[:count].tolist()]
+    words, taken = mails.words, RecordFields.zeros(len(mails.words) * CAPACITY)
+    count, unbuildable = mailbox.drain(words, mails.ring_at, taken, np.arange(len(words)))
+    last, lags = np.zeros(9, np.int64), np.zeros(9, int)
+    mailbox.admit(words, taken, count, unbuildable, 1, last, lags, Pending.zeros())
+    records = [Record(*row) for row in taken[:count].tolist()]
     assert unbuildable == sum(record.outcome == UNBUILDABLE for record in records)
     return records
 
 
-def test_a_record_has_as_many_words_as_its_type() -> None:
-    assert RECORD_DTYPE.itemsize == 8 * RECORD_WORDS
-
-
 @pytest.mark.parametrize("num_dials", [0, 1, 5, 8, 100])
 def test_a_mailbox_is_a_whole_number_of_cache_lines_and_holds_everything(num_dials: int) -> None:
-    words = mailbox.mailbox_words(num_dials)
+    words = mailbox.words_per_mailbox(num_dials)
     assert words % 8 == 0
-    assert words >= M_DIALS + num_dials + CAPACITY * (RECORD_WORDS + MESSAGE_WORDS)
+    record_bytes = RecordFields.dtype.itemsize
+    assert 8 * words >= 8 * (HEAD_WORDS + num_dials) + CAPACITY * (record_bytes + MESSAGE_BYTES)
 
 
 def test_what_the_client_writes_and_what_the_host_writes_lie_in_different_cache_lines() -> None:
-    of_client = {M_POSTED, M_STARTED, M_ABORTED, M_PID, M_NEXT_EPISODE, *range(M_DRAW, M_DRAW + 8)}
-    of_host = {M_TAKEN, M_REPLAY, M_CLOSED}
-    assert not {word // 8 for word in of_client} & {word // 8 for word in of_host}
+    lines: dict[str, set[int]] = {}
+    for name in ("posted", "started", "aborted", "pid", "next_episode", "draw"):
+        first = HEAD.fields[name][1]
+        size = HEAD.fields[name][0].itemsize
+        lines.setdefault("client", set()).update(range(first // 64, (first + size - 1) // 64 + 1))
+    for name in ("taken", "replay", "closed"):
+        lines.setdefault("host", set()).add(HEAD.fields[name][1] // 64)
+    assert not lines["client"] & lines["host"]
 
 
 def test_a_record_says_what_was_drawn_and_what_was_reported() -> None:
     curriculum = make_staged()
     block, mails = curriculum.plan.block, make_mails(3, num_dials=4)
-    ring, dials = M_DIALS + 4, np.zeros(4)
-    mails[2, M_NEXT_EPISODE] = 9
-    drawn = Draw(*mailbox.start(block, mails[2], 2, PID, dials))
+    ring, dials = mails.ring_at, np.zeros(4)
+    mails.heads["next_episode"][2] = 9
+    drawn = Draw(*mailbox.start(block, mails.words[2], 2, PID, dials))
     slot, generation, _, version, seed, tick, _, _ = drawn
     assert drawn == (slot, 0, slot, curriculum.plan.version, seed, 0, 2, 9)
     assert 0 <= seed < 2**63
     np.testing.assert_array_equal(dials, curriculum.plan.dials)
-    assert mailbox.in_flight(mails[2])
-    assert mailbox.post(mails[2], ring, -1.5, 12, 0.25, TERMINATED) == POSTED
-    assert not mailbox.in_flight(mails[2])
-    assert drain(mails, 4) == [
+    assert mailbox.in_flight(mails.words[2])
+    assert mailbox.post(mails.words[2], ring, -1.5, 12, 0.25, TERMINATED) == DONE
+    assert not mailbox.in_flight(mails.words[2])
+    assert drain(mails) == [
         Record(slot, generation, version, tick, 2, 9, -1.5, 12, 0.25, TERMINATED)
     ]
-    assert drain(mails, 4) == []
-    assert mailbox.post(mails[2], ring, -1.5, 12, 0.25, TERMINATED) == NEVER_BEGAN
-    assert mailbox.post(mails[0], ring, -1.5, 12, 0.25, TERMINATED) == NEVER_BEGAN
-    assert drain(mails, 4) == []
+    assert drain(mails) == []
+    assert mailbox.post(mails.words[2], ring, -1.5, 12, 0.25, TERMINATED) == NEVER_BEGAN
+    assert mailbox.post(mails.words[0], ring, -1.5, 12, 0.25, TERMINATED) == NEVER_BEGAN
+    assert drain(mails) == []
 
 
 def test_nothing_begins_for_a_process_that_has_not_signed_in() -> None:
     block, mails = numbered(5).plan.block, make_mails(1)
-    before = mails.copy()
-    assert mailbox.start(block, mails[0], 0, PID + 1, np.zeros(0))[0] == NOT_ADMITTED
-    np.testing.assert_array_equal(mails, before)
+    before = mails.words.copy()
+    assert mailbox.start(block, mails.words[0], 0, PID + 1, np.zeros(0))[0] == NOT_ADMITTED
+    np.testing.assert_array_equal(mails.words, before)
 
 
 def test_nothing_begins_and_nothing_ends_in_a_closed_mailbox() -> None:
     block, mails = numbered(5).plan.block, make_mails(1)
-    assert mailbox.start(block, mails[0], 0, PID, np.zeros(0))[0] >= 0
-    mails[0, M_CLOSED] = 1
-    before = mails.copy()
-    assert mailbox.start(block, mails[0], 0, PID, np.zeros(0))[0] == NOT_ADMITTED
-    assert mailbox.post(mails[0], M_DIALS, 0.0, 1, 1.0, TERMINATED) == NO_ROOM
-    np.testing.assert_array_equal(mails, before)
+    assert mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))[0] >= 0
+    mails.heads["closed"][0] = 1
+    before = mails.words.copy()
+    assert mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))[0] == NOT_ADMITTED
+    assert mailbox.post(mails.words[0], HEAD_WORDS, 0.0, 1, 1.0, TERMINATED) == NO_ROOM
+    np.testing.assert_array_equal(mails.words, before)
 
 
 def test_a_new_start_gives_up_the_episode_in_flight() -> None:
     block, mails = numbered(5).plan.block, make_mails(1)
-    episodes = [mailbox.start(block, mails[0], 0, PID, np.zeros(0))[-1] for _ in range(3)]
+    episodes = [mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))[-1] for _ in range(3)]
     assert episodes == [0, 1, 2]
-    assert (mails[0, M_STARTED], mails[0, M_ABORTED], mails[0, M_POSTED]) == (3, 2, 0)
-    assert mailbox.in_flight(mails[0])
+    assert (mails.heads["started"][0], mails.heads["aborted"][0], mails.heads["posted"][0]) == (
+        3,
+        2,
+        0,
+    )
+    assert mailbox.in_flight(mails.words[0])
 
 
 def test_a_replay_gives_the_same_draw_once_without_starting_another() -> None:
     curriculum = make_staged()
     block, mails = curriculum.plan.block, make_mails(1, num_dials=4)
-    drawn = mailbox.start(block, mails[0], 0, PID, np.zeros(4))
+    drawn = mailbox.start(block, mails.words[0], 0, PID, np.zeros(4))
     dials_drawn = curriculum.plan.dials.copy()
     curriculum.go_to("hard")
-    mails[0, M_REPLAY] = 1
+    mails.heads["replay"][0] = 1
     dials = np.zeros(4)
-    assert mailbox.start(block, mails[0], 0, PID, dials) == drawn
+    assert mailbox.start(block, mails.words[0], 0, PID, dials) == drawn
     np.testing.assert_array_equal(dials, dials_drawn)
-    assert (mails[0, M_STARTED], mails[0, M_ABORTED]) == (1, 0)
-    assert mailbox.start(block, mails[0], 0, PID, dials)[-1] == 1
+    assert (mails.heads["started"][0], mails.heads["aborted"][0]) == (1, 0)
+    assert mailbox.start(block, mails.words[0], 0, PID, dials)[-1] == 1
     np.testing.assert_array_equal(dials, curriculum.plan.dials)
 
 
 @pytest.mark.parametrize("how", ["ended", "given up"])
 def test_an_episode_that_is_over_is_not_replayed(how: str) -> None:
     block, mails = numbered(5).plan.block, make_mails(1)
-    mailbox.start(block, mails[0], 0, PID, np.zeros(0))
-    mails[0, M_REPLAY] = 1
+    mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))
+    mails.heads["replay"][0] = 1
     if how == "ended":
-        assert mailbox.post(mails[0], M_DIALS, 0.0, 1, 1.0, TERMINATED) == POSTED
+        assert mailbox.post(mails.words[0], HEAD_WORDS, 0.0, 1, 1.0, TERMINATED) == DONE
     else:
-        mails[0, M_ABORTED] += 1
-    assert mailbox.start(block, mails[0], 0, PID, np.zeros(0))[-1] == 1
-    assert mails[0, M_STARTED] == 2
-    assert mailbox.in_flight(mails[0])
+        mails.heads["aborted"][0] += 1
+    assert mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))[-1] == 1
+    assert mails.heads["started"][0] == 2
+    assert mailbox.in_flight(mails.words[0])
 
 
 def test_a_full_ring_takes_nothing_and_changes_nothing() -> None:
     block, mails = numbered(5).plan.block, make_mails(1)
     for number in range(CAPACITY):
-        mailbox.start(block, mails[0], 0, PID, np.zeros(0))
-        assert mailbox.post(mails[0], M_DIALS, float(number), 1, 1.0, TERMINATED) == POSTED
-    mailbox.start(block, mails[0], 0, PID, np.zeros(0))
-    before = mails.copy()
-    assert mailbox.post(mails[0], M_DIALS, 64.0, 1, 1.0, TERMINATED) == NO_ROOM
-    np.testing.assert_array_equal(mails, before)
+        mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))
+        assert mailbox.post(mails.words[0], HEAD_WORDS, float(number), 1, 1.0, TERMINATED) == DONE
+    mailbox.start(block, mails.words[0], 0, PID, np.zeros(0))
+    before = mails.words.copy()
+    assert mailbox.post(mails.words[0], HEAD_WORDS, 64.0, 1, 1.0, TERMINATED) == NO_ROOM
+    np.testing.assert_array_equal(mails.words, before)
     assert [record.episode_return for record in drain(mails)] == [*range(CAPACITY)]
-    assert mailbox.post(mails[0], M_DIALS, 64.0, 1, 1.0, TERMINATED) == POSTED
+    assert mailbox.post(mails.words[0], HEAD_WORDS, 64.0, 1, 1.0, TERMINATED) == DONE
     assert [record.episode_return for record in drain(mails)] == [64.0]
 
 
@@ -166,9 +153,12 @@ def test_records_come_in_env_order_and_first_in_first_out_however_often_the_ring
     while posted < 20 * 3 * CAPACITY:
         for env_index in range(3):
             for _ in range(rng.integers(0, CAPACITY + 1 - len(waiting[env_index]))):
-                mailbox.start(block, mails[env_index], env_index, PID, np.zeros(0))
+                mailbox.start(block, mails.words[env_index], env_index, PID, np.zeros(0))
                 value = float(rng.random())
-                assert mailbox.post(mails[env_index], M_DIALS, value, 1, 1.0, TERMINATED) == POSTED
+                assert (
+                    mailbox.post(mails.words[env_index], HEAD_WORDS, value, 1, 1.0, TERMINATED)
+                    == DONE
+                )
                 waiting[env_index].append(value)
                 posted += 1
         if rng.random() < 0.7:
@@ -176,16 +166,16 @@ def test_records_come_in_env_order_and_first_in_first_out_however_often_the_ring
             found = [(record.env_index, record.episode_return) for record in drain(mails)]
             assert found == expected
             waiting = [[], [], []]
-    assert mails[:, M_POSTED].min() > 5 * CAPACITY
+    assert mails.heads["posted"].min() > 5 * CAPACITY
 
 
 def test_a_mailbox_with_a_failure_counts_as_full_until_its_message_was_read() -> None:
     block, mails = numbered(5).plan.block, make_mails(2)
     for env_index, outcome in ((0, UNBUILDABLE), (1, TERMINATED)):
-        mailbox.start(block, mails[env_index], env_index, PID, np.zeros(0))
-        assert mailbox.post(mails[env_index], M_DIALS, 0.0, 1, 1.0, outcome) == POSTED
+        mailbox.start(block, mails.words[env_index], env_index, PID, np.zeros(0))
+        assert mailbox.post(mails.words[env_index], HEAD_WORDS, 0.0, 1, 1.0, outcome) == DONE
     assert len(drain(mails)) == 2
-    assert mails[:, M_TAKEN].tolist() == [0, 1]
+    assert mails.heads["taken"].tolist() == [0, 1]
 
 
 # Messages, through a host that reads them.
@@ -259,42 +249,49 @@ def test_each_failure_keeps_its_own_reason_when_several_envs_fail_several_times(
 # Saving.
 
 
-def problem(heads: Words) -> str | None:
-    """What is wrong with saved mailboxes of a curriculum with five tasks in five slots."""
-    try:
-        SavedArray("heads", heads, mailbox.head_parts(5, 5)).read({"heads": heads})
-    except SnapshotError as error:
-        return str(error)
-    return mailbox.problem_of(heads, M_DIALS, (), 5)
-
-
 def test_only_mailboxes_that_clients_can_have_filled_are_possible() -> None:
     block, mails = numbered(5).plan.block, make_mails(2)
-    for mail, env_index in ((mails[0], 0), (mails[1], 1)):
-        mailbox.start(block, mail, env_index, PID, np.zeros(0))
-    mailbox.post(mails[1], M_DIALS, 0.0, 1, 1.0, TERMINATED)
-    assert problem(mails) is None
-    assert problem(mails[:, :M_DIALS]) == "records waiting[1] is 1; expected an integer from 0 to 0"
-    assert mailbox.without_empty_rings(mails, M_DIALS).shape == mails.shape
+    for env_index in range(2):
+        mailbox.start(block, mails.words[env_index], env_index, PID, np.zeros(0))
+    mailbox.post(mails.words[1], HEAD_WORDS, 0.0, 1, 1.0, TERMINATED)
+    assert mails.problem_of(mails.heads, mails.rings, 5) is None
+    waiting = "records waiting[1] is 1; expected an integer from 0 to 0"
+    assert mails.problem_of(mails.heads, None, 5) == waiting
+    assert mails.without_empty_rings().shape == mails.words.shape
     drain(mails)
-    heads = mailbox.without_empty_rings(mails, M_DIALS)
-    assert heads.shape == (2, M_DIALS)
-    assert problem(heads) is None
-    for word, value in (
-        (M_POSTED, -1),
-        (M_TAKEN, 1),
-        (M_TAKEN, -1),
-        (M_STARTED, 0),
-        (M_STARTED, 2),
-        (M_ABORTED, 2),
-        (M_DRAW, 5),
-        (M_DRAW, -1),
-        (M_DRAW + 2, 5),
-        (M_DRAW + 6, 1),
-        (M_CLOSED, 2),
-    ):
-        damaged = heads.copy()
-        damaged[0, word] = value
-        if (word, value) == (M_STARTED, 0):
-            damaged[0, M_ABORTED] = 1
-        assert problem(damaged) is not None, (word, value)
+    assert mails.without_empty_rings().shape == (2, HEAD_WORDS)
+    assert mails.problem_of(mails.heads, None, 5) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("posted", -1),
+        ("posted", MAX_COUNT + 1),
+        ("taken", 1),
+        ("taken", -1),
+        ("started", 0),
+        ("started", 2),
+        ("aborted", 2),
+        ("draw.slot", 5),
+        ("draw.slot", -1),
+        ("draw.task_id", 5),
+        ("draw.env_index", 1),
+        ("replay", 2),
+        ("closed", 1),
+    ],
+)
+def test_a_damaged_head_is_refused(path: str, value: int) -> None:
+    with LocalHost(numbered(5), 2) as host:
+        for client in host.clients():
+            client.draw()
+        host.client(1).finish(success=1.0)
+        snapshot = host.snapshot()
+        field = snapshot.arrays["channel/heads"]
+        for name in path.split("."):
+            field = field[name]
+        field[0] = value
+        if (path, value) == ("started", 0):
+            snapshot.arrays["channel/heads"]["aborted"][0] = 1
+        with pytest.raises(SnapshotError, match="channel"):
+            host.restore(snapshot)

@@ -8,7 +8,7 @@ import pytest
 
 from stepladder.curricula import Uniform
 from stepladder.errors import AgreementError, ChannelError
-from stepladder.plans.kernels import H_TICK
+from stepladder.plans.plan import header_record
 from stepladder.plans.record import Draw
 from stepladder.sync import EpisodeCounts, PushedHost
 from stepladder.sync.mailbox import CAPACITY
@@ -234,7 +234,9 @@ def test_a_restore_reaches_every_env_at_once() -> None:
         assert {client.plan_version() for client in line.clients} == {donor.plan.version}
         assert {client.current_stage() for client in line.clients} == {donor.current_stage}
         assert [client.draw() for client in line.clients] == playing
-        assert {int(client._own_block[H_TICK]) for client in line.clients} == {donor.plan.tick}
+        assert {int(header_record(client._own_block)["tick"]) for client in line.clients} == {
+            donor.plan.tick
+        }
 
 
 def test_clients_made_after_a_restore_know_of_it() -> None:

@@ -28,7 +28,7 @@ from stepladder.plans import kernels
 from stepladder.plans.record import Record
 from stepladder.sync import Client, EpisodeCounts, LocalHost, SharedHost
 from stepladder.sync import client as client_module
-from stepladder.sync.mailbox import CAPACITY, M_CLOSED, M_PID, M_POSTED, M_TAKEN, M_WAITS
+from stepladder.sync.mailbox import CAPACITY
 from sync.rig import (
     Workers,
     forked,
@@ -79,7 +79,7 @@ def test_a_full_mailbox_waits_and_never_drops() -> None:
     with SharedHost(numbered(50), 2) as host:
         arrived: list[float] = []
         with forked(post_many, host.client(1), 1000) as (_, pipe):
-            wait_until(lambda: host.mails[1, M_WAITS] > 0, "a client that waits")
+            wait_until(lambda: host.mails.heads["waits"][1] > 0, "a client that waits")
             assert host.episodes_of(1) == CAPACITY
             for _ in patiently():
                 time.sleep(1e-3)
@@ -117,7 +117,7 @@ def test_a_client_that_waits_to_fail_writes_over_no_message_that_was_not_read() 
             first_reports.setdefault(slot, (slot, generation, reason))
         found = [(e.slot, e.generation, e.reason) for e in curriculum.quarantined]
         assert found == [*first_reports.values()]
-        assert host.mails[0, M_WAITS] > 0
+        assert host.mails.heads["waits"][0] > 0
 
 
 def test_in_one_process_a_full_mailbox_is_an_error_instead_of_a_wait_without_end() -> None:
@@ -305,7 +305,7 @@ def test_a_worker_that_nobody_has_waited_for_is_found_dead() -> None:
                 lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z",
                 "a zombie",
             )
-            assert host.mails[0, M_PID] == pid
+            assert host.mails.heads["pid"][0] == pid
             assert host.find_dead() == [0]
         finally:
             os.waitpid(pid, 0)
@@ -375,7 +375,7 @@ def test_whenever_a_worker_is_killed_every_draw_is_accounted_for() -> None:
 def test_a_worker_killed_while_it_waits_has_lost_nothing() -> None:
     with SharedHost(numbered(50), 1) as host:
         with forked(post_many, host.client(0), CAPACITY + 1):
-            wait_until(lambda: host.mails[0, M_WAITS] > 0, "a client that waits")
+            wait_until(lambda: host.mails.heads["waits"][0] > 0, "a client that waits")
         assert len(host.collect()) == CAPACITY
         assert host.discard_dead([0]) == 1
         assert host.counts == EpisodeCounts(CAPACITY + 1, CAPACITY, 1, 0, 0)
@@ -402,7 +402,7 @@ def test_a_client_that_waits_when_the_channel_is_closed_is_told_so() -> None:
     curriculum = numbered(50)
     with SharedHost(curriculum, 1) as host, forked(wait_for_the_end, host.client(0)) as (_, pipe):
         assert receive(pipe) == "full"
-        wait_until(lambda: host.mails[0, M_WAITS] > 0, "a client that waits")
+        wait_until(lambda: host.mails.heads["waits"][0] > 0, "a client that waits")
         host.close()
         outcomes = receive(pipe)
     # Its last record is refused, not put where nobody will ever look.
@@ -414,8 +414,8 @@ def test_a_client_that_waits_when_the_channel_is_closed_is_told_so() -> None:
 def test_a_client_that_waits_is_told_of_the_end_even_if_nobody_makes_room() -> None:
     with SharedHost(numbered(50), 1) as host, forked(wait_for_the_end, host.client(0)) as (_, pipe):
         assert receive(pipe) == "full"
-        wait_until(lambda: host.mails[0, M_WAITS] > 0, "a client that waits")
-        host.mails[:, M_CLOSED] = 1
+        wait_until(lambda: host.mails.heads["waits"][0] > 0, "a client that waits")
+        host.mails.heads["closed"] = 1
         assert all("was closed by its host" in outcome for outcome in receive(pipe))
         assert len(host.collect()) == CAPACITY
 
@@ -507,11 +507,11 @@ def test_a_client_that_was_attached_before_a_fork_goes_on_in_the_child() -> None
         client.draw()
         with forked(play_on, client) as (process, pipe):
             assert receive(pipe) == "done"
-            assert host.mails[0, M_PID] == process.pid
+            assert host.mails.heads["pid"][0] == process.pid
         assert host.collect()["episode_index"].tolist() == [0, 1, 2]
         # And comes back: the counters are in the mailbox, not in the client.
         assert client.draw().episode_index == 3
-        assert host.mails[0, M_PID] == os.getpid()
+        assert host.mails.heads["pid"][0] == os.getpid()
 
 
 def test_two_hosts_at_once_keep_their_clients_apart() -> None:
@@ -575,7 +575,7 @@ def test_a_snapshot_taken_while_workers_run_freely_accounts_for_every_draw() -> 
                 assert workers.answer(worker) == num_episodes
         snapshots.append(host.snapshot())
     heads = [snapshot.arrays["channel/heads"] for snapshot in snapshots]
-    caught = [bool((head[:, M_POSTED] > head[:, M_TAKEN]).any()) for head in heads]
+    caught = [bool((head["posted"] > head["taken"]).any()) for head in heads]
     # Above all those into which a record came just after the collection.
     order = sorted(range(len(snapshots)), key=lambda index: not caught[index])
     for index in (*order[:40], len(snapshots) - 1):
@@ -592,7 +592,7 @@ def test_a_snapshot_taken_while_workers_run_freely_accounts_for_every_draw() -> 
             assert [(record.env_index, record.episode_index) for record in late] == [
                 (env_index, number)
                 for env_index, head in enumerate(heads[index])
-                for number in range(head[M_TAKEN], head[M_POSTED])
+                for number in range(head["taken"], head["posted"])
             ]
             assert all(record.episode_return == record.episode_index for record in late)
             for env_index, client in enumerate(host.clients()):

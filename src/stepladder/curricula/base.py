@@ -27,7 +27,6 @@ from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError, RecordError
 from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import (
@@ -41,6 +40,7 @@ from stepladder.plans.record import (
     pack_records,
     record_array,
 )
+from stepladder.records import Floats
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
 
@@ -271,22 +271,22 @@ class Curriculum(Turnover):
     @property
     def num_observed(self) -> int:
         """Records observed so far."""
-        return int(self.counters[0])
+        return self._num_observed.item(0)
 
     @property
     def num_steps(self) -> int:
         """Env steps in all records observed so far."""
-        return int(self.counters[1])
+        return int(self.totals["num_steps"][0])
 
     @property
     def num_orphaned(self) -> int:
         """Results of tasks that were replaced before they arrived; credited to nobody."""
-        return int(self.counters[2])
+        return int(self.totals["num_orphaned"][0])
 
     # For engines that run a curriculum inside a compiled loop.
 
     def kernel_state(self) -> tuple[Any, ...]:
-        """Return what the method's `absorb` kernel takes before the records, the block first.
+        """Return what the method's kernels take before the records: block, table, state, constants.
 
         Raises:
             ConfigError: The method has no such kernel.
@@ -296,7 +296,7 @@ class Curriculum(Turnover):
         )
 
     def replace_noted(self) -> None:
-        """Replace the tasks that an `absorb` kernel has noted; most methods note none."""
+        """Replace the tasks that a kernel has noted; most methods note none."""
         self.finish()
         # What follows from records that the kernel has observed already.
         self._observe(NO_RECORDS)

@@ -1,134 +1,107 @@
-"""Who makes room: tasks that rank low among the well-known ones, found at a cost that is flat.
+"""Which tasks make room: those that rank low among the well-known ones, found at a flat cost.
 
-Used by the kernels of the methods that have a pool with more tasks behind it. A histogram of
-scores tells a task's rank without sorting; slots to replace are noted in a short list that Python
-works off after the batch, because only Python can ask a source for another task.
+Used by the kernels of methods whose pool has more tasks behind it. A histogram of scores gives a
+task's rank without sorting. Slots to replace are noted in a short list that Python works off after
+the batch (`evicting`), because only Python can ask a source for another task.
 """
-# pyright: reportReturnType=false, reportArgumentType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
+
+from typing import Annotated
 
 import numpy as np
 
 from stepladder.compiled import compiled
 from stepladder.errors import SnapshotError
-from stepladder.plans.kernels import Floats, Words
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.plans.status import DONE, TO_REPLACE
+from stepladder.records import Fields, Limits, Records, Shape, Words
 
-# Whole numbers of a method: the counters, a histogram of scores, slots to replace.
-NUM_BINS, MAX_EVICTIONS = 256, 64
-I_HISTOGRAM = 3
-I_NUM_EVICTIONS = I_HISTOGRAM + NUM_BINS
-I_EVICTIONS = I_NUM_EVICTIONS + 1
-NUM_INTS = I_EVICTIONS + MAX_EVICTIONS
+NUM_BINS, MAX_NOTED = 256, 64
 
-# Columns of what is rarely needed per slot: the bin in the histogram (0 is none), the base weight.
-BIN, WEIGHT = 0, 1
 
-ALL_DONE, SOME_TO_REPLACE = -1, -2
-"""What a kernel returns after a batch."""
+class Noted(Fields):
+    """Slots to replace; one may be there more than once."""
+
+    count: Annotated[int, Limits(0, MAX_NOTED)]
+    slots: Annotated[Words, Shape(MAX_NOTED)]
+
+
+class Ranks(Fields):
+    """Counts of well-known tasks by score."""
+
+    histogram: Annotated[Words, Shape(NUM_BINS)]
+
+
+class Filed(Fields):
+    """What is rarely needed of a slot."""
+
+    bin: Annotated[int, Limits(0, NUM_BINS)]
+    """Its bin in the histogram, from 1; 0 is none."""
+    weight: float
+    """What the source gives its task."""
 
 
 @compiled
-def note(ints: Words, at: int, slot: int) -> None:
-    """Put a slot on the list that begins at `at` with its length, unless the list is full."""
-    if ints[at] < MAX_EVICTIONS:
-        ints[at + 1 + ints[at]] = slot
-        ints[at] += 1
+def note(noted: Noted, slot: int) -> None:
+    """Put a slot on the list, unless the list is full."""
+    if noted.count < MAX_NOTED:
+        noted.slots[noted.count] = slot
+        noted.count += 1
 
 
 @compiled
-def _rank_is_low(bin_index: int, ints: Words, share: float) -> bool:
+def status_of(noted: Noted) -> int:
+    """Return what an update answers."""
+    return TO_REPLACE if noted.count > 0 else DONE
+
+
+@compiled
+def _rank_is_low(bin_index: int, ranks: Ranks, share: float) -> bool:
     """Whether fewer than `share` of the well-known tasks score less than this bin."""
     below, total = 0, 0
     for index in range(NUM_BINS):
-        total += ints[I_HISTOGRAM + index]
+        total += ranks.histogram[index]
         if index < bin_index:
-            below += ints[I_HISTOGRAM + index]
+            below += ranks.histogram[index]
     return total * share >= 1.0 and below < share * total
 
 
 @compiled
-def file_by_score(slot: int, score: float, extras: Floats, ints: Words, share: float) -> None:
+def file_by_score(
+    slot: int, score: float, filed: Records[Filed], ranks: Ranks, noted: Noted, share: float
+) -> None:
     """Move a well-known task to its bin; note it for replacement if its rank is low.
 
     Args:
         slot: Where the task is.
         score: In [0, 1].
-        extras: Bin and base weight per slot. Changed in place.
-        ints: Counters, histogram and list. Changed in place.
+        filed: Changed in place.
+        ranks: Changed in place.
+        noted: Changed in place.
         share: How many of the well-known tasks rank low.
     """
     new_bin = min(int(score * NUM_BINS), NUM_BINS - 1)
-    if extras[slot, BIN] > 0.0:
-        ints[I_HISTOGRAM + int(extras[slot, BIN]) - 1] -= 1
-    ints[I_HISTOGRAM + new_bin] += 1
-    extras[slot, BIN] = new_bin + 1
-    if ints[I_NUM_EVICTIONS] < MAX_EVICTIONS and _rank_is_low(new_bin, ints, share):
-        note(ints, I_NUM_EVICTIONS, slot)
+    if filed[slot].bin > 0:
+        ranks.histogram[filed[slot].bin - 1] -= 1
+    ranks.histogram[new_bin] += 1
+    filed[slot].bin = new_bin + 1
+    if noted.count < MAX_NOTED and _rank_is_low(new_bin, ranks, share):
+        note(noted, slot)
 
 
 @compiled
-def unfile(slot: int, extras: Floats, ints: Words) -> None:
+def unfile(slot: int, filed: Records[Filed], ranks: Records[Ranks]) -> None:
     """Take a slot out of the histogram: its task is gone."""
-    if extras[slot, BIN] > 0.0:
-        ints[I_HISTOGRAM + int(extras[slot, BIN]) - 1] -= 1
-    extras[slot, BIN] = 0.0
+    if filed[slot].bin > 0:
+        ranks[0].histogram[filed[slot].bin - 1] -= 1
+    filed[slot].bin = 0
 
 
-def noted_slots(ints: Words, at: int) -> list[int]:
-    """Return the slots on the list that begins at `at`; one may be there more than once."""
-    return ints[at + 1 : at + 1 + int(ints[at])].tolist()
-
-
-@compiled
-def empty_noted(ints: Words, at: int, handled: Words) -> None:
-    """Empty the list that begins at `at`, all of which was handled."""
-    ints[at] = 0
-    handled[0] = 0
-
-
-# Saving and resuming.
-
-
-def noted_parts(at: int, num_slots: int) -> tuple[Part, ...]:
-    """Describe the list that begins at `at`."""
-    return (
-        Part.count("length of the list of slots to replace", np.s_[at], MAX_EVICTIONS),
-        Part.count("slot to replace", np.s_[at + 1 : at + 1 + MAX_EVICTIONS], num_slots - 1),
-    )
-
-
-def filed_arrays(extras: Floats, ints: Words, base_weights: Floats) -> list[SavedArray]:
-    """Describe what `file_by_score` keeps: bins and weights per slot, histogram and list."""
-    histogram = np.s_[I_HISTOGRAM : I_HISTOGRAM + NUM_BINS]
-    return [
-        SavedArray(
-            "extras",
-            extras,
-            (
-                Part.count("bin", np.s_[:, BIN], NUM_BINS),
-                Part("base weight", np.s_[:, WEIGHT], base_weights, base_weights),
-            ),
-        ),
-        SavedArray(
-            "ints",
-            ints,
-            (
-                Part.count("counters", np.s_[:I_HISTOGRAM]),
-                Part.count("histogram", histogram, len(extras)),
-                *noted_parts(I_NUM_EVICTIONS, len(extras)),
-            ),
-        ),
-    ]
-
-
-def check_filed(extras: Floats, ints: Words, place: str) -> None:
+def check_filed(filed: Records[Filed], ranks: Records[Ranks], place: str) -> None:
     """Raise `SnapshotError` unless the histogram counts the bins of the slots."""
-    bins = extras[extras[:, BIN] > 0.0, BIN].astype(np.int64) - 1
-    counted = np.bincount(bins, minlength=NUM_BINS)
-    wrong = np.flatnonzero(counted != ints[I_HISTOGRAM : I_HISTOGRAM + NUM_BINS])
+    bins, histogram = filed["bin"], ranks["histogram"][0]
+    counted = np.bincount(bins[bins > 0] - 1, minlength=NUM_BINS)
+    wrong = np.flatnonzero(counted != histogram)
     if len(wrong):
         raise SnapshotError(
-            f"array 'ints' of {place}: histogram[{wrong[0]}] is {ints[I_HISTOGRAM + wrong[0]]}, "
-            f"but {counted[wrong[0]]} slots are in that bin. Use an older one."
+            f"the histogram of {place}: bin {wrong[0]} is {histogram[wrong[0]]}, but "
+            f"{counted[wrong[0]]} slots are in that bin. Use an older one."
         )

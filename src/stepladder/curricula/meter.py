@@ -16,21 +16,9 @@ from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.curricula.phased.nested import all_methods, in_force
 from stepladder.curricula.phased.phased import Phased
 from stepladder.curricula.staged.staged import Staged
-from stepladder.curricula.tally import (
-    EPOCH_SAMPLES,
-    JUDGED,
-    L_EPOCH,
-    L_JUDGED,
-    L_SAMPLES,
-    L_SUCCESSES,
-    LENGTHS,
-    RETURNS,
-    SAMPLES,
-    SUCCESSES,
-    Tally,
-)
+from stepladder.curricula.tally import Tally
 from stepladder.errors import ConfigError
-from stepladder.plans.kernels import Floats, Words
+from stepladder.records import Floats, Words
 from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.inequality import (
     coefficient_of_variation,
@@ -133,7 +121,7 @@ class CurriculumMeter:
         }
 
     def _sampling_metrics(self) -> dict[str, float]:
-        plays = self.tally.by_label[:, L_SAMPLES]
+        plays = self.tally.by_label["num_samples"]
         unevenness = gini(plays)
         return {
             "overview/sampling_entropy_normalized": entropy_normalized(plays),
@@ -147,7 +135,7 @@ class CurriculumMeter:
         active, scores = self.curriculum.plan.active, in_force(self.curriculum).scores()
         known = active[np.isfinite(scores[active])]
         metrics = {
-            f"{STATS}/pool_occupancy_gini": gini(self.tally.slots[active, SAMPLES]),
+            f"{STATS}/pool_occupancy_gini": gini(self.tally.slots["num_samples"][active]),
             f"{STATS}/pool_lp_gini": gini(np.maximum(scores[known], 0.0)),
         }
         if len(known):
@@ -163,7 +151,7 @@ class CurriculumMeter:
         for slot in range(min(self.num_tracked, len(scores))):
             metrics[f"{STATS}/tracked_task_lp_scores/task_{slot}"] = float(scores[slot])
             metrics[f"{STATS}/tracked_task_completions/task_{slot}"] = float(
-                self.tally.slots[slot, EPOCH_SAMPLES]
+                self.tally.slots["num_epoch_samples"][slot]
             )
         return metrics
 
@@ -171,7 +159,7 @@ class CurriculumMeter:
         active, labels = self.curriculum.plan.active, np.arange(len(self.tally.by_label))
         present = self._show(self.tally.labels[active])
         columns = {
-            "per_label_samples": self._show(labels, self.tally.by_label[:, L_EPOCH]),
+            "per_label_samples": self._show(labels, self.tally.by_label["num_epoch_samples"]),
             "per_label_probs": self._show(self.tally.labels, self.curriculum.probs()),
             "pool_composition_fraction": [count / max(1, len(active)) for count in present],
         }
@@ -180,8 +168,8 @@ class CurriculumMeter:
             for family, values in columns.items()
             for name, value in zip(self._shown, values, strict=True)
         }
-        wins = self._show(labels, self.tally.by_label[:, L_SUCCESSES])
-        results = self._show(labels, self.tally.by_label[:, L_JUDGED])
+        wins = self._show(labels, self.tally.by_label["epoch_successes"])
+        results = self._show(labels, self.tally.by_label["num_epoch_judged"])
         for name, total, count in zip(self._shown, wins, results, strict=True):
             if count:
                 metrics[f"{STATS}/per_label_success/{name}"] = total / count
@@ -226,16 +214,16 @@ def task_table(meter: CurriculumMeter) -> dict[str, Any]:
     task is drawn as it is, with up to a thousand slots.
     """
     curriculum, rows = meter.curriculum, meter.tally.slots
-    pool, count = curriculum.pool, rows[:, SAMPLES]
+    pool, count = curriculum.pool, rows["num_samples"]
     columns: dict[str, Any] = {
         "task": meter.names(),
         "label": [pool.label_names[index] for index in pool.label_indices.tolist()],
         "prob": curriculum.probs(),
         "score": in_force(curriculum).scores(),
-        "samples": rows[:, SAMPLES].astype(np.int64),
-        "success": _mean(rows[:, SUCCESSES], rows[:, JUDGED]),
-        "mean_return": _mean(rows[:, RETURNS], count),
-        "mean_length": _mean(rows[:, LENGTHS], count),
+        "samples": rows["num_samples"].copy(),
+        "success": _mean(rows["successes"], rows["num_judged"]),
+        "mean_return": _mean(rows["returns"], count),
+        "mean_length": _mean(rows["lengths"], count),
         "generation": pool.generations.copy(),
     }
     return columns | _reasons(curriculum)

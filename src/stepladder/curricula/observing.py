@@ -42,7 +42,7 @@ class Observing(PlanOwner):
 
         Args:
             records: The batch.
-            num_done: How many of them are observed already, by `counters`. What follows from
+            num_done: How many of them are observed already, by `totals`. What follows from
                 the last of these may still have to be done.
         """
 
@@ -63,7 +63,7 @@ class Observing(PlanOwner):
         if self._due is not None:
             self.finish()
         if not intake.is_done:
-            intake.num_before = self.counters.item(0)
+            intake.num_before = self._num_observed.item(0)
             intake.outer = self._due
             self._due = intake
             self._go_on(intake, 0)
@@ -73,7 +73,7 @@ class Observing(PlanOwner):
         due = self._due
         intake = self._own_intake if due is None else Intake()
         intake.records = records
-        intake.num_before = self.counters.item(0)
+        intake.num_before = self._num_observed.item(0)
         intake.outer = due
         intake.telling = None
         self._due = intake
@@ -111,12 +111,12 @@ class Observing(PlanOwner):
         if due is None or is_running(Observing._go_on, self):
             return
         self._complete()
-        self._go_on(due, self.counters.item(0) - due.num_before)
+        self._go_on(due, self._num_observed.item(0) - due.num_before)
         self.finish()
 
     def _begin_work(self) -> None:
         """Note that something is about to change by hand, which `finish` completes if need be."""
-        self._due = Intake(num_before=self.counters.item(0), outer=self._due)
+        self._due = Intake(num_before=self._num_observed.item(0), outer=self._due)
 
     def _end_work(self) -> None:
         """Note that what `_begin_work` announced is done."""

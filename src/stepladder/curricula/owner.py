@@ -7,13 +7,14 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from weakref import WeakSet
 
 import numpy as np
 
 from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.foreign import ForeignCurriculum, owners
+from stepladder.curricula.observation import Totals
 from stepladder.errors import (
     ChannelError,
     ConfigError,
@@ -22,8 +23,8 @@ from stepladder.errors import (
     WrongProcessError,
 )
 from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.plan import Grouping, Plan
+from stepladder.records import Fields, Floats, Records, Words, saved_arrays, zeros
 from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count, read_list
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
@@ -48,6 +49,18 @@ class Quarantined:
     """Whether the source had another task to put into the slot."""
 
 
+class PlainMethod(Fields):
+    """What a method keeps that learns nothing else."""
+
+    totals: Totals
+
+
+class PlainState(NamedTuple):
+    """The state of such a method."""
+
+    method: Records[PlainMethod]
+
+
 class PlanOwner(ABC):
     """Owns a pool of tasks and the plan over it."""
 
@@ -59,8 +72,7 @@ class PlanOwner(ABC):
         self.config = config
         self.seed = whole_number(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
         self.pool = as_pool(tasks, capacity, self.seed)
-        self.counters: Words = np.zeros(3, dtype=np.int64)
-        """Episodes observed, env steps in them, orphans; counted by the kernels."""
+        self._learn_in(zeros(PlainState))
         self.quarantined: list[Quarantined] = []
         """Every task that could not be built, in the order of the reports."""
         self.next_episode = 0
@@ -93,9 +105,20 @@ class PlanOwner(ABC):
     def _publish(self) -> None:
         """Write the whole plan from the present state; called inside a write."""
 
-    @abstractmethod
-    def _saved_arrays(self) -> list[SavedArray]:
-        """Describe the arrays that the method learns in: they are saved and restored as said."""
+    def _learn_in(self, state: Any) -> None:
+        """Keep a state: what the method learns, as a named tuple of arrays of records.
+
+        Saving, checking and restoring follow from its annotations. The first array is called
+        ``method`` and holds one record, which has `Totals` among its fields.
+        """
+        self._state = state
+        self.totals: Records[Totals] = state.method["totals"]
+        """What was observed so far; counted by the kernels."""
+        self._num_observed: Words = self.totals["num_observed"]
+
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        """Return the smallest and largest values of saved fields that only this object knows."""
+        return {}
 
     def _save_state(self) -> dict[str, Any]:
         """Return what the method knows beside its arrays, as plain JSON."""
@@ -137,9 +160,9 @@ class PlanOwner(ABC):
         if self._plan is None:
             plan = Plan(self.pool.num_slots, self._groupings(), len(self._dials()), self.seed)
             self._bind_pool(plan)
-            with plan.writing() as block:
+            with plan.writing():
                 self._attach(plan, list(plan.tables), 0, self)
-                block[kernels.H_TABLE] = self._active_table()
+                plan.header["table_at"] = self._active_table()
             return plan
         return self._plan
 
@@ -206,22 +229,18 @@ class PlanOwner(ABC):
 
     def _allowed(self, weights: Floats) -> Floats:
         """Return weights of all slots, without those that are out of play."""
-        block = self.plan.block
-        positions = int(block[kernels.H_POSITIONS])
-        active = block[positions : positions + self.pool.num_slots] >= 0
-        return np.where(active, weights, 0.0)
+        return np.where(self.plan.positions >= 0, weights, 0.0)
 
     # Tasks that come and go.
 
     def is_quarantined(self, slot: int) -> bool:
         """Whether a slot is out of play because no env could build its task."""
-        plan = self._plan or self.plan
-        return int(plan.block[int(plan.block[kernels.H_POSITIONS]) + slot]) < 0
+        return not kernels.is_active((self._plan or self.plan).block, slot)
 
     @property
     def num_quarantined(self) -> int:
         """Slots out of play at this moment."""
-        return self.pool.num_slots - int(self.plan.block[kernels.H_NUM_ACTIVE])
+        return self.pool.num_slots - int(self.plan.header["num_active"])
 
     def _check_slot(self, slot: int) -> None:
         if not 0 <= slot < self.pool.num_slots:
@@ -261,16 +280,15 @@ class PlanOwner(ABC):
         )
 
     def _save_all(self) -> Snapshot:
-        return Snapshot(self._save_state(), copy_arrays(self._all_arrays()))
+        return Snapshot(self._save_state(), copy_arrays(self._saved_arrays()))
 
     def _load_all(self, snapshot: Snapshot) -> None:
-        restore_arrays(self._all_arrays(), snapshot.arrays, snapshot.place)
+        restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
         self._load_state(snapshot.state, snapshot.place)
         self._check_loaded(snapshot.place)
 
-    def _all_arrays(self) -> list[SavedArray]:
-        counters = SavedArray("counters", self.counters, (Part.count("counters"),))
-        return [counters, *self._saved_arrays()]
+    def _saved_arrays(self) -> list[SavedArray]:
+        return saved_arrays(self._state, **self._saved_limits())
 
     def restore(self, snapshot: Snapshot) -> None:
         """Continue exactly where `snapshot` was made; changes everything in place.
@@ -319,15 +337,15 @@ class PlanOwner(ABC):
             self._load_all(snapshot.part("method"))
             saved_plan = snapshot.part("plan")
             plan.load(saved_plan.arrays, self.dial_parts(), saved_plan.place)
-            plan.block[kernels.H_TABLE] = self._active_table()
-            plan.block[kernels.H_TICK] = tick
+            plan.header["table_at"] = self._active_table()
+            plan.header["tick"] = tick
             self._num_drawn, self.next_episode = num_drawn, next_episode
             self.quarantined = read_list(
                 Quarantined, snapshot.state.get("quarantined"), f"quarantined of {snapshot.place}"
             )
         finally:
             kernels.end_write(plan.block)
-        plan.block[kernels.H_SEQUENCE] = 2 * version
+        plan.header["sequence"] = 2 * version
 
     def _keep_labels(self, labels: Words) -> None:
         """Refuse a snapshot in which slots have other labels than the groups were made for."""

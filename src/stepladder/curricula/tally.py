@@ -3,8 +3,12 @@
 The lower half of `meter`: listens to the curriculum and credits every record to the task and the
 label it was played with, also when that task has left its slot.
 """
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportReturnType=false, reportArgumentType=false
+# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
-from typing import cast
+from typing import Annotated
 
 import numpy as np
 import numpy.typing as npt
@@ -12,23 +16,44 @@ import numpy.typing as npt
 from stepladder.compiled import compiled
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import RecordError
-from stepladder.plans.kernels import Floats, Words
-from stepladder.plans.record import RecordArray
+from stepladder.plans.record import RecordFields
+from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, require_snapshot
 
-# Columns per slot, all about the task that is in it now.
-SAMPLES, EPOCH_SAMPLES, SUCCESSES, JUDGED, RETURNS, LENGTHS = 0, 1, 2, 3, 4, 5
-NUM_COLUMNS = 6
 
-# Columns per label: samples so far, then samples, successes and results of this epoch.
-L_SAMPLES, L_EPOCH, L_SUCCESSES, L_JUDGED = 0, 1, 2, 3
-NUM_LABEL_COLUMNS = 4
+class TaskTally(Fields):
+    """Sums over the episodes of the task that is in a slot now."""
 
-# Of the last batch: how many records the curriculum had observed with it; then records that left so
-# long ago that their label is not known any more.
-NUMBER, UNLABELLED = 0, 1
+    num_samples: Count
+    num_epoch_samples: Count
+    successes: Annotated[float, Limits(0.0, MAX_COUNT)]
+    num_judged: Count
+    """Episodes that told their success."""
+    returns: Annotated[float, Limits(-1e150, 1e150)]
+    """Squares of such sums are added up."""
+    lengths: Annotated[float, Limits(0.0, MAX_COUNT)]
+
+
+class LabelTally(Fields):
+    """Sums over the episodes of a label."""
+
+    num_samples: Count
+    num_epoch_samples: Count
+    epoch_successes: Annotated[float, Limits(0.0, MAX_COUNT)]
+    num_epoch_judged: Count
+
+
+class Counted(Fields):
+    """How far counting has come."""
+
+    batch: int
+    """Records that the curriculum had observed with the last batch that was counted."""
+    num_unlabelled: int
+    """Records of tasks that left so long ago that their label is not known any more."""
+
+
 NO_BATCH = -1
 
 NONE_PAST: Words = np.zeros(0, dtype=np.int64)
@@ -38,7 +63,7 @@ MAX_PAST = 65_536
 
 
 @compiled
-def count_others(records: RecordArray, generations: Words) -> int:
+def count_others(records: Records[RecordFields], generations: Words) -> int:
     """Count records of tasks that are not in their slots any more."""
     num_others = 0
     for index in range(len(records)):
@@ -48,13 +73,13 @@ def count_others(records: RecordArray, generations: Words) -> int:
 
 @compiled
 def count_records(
-    records: RecordArray,
+    records: Records[RecordFields],
     generations: Words,
     labels: Words,
     past: Words,
-    slots: Floats,
-    by_label: Floats,
-    counted: Words,
+    slots: Records[TaskTally],
+    by_label: Records[LabelTally],
+    counted: Records[Counted],
     number: int,
 ) -> None:
     """Count records, all of them in one call that no interrupt divides.
@@ -65,40 +90,38 @@ def count_records(
         labels: Index of the label per slot.
         past: Index of the label of each record whose task is not in its slot any more, in order;
             -1 if it is not known.
-        slots: Columns per slot. Changed in place.
-        by_label: Columns per label. Changed in place.
-        counted: Number of the batch counted last, and records without a label. Changed in place.
+        slots: Sums per slot. Changed in place.
+        by_label: Sums per label. Changed in place.
+        counted: How far counting has come. Changed in place.
         number: Of this batch.
     """
-    counted[NUMBER] = number
+    counted[0].batch = number
     num_past = 0
     for index in range(len(records)):
         record = records[index]
-        slot = record.slot
-        if record.generation != generations[slot]:
+        tells_success = record.success == record.success
+        if record.generation == generations[record.slot]:
+            label_index = labels[record.slot]
+            task = slots[record.slot]
+            task.num_samples += 1
+            task.num_epoch_samples += 1
+            task.returns += record.episode_return
+            task.lengths += record.length
+            if tells_success:
+                task.successes += record.success
+                task.num_judged += 1
+        else:
+            label_index = past[num_past]
             num_past += 1
-            if past[num_past - 1] < 0:
-                counted[UNLABELLED] += 1
-            else:
-                label = by_label[past[num_past - 1]]
-                label[L_SAMPLES] += 1.0
-                label[L_EPOCH] += 1.0
-                if record.success == record.success:
-                    label[L_SUCCESSES] += record.success
-                    label[L_JUDGED] += 1.0
+        if label_index < 0:
+            counted[0].num_unlabelled += 1
             continue
-        row, label = slots[slot], by_label[labels[slot]]
-        row[SAMPLES] += 1.0
-        row[EPOCH_SAMPLES] += 1.0
-        row[RETURNS] += record.episode_return
-        row[LENGTHS] += record.length
-        label[L_SAMPLES] += 1.0
-        label[L_EPOCH] += 1.0
-        if record.success == record.success:
-            row[SUCCESSES] += record.success
-            row[JUDGED] += 1.0
-            label[L_SUCCESSES] += record.success
-            label[L_JUDGED] += 1.0
+        label = by_label[label_index]
+        label.num_samples += 1
+        label.num_epoch_samples += 1
+        if tells_success:
+            label.epoch_successes += record.success
+            label.num_epoch_judged += 1
 
 
 class Tally:
@@ -111,13 +134,14 @@ class Tally:
     def __init__(self, curriculum: Curriculum):
         self.curriculum = curriculum
         pool = curriculum.pool
-        self.slots: Floats = np.zeros((pool.num_slots, NUM_COLUMNS))
-        """Sums per slot since its task came in, or counting began; columns as named above."""
-        self.by_label: Floats = np.zeros((len(pool.label_names), NUM_LABEL_COLUMNS))
+        self.slots = TaskTally.zeros(pool.num_slots)
+        """Sums per slot since its task came in, or counting began."""
+        self.by_label = LabelTally.zeros(len(pool.label_names))
         """Sums per label."""
         self.labels: Words = pool.label_indices.copy()
         """Index of the label per slot."""
-        self._counted: Words = np.array([NO_BATCH, 0])
+        self._counted = Counted.zeros()
+        self._counted["batch"] = NO_BATCH
         self._task_ids, self._generations = pool.task_ids.copy(), pool.generations.copy()
         self._past: dict[tuple[int, int], int] = {}
         curriculum.add_listener(self._count, on_replace=self._note_replaced)
@@ -129,16 +153,16 @@ class Tally:
     @property
     def num_episodes(self) -> int:
         """Episodes counted so far."""
-        return int(self.by_label[:, L_SAMPLES].sum()) + self.num_unlabelled
+        return int(self.by_label["num_samples"].sum()) + self.num_unlabelled
 
     @property
     def num_unlabelled(self) -> int:
         """Results of tasks that left so long ago that their label is not known any more."""
-        return self._counted.item(UNLABELLED)
+        return int(self._counted["num_unlabelled"][0])
 
-    def _count(self, records: RecordArray) -> None:
+    def _count(self, records: Records[RecordFields]) -> None:
         number = self.curriculum.num_observed
-        if self._counted.item(NUMBER) == number:
+        if self._counted["batch"][0] == number:
             # Told again, because an interrupt came right after it was counted.
             return
         past = NONE_PAST
@@ -155,7 +179,7 @@ class Tally:
             number,
         )
 
-    def _past_labels(self, records: RecordArray) -> Words:
+    def _past_labels(self, records: Records[RecordFields]) -> Words:
         """Return the labels of tasks that are gone, some of them by this very update."""
         gone = records[records["generation"] != self._generations[records["slot"]]]
         places = zip(gone["slot"].tolist(), gone["generation"].tolist(), strict=True)
@@ -176,7 +200,7 @@ class Tally:
 
     def _synchronise(self) -> None:
         """Begin anew with every slot that holds something else than what was counted."""
-        self._counted[NUMBER] = NO_BATCH
+        self._counted["batch"] = NO_BATCH
         pool = self.curriculum.pool
         self._past = {
             (slot, generation): label
@@ -188,7 +212,7 @@ class Tally:
 
     def _take_in(self, slots: Words) -> None:
         pool = self.curriculum.pool
-        self.slots[slots] = 0.0
+        self.slots[slots] = np.zeros((), TaskTally.dtype)
         self.labels[slots] = pool.label_indices[slots]
         self._task_ids[slots] = pool.task_ids[slots]
         # Last: until then, they have not been taken in.
@@ -214,11 +238,15 @@ class Tally:
                 f"{steps[slot]:g} steps; expected whole episodes, at most as many successes, and 0 "
                 "steps or more. Correct the sums and add them again."
             )
-        # In the order of the columns.
-        self.slots += np.stack([plays, plays, wins, plays, gains, steps], axis=1)
-        for column, amounts in enumerate((plays, plays, wins, plays)):
-            sums = np.bincount(self.labels, weights=amounts, minlength=len(self.by_label))
-            self.by_label[:, column] += cast("Floats", sums)
+        counted = plays.astype(np.int64)
+        for name in ("num_samples", "num_epoch_samples", "num_judged"):
+            self.slots[name] += counted
+        self.slots["successes"] += wins
+        self.slots["returns"] += gains
+        self.slots["lengths"] += steps
+        for name in ("num_samples", "num_epoch_samples", "num_epoch_judged"):
+            np.add.at(self.by_label[name], self.labels, counted)
+        np.add.at(self.by_label["epoch_successes"], self.labels, wins)
 
     def _per_slot(self, values: npt.ArrayLike, name: str) -> Floats:
         array = np.asarray(values, dtype=np.float64)
@@ -232,8 +260,9 @@ class Tally:
 
     def end_epoch(self) -> None:
         """Set the counters of this epoch back to 0, in place."""
-        self.slots[:, EPOCH_SAMPLES] = 0.0
-        self.by_label[:, L_EPOCH:] = 0.0
+        self.slots["num_epoch_samples"] = 0
+        for name in ("num_epoch_samples", "epoch_successes", "num_epoch_judged"):
+            self.by_label[name] = 0
 
     # Saving and resuming.
 
@@ -245,21 +274,11 @@ class Tally:
         return Snapshot({"num_unlabelled": self.num_unlabelled}, arrays)
 
     def _saved_arrays(self) -> list[SavedArray]:
-        returns = np.s_[:, RETURNS]
         return [
             SavedArray("task_ids", self._task_ids, (Part.count("task"),)),
             SavedArray("generations", self._generations, (Part.count("generation"),)),
-            SavedArray(
-                "slots",
-                self.slots,
-                (
-                    Part("sum", np.s_[:, :RETURNS], 0.0, MAX_COUNT),
-                    # Squares of them are added up.
-                    Part("sum of returns", returns, -1e150, 1e150),
-                    Part("sum of lengths", np.s_[:, LENGTHS], 0.0, MAX_COUNT),
-                ),
-            ),
-            SavedArray("by_label", self.by_label, (Part("sum", low=0.0, high=MAX_COUNT),)),
+            SavedArray("slots", self.slots, TaskTally.parts()),
+            SavedArray("by_label", self.by_label, LabelTally.parts()),
         ]
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -277,5 +296,5 @@ class Tally:
         )
         restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
         self._past = {(slot, generation): label for slot, generation, label in past.tolist()}
-        self._counted[UNLABELLED] = num_unlabelled
+        self._counted["num_unlabelled"] = num_unlabelled
         self._synchronise()

@@ -8,18 +8,18 @@ reach at the start: nearly all episodes are then spent on tasks that teach nothi
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from stepladder.compiled import compiled, direct
+from stepladder.compiled import bare, direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
-from stepladder.plans.kernels import H_ROWS, Words
+from stepladder.curricula.observation import count_record
+from stepladder.curricula.owner import PlainMethod
 from stepladder.plans.plan import aligned_words
-from stepladder.plans.record import RecordArray, first_bad_record
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.plans.record import RecordFields, first_bad_record
+from stepladder.plans.status import DONE
+from stepladder.records import Count, Fields, Records, Words, zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,34 +31,66 @@ class UniformConfig(CurriculumConfig):
         return Uniform(tasks, self, seed=seed)
 
 
-@compiled
-def count_plays(block: Words, records: RecordArray, plays: Words, counters: Words) -> int:
-    """Count episodes per slot; return -1, or the index of a bad record with nothing counted.
+class TaskPlays(Fields):
+    """What is known of a slot's task."""
 
-    Args:
-        block: The plan, for the generations.
-        records: What to count.
-        plays: Episodes per slot. Changed in place.
-        counters: Episodes observed, steps, orphans. Changed in place.
-    """
-    bad = first_bad_record(records, len(plays), False)
+    num_plays: Count
+
+
+class State(NamedTuple):
+    """Everything that the method learns."""
+
+    method: Records[PlainMethod]
+    tasks: Records[TaskPlays]
+
+
+@bare
+def observe(block: Words, state: State, records: Records[RecordFields]) -> int:
+    """Count episodes per slot; return `DONE`, or the index of a bad record with nothing counted."""
+    bad = first_bad_record(records, len(state.tasks), False)
     if bad >= 0:
         return bad
+    totals = state.method[0].totals
     for index in range(len(records)):
-        slot = records[index].slot
-        counters[0] += 1
-        counters[1] += records[index].length
-        if records[index].generation == block[block[H_ROWS] + 2 * slot + 1]:
-            plays[slot] += 1
-        else:
-            counters[2] += 1
-    return -1
+        record = records[index]
+        if count_record(block, totals, record.slot, record.generation, record.length):
+            state.tasks[record.slot].num_plays += 1
+    return DONE
 
 
-class Uniform(Curriculum):
-    """Draws every task with the same probability."""
+class PlayCounter(Curriculum):
+    """A curriculum that learns nothing from results, and counts them."""
 
     needs_success = False
+
+    def __init__(self, *args: Any, **settings: Any):
+        super().__init__(*args, **settings)
+        self._learn_in(zeros(State, tasks=self.pool.num_slots))
+        self._observe_kernel = direct(observe, aligned_words(1), self._state, self._scratch)
+
+    @property
+    def plays(self) -> Words:
+        """Episodes observed per slot since its task came in."""
+        return self._state.tasks["num_plays"]
+
+    def _publish(self) -> None:
+        self._fill_weights(self.pool.base_weights)
+
+    def _update(self, records: Records[RecordFields], num_done: int) -> int:
+        if num_done:
+            return DONE
+        return self._observe_kernel((self._plan or self.plan).block, self._state, records)
+
+    def _slot_replaced(self, slot: int) -> None:
+        self.plays[slot] = 0
+        super()._slot_replaced(slot)
+
+    def _explain(self) -> Explanation:
+        return self._overview()
+
+
+class Uniform(PlayCounter):
+    """Draws every task with the same probability."""
 
     def __init__(
         self,
@@ -71,33 +103,10 @@ class Uniform(Curriculum):
     ):
         config = settle(UniformConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
-        self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
-        """Episodes observed per slot since its task came in."""
-        self._count = direct(
-            count_plays, aligned_words(1), self._scratch, self.plays, self.counters
-        )
-
-    def _publish(self) -> None:
-        self._fill_weights(self.pool.base_weights)
-
-    def _update(self, records: RecordArray, num_done: int) -> int:
-        if num_done:
-            return -1
-        return self._count((self._plan or self.plan).block, records, self.plays, self.counters)
 
     def kernel_state(self) -> tuple[Any, ...]:
-        """Return what `count_plays` takes beside the records: block, plays, counters."""
-        return self.plan.block, self.plays, self.counters
-
-    def _slot_replaced(self, slot: int) -> None:
-        self.plays[slot] = 0
-        super()._slot_replaced(slot)
-
-    def _explain(self) -> Explanation:
-        return self._overview()
+        """Return what `observe` takes before the records."""
+        return self.plan.block, self._state
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         return "every task is drawn alike", {"episodes": float(self.plays[slot])}
-
-    def _saved_arrays(self) -> list[SavedArray]:
-        return [SavedArray("plays", self.plays, (Part.count("plays"),))]

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.plans.kernels import Words
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host
 
@@ -39,7 +38,7 @@ class Reach(Protocol):
         ...
 
     def read_envs(
-        self, saved: Snapshot, *, in_flight: bool, mails: Words | None = None
+        self, saved: Snapshot, *, in_flight: bool, heads: npt.NDArray[Any] | None = None
     ) -> Callable[[], bool]:
         """Check what `save_envs` returned; return what gives it to the envs once connected.
 

@@ -5,12 +5,12 @@ answered by their tracker.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.envs.tracker import Tracker
-from stepladder.plans.kernels import Words
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import EpisodeCounts, Staleness
 
@@ -47,7 +47,7 @@ class Tracked:
         return None
 
     def read_envs(
-        self, saved: Snapshot, *, in_flight: bool, mails: Words | None = None
+        self, saved: Snapshot, *, in_flight: bool, heads: npt.NDArray[Any] | None = None
     ) -> Callable[[], bool]:
         """Check what `save_envs` returned; return what gives it to the envs."""
         return lambda: False

@@ -366,8 +366,9 @@ class Tracker:
         if "envs" in snapshot.state:
             envs = snapshot.part("envs")
             goes_on = in_flight and self.continues_in_flight and "games" in envs.state
-            mails = self.host.checked_heads(channel)
-            give_back = self._reach.read_envs(envs, in_flight=goes_on, mails=mails)
+            self.host.checked_mails(channel)
+            heads = channel.arrays["heads"]
+            give_back = self._reach.read_envs(envs, in_flight=goes_on, heads=heads)
         self.host.restore(snapshot, in_flight=goes_on)
         self._must_reset = RESTORED
         # Anew, so that no env remembers failures that the snapshot does not know of.

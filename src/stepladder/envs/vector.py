@@ -19,7 +19,6 @@ from stepladder.envs.tracker import Backend, Tracker, release_processes
 from stepladder.envs.types import Action, GymVectorEnv, ResetResult, Seed, VectorStep
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, ConfigError, NotConnectedError, SnapshotError
-from stepladder.plans.kernels import Words
 from stepladder.saving.saved_array import SavedArray
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host
@@ -118,14 +117,14 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return Snapshot(envs.state, {**envs.arrays, "seeds": base.batch.seeds.copy()})
 
     def read_envs(
-        self, saved: Snapshot, *, in_flight: bool, mails: Words | None = None
+        self, saved: Snapshot, *, in_flight: bool, heads: npt.NDArray[Any] | None = None
     ) -> Callable[[], bool]:
         """Check what was saved of a batch; return what gives it back to these envs."""
         base: Any = self.env.unwrapped
         if not is_batched(base):
-            return super().read_envs(saved, in_flight=in_flight, mails=mails)
+            return super().read_envs(saved, in_flight=in_flight, heads=heads)
         seeds = SavedArray("seeds", base.batch.seeds).read(saved.arrays, saved.place)
-        give_games_back = base.read_games(saved.part("games"), mails) if in_flight else None
+        give_games_back = base.read_games(saved.part("games"), heads) if in_flight else None
         had_ended = saved.state.get("had_ended", False)
         if not isinstance(had_ended, bool):
             raise SnapshotError(

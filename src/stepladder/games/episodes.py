@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from stepladder.compiled import bare, fetch_add, inlined
 from stepladder.games.dice import GOLDEN, Dice, mixed
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.record import TERMINATED, TRUNCATED
+from stepladder.plans.status import DONE, NOT_ADMITTED
+from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.sync import mailbox
 
@@ -88,7 +89,7 @@ class Batch(NamedTuple):
             Part.count("state", "state", REFUSED),
             Part.count("length", "length"),
             # Below 0 if nothing could be drawn.
-            Part("slot", "slot", mailbox.NOT_ADMITTED, num_slots - 1),
+            Part("slot", "slot", NOT_ADMITTED, num_slots - 1),
             Part.count("generation", "generation"),
             Part.count("plan version", "plan_version"),
             Part.share("success", "success"),
@@ -121,13 +122,13 @@ def end_episode(batch: Batch, env_index: int, success: float, is_terminated: boo
     if len(batch.mails) > 0:
         status = mailbox.post(
             batch.mails[env_index],
-            mailbox.M_DIALS + batch.dials.shape[1],
+            mailbox.HEAD_WORDS + batch.dials.shape[1],
             episode.episode_return,
             episode.length,
             success,
             TERMINATED if is_terminated else TRUNCATED,
         )
-        if status != mailbox.POSTED:
+        if status != DONE:
             episode.state = REFUSED
             fetch_add(batch.events, QUESTIONS, 1)
 

@@ -15,10 +15,10 @@ import numpy.typing as npt
 from stepladder.curricula.base import nothing_active
 from stepladder.errors import BuildError, ChannelError, SnapshotError, StepladderError
 from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
-from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.record import Draw
-from stepladder.sync import Client, Host, mailbox
+from stepladder.plans.status import NOTHING_ACTIVE
+from stepladder.records import Floats, Words
+from stepladder.sync import Client, Host
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ class Lessons:
         """Its slot and generation, and the version of the plan that it was drawn from."""
         self._unbuildable: set[tuple[int, int]] = set()
         self._failed: set[int] = set()
-        host.mails[:, mailbox.M_PID] = os.getpid()
+        host.mails.heads["pid"] = os.getpid()
 
     def arrays(self) -> dict[str, Any]:
         """Return what the kernels need of the channel."""
         return {
             "block": self.host.curriculum.plan.block,
-            "mails": self.host.mails,
+            "mails": self.host.mails.words,
             "dials": self._dials,
             "known": self.known,
         }
@@ -85,7 +85,7 @@ class Lessons:
         return rows
 
     def _refusal(self, env_index: int, batch: Batch) -> StepladderError:
-        if batch.episodes["slot"][env_index] == kernels.NOTHING_ACTIVE:
+        if batch.episodes["slot"][env_index] == NOTHING_ACTIVE:
             return BuildError(nothing_active())
         return ChannelError(
             f"env {env_index} could not draw or report: its channel is closed, nobody collects its "
@@ -128,8 +128,7 @@ class Lessons:
         seed_episode(batch, env_index, draw.seed)
 
     def _draw_of(self, env_index: int) -> Draw:
-        words = self.host.mails[env_index, mailbox.M_DRAW : mailbox.M_DRAW + 8]
-        return Draw(*words.tolist())
+        return Draw(*self.host.mails.heads["draw"][env_index].item())
 
     def _place(self, draw: Draw, env_index: int) -> None:
         """Put a task into the table, and into the env's own place."""
@@ -147,7 +146,7 @@ class Lessons:
         vec.take_from_table(slot, env_index)
 
     def _with_settings(self, task: Task, draw: Draw) -> Task:
-        seed = int(self.host.curriculum.plan.block[kernels.H_SEED])
+        seed = int(self.host.curriculum.plan.header["seed"])
         dials = self._dials[draw.env_index]
         return task.with_params(
             self._legend.settings(dials, seed, draw.env_index, draw.episode_index)

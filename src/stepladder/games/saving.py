@@ -18,7 +18,6 @@ from stepladder.games.episodes import PLAYING, Batch
 from stepladder.games.lessons import Lessons
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
-from stepladder.sync import mailbox
 from stepladder.tasks import Task
 
 
@@ -78,7 +77,7 @@ class Saving:
         return Snapshot({"settings": self._settings(), **said}, arrays)
 
     def read_games(
-        self, snapshot: Snapshot, mails: npt.NDArray[Any] | None = None
+        self, snapshot: Snapshot, heads: npt.NDArray[Any] | None = None
     ) -> Callable[[], None]:
         """Check what `save_games` returned; return what makes the envs go on there.
 
@@ -87,7 +86,7 @@ class Saving:
 
         Args:
             snapshot: What was saved.
-            mails: The mailboxes that were saved with it, where there are any.
+            heads: The heads of the mailboxes that were saved with it, where there are any.
 
         Raises:
             SnapshotError: It was made with other settings, or is damaged.
@@ -100,8 +99,8 @@ class Saving:
         for one in self._saved_arrays():
             one.read(snapshot.arrays, snapshot.place)
         self.check_games(snapshot.arrays, snapshot.place)
-        if mails is not None and len(mails) == self.num_envs:
-            _check_in_flight(mails, snapshot.arrays["batch/episodes"]["state"], snapshot.place)
+        if heads is not None and len(heads) == self.num_envs:
+            _check_in_flight(heads, snapshot.arrays["batch/episodes"]["state"], snapshot.place)
         read = self._read_tasks if self.lessons is None else self.lessons.read
         said: tuple[Any, ...] = read(snapshot.state)
 
@@ -178,10 +177,11 @@ class Saving:
         ]
 
 
-def _check_in_flight(mails: npt.NDArray[Any], states: npt.NDArray[Any], place: str) -> None:
+def _check_in_flight(heads: npt.NDArray[Any], states: npt.NDArray[Any], place: str) -> None:
     """Raise unless the mailboxes know of every episode that the games are playing."""
+    in_flight = heads["started"] - heads["aborted"] - heads["posted"] > 0
     for row in np.flatnonzero(states == PLAYING).tolist():
-        if not mailbox.in_flight(mails[row]):
+        if not in_flight[row]:
             raise SnapshotError(
                 f"array 'batch/episodes' of {place}: env {row} plays an episode that its mailbox "
                 "does not know of. It is damaged; use an older one."

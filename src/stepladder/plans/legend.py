@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepladder.errors import ConfigError
-from stepladder.plans.kernels import Floats
+from stepladder.records import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

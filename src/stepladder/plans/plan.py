@@ -15,14 +15,27 @@ cost a walk from root to leaf.
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import SnapshotError
 from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats, Words
+from stepladder.plans.layout import (
+    GROUP,
+    GROUP_WORDS,
+    HEADER,
+    HEADER_WORDS,
+    SLOT,
+    SLOT_WORDS,
+    TABLE,
+    TABLE_WORDS,
+    VERSION,
+    Group,
+    Slot,
+)
+from stepladder.records import Floats, Records, Words
 from stepladder.saving.saved_array import MAX_FLOAT, Part, SavedArray
 
 
@@ -53,80 +66,93 @@ class Plan:
         self.num_slots = num_slots
         self.num_dials = num_dials
         layout = _Layout()
-        header = layout.take(kernels.HEADER_WORDS)
-        dials = layout.take(num_dials)
-        rows, active = layout.take(2 * num_slots), layout.take(num_slots)
-        positions = layout.take(num_slots)
-        tables = [_lay_out_table(layout, grouping) for grouping in groupings]
-        self.block: Words = aligned_words(layout.num_words)
+        layout.take(HEADER_WORDS)
+        dials_at, slots_at = layout.take(num_dials), layout.take(SLOT_WORDS * num_slots)
+        active_at, positions_at = layout.take(num_slots), layout.take(num_slots)
+        tables = [_TableLayout(layout, grouping) for grouping in groupings]
         self.tables = [table.start for table in tables]
-        block = self.block
-        block[header + kernels.H_LAYOUT], block[header + kernels.H_SEED] = kernels.LAYOUT, seed
-        block[kernels.H_NUM_SLOTS], block[kernels.H_NUM_ACTIVE] = num_slots, num_slots
-        block[kernels.H_NUM_DIALS], block[kernels.H_DIALS] = num_dials, dials
-        block[kernels.H_ROWS], block[kernels.H_ACTIVE], block[kernels.H_POSITIONS] = (
-            rows,
-            active,
-            positions,
-        )
-        block[active : active + num_slots] = np.arange(num_slots)
-        block[positions : positions + num_slots] = np.arange(num_slots)
+        """The word at which each weight table begins."""
+        self._see(aligned_words(layout.num_words))
+        header = self.header
+        header["layout"], header["seed"] = VERSION, seed
+        header["num_slots"], header["num_active"] = num_slots, num_slots
+        header["num_dials"], header["dials_at"] = num_dials, dials_at
+        header["slots_at"], header["active_at"] = slots_at, active_at
+        header["positions_at"], header["table_at"] = positions_at, self.tables[0]
+        self.active[:] = self.positions[:] = np.arange(num_slots)
         for table in tables:
-            table.write(block)
-        block[kernels.H_TABLE] = self.tables[0]
+            table.write(self)
+
+    def _see(self, block: Words) -> None:
+        self.block = block
+        self.header: Any = header_record(block)
+        """The header, in the block. Write only inside `writing`."""
 
     @property
     def version(self) -> int:
         """Number of times the plan has changed."""
-        return int(self.block[kernels.H_SEQUENCE]) >> 1
+        return int(self.header["sequence"]) >> 1
 
     @property
     def tick(self) -> int:
         """Number of collections in which the host found records."""
-        return int(self.block[kernels.H_TICK])
+        return int(self.header["tick"])
 
     @property
-    def rows(self) -> Words:
-        """Task id and generation of every slot, interleaved, in the block."""
-        start = int(self.block[kernels.H_ROWS])
-        return self.block[start : start + 2 * self.num_slots]
+    def slots(self) -> Records[Slot]:
+        """Task id and generation of every slot, in the block."""
+        start = int(self.header["slots_at"])
+        return cast("Any", self.block[start : start + SLOT_WORDS * self.num_slots].view(SLOT))
 
     @property
     def task_ids(self) -> Words:
         """Task id per slot, in the block."""
-        return self.rows[0::2]
+        return self.slots["task_id"]
 
     @property
     def generations(self) -> Words:
         """Generation per slot, in the block."""
-        return self.rows[1::2]
+        return self.slots["generation"]
 
     @property
     def dials(self) -> Floats:
         """The dials, in the block. Write only inside `writing`."""
-        start = int(self.block[kernels.H_DIALS])
+        start = int(self.header["dials_at"])
         return self.block[start : start + self.num_dials].view(np.float64)
 
     @property
     def active(self) -> Words:
         """Slots that may be drawn, in no particular order; a view."""
-        start = int(self.block[kernels.H_ACTIVE])
-        return self.block[start : start + int(self.block[kernels.H_NUM_ACTIVE])]
+        start = int(self.header["active_at"])
+        return self.block[start : start + int(self.header["num_active"])]
+
+    @property
+    def positions(self) -> Words:
+        """Per slot its position among the active ones, or -1; a view."""
+        start = int(self.header["positions_at"])
+        return self.block[start : start + self.num_slots]
+
+    def table(self, table: int) -> Any:
+        """Return the record of a weight table, in the block. Write only inside `writing`."""
+        return self.block[table : table + TABLE_WORDS].view(TABLE)[0]
+
+    def groups(self, table: int) -> Records[Group]:
+        """Return the records of a table's groups, in the block."""
+        own = self.table(table)
+        start, num_groups = int(own["groups_at"]), int(own["num_groups"])
+        return cast("Any", self.block[start : start + GROUP_WORDS * num_groups].view(GROUP))
 
     def shares(self, table: int) -> Floats:
         """Shares of a table's groups, in the block. Write only inside `writing`."""
-        start = int(self.block[table + kernels.T_SHARES])
-        return self.block[start : start + int(self.block[table + kernels.T_NUM_GROUPS])].view(
-            np.float64
-        )
+        return self.groups(table)["share"]
 
     def set_exploration(self, table: int, exploration: float) -> None:
         """Set the share of draws that ignore the weights. Call inside `writing`."""
-        self.block.view(np.float64)[table + kernels.T_EXPLORATION] = exploration
+        self.table(table)["exploration"] = exploration
 
     def leaves(self, table: int) -> Floats:
         """Return a copy of all slots' weights; shape ``(layers, num_slots)``."""
-        num_layers = max(1, int(self.block[table + kernels.T_LAYERS]))
+        num_layers = max(1, int(self.table(table)["num_layers"]))
         weights = np.empty((num_layers, self.num_slots))
         kernels.copy_leaves(self.block, table, weights)
         return weights
@@ -145,7 +171,7 @@ class Plan:
             kernels.begin_write(self.block)
             yield self.block
         finally:
-            if self.block[kernels.H_SEQUENCE] & 1:
+            if self.header["sequence"] & 1:
                 kernels.end_write(self.block)
 
     def load(
@@ -181,11 +207,10 @@ class Plan:
             for number in range(len(self.tables))
         ]
         dials = SavedArray("dials", self.dials, dial_parts).read(arrays, place)
-        start, positions = int(self.block[kernels.H_ACTIVE]), int(self.block[kernels.H_POSITIONS])
-        self.block[kernels.H_NUM_ACTIVE] = len(active)
-        self.block[start : start + len(active)] = active
-        self.block[positions : positions + self.num_slots] = -1
-        self.block[positions + active] = np.arange(len(active))
+        self.header["num_active"] = len(active)
+        self.active[:] = active
+        self.positions[:] = -1
+        self.positions[active] = np.arange(len(active))
         self.dials[:] = dials
         for table, (leaves, shares) in zip(self.tables, read, strict=True):
             for layer, weights in enumerate(leaves):
@@ -215,7 +240,12 @@ class Plan:
     def move_to(self, block: Words) -> None:
         """Copy the plan into other memory and write there from now on."""
         block[: len(self.block)] = self.block
-        self.block = block[: len(self.block)]
+        self._see(block[: len(self.block)])
+
+
+def header_record(block: Words) -> Any:
+    """Return the header of a block as a record whose fields are read and set by name."""
+    return block[:HEADER_WORDS].view(HEADER)[0]
 
 
 def aligned_words(num_words: int) -> Words:
@@ -237,72 +267,41 @@ class _Layout:
         return start
 
 
-@dataclass
 class _TableLayout:
     """Where one weight table's parts lie, and what they hold at the start."""
 
-    start: int
-    shares: int
-    trees: int
-    capacities: int
-    places: int
-    slots: int
-    slot_starts: int
-    tree_starts: list[int]
-    tree_capacities: list[int]
-    grouping: Grouping
-    order: Words
-    counts: Words
+    def __init__(self, layout: _Layout, grouping: Grouping):
+        num_groups, num_slots = grouping.num_groups, len(grouping.group_of_slot)
+        self.grouping = grouping
+        self.counts = np.bincount(grouping.group_of_slot, minlength=num_groups).astype(np.int64)
+        if grouping.layered:
+            self.counts[:] = num_slots
+        splits = num_slots if num_groups > 1 and not grouping.layered else 0
+        self.start, self.groups_at = (
+            layout.take(TABLE_WORDS),
+            layout.take(GROUP_WORDS * num_groups),
+        )
+        self.places_at, self.members_at = layout.take(splits), layout.take(splits)
+        self.capacities = [_power_of_two(int(count)) for count in self.counts]
+        self.trees = [layout.take(2 * capacity) for capacity in self.capacities]
 
-    def write(self, block: Words) -> None:
-        num_groups, counts = self.grouping.num_groups, self.counts
-        starts = np.concatenate([[0], np.cumsum(counts)])
-        block[self.start + kernels.T_NUM_GROUPS] = num_groups
-        block[self.start + kernels.T_SHARES] = self.shares
-        block[self.start + kernels.T_TREES] = self.trees
-        block[self.start + kernels.T_CAPACITIES] = self.capacities
-        block[self.start + kernels.T_PLACES] = self.places
-        block[self.start + kernels.T_SLOTS] = self.slots
-        block[self.start + kernels.T_SLOT_STARTS] = self.slot_starts
-        block[self.trees : self.trees + num_groups] = self.tree_starts
-        block[self.capacities : self.capacities + num_groups] = self.tree_capacities
-        block[self.slot_starts : self.slot_starts + num_groups + 1] = starts
-        if self.grouping.layered:
-            block[self.start + kernels.T_LAYERS] = num_groups
-        elif num_groups > 1:
-            groups = self.grouping.group_of_slot[self.order]
-            leaves = np.arange(len(self.order)) - starts[groups]
-            block[self.slots : self.slots + len(self.order)] = self.order
-            block[self.places + self.order] = (groups << kernels.LEAF_BITS) | leaves
-        block[self.shares : self.shares + num_groups].view(np.float64)[:] = 1.0 / num_groups
-
-
-def _lay_out_table(layout: _Layout, grouping: Grouping) -> _TableLayout:
-    num_groups, num_slots = grouping.num_groups, len(grouping.group_of_slot)
-    counts = np.bincount(grouping.group_of_slot, minlength=num_groups).astype(np.int64)
-    if grouping.layered:
-        counts[:] = num_slots
-    several = num_slots if num_groups > 1 and not grouping.layered else 0
-    start, shares = layout.take(kernels.TABLE_WORDS), layout.take(num_groups)
-    trees, capacities = layout.take(num_groups), layout.take(num_groups)
-    places, slots = layout.take(several), layout.take(several)
-    slot_starts = layout.take(num_groups + 1)
-    tree_capacities = [_power_of_two(int(count)) for count in counts]
-    tree_starts = [layout.take(2 * size) for size in tree_capacities]
-    return _TableLayout(
-        start,
-        shares,
-        trees,
-        capacities,
-        places,
-        slots,
-        slot_starts,
-        tree_starts,
-        tree_capacities,
-        grouping,
-        np.argsort(grouping.group_of_slot, kind="stable"),
-        counts,
-    )
+    def write(self, plan: "Plan") -> None:
+        grouping, block, table = self.grouping, plan.block, plan.table(self.start)
+        num_groups = grouping.num_groups
+        table["num_groups"], table["groups_at"] = num_groups, self.groups_at
+        table["places_at"], table["members_at"] = self.places_at, self.members_at
+        table["num_layers"] = num_groups if grouping.layered else 0
+        groups = plan.groups(self.start)
+        first = np.cumsum(self.counts) - self.counts
+        groups["share"] = 1.0 / num_groups
+        groups["tree_at"], groups["capacity"] = self.trees, self.capacities
+        groups["first_member"], groups["num_members"] = first, self.counts
+        if num_groups > 1 and not grouping.layered:
+            order = np.argsort(grouping.group_of_slot, kind="stable")
+            group = grouping.group_of_slot[order]
+            leaves = np.arange(len(order)) - first[group]
+            block[self.members_at : self.members_at + len(order)] = order
+            block[self.places_at + order] = (group << kernels.LEAF_BITS) | leaves
 
 
 def _power_of_two(count: int) -> int:

@@ -6,13 +6,14 @@ order, so that a mailbox in shared memory, a kernel and a Python caller agree wi
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import compiled
 from stepladder.errors import RecordError
+from stepladder.records import Count, Fields, Limits, Records
 
 TERMINATED = 0
 """The episode reached an end of its own."""
@@ -26,33 +27,36 @@ UNBUILDABLE = 2
 HOST_ENV = -1
 """The env index of draws that the host makes itself, outside any env."""
 
-DRAW_DTYPE = np.dtype(
-    [
-        ("slot", "i8"),
-        ("generation", "i8"),
-        ("task_id", "i8"),
-        ("plan_version", "i8"),
-        ("seed", "i8"),
-        ("tick", "i8"),
-        ("env_index", "i8"),
-        ("episode_index", "i8"),
-    ]
-)
 
-RECORD_DTYPE = np.dtype(
-    [
-        ("slot", "i8"),
-        ("generation", "i8"),
-        ("plan_version", "i8"),
-        ("tick", "i8"),
-        ("env_index", "i8"),
-        ("episode_index", "i8"),
-        ("episode_return", "f8"),
-        ("length", "i8"),
-        ("success", "f8"),
-        ("outcome", "i8"),
-    ]
-)
+class DrawFields(Fields):
+    """A draw in memory: the task one env plays for one episode, and the plan it came from."""
+
+    slot: Count
+    generation: Count
+    task_id: Count
+    plan_version: Count
+    seed: int
+    tick: Count
+    env_index: int
+    episode_index: Count
+
+
+class RecordFields(Fields):
+    """A record in memory: what one finished episode reports."""
+
+    slot: Count
+    generation: Count
+    plan_version: Count
+    tick: Count
+    env_index: int
+    episode_index: Count
+    episode_return: float
+    length: Count
+    success: float
+    outcome: Annotated[int, Limits(TERMINATED, UNBUILDABLE)]
+
+
+DRAW_DTYPE, RECORD_DTYPE = DrawFields.dtype, RecordFields.dtype
 
 RecordArray: TypeAlias = npt.NDArray[Any]
 """A structured array of dtype `RECORD_DTYPE`."""
@@ -174,7 +178,7 @@ def is_bad(
 
 
 @compiled
-def first_bad_record(records: RecordArray, num_slots: int, needs_success: bool) -> int:
+def first_bad_record(records: Records[RecordFields], num_slots: int, needs_success: bool) -> int:
     """Return the index of the first impossible record, or -1."""
     for index in range(len(records)):
         record = records[index]

@@ -25,14 +25,15 @@ from stepladder.curricula.meter import CurriculumMeter
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.errors import BuildError, ConfigError, TaskError
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
+from stepladder.plans.status import NOTHING_ACTIVE, TO_REPLACE
+from stepladder.records import Floats, Words
 from stepladder.simulator import world as kernels
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.loops import LOOPS, NOTHING_TO_DRAW, SOME_TO_REPLACE, has_compiled_form
-from stepladder.simulator.rounds import deal
+from stepladder.simulator.loops import LOOPS, has_compiled_form
+from stepladder.simulator.rounds import Dealt, SlotSums, deal
 from stepladder.stats.rollout import accumulate_rollout_stats
 from stepladder.sync.segment import Segment
 
@@ -41,9 +42,6 @@ ENGINES: tuple[EngineName, ...] = ("compiled", "direct", "envs")
 
 MAX_LOOKED_AT = 100_000
 """Of a source with more tasks than this, only those in the pool are looked at beforehand."""
-
-DONE = kernels.CLOCK + kernels.C_DONE_AT
-"""Word of a world that says when everything learnable was mastered."""
 
 INFO = "task_dependency"
 """Key of what a play measured, in the infos of the envs."""
@@ -69,8 +67,8 @@ class Engine(ABC):
         require_whole("num_envs", num_envs, 1)
         _require_same_tasks(simulator, curriculum)
         # Draws are numbered by episode: no engine repeats those of an earlier one.
-        begun = max(int(simulator.clock[kernels.C_ROUNDS]), curriculum.next_episode)
-        simulator.clock[kernels.C_ROUNDS] = curriculum.next_episode = begun
+        begun = max(int(simulator.clock["num_rounds"]), curriculum.next_episode)
+        simulator.clock["num_rounds"] = curriculum.next_episode = begun
         self.simulator = simulator
         self.curriculum = curriculum
         self.num_envs = num_envs
@@ -110,7 +108,7 @@ class _Carrier(Engine):
             self._advance(until, stops)
         finally:
             self.curriculum.release(self)
-            self.curriculum.next_episode = int(self.simulator.clock[kernels.C_ROUNDS])
+            self.curriculum.next_episode = int(self.simulator.clock["num_rounds"])
 
     @abstractmethod
     def _advance(self, until: int, stops: bool) -> None:
@@ -129,13 +127,12 @@ class DirectEngine(_Carrier):
         self._records: RecordArray = np.zeros(shape, dtype=RECORD_DTYPE)
         self._levels: Floats = np.zeros(shape)
         self._nodes: Words = np.zeros(self.num_envs, dtype=np.int64)
-        numbers, words = self.simulator.world.numbers, self.simulator.world.words
+        world = self.simulator.world
         # Called once per round: looking at the types of all arguments would take longer.
         self._deal = direct(
-            deal,
-            *(aligned_words(1), numbers, words, self._records[0], self._nodes, self._levels[0]),
+            deal, aligned_words(1), world, self._records[0], self._nodes, self._levels[0]
         )
-        self._absorb = direct(kernels.absorb, numbers, words, self._nodes)
+        self._learn = direct(kernels.learn_round, world, self._nodes)
 
     def _advance(self, until: int, stops: bool) -> None:
         while self._goes_on(until, stops):
@@ -145,14 +142,14 @@ class DirectEngine(_Carrier):
     def _play_rounds(self, most: int, stops: bool) -> int:
         """Play rounds, at most so many; return how many."""
         world, curriculum = self.simulator.world, self.curriculum
-        numbers, words, nodes = world.numbers, world.words, self._nodes
+        nodes, done_at = self._nodes, world.clock["done_at"]
         for index in range(most):
             records, levels = self._records[index], self._levels[index]
-            if not self._deal(curriculum.plan.block, numbers, words, records, nodes, levels):
+            if not self._deal(curriculum.plan.block, world, records, nodes, levels):
                 raise BuildError(nothing_active())
             curriculum.observe(records)
-            self._absorb(numbers, words, nodes)
-            if stops and words[DONE] >= 0:
+            self._learn(world, nodes)
+            if stops and done_at.item(0) >= 0:
                 return index + 1
         return most
 
@@ -179,52 +176,45 @@ class CompiledEngine(_Carrier):
                 "somebody listens to this curriculum, and compiled code tells nobody. "
                 "Use engine='direct', or remove the listener."
             )
-        self._drawn: Words = np.zeros((self.num_envs, 3), dtype=np.int64)
-        self._results: Floats = np.zeros((self.num_envs, 3))
-        self._sums: Floats = np.zeros((self.curriculum.pool.num_slots, 4))
-        self._epoch: Floats = np.zeros(4)
+        self._dealt = Dealt.zeros(self.num_envs)
+        self._sums = SlotSums.zeros(self.curriculum.pool.num_slots)
+        self._epoch = dict.fromkeys(SlotSums.dtype.names or (), 0.0)
 
     def _advance(self, until: int, stops: bool) -> None:
         world, curriculum = self.simulator.world, self.curriculum
         loop = LOOPS[type(curriculum)]
         curriculum.finish()
-        status = SOME_TO_REPLACE
-        while status == SOME_TO_REPLACE:
+        status = TO_REPLACE
+        while status == TO_REPLACE:
             status = loop(
-                world.numbers,
-                world.words,
-                self._drawn,
-                self._results,
-                self._sums,
-                until,
-                stops,
-                *curriculum.kernel_state(),
+                *(world, self._dealt, self._sums, until, stops), *curriculum.kernel_state()
             )
-            if status == SOME_TO_REPLACE:
+            if status == TO_REPLACE:
                 # Counted first: the sums belong to the tasks that are in the slots now.
                 self._hand_on()
                 curriculum.replace_noted()
         self._hand_on()
-        if status == NOTHING_TO_DRAW:
+        if status == NOTHING_ACTIVE:
             raise BuildError(nothing_active())
 
     def _hand_on(self) -> None:
         if self.meter is not None:
-            plays, successes, returns, _ = self._sums.T
-            self.meter.add_counts(plays, successes, returns, plays)
-        self._epoch += self._sums.sum(axis=0)
-        self._sums[:] = 0.0
+            plays = self._sums["num_plays"]
+            self.meter.add_counts(plays, self._sums["successes"], self._sums["returns"], plays)
+        for name in self._epoch:
+            self._epoch[name] += float(self._sums[name].sum())
+            self._sums[name] = 0.0
 
     def take_stats(self) -> dict[str, list[float]]:
         """Return the means since the last call, as single entries."""
-        plays, successes, returns, levels = self._epoch.tolist()
-        self._epoch[:] = 0.0
+        sums, self._epoch = self._epoch, dict.fromkeys(self._epoch, 0.0)
+        plays = sums["num_plays"]
         if not plays:
             return {}
         return {
-            f"{INFO}/performance": [levels / plays],
-            f"{INFO}/reward": [returns / plays],
-            f"{INFO}/success": [successes / plays],
+            f"{INFO}/performance": [sums["levels"] / plays],
+            f"{INFO}/reward": [sums["returns"] / plays],
+            f"{INFO}/success": [sums["successes"] / plays],
         }
 
 
@@ -246,10 +236,10 @@ class EnvsEngine(Engine):
         view: TaskDependencySimulator | SkillView = simulator
         with ExitStack() as undo:
             if workers:
-                self._segment = Segment.create(len(simulator.world.numbers))
-                simulator.move_numbers(self._segment.words.view(np.float64))
+                self._segment = Segment.create(simulator.world.shared_words)
+                simulator.move_to(self._segment.words)
                 undo.callback(self._take_back)
-                view = SkillView(self._segment.ticket, simulator.world.words.copy())
+                view = SkillView(self._segment.ticket, simulator.world)
             make = [partial(_make_env, view, os.getpid()) for _ in range(num_envs)]
             autoreset = AutoresetMode.NEXT_STEP
             vector: Any
@@ -279,7 +269,7 @@ class EnvsEngine(Engine):
                 self._stats,
             )
             self.simulator.learn(infos[INFO]["task_class"])
-            self.simulator.clock[kernels.C_ROUNDS] += 1
+            self.simulator.clock["num_rounds"] += 1
 
     def close(self) -> None:
         """Stop the envs and their workers."""
@@ -293,7 +283,8 @@ class EnvsEngine(Engine):
     def _take_back(self) -> None:
         """Let the learner keep its skills in memory of its own again."""
         if self._segment is not None:
-            self.simulator.move_numbers(np.array(self.simulator.world.numbers))
+            words = np.zeros(self.simulator.world.shared_words, dtype=np.int64)
+            self.simulator.move_to(words)
             self._segment.close()
             self._segment = None
 

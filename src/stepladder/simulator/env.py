@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import ConfigError, TaskError
-from stepladder.plans.kernels import Words
 from stepladder.simulator import world as kernels
 from stepladder.simulator.graph import LABEL
 from stepladder.simulator.learner import Play, TaskDependencySimulator
@@ -52,8 +51,8 @@ class SkillView:
     """The learner's skills as an env in another process sees them; small enough to send there."""
 
     ticket: Ticket
-    words: Words
-    """What does not change: the kinds of the tasks and their prerequisites."""
+    world: World
+    """The learner; of clock and nodes the segment has what is true now."""
 
     def attach(self) -> "AttachedSkills":
         """Look at the host's memory."""
@@ -65,12 +64,12 @@ class AttachedSkills:
 
     def __init__(self, view: SkillView):
         self._segment = Segment.attach(view.ticket)
-        self.world = World(self._segment.words.view(np.float64), view.words)
-        self.num_tasks = self.world.num_nodes
+        self.world = view.world.in_words(self._segment.words)
+        self.num_tasks = len(self.world.nodes)
 
     def play(self, node: int, seed: int) -> Play:
         """Return what a play of a task shows."""
-        return Play(*kernels.play(self.world.numbers, self.world.words, node, seed))
+        return Play(*kernels.play(self.world, node, seed))
 
 
 class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
@@ -146,8 +145,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         """Play; the action does not matter."""
         if self._episode_seed is None:
             raise gym.error.ResetNeeded("Call reset before step: every step ends its episode.")
-        world = self.simulator.world
-        level = kernels.skill(world.numbers, world.words, self.node)
+        level = kernels.skill(self.simulator.world, self.node)
         shown = self.simulator.play(self.node, self._episode_seed)
         self._episode_seed = None
         self._reward = shown.reward

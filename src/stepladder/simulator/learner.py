@@ -7,14 +7,14 @@ see the skills that the host's learner has now.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.configs.checks import is_number
 from stepladder.errors import ConfigError, SnapshotError
-from stepladder.plans.kernels import Floats, Words
+from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import world as kernels
@@ -79,14 +79,14 @@ class TaskDependencySimulator:
                 kinds[self._node(node, name)] = kind
         self.world = self._make_world(kinds)
         """The arrays; kernels change them."""
-        self.num_learnable = int(self.world.learnable.sum())
+        self.num_learnable = int(self.world.clock["num_learnable"][0])
         """Tasks that can be learned, their prerequisites included."""
         self.reset()
 
     @property
-    def clock(self) -> Words:
-        """What has been counted so far, by the positions in `world`; a view."""
-        return self.world.clock
+    def clock(self) -> Any:
+        """What has been counted so far: a record with the fields of `world.Clock`."""
+        return self.world.clock[0]
 
     def _node(self, node: int, name: str) -> int:
         return whole_number(node, f"A node in {name}", 0, self.graph.num_tasks - 1, ConfigError)
@@ -103,31 +103,29 @@ class TaskDependencySimulator:
             rates=np.full(graph.num_tasks, rate),
             biases=rng.standard_normal(graph.num_tasks) * noise.task_noise_std,
         )
-        settings = world.settings
-        settings[kernels.S_GAMMA], settings[kernels.S_MASTERY] = dynamics.gamma, dynamics.mastery
+        settings: Any = world.settings[0]
+        settings["gamma"], settings["mastery"] = dynamics.gamma, dynamics.mastery
         if isinstance(dynamics, Epochwise):
-            settings[kernels.S_EPOCHWISE], settings[kernels.S_KEEP] = 1.0, 1.0
-            settings[kernels.S_LAMBDA] = dynamics.lambda_forget
-            settings[kernels.S_STEP] = dynamics.dt
+            settings["is_epochwise"], settings["keep"] = 1, 1.0
+            settings["forgetting"], settings["step"] = dynamics.lambda_forget, dynamics.dt
         else:
-            settings[kernels.S_KEEP] = 1.0 - dynamics.lambda_forget
-        settings[kernels.S_REWARD_IS_SKILL] = noise.reward == "skill"
-        settings[kernels.S_SAMPLE_STD] = noise.sample_noise_std
-        settings[kernels.S_BASE], settings[kernels.S_SATURATE] = noise.reward_base, noise.saturate
+            settings["keep"] = 1.0 - dynamics.lambda_forget
+        settings["reward_is_skill"] = noise.reward == "skill"
+        settings["sample_std"], settings["reward_base"] = noise.sample_noise_std, noise.reward_base
+        settings["saturates"] = noise.saturate
         return world
 
     def reset(self) -> None:
         """Forget everything and begin again; a task's fixed error stays."""
-        self.world.skills[:-1] = self._start
-        self.world.skills[-1] = 1.0
-        self.world.counts[:] = 0
-        self.world.epoch_counts[:] = 0
-        self.clock[:] = 0
-        self.clock[kernels.C_DONE_AT] = -1
+        clock, nodes = self.world.clock, self.world.nodes
+        nodes["skill"] = self._start
+        nodes["num_plays"] = nodes["num_epoch_plays"] = 0
+        clock[:] = np.zeros((), clock.dtype)
+        clock["num_learnable"], clock["scale"] = self.num_learnable, 1.0
+        clock["done_at"] = -1
         if isinstance(self.dynamics, Epochwise):
-            plays = self.dynamics.samples_per_epoch * self.num_envs
-            self.clock[kernels.C_EPOCH_PLAYS] = plays
-        kernels.recount(self.world.numbers, self.world.words)
+            clock["epoch_plays"] = self.dynamics.samples_per_epoch * self.num_envs
+        kernels.recount(self.world)
 
     # Playing.
 
@@ -139,19 +137,15 @@ class TaskDependencySimulator:
     @property
     def P(self) -> Floats:
         """Probability of success per task at this moment; a fresh array."""
-        skills = self.world.skills[:-1] * self.world.skills[-1]
-        skills[self.world.kinds == IMPOSSIBLE] = 0.0
-        skills[self.world.kinds == NOISE] = 0.5
+        nodes = self.world.nodes
+        skills: Floats = nodes["skill"] * self.clock["scale"]
+        skills[nodes["kind"] == IMPOSSIBLE] = 0.0
+        skills[nodes["kind"] == NOISE] = 0.5
         return skills
 
     def gates(self) -> Floats:
         """Return how far each task's prerequisites are there, in [0, 1]."""
-        return np.array(
-            [
-                kernels.gate(self.world.numbers, self.world.words, node)
-                for node in range(self.num_tasks)
-            ]
-        )
+        return np.array([kernels.gate(self.world, node) for node in range(self.num_tasks)])
 
     def play(self, node: int, seed: int | None = None) -> Play:
         """Return what a play of a task shows; nothing is learned yet.
@@ -163,9 +157,9 @@ class TaskDependencySimulator:
         """
         node = self._node(node, "play")
         if seed is None:
-            number = int(self.world.counts.sum())
+            number = int(self.world.nodes["num_plays"].sum())
             seed = int(np.random.SeedSequence([self.seed, 2, number]).generate_state(1)[0])
-        success, reward = kernels.play(self.world.numbers, self.world.words, node, seed)
+        success, reward = kernels.play(self.world, node, seed)
         return Play(success, reward)
 
     def learn(self, nodes: Sequence[int] | npt.NDArray[np.int64]) -> None:
@@ -178,7 +172,7 @@ class TaskDependencySimulator:
                 f"nodes {given.tolist()!r:.60} must be whole numbers from 0 to "
                 f"{self.num_tasks - 1}. Give the tasks that were played."
             )
-        kernels.absorb(self.world.numbers, self.world.words, played)
+        kernels.learn_round(self.world, played)
 
     def sample_task(self, node: int, seed: int | None = None) -> float:
         """Play a task and learn from it at once; return the reward."""
@@ -195,9 +189,9 @@ class TaskDependencySimulator:
         Returns:
             The metrics of the epoch.
         """
-        if not self.clock[kernels.C_JUST_ENDED]:
-            kernels.complete_epoch(self.world.numbers, self.world.words)
-        self.clock[kernels.C_JUST_ENDED] = 0
+        if not self.clock["just_ended"]:
+            kernels.complete_epoch(self.world)
+        self.clock["just_ended"] = 0
         return self.metrics()
 
     # Looking.
@@ -205,22 +199,22 @@ class TaskDependencySimulator:
     @property
     def current_epoch(self) -> int:
         """Epochs completed so far."""
-        return int(self.clock[kernels.C_EPOCHS])
+        return int(self.clock["num_epochs"])
 
     @property
     def num_plays(self) -> int:
         """Plays learned from so far."""
-        return int(self.clock[kernels.C_PLAYS])
+        return int(self.clock["num_plays"])
 
     @property
     def num_mastered(self) -> int:
         """Learnable tasks that are mastered now."""
-        return kernels.count_mastered(self.world.numbers, self.world.words)
+        return kernels.count_mastered(self.world)
 
     @property
     def area_so_far(self) -> int:
         """Sum over all plays so far of the number of mastered tasks."""
-        return int(self.clock[kernels.C_AREA])
+        return int(self.clock["area"])
 
     def shares(self) -> tuple[float, float, float]:
         """Return the shares of plays on tasks already mastered, still locked, and hopeless.
@@ -228,15 +222,17 @@ class TaskDependencySimulator:
         Of the plays until everything learnable was mastered, or of all if that never was.
         """
         done = self.done_at is not None and self.num_learnable > 0
-        first = kernels.C_DONE_MASTERED if done else kernels.C_ON_MASTERED
-        plays = max(1, int(self.clock[kernels.C_DONE_AT if done else kernels.C_PLAYS]))
-        mastered, locked, hopeless = (self.clock[first : first + 3] / plays).tolist()
+        clock, prefix = self.clock, "done_" if done else ""
+        plays = max(1, int(clock["done_at" if done else "num_plays"]))
+        mastered, locked, hopeless = (
+            int(clock[f"{prefix}on_{name}"]) / plays for name in ("mastered", "locked", "hopeless")
+        )
         return mastered, locked, hopeless
 
     @property
     def done_at(self) -> int | None:
         """Play at which all learnable tasks were first mastered at once; None before."""
-        done = int(self.clock[kernels.C_DONE_AT])
+        done = int(self.clock["done_at"])
         return None if done < 0 else done
 
     def task(self, node: int) -> Task:
@@ -268,7 +264,7 @@ class TaskDependencySimulator:
 
     def get_summary(self) -> dict[str, Any]:
         """Return the end state, as the ancestor's driver did."""
-        skills, counts = self.P, self.world.counts
+        skills, counts = self.P, self.world.nodes["num_plays"]
         return {
             "final_performances": skills.tolist(),
             "final_mean_performance": float(skills.mean()),
@@ -288,8 +284,8 @@ class TaskDependencySimulator:
             "noise": asdict(self.noise),
             "seed": self.seed,
             "start": self._start.tolist(),
-            "impossible": np.flatnonzero(self.world.kinds == IMPOSSIBLE).tolist(),
-            "noisy": np.flatnonzero(self.world.kinds == NOISE).tolist(),
+            "impossible": np.flatnonzero(self.world.nodes["kind"] == IMPOSSIBLE).tolist(),
+            "noisy": np.flatnonzero(self.world.nodes["kind"] == NOISE).tolist(),
             "num_envs": self.num_envs,
         }
 
@@ -314,37 +310,34 @@ class TaskDependencySimulator:
                 "same graph, dynamics, noise and seed."
             )
         described, place = self._saved_arrays(), snapshot.place
-        skills = described[0].read(snapshot.arrays, place)
-        problem = Part("skill", ..., 0.0, 1.0 + 1e-9).problem(skills[:-1] * skills[-1])
+        clock, skills = (one.read(snapshot.arrays, place) for one in described[:2])
+        problem = Part("skill", ..., 0.0, 1.0 + 1e-9).problem(skills * clock["scale"][0])
         if problem is not None:
             raise SnapshotError(f"array 'skills' of {place}: {problem}. Use an older one.")
         restore_arrays(described, snapshot.arrays, place)
 
     def _saved_arrays(self) -> list[SavedArray]:
         """Describe what changes, by the name it is saved under."""
-        world, plays = self.world, int(self.world.clock[kernels.C_EPOCH_PLAYS])
-        lowest = np.zeros(kernels.NUM_CLOCK, dtype=np.int64)
-        lowest[kernels.C_DONE_AT] = -1
-        highest = np.full(kernels.NUM_CLOCK, MAX_COUNT, dtype=np.int64)
-        highest[kernels.C_NUM_MASTERED] = world.num_nodes
-        lowest[kernels.C_EPOCH_PLAYS] = highest[kernels.C_EPOCH_PLAYS] = plays
-        highest[kernels.C_JUST_ENDED] = 1
-        skills = (
-            # Divided by the scale, so that a skill itself is at most 1.
-            Part("skill", np.s_[:-1], 0.0, 2.0 / kernels.SMALLEST_SCALE),
-            Part("scale", np.s_[-1], kernels.SMALLEST_SCALE / 2.0, 1.0),
-        )
+        nodes, clock = self.world.nodes, self.world.clock
+        limits: dict[str, tuple[Any, Any]] = {
+            name: (clock[name], clock[name]) for name in ("num_learnable", "epoch_plays")
+        }
+        limits["scale"] = (kernels.SMALLEST_SCALE / 2.0, 1.0)
+        limits["num_mastered"], limits["done_at"] = (0, len(nodes)), (-1, MAX_COUNT)
+        # Divided by the scale, so that a skill itself is at most 1.
+        skill = Part("skill", ..., 0.0, 2.0 / kernels.SMALLEST_SCALE)
         return [
-            SavedArray("skills", world.skills, skills),
-            SavedArray("counts", world.counts, (Part.count("plays"),)),
-            SavedArray("epoch_counts", world.epoch_counts, (Part.count("plays"),)),
-            SavedArray("clock", world.clock, (Part("clock", ..., lowest, highest),)),
+            SavedArray("clock", cast("Any", clock), kernels.Clock.parts(limits)),
+            SavedArray("skills", nodes["skill"], (skill,)),
+            SavedArray("counts", nodes["num_plays"], (Part.count("plays"),)),
+            SavedArray("epoch_counts", nodes["num_epoch_plays"], (Part.count("plays"),)),
         ]
 
-    def move_numbers(self, numbers: Floats) -> None:
-        """Keep skills and settings in other memory from now on, such as a shared segment."""
-        numbers[:] = self.world.numbers
-        self.world = World(numbers, self.world.words)
+    def move_to(self, words: Words) -> None:
+        """Keep what changes in other memory from now on, such as a shared segment."""
+        world = self.world.in_words(words)
+        world.clock[:], world.nodes[:] = self.world.clock, self.world.nodes
+        self.world = world
 
 
 def _learnable(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:

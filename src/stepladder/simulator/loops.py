@@ -1,258 +1,168 @@
 """Whole runs in compiled code: one loop per curriculum that has a compiled form.
 
-Called by `engines`. Each loop deals a round, lets the curriculum's own rule learn from every
-result, then lets the simulated learner learn: the same rules in the same order as the engine that
-goes through Python, so both take the same course. A loop comes back early when the curriculum wants
+Called by `engines`. A loop deals a round, lets the curriculum's own rule learn from every result,
+then lets the simulated learner learn: the same rules in the same order as the engine that goes
+through Python, so both take the same course. A loop comes back early when the curriculum wants
 tasks replaced, which only Python can do.
 
-The loops look alike and yet are written out: a loop that took the rule as an argument would have to
-be compiled anew in every process.
+The loop is written once and compiled into a function of its own for each rule: a function that took
+the rule as an argument would have to be compiled anew in every process.
 """
-# pyright: reportArgumentType=false, reportReturnType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
-from stepladder.curricula import eviction
+from stepladder.compiled import bare, inlined
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.frontier import kernels as frontier_kernels
+from stepladder.curricula.frontier import kernels as frontier
 from stepladder.curricula.frontier.frontier import Frontier
-from stepladder.curricula.learnability import kernels as learnability_kernels
+from stepladder.curricula.learnability import kernels as learnability
 from stepladder.curricula.learnability.learnability import Learnability
-from stepladder.curricula.learning_progress import kernels as progress_kernels
+from stepladder.curricula.learning_progress import kernels as learning_progress
 from stepladder.curricula.learning_progress.learning_progress import LearningProgress
-from stepladder.curricula.level_replay import kernels as replay_kernels
+from stepladder.curricula.level_replay import kernels as level_replay
 from stepladder.curricula.level_replay.level_replay import LevelReplay
+from stepladder.curricula.observation import count_record, nothing_to_settle
+from stepladder.curricula.uniform import State as UniformState
 from stepladder.curricula.uniform import Uniform
-from stepladder.plans.kernels import H_ROWS, Floats, Words, begin_write, end_write
-from stepladder.simulator.rounds import (
-    D_GENERATION,
-    D_SLOT,
-    R_RETURN,
-    R_SUCCESS,
-    absorb_round,
-    deal_round,
-)
-from stepladder.simulator.world import C_DONE_AT, C_PLAYS, CLOCK
-
-REACHED, NOTHING_TO_DRAW, SOME_TO_REPLACE = 0, 1, eviction.SOME_TO_REPLACE
-"""Why a loop came back: the plays are done or all is mastered, or Python has to step in."""
+from stepladder.plans.kernels import begin_write, end_write
+from stepladder.plans.status import DONE, NOTHING_ACTIVE, TO_REPLACE
+from stepladder.records import Records, Words
+from stepladder.simulator.rounds import Dealt, SlotSums, deal_round, finish_round
+from stepladder.simulator.world import World
 
 
 @inlined
-def _goes_on(words: Words, until: int, stops: bool) -> bool:
-    return words[CLOCK + C_PLAYS] < until and not (stops and words[CLOCK + C_DONE_AT] >= 0)
+def _goes_on(world: World, until: int, stops: bool) -> bool:
+    clock = world.clock[0]
+    return clock.num_plays < until and not (stops and clock.done_at >= 0)
 
 
-@compiled
+@inlined
+def _run(
+    observe_one: Callable[..., None],
+    settle: Callable[..., None],
+    world: World,
+    dealt: Records[Dealt],
+    sums: Records[SlotSums],
+    until: int,
+    stops: bool,
+    block: Words,
+    table: int,
+    state: Any,
+    constants: Any,
+) -> int:
+    """Play until `until` plays are done (`DONE`), or until a task should be replaced."""
+    values, method = block.view(np.float64), state.method[0]
+    while _goes_on(world, until, stops):
+        if not deal_round(block, values, world, dealt):
+            return NOTHING_ACTIVE
+        begin_write(block)
+        for env in range(len(dealt)):
+            one = dealt[env]
+            if count_record(block, method.totals, one.slot, one.generation, 1):
+                observe_one(
+                    block, table, state, constants, one.slot, one.success, one.episode_return
+                )
+        settle(block, table, state, constants)
+        end_write(block)
+        finish_round(world, dealt, sums)
+        if method.noted.count > 0:
+            return TO_REPLACE
+    return DONE
+
+
+@bare
 def run_uniform(
-    numbers: Floats,
-    words: Words,
-    drawn: Words,
-    results: Floats,
-    sums: Floats,
+    world: World,
+    dealt: Records[Dealt],
+    sums: Records[SlotSums],
     until: int,
     stops: bool,
     block: Words,
-    plays: Words,
-    counters: Words,
+    state: UniformState,
 ) -> int:
-    """Play until `until` plays are done."""
-    values = block.view(np.float64)
-    while _goes_on(words, until, stops):
-        if not deal_round(block, values, numbers, words, drawn, results):
-            return NOTHING_TO_DRAW
-        for env in range(len(drawn)):
-            slot = drawn[env, D_SLOT]
-            counters[0] += 1
-            counters[1] += 1
-            if drawn[env, D_GENERATION] == block[block[H_ROWS] + 2 * slot + 1]:
-                plays[slot] += 1
-        absorb_round(numbers, words, drawn, results, sums)
-    return REACHED
+    """Play until `until` plays are done; a plan that never changes is not written."""
+    values, totals = block.view(np.float64), state.method[0].totals
+    while _goes_on(world, until, stops):
+        if not deal_round(block, values, world, dealt):
+            return NOTHING_ACTIVE
+        for env in range(len(dealt)):
+            one = dealt[env]
+            if count_record(block, totals, one.slot, one.generation, 1):
+                state.tasks[one.slot].num_plays += 1
+        finish_round(world, dealt, sums)
+    return DONE
 
 
-@compiled
+@bare
 def run_frontier(
-    numbers: Floats,
-    words: Words,
-    drawn: Words,
-    results: Floats,
-    sums: Floats,
+    world: World,
+    dealt: Records[Dealt],
+    sums: Records[SlotSums],
     until: int,
     stops: bool,
     block: Words,
     table: int,
-    rows: Floats,
-    weights: Floats,
-    near: Words,
-    links: Words,
-    settings: Floats,
-    yields: Floats,
-    ints: Words,
-    num_layers: int,
+    state: Any,
+    constants: Any,
 ) -> int:
-    """Play until `until` plays are done, or until a task should be replaced."""
-    values = block.view(np.float64)
-    while _goes_on(words, until, stops):
-        if not deal_round(block, values, numbers, words, drawn, results):
-            return NOTHING_TO_DRAW
-        begin_write(block)
-        for env in range(len(drawn)):
-            frontier_kernels.absorb_one(
-                block,
-                table,
-                rows,
-                weights,
-                near,
-                links,
-                settings,
-                yields,
-                ints,
-                drawn[env, D_SLOT],
-                drawn[env, D_GENERATION],
-                results[env, R_SUCCESS],
-                1,
-            )
-        frontier_kernels.settle(block, table, settings, yields, ints, num_layers)
-        end_write(block)
-        absorb_round(numbers, words, drawn, results, sums)
-        if ints[frontier_kernels.I_NUM_EVICTIONS] > 0:
-            return SOME_TO_REPLACE
-    return REACHED
+    """Run `Frontier`."""
+    rule, settle = frontier.observe_one, frontier.settle_in
+    return _run(rule, settle, world, dealt, sums, until, stops, block, table, state, constants)
 
 
-@compiled
+@bare
 def run_learning_progress(
-    numbers: Floats,
-    words: Words,
-    drawn: Words,
-    results: Floats,
-    sums: Floats,
+    world: World,
+    dealt: Records[Dealt],
+    sums: Records[SlotSums],
     until: int,
     stops: bool,
     block: Words,
     table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
+    state: Any,
+    constants: Any,
 ) -> int:
-    """Play until `until` plays are done, or until a task should be replaced."""
-    values = block.view(np.float64)
-    while _goes_on(words, until, stops):
-        if not deal_round(block, values, numbers, words, drawn, results):
-            return NOTHING_TO_DRAW
-        begin_write(block)
-        for env in range(len(drawn)):
-            progress_kernels.absorb_one(
-                block,
-                table,
-                rows,
-                extras,
-                constants,
-                ints,
-                drawn[env, D_SLOT],
-                drawn[env, D_GENERATION],
-                results[env, R_SUCCESS],
-                results[env, R_RETURN],
-                1,
-            )
-        end_write(block)
-        absorb_round(numbers, words, drawn, results, sums)
-        if ints[eviction.I_NUM_EVICTIONS] > 0:
-            return SOME_TO_REPLACE
-    return REACHED
+    """Run `LearningProgress`."""
+    rule, settle = learning_progress.observe_one, nothing_to_settle
+    return _run(rule, settle, world, dealt, sums, until, stops, block, table, state, constants)
 
 
-@compiled
+@bare
 def run_learnability(
-    numbers: Floats,
-    words: Words,
-    drawn: Words,
-    results: Floats,
-    sums: Floats,
+    world: World,
+    dealt: Records[Dealt],
+    sums: Records[SlotSums],
     until: int,
     stops: bool,
     block: Words,
     table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
+    state: Any,
+    constants: Any,
 ) -> int:
-    """Play until `until` plays are done, or until a task should be replaced."""
-    values = block.view(np.float64)
-    while _goes_on(words, until, stops):
-        if not deal_round(block, values, numbers, words, drawn, results):
-            return NOTHING_TO_DRAW
-        begin_write(block)
-        for env in range(len(drawn)):
-            learnability_kernels.absorb_one(
-                block,
-                table,
-                rows,
-                extras,
-                constants,
-                ints,
-                drawn[env, D_SLOT],
-                drawn[env, D_GENERATION],
-                results[env, R_SUCCESS],
-                results[env, R_RETURN],
-                1,
-            )
-        end_write(block)
-        absorb_round(numbers, words, drawn, results, sums)
-        if ints[eviction.I_NUM_EVICTIONS] > 0:
-            return SOME_TO_REPLACE
-    return REACHED
+    """Run `Learnability`."""
+    rule, settle = learnability.observe_one, nothing_to_settle
+    return _run(rule, settle, world, dealt, sums, until, stops, block, table, state, constants)
 
 
-@compiled
+@bare
 def run_level_replay(
-    numbers: Floats,
-    words: Words,
-    drawn: Words,
-    results: Floats,
-    sums: Floats,
+    world: World,
+    dealt: Records[Dealt],
+    sums: Records[SlotSums],
     until: int,
     stops: bool,
     block: Words,
     table: int,
-    rows: Floats,
-    extras: Words,
-    constants: Floats,
-    ints: Words,
+    state: Any,
+    constants: Any,
 ) -> int:
-    """Play until `until` plays are done, or until a task should be replaced."""
-    values = block.view(np.float64)
-    while _goes_on(words, until, stops):
-        if not deal_round(block, values, numbers, words, drawn, results):
-            return NOTHING_TO_DRAW
-        begin_write(block)
-        for env in range(len(drawn)):
-            replay_kernels.absorb_one(
-                block,
-                table,
-                rows,
-                extras,
-                constants,
-                ints,
-                drawn[env, D_SLOT],
-                drawn[env, D_GENERATION],
-                results[env, R_SUCCESS],
-                results[env, R_RETURN],
-                1,
-            )
-        end_write(block)
-        absorb_round(numbers, words, drawn, results, sums)
-        if ints[replay_kernels.I_NUM_EVICTIONS] > 0:
-            return SOME_TO_REPLACE
-    return REACHED
+    """Run `LevelReplay`."""
+    rule, settle = level_replay.observe_one, nothing_to_settle
+    return _run(rule, settle, world, dealt, sums, until, stops, block, table, state, constants)
 
 
 LOOPS: dict[type[Curriculum], Callable[..., int]] = {

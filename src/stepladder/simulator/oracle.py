@@ -4,29 +4,15 @@ Used by `compare` as the measure of every curriculum. The oracle of a scenario i
 several such policies. What a play teaches does not depend on its outcome, so a policy that looks at
 skills alone takes the same course with every seed: one run tells its mean.
 """
-# pyright: reportReturnType=false, reportArgumentType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from stepladder.compiled import compiled
-from stepladder.plans.kernels import Floats, Words
+from stepladder.compiled import bare, inlined
+from stepladder.records import Words
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.world import (
-    C_DONE_AT,
-    C_PLAYS,
-    CLOCK,
-    KINDS,
-    LEARNABLE,
-    S_MASTERY,
-    SKILLS,
-    W_NUM_NODES,
-    absorb_one,
-    gate,
-    skill,
-)
+from stepladder.simulator.world import LEARNABLE, World, gate, learn_and_count, skill
 
 LINES = (-0.02, -0.01, 0.0, 0.02, 0.05)
 """How far above the mastery line an oracle practises a task before it goes on to the next."""
@@ -51,43 +37,41 @@ class OracleRun:
     """Shares of plays on tasks already mastered, still locked, and hopeless."""
 
 
-@compiled
-def _first_below(numbers: Floats, words: Words, order: Words, line: float) -> int:
+@inlined
+def _first_below(world: World, order: Words, line: float) -> int:
     for index in range(len(order)):
         node = order[index]
-        learnable = words[KINDS + words[W_NUM_NODES] + node] == 1
-        if learnable and skill(numbers, words, node) < line:
+        if world.nodes[node].is_learnable == 1 and skill(world, node) < line:
             return node
     return -1
 
 
-@compiled
-def run_in_order(numbers: Floats, words: Words, order: Words, line: float, until: int) -> None:
+@bare
+def run_in_order(world: World, order: Words, line: float, until: int) -> None:
     """Practise the first task in order that is below `line`; then the first not mastered."""
-    first_pass = True
-    while words[CLOCK + C_PLAYS] < until and words[CLOCK + C_DONE_AT] < 0:
-        node = _first_below(numbers, words, order, line) if first_pass else -1
+    clock, first_pass = world.clock[0], True
+    while clock.num_plays < until and clock.done_at < 0:
+        node = _first_below(world, order, line) if first_pass else -1
         if node < 0:
             first_pass = False
-            node = _first_below(numbers, words, order, max(line, numbers[S_MASTERY]))
-        absorb_one(numbers, words, max(0, node))
+            node = _first_below(world, order, max(line, world.settings[0].mastery))
+        learn_and_count(world, max(0, node))
 
 
-@compiled
-def run_by_gain(numbers: Floats, words: Words, until: int) -> None:
+@bare
+def run_by_gain(world: World, until: int) -> None:
     """Practise the unmastered task that gains most by the next play."""
-    num_nodes = words[W_NUM_NODES]
-    while words[CLOCK + C_PLAYS] < until and words[CLOCK + C_DONE_AT] < 0:
+    clock = world.clock[0]
+    while clock.num_plays < until and clock.done_at < 0:
         best, chosen = -1.0, 0
-        for node in range(num_nodes):
-            p = skill(numbers, words, node)
-            if words[KINDS + node] != LEARNABLE or p >= numbers[S_MASTERY]:
+        for node in range(len(world.nodes)):
+            p, own = skill(world, node), world.nodes[node]
+            if own.kind != LEARNABLE or p >= world.settings[0].mastery:
                 continue
-            rate = numbers[SKILLS + num_nodes + 1 + node]
-            gain = rate * gate(numbers, words, node) * (1.0 - p)
+            gain = own.rate * gate(world, node) * (1.0 - p)
             if gain > best:
                 best, chosen = gain, node
-        absorb_one(numbers, words, chosen)
+        learn_and_count(world, chosen)
 
 
 def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
@@ -118,11 +102,11 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
             limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
             simulator.reset()
             line = min(1.0, mastery + above)
-            run_in_order(simulator.world.numbers, simulator.world.words, order, line, limit)
+            run_in_order(simulator.world, order, line, limit)
             note(f"{name}, to {line:.2f}")
     simulator.reset()
     limit = min(budget, 1 + min(run.samples for run in runs))
-    run_by_gain(simulator.world.numbers, simulator.world.words, limit)
+    run_by_gain(simulator.world, limit)
     note("largest gain")
     simulator.reset()
     return runs

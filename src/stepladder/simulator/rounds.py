@@ -1,43 +1,49 @@
 """One round: every env draws from the plan and plays an episode, then the learner learns.
 
 Between `world`, which knows no plan, and the engines: `deal` makes records for those that hand
-them to a curriculum, `deal_round` single numbers for the compiled loops (`loops`).
+them to a curriculum, `deal_round` results without a record for the compiled loops (`loops`).
 """
-# pyright: reportReturnType=false, reportArgumentType=false, reportAttributeAccessIssue=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats, Words
-from stepladder.plans.record import TERMINATED, RecordArray
-from stepladder.simulator.world import (
-    C_ROUNDS,
-    CLOCK,
-    SEED_MASK,
-    W_NUM_NODES,
-    absorb_one,
-    play,
-    skill,
-)
+from stepladder.plans.record import TERMINATED, RecordFields
+from stepladder.records import Fields, Floats, Records, Words
+from stepladder.simulator.world import SEED_MASK, World, learn_and_count, play, skill
 
-# A round of an engine that keeps no records, by column: what was drawn, and what came of it.
-D_SLOT, D_GENERATION, D_NODE = 0, 1, 2
-R_SUCCESS, R_RETURN, R_LEVEL = 0, 1, 2
+
+class Dealt(Fields):
+    """What one env drew and played."""
+
+    slot: int
+    generation: int
+    node: int
+    success: float
+    episode_return: float
+    level: float
+    """How skilled the learner was at it."""
+
+
+class SlotSums(Fields):
+    """Sums over the plays of a slot."""
+
+    num_plays: float
+    successes: float
+    returns: float
+    levels: float
 
 
 @inlined
 def deal_one(
-    block: Words, values: Floats, numbers: Floats, words: Words, env: int, episode: int
+    block: Words, values: Floats, world: World, env: int, episode: int
 ) -> tuple[int, int, int, int, int, float, float]:
     """Let one env draw and play an episode; nothing is learned yet.
 
     Args:
         block: The plan.
         values: The plan seen as floats.
-        numbers: The world's numbers.
-        words: The world's words.
+        world: The learner.
         env: Index of the env.
         episode: Index of the episode.
 
@@ -48,71 +54,65 @@ def deal_one(
     slot, generation, task_id, version, seed, tick = kernels.draw_seen(
         block, values, env, episode, values[:0]
     )
-    node = task_id % words[W_NUM_NODES]
-    success, reward = play(numbers, words, node, seed & SEED_MASK)
+    node = task_id % len(world.nodes)
+    success, reward = play(world, node, seed & SEED_MASK)
     return slot, generation, version, tick, node, success, reward
 
 
-@compiled
+@bare
 def deal(
-    block: Words,
-    numbers: Floats,
-    words: Words,
-    records: RecordArray,
-    nodes: Words,
-    levels: Floats,
+    block: Words, world: World, records: Records[RecordFields], nodes: Words, levels: Floats
 ) -> bool:
     """Let every env draw and play one episode; False if there is nothing to draw.
 
-    All of them play with the skills of this moment: learning comes after the round, in `absorb`.
-    `nodes` and `levels` receive what each env played and how skilled the learner was at it.
+    All of them play with the skills of this moment: learning comes after the round, in
+    `world.learn_round`. `nodes` and `levels` receive what each env played and how skilled the
+    learner was at it.
     """
-    episode, values = words[CLOCK + C_ROUNDS], block.view(np.float64)
+    clock, values = world.clock[0], block.view(np.float64)
+    episode = clock.num_rounds
     for env in range(len(records)):
         slot, generation, version, tick, node, success, reward = deal_one(
-            block, values, numbers, words, env, episode
+            block, values, world, env, episode
         )
         if slot < 0:
             return False
-        nodes[env], levels[env] = node, skill(numbers, words, node)
+        nodes[env], levels[env] = node, skill(world, node)
         record = records[env]
         record.slot, record.generation = slot, generation
         record.plan_version, record.tick = version, tick
         record.env_index, record.episode_index = env, episode
         record.episode_return, record.length = reward, 1
         record.success, record.outcome = success, TERMINATED
-    words[CLOCK + C_ROUNDS] += 1
+    clock.num_rounds += 1
     return True
 
 
 @inlined
-def deal_round(
-    block: Words, values: Floats, numbers: Floats, words: Words, drawn: Words, results: Floats
-) -> bool:
-    """Do the same as `deal`, for loops that hand on single numbers instead of records."""
-    episode = words[CLOCK + C_ROUNDS]
-    for env in range(len(drawn)):
+def deal_round(block: Words, values: Floats, world: World, dealt: Records[Dealt]) -> bool:
+    """Do the same as `deal`, for loops that make no records."""
+    clock = world.clock[0]
+    for env in range(len(dealt)):
         slot, generation, _, _, node, success, reward = deal_one(
-            block, values, numbers, words, env, episode
+            block, values, world, env, clock.num_rounds
         )
         if slot < 0:
             return False
-        drawn[env, D_SLOT], drawn[env, D_GENERATION], drawn[env, D_NODE] = slot, generation, node
-        results[env, R_SUCCESS], results[env, R_RETURN] = success, reward
-        results[env, R_LEVEL] = skill(numbers, words, node)
-    words[CLOCK + C_ROUNDS] += 1
+        one = dealt[env]
+        one.slot, one.generation, one.node = slot, generation, node
+        one.success, one.episode_return, one.level = success, reward, skill(world, node)
+    clock.num_rounds += 1
     return True
 
 
 @inlined
-def absorb_round(
-    numbers: Floats, words: Words, drawn: Words, results: Floats, sums: Floats
-) -> None:
-    """Learn from a round, and add it to the sums per slot: plays, successes, returns, skills."""
-    for env in range(len(drawn)):
-        row = drawn[env, D_SLOT]
-        sums[row, 0] += 1.0
-        sums[row, 1] += results[env, R_SUCCESS]
-        sums[row, 2] += results[env, R_RETURN]
-        sums[row, 3] += results[env, R_LEVEL]
-        absorb_one(numbers, words, drawn[env, D_NODE])
+def finish_round(world: World, dealt: Records[Dealt], sums: Records[SlotSums]) -> None:
+    """Learn from a round, and add it to the sums per slot."""
+    for env in range(len(dealt)):
+        one = dealt[env]
+        total = sums[one.slot]
+        total.num_plays += 1.0
+        total.successes += one.success
+        total.returns += one.episode_return
+        total.levels += one.level
+        learn_and_count(world, one.node)

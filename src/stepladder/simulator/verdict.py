@@ -10,10 +10,14 @@ import numpy as np
 
 from stepladder.simulator.dynamics import learning_order
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.world import C_ON_HOPELESS, C_ON_LOCKED, C_ON_MASTERED, C_PLAYS, NOISE
+from stepladder.simulator.world import NOISE
 
 WORTH_SAYING = 0.2
 """Share of the plays from which a waste is named."""
+
+
+SPENT = ("num_plays", "on_mastered", "on_locked", "on_hopeless")
+"""What the clock counts of plays."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Verdict:
 
 def judge(simulator: TaskDependencySimulator) -> Verdict:
     """Say where the learner stands, and what its plays were spent on."""
-    noisy = bool((simulator.world.kinds == NOISE).any())
+    noisy = bool((simulator.world.nodes["kind"] == NOISE).any())
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
     shares = dict(zip(targets, simulator.shares(), strict=True))
@@ -81,7 +85,7 @@ def judge(simulator: TaskDependencySimulator) -> Verdict:
 
 
 def _first_unmastered(simulator: TaskDependencySimulator) -> int | None:
-    skills, learnable = simulator.P, simulator.world.learnable
+    skills, learnable = simulator.P, simulator.world.nodes["is_learnable"]
     for node in learning_order(simulator.graph, simulator.dynamics):
         if learnable[node] and skills[node] < simulator.dynamics.mastery:
             return int(node)
@@ -90,10 +94,11 @@ def _first_unmastered(simulator: TaskDependencySimulator) -> int | None:
 
 def share_metrics(simulator: TaskDependencySimulator, before: np.ndarray) -> dict[str, float]:
     """Return the shares of the plays since the clock stood at `before`, by metric name."""
-    spent = simulator.clock - before
-    plays = max(1, int(spent[C_PLAYS]))
+    clock = simulator.clock
+    spent = {name: int(clock[name]) - int(before[name]) for name in SPENT}
+    plays = max(1, spent["num_plays"])
     return {
-        "env_task_dependency/share_mastered": int(spent[C_ON_MASTERED]) / plays,
-        "env_task_dependency/share_locked": int(spent[C_ON_LOCKED]) / plays,
-        "env_task_dependency/share_impossible": int(spent[C_ON_HOPELESS]) / plays,
+        "env_task_dependency/share_mastered": spent["on_mastered"] / plays,
+        "env_task_dependency/share_locked": spent["on_locked"] / plays,
+        "env_task_dependency/share_impossible": spent["on_hopeless"] / plays,
     }

@@ -6,66 +6,17 @@ kernels, so a play has the same outcome in every engine.
 A skill is stored divided by a common scale. Forgetting multiplies the scale alone, so a play costs
 the same with ten tasks and with ten thousand.
 """
-# pyright: reportReturnType=false, reportArgumentType=false, reportAttributeAccessIssue=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
-from stepladder.plans.kernels import Floats, Words
+from stepladder.compiled import bare, compiled, inlined
+from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 
 LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
 """Kinds of tasks: one that can be learned, one that never succeeds, one that is a coin toss."""
-
-# Numbers of a world, by position: the settings; then the skill of every node divided by the scale,
-# the scale, and per node the rate of learning and the fixed error.
-(
-    S_EPOCHWISE,
-    S_GAMMA,
-    S_KEEP,
-    S_MASTERY,
-    S_REWARD_IS_SKILL,
-    S_SAMPLE_STD,
-    S_BASE,
-    S_SATURATE,
-    S_LAMBDA,
-    S_STEP,
-) = range(10)
-SKILLS = 16
-
-# Words of a world, by position: how many nodes and how many of them can be learned; the clock; then
-# per node its kind, whether it can be learned, its plays, its plays in this epoch; then where each
-# node's parents and children begin, and these themselves.
-W_NUM_NODES, W_NUM_LEARNABLE = range(2)
-CLOCK = 16
-KINDS = 32
-
-# The clock, by position: plays, rounds (the next episode of every env), plays on tasks that were
-# mastered, locked, hopeless; learnable tasks mastered now; play at which all of them first were
-# (-1 before); sum over all plays of the number mastered; plays per epoch, for epochwise dynamics;
-# plays on mastered, locked and hopeless tasks when all were first mastered; epochs completed, plays
-# in the present one, whether the last one ended by itself with the last play.
-(
-    C_PLAYS,
-    C_ROUNDS,
-    C_ON_MASTERED,
-    C_ON_LOCKED,
-    C_ON_HOPELESS,
-    C_NUM_MASTERED,
-    C_DONE_AT,
-    C_AREA,
-    C_EPOCH_PLAYS,
-    C_DONE_MASTERED,
-    C_DONE_LOCKED,
-    C_DONE_HOPELESS,
-    C_EPOCHS,
-    C_IN_EPOCH,
-    C_JUST_ENDED,
-) = range(15)
-NUM_CLOCK = 15
 
 OPEN_GATE = 0.5
 """A task whose gate is below this counts as locked in the statistics; a lone parent has then a
@@ -79,15 +30,89 @@ SEED_MASK = 2**31 - 1
 """What envs are seeded with: `envs.curriculum_env` hands on these bits of a draw's seed."""
 
 
-@dataclass(frozen=True)
-class World:
-    """One simulated learner as two arrays, which kernels take in this order.
+class WorldSettings(Fields):
+    """How the learner learns, and what a play shows."""
 
-    Two and not a dozen: handing an array to compiled code takes as long as a play.
-    """
+    is_epochwise: int
+    gamma: float
+    keep: float
+    """What one play leaves of all skills."""
+    mastery: float
+    reward_is_skill: int
+    sample_std: float
+    reward_base: float
+    saturates: int
+    forgetting: float
+    """Of epochwise dynamics, per epoch."""
+    step: float
+    """Of epochwise dynamics: how far one epoch moves a skill."""
 
-    numbers: Floats
-    words: Words
+
+class Clock(Fields):
+    """What has been counted so far."""
+
+    num_plays: Count
+    num_rounds: Count
+    """Also the next episode of every env."""
+    on_mastered: Count
+    """Plays on tasks that were mastered already; likewise locked and hopeless."""
+    on_locked: Count
+    on_hopeless: Count
+    num_mastered: int
+    """Learnable tasks that are mastered now."""
+    done_at: int
+    """Play at which all of them first were; -1 before."""
+    area: Count
+    """Sum over all plays of the number mastered."""
+    epoch_plays: int
+    """Plays per epoch, for epochwise dynamics; 0 otherwise."""
+    done_on_mastered: Count
+    """Plays on mastered tasks when all were first mastered; likewise locked and hopeless."""
+    done_on_locked: Count
+    done_on_hopeless: Count
+    num_epochs: Count
+    """Epochs completed."""
+    plays_in_epoch: Count
+    just_ended: Annotated[int, Limits(0, 1)]
+    """Whether the last epoch ended by itself with the last play."""
+    scale: float
+    """What stored skills are to be multiplied by."""
+    num_learnable: int
+    """Tasks that can be learned in fact."""
+
+
+class Node(Fields):
+    """One task of the learner."""
+
+    skill: float
+    """Divided by the scale."""
+    rate: float
+    """Of learning."""
+    bias: float
+    """Fixed error of the reward."""
+    kind: int
+    """A task below a hopeless one is learnable in kind but not in fact."""
+    is_learnable: int
+    """Whether it can be learned in fact."""
+    num_plays: Count
+    num_epoch_plays: Count
+    parents_at: int
+    """Where its parents begin and end among the links; likewise its children."""
+    parents_end: int
+    children_at: int
+    children_end: int
+
+
+CLOCK, NODE = Clock.dtype, Node.dtype
+
+
+class World(NamedTuple):
+    """One simulated learner, as kernels take it."""
+
+    settings: Records[WorldSettings]
+    clock: Records[Clock]
+    nodes: Records[Node]
+    links: Words
 
     @classmethod
     def of(
@@ -100,70 +125,27 @@ class World:
         biases: Floats,
     ) -> "World":
         """Lay out a world; settings, skills and clock are zero."""
-        num_nodes = len(kinds)
-        links = [number for lists in (parents, children) for entry in lists for number in entry]
-        first_link = KINDS + 6 * num_nodes + 2
-        words = np.zeros(first_link + len(links), dtype=np.int64)
-        words[W_NUM_NODES], words[W_NUM_LEARNABLE] = num_nodes, int(learnable.sum())
-        words[KINDS : KINDS + num_nodes] = kinds
-        words[KINDS + num_nodes : KINDS + 2 * num_nodes] = learnable
-        starts = np.cumsum([0, *(len(entry) for lists in (parents, children) for entry in lists)])
-        at = KINDS + 4 * num_nodes
-        words[at : at + num_nodes + 1] = first_link + starts[: num_nodes + 1]
-        words[at + num_nodes + 1 : at + 2 * num_nodes + 2] = first_link + starts[num_nodes:]
-        words[first_link:] = links
-        numbers = np.zeros(SKILLS + 3 * num_nodes + 1)
-        numbers[SKILLS + num_nodes + 1 :] = np.concatenate([rates, biases])
-        return cls(numbers, words)
+        clock, nodes = Clock.zeros(), Node.zeros(len(kinds))
+        clock["num_learnable"] = learnable.sum()
+        nodes["kind"], nodes["is_learnable"] = kinds, learnable
+        nodes["rate"], nodes["bias"] = rates, biases
+        lists = [*parents, *children]
+        ends = np.cumsum([len(entry) for entry in lists])
+        starts = ends - [len(entry) for entry in lists]
+        nodes["parents_at"], nodes["children_at"] = np.split(starts, 2)
+        nodes["parents_end"], nodes["children_end"] = np.split(ends, 2)
+        links = np.array([number for entry in lists for number in entry], dtype=np.int64)
+        return cls(WorldSettings.zeros(), clock, nodes, links)
 
     @property
-    def num_nodes(self) -> int:
-        """Number of tasks."""
-        return int(self.words[W_NUM_NODES])
+    def shared_words(self) -> int:
+        """Size of what changes, and what envs in other processes have to see."""
+        return Clock.num_words + len(self.nodes) * Node.num_words
 
-    @property
-    def settings(self) -> Floats:
-        """The settings, by position; a view, as all of these."""
-        return self.numbers[:SKILLS]
-
-    @property
-    def skills(self) -> Floats:
-        """Skill per node divided by the scale; then the scale."""
-        return self.numbers[SKILLS : SKILLS + self.num_nodes + 1]
-
-    @property
-    def biases(self) -> Floats:
-        """Fixed error of the reward per node."""
-        return self.numbers[SKILLS + 2 * self.num_nodes + 1 :]
-
-    @property
-    def clock(self) -> Words:
-        """The clock, by position."""
-        return self.words[CLOCK : CLOCK + NUM_CLOCK]
-
-    def _per_node(self, column: int) -> Words:
-        start = KINDS + column * self.num_nodes
-        return self.words[start : start + self.num_nodes]
-
-    @property
-    def kinds(self) -> Words:
-        """Kind per node; a task below a hopeless one is learnable in kind but not in fact."""
-        return self._per_node(0)
-
-    @property
-    def learnable(self) -> Words:
-        """1 for nodes that can be learned in fact."""
-        return self._per_node(1)
-
-    @property
-    def counts(self) -> Words:
-        """Plays per node."""
-        return self._per_node(2)
-
-    @property
-    def epoch_counts(self) -> Words:
-        """Plays per node in this epoch."""
-        return self._per_node(3)
+    def in_words(self, words: Words) -> "World":
+        """Return the same world with clock and nodes in given memory, which holds them already."""
+        clock, nodes = words[: Clock.num_words].view(CLOCK), words[Clock.num_words :].view(NODE)
+        return self._replace(clock=cast("Any", clock), nodes=cast("Any", nodes))
 
 
 @inlined
@@ -183,175 +165,164 @@ def uniform(seed: int, number: int) -> float:
 
 
 @inlined
-def skill(numbers: Floats, words: Words, node: int) -> float:
+def skill(world: World, node: int) -> float:
     """Return the probability that a play of a node succeeds."""
-    kind = words[KINDS + node]
-    if kind == IMPOSSIBLE:
+    own = world.nodes[node]
+    if own.kind == IMPOSSIBLE:
         return 0.0
-    if kind == NOISE:
+    if own.kind == NOISE:
         return 0.5
-    return numbers[SKILLS + node] * numbers[SKILLS + words[W_NUM_NODES]]
+    return own.skill * world.clock[0].scale
 
 
 @inlined
-def gate(numbers: Floats, words: Words, node: int) -> float:
+def gate(world: World, node: int) -> float:
     """Return how far the prerequisites of a node are there, in [0, 1]."""
-    at = KINDS + 4 * words[W_NUM_NODES] + node
+    own = world.nodes[node]
     product = 1.0
-    for index in range(words[at], words[at + 1]):
-        parent = skill(numbers, words, words[index])
+    for index in range(own.parents_at, own.parents_end):
+        parent = skill(world, world.links[index])
         product *= parent * parent
     return product
 
 
-@compiled
-def opening(numbers: Floats, words: Words, node: int) -> float:
+@bare
+def opening(world: World, node: int) -> float:
     """Return how far what a node's learning waits for is there: epochwise, that is its children."""
-    if numbers[S_EPOCHWISE] == 0.0:
-        return gate(numbers, words, node)
-    at = KINDS + 5 * words[W_NUM_NODES] + 1 + node
+    if world.settings[0].is_epochwise == 0:
+        return gate(world, node)
+    own = world.nodes[node]
     product = 1.0
-    for index in range(words[at], words[at + 1]):
-        product *= skill(numbers, words, words[index])
+    for index in range(own.children_at, own.children_end):
+        product *= skill(world, world.links[index])
     return product
 
 
 @inlined
-def play(numbers: Floats, words: Words, node: int, seed: int) -> tuple[float, float]:
+def play(world: World, node: int, seed: int) -> tuple[float, float]:
     """Return success and return of one play; nothing is learned yet."""
-    p = skill(numbers, words, node)
+    p, settings = skill(world, node), world.settings[0]
     success = 1.0 if uniform(seed, 0) < p else 0.0
-    if numbers[S_REWARD_IS_SKILL] == 0.0:
-        return success, numbers[S_BASE] + success
-    num_nodes = words[W_NUM_NODES]
-    reward = numbers[S_BASE] + p + numbers[SKILLS + 2 * num_nodes + 1 + node]
-    if numbers[S_SAMPLE_STD] > 0.0:
+    if settings.reward_is_skill == 0:
+        return success, settings.reward_base + success
+    reward = settings.reward_base + p + world.nodes[node].bias
+    if settings.sample_std > 0.0:
         # Box and Muller: two even numbers make one bell-shaped.
         radius = np.sqrt(-2.0 * np.log(1.0 - uniform(seed, 1)))
-        reward += numbers[S_SAMPLE_STD] * radius * np.cos(2.0 * np.pi * uniform(seed, 2))
-    if numbers[S_SATURATE] > 0.0:
+        reward += settings.sample_std * radius * np.cos(2.0 * np.pi * uniform(seed, 2))
+    if settings.saturates > 0:
         reward = min(1.0, max(0.0, reward))
     return success, reward
 
 
 @inlined
-def _raise(numbers: Floats, words: Words, node: int, share: float) -> bool:
+def _raise(world: World, node: int, share: float) -> bool:
     """Let one task gain a share of what it could; say if that carried it over the mastery line."""
-    if words[KINDS + node] != LEARNABLE:
+    own, scale = world.nodes[node], world.clock[0].scale
+    if own.kind != LEARNABLE:
         return False
-    num_nodes = words[W_NUM_NODES]
-    scale = numbers[SKILLS + num_nodes]
-    before = numbers[SKILLS + node] * scale
-    rate = share * numbers[SKILLS + num_nodes + 1 + node]
-    after = before + rate * gate(numbers, words, node) * (1.0 - before)
-    numbers[SKILLS + node] = after / scale
-    line = numbers[S_MASTERY]
-    return before < line <= after
+    before = own.skill * scale
+    after = before + share * own.rate * gate(world, node) * (1.0 - before)
+    own.skill = after / scale
+    return before < world.settings[0].mastery <= after
 
 
 @inlined
-def learn(numbers: Floats, words: Words, node: int) -> bool:
+def learn(world: World, node: int) -> bool:
     """Learn from one play; return whether a task was carried over the mastery line."""
-    num_nodes = words[W_NUM_NODES]
-    words[KINDS + 2 * num_nodes + node] += 1
-    words[KINDS + 3 * num_nodes + node] += 1
-    if numbers[S_EPOCHWISE] > 0.0:
+    own, clock, settings = world.nodes[node], world.clock[0], world.settings[0]
+    own.num_plays += 1
+    own.num_epoch_plays += 1
+    if settings.is_epochwise > 0:
         return False
-    crossed = _raise(numbers, words, node, 1.0)
-    if words[KINDS + node] == LEARNABLE:
-        at = KINDS + 4 * num_nodes + node
-        for index in range(words[at], words[at + 1]):
-            crossed |= _raise(numbers, words, words[index], numbers[S_GAMMA])
-    last = SKILLS + num_nodes
-    numbers[last] *= numbers[S_KEEP]
-    if numbers[last] < SMALLEST_SCALE:
-        for other in range(SKILLS, last):
-            numbers[other] *= numbers[last]
-        numbers[last] = 1.0
+    crossed = _raise(world, node, 1.0)
+    if own.kind == LEARNABLE:
+        for index in range(own.parents_at, own.parents_end):
+            crossed |= _raise(world, world.links[index], settings.gamma)
+    clock.scale *= settings.keep
+    if clock.scale < SMALLEST_SCALE:
+        for other in range(len(world.nodes)):
+            world.nodes[other].skill *= clock.scale
+        clock.scale = 1.0
     return crossed
 
 
-@compiled
-def count_mastered(numbers: Floats, words: Words) -> int:
+@bare
+def count_mastered(world: World) -> int:
     """Return how many of the tasks that can be learned are mastered."""
-    num_nodes = words[W_NUM_NODES]
-    scale, line = numbers[SKILLS + num_nodes], numbers[S_MASTERY]
+    scale, line = world.clock[0].scale, world.settings[0].mastery
     count = 0
-    for node in range(num_nodes):
-        learnable = words[KINDS + num_nodes + node] == 1
-        if learnable and numbers[SKILLS + node] * scale >= line:
+    for node in range(len(world.nodes)):
+        own = world.nodes[node]
+        if own.is_learnable == 1 and own.skill * scale >= line:
             count += 1
     return count
 
 
-@compiled
-def recount(numbers: Floats, words: Words) -> None:
+@bare
+def recount(world: World) -> None:
     """Count the mastered tasks; note the first moment at which all of them are."""
-    words[CLOCK + C_NUM_MASTERED] = count_mastered(numbers, words)
-    is_first = words[CLOCK + C_DONE_AT] < 0
-    if is_first and words[CLOCK + C_NUM_MASTERED] == words[W_NUM_LEARNABLE]:
-        words[CLOCK + C_DONE_AT] = words[CLOCK + C_PLAYS]
-        for index in range(3):
-            spent = words[CLOCK + C_ON_MASTERED + index]
-            words[CLOCK + C_DONE_MASTERED + index] = spent
+    clock = world.clock[0]
+    clock.num_mastered = count_mastered(world)
+    if clock.done_at < 0 and clock.num_mastered == clock.num_learnable:
+        clock.done_at = clock.num_plays
+        clock.done_on_mastered = clock.on_mastered
+        clock.done_on_locked = clock.on_locked
+        clock.done_on_hopeless = clock.on_hopeless
 
 
 @compiled
-def complete_epoch(numbers: Floats, words: Words) -> None:
+def complete_epoch(world: World) -> None:
     """Apply the epochwise equations to the plays since the last call, and begin a new epoch."""
-    num_nodes = words[W_NUM_NODES]
-    counts = words[KINDS + 3 * num_nodes : KINDS + 4 * num_nodes]
-    if numbers[S_EPOCHWISE] > 0.0:
-        num_plays = words[CLOCK + C_EPOCH_PLAYS]
-        old = np.empty(num_nodes)
-        for node in range(num_nodes):
-            old[node] = skill(numbers, words, node)
-        for node in range(num_nodes):
-            if words[KINDS + node] != LEARNABLE:
+    clock, settings, nodes, links = world.clock[0], world.settings[0], world.nodes, world.links
+    if settings.is_epochwise > 0:
+        old = np.empty(len(nodes))
+        for node in range(len(nodes)):
+            old[node] = skill(world, node)
+        for node in range(len(nodes)):
+            own = nodes[node]
+            if own.kind != LEARNABLE:
                 continue
-            at = KINDS + 4 * num_nodes + node
-            stimulus = float(counts[node])
-            for index in range(words[at], words[at + 1]):
-                stimulus += numbers[S_GAMMA] * counts[words[index]]
-            at += num_nodes + 1
+            stimulus = float(own.num_epoch_plays)
+            for index in range(own.parents_at, own.parents_end):
+                stimulus += settings.gamma * nodes[links[index]].num_epoch_plays
             product = 1.0
-            for index in range(words[at], words[at + 1]):
-                product *= old[words[index]]
-            gain = stimulus * product * (1.0 - old[node]) - numbers[S_LAMBDA] * old[node]
-            moved = old[node] + gain * numbers[S_STEP] / num_plays
-            numbers[SKILLS + node] = min(1.0, max(0.0, moved))
-        recount(numbers, words)
-    counts[:] = 0
-    words[CLOCK + C_EPOCHS] += 1
-    words[CLOCK + C_IN_EPOCH] = 0
+            for index in range(own.children_at, own.children_end):
+                product *= old[links[index]]
+            gain = stimulus * product * (1.0 - old[node]) - settings.forgetting * old[node]
+            moved = old[node] + gain * settings.step / clock.epoch_plays
+            own.skill = min(1.0, max(0.0, moved))
+        recount(world)
+    for node in range(len(nodes)):
+        nodes[node].num_epoch_plays = 0
+    clock.num_epochs += 1
+    clock.plays_in_epoch = 0
 
 
 @inlined
-def absorb_one(numbers: Floats, words: Words, node: int) -> None:
+def learn_and_count(world: World, node: int) -> None:
     """Learn from one play and keep count."""
-    line = numbers[S_MASTERY]
-    words[CLOCK + C_AREA] += words[CLOCK + C_NUM_MASTERED]
-    words[CLOCK + C_PLAYS] += 1
-    plays = words[CLOCK + C_PLAYS]
-    if words[KINDS + words[W_NUM_NODES] + node] == 0:
-        words[CLOCK + C_ON_HOPELESS] += 1
-    elif skill(numbers, words, node) >= line:
-        words[CLOCK + C_ON_MASTERED] += 1
-    elif opening(numbers, words, node) < OPEN_GATE:
-        words[CLOCK + C_ON_LOCKED] += 1
-    crossed = learn(numbers, words, node)
-    if crossed or plays % RECOUNT_INTERVAL == 0:
-        recount(numbers, words)
-    if words[CLOCK + C_EPOCH_PLAYS] > 0:
-        words[CLOCK + C_IN_EPOCH] += 1
-        is_full = words[CLOCK + C_IN_EPOCH] == words[CLOCK + C_EPOCH_PLAYS]
-        words[CLOCK + C_JUST_ENDED] = is_full
-        if is_full:
-            complete_epoch(numbers, words)
+    clock = world.clock[0]
+    clock.area += clock.num_mastered
+    clock.num_plays += 1
+    if world.nodes[node].is_learnable == 0:
+        clock.on_hopeless += 1
+    elif skill(world, node) >= world.settings[0].mastery:
+        clock.on_mastered += 1
+    elif opening(world, node) < OPEN_GATE:
+        clock.on_locked += 1
+    crossed = learn(world, node)
+    if crossed or clock.num_plays % RECOUNT_INTERVAL == 0:
+        recount(world)
+    if clock.epoch_plays > 0:
+        clock.plays_in_epoch += 1
+        clock.just_ended = clock.plays_in_epoch == clock.epoch_plays
+        if clock.just_ended:
+            complete_epoch(world)
 
 
-@compiled
-def absorb(numbers: Floats, words: Words, nodes: Words) -> None:
+@bare
+def learn_round(world: World, nodes: Words) -> None:
     """Learn from the plays of one round, in the order of the envs, and keep count."""
     for index in range(len(nodes)):
-        absorb_one(numbers, words, nodes[index])
+        learn_and_count(world, nodes[index])

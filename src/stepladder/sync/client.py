@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,10 +17,19 @@ from stepladder.compiled import direct
 from stepladder.curricula.base import nothing_active
 from stepladder.errors import BuildError, ChannelError, HostGoneError, RecordError
 from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.legend import Legend
+from stepladder.plans.plan import header_record
 from stepladder.plans.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw, as_draw
+from stepladder.plans.status import (
+    BEING_WRITTEN,
+    DONE,
+    NEVER_BEGAN,
+    NOT_ADMITTED,
+    NOTHING_ACTIVE,
+)
+from stepladder.records import Floats, Words
 from stepladder.sync import mailbox
+from stepladder.sync.mailbox import Mailboxes
 from stepladder.sync.process import current_pid, is_alive
 from stepladder.tasks import Source, Task
 
@@ -32,6 +41,9 @@ PATIENCE_S = 5.0
 
 CODE = ("_start", "_end")
 """Attributes of a client that hold machine code."""
+
+MEMORY = ("_mail", "_ring", "_head")
+"""Attributes that a client has while it is connected."""
 
 MAX_CACHED_TASKS = 1024
 """Tasks a client keeps, so that a task drawn again need not be made again."""
@@ -48,10 +60,8 @@ class Client(ABC):
         self.legend = legend
         self.host_pid = host_pid
         self._num_dials = num_dials
-        self._ring = mailbox.M_DIALS + num_dials
-        self._messages = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
         self._block: Words | None = None
-        self._mail: Words | None = None
+        self._box: Mailboxes | None = None
         self._dials: Floats = np.zeros(num_dials)
         self._tasks: dict[int, Task] = {}
 
@@ -60,22 +70,28 @@ class Client(ABC):
         """Return the plan's block and this env's mailbox, in this process."""
 
     def _open(self) -> tuple[Words, Words]:
-        if self._block is None or self._mail is None:
+        if self._block is None or self._box is None:
             block, mail = self._connect()
             self._start = direct(mailbox.start, block, mail, 0, 0, self._dials)
             self._end = direct(mailbox.post, mail, 0, 0.0, 0, 0.0, 0)
-            # Last: who has memory is taken to have the rest.
-            self._block, self._mail = block, mail
+            box = Mailboxes(mail[None], self._num_dials)
+            self._mail, self._ring, self._head = mail, box.ring_at, cast("Any", box.heads[0])
+            # Last: a client that has these is taken to have the rest.
+            self._block, self._box = block, box
         return self._block, self._mail
 
     def disconnect(self) -> None:
         """Let go of plan and mailbox; the next use connects anew."""
-        self._block, self._mail = None, None
+        self._block, self._box = None, None
+        fields = vars(self)
+        for name in MEMORY:
+            fields.pop(name, None)
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory and machine code do not travel; whoever receives the client connects anew.
-        state = {name: self.__dict__[name] for name in self.__dict__ if name not in CODE}
-        return {**state, "_block": None, "_mail": None, "_tasks": {}}
+        left = (*CODE, *MEMORY)
+        state = {name: self.__dict__[name] for name in self.__dict__ if name not in left}
+        return {**state, "_block": None, "_box": None, "_tasks": {}}
 
     def draw(self) -> Draw:
         """Draw a task for the next episode; an episode still running counts as aborted.
@@ -93,21 +109,21 @@ class Client(ABC):
             slot = draw[0]
             if slot >= 0:
                 return draw
-            if slot == mailbox.NOT_ADMITTED:
-                self._sign_in(mail)
+            if slot == NOT_ADMITTED:
+                self._sign_in()
                 continue
             self._check_host()
-            if slot == kernels.NOTHING_ACTIVE:
+            if slot == NOTHING_ACTIVE:
                 raise BuildError(nothing_active())
             time.sleep(1e-4)
 
-    def _sign_in(self, mail: Words) -> None:
+    def _sign_in(self) -> None:
         """Say which process uses the mailbox from now on."""
-        self._check_open(mail)
-        mail[mailbox.M_PID] = current_pid()
+        self._check_open()
+        self._head["pid"] = current_pid()
 
-    def _check_open(self, mail: Words) -> None:
-        if mail[mailbox.M_CLOSED]:
+    def _check_open(self) -> None:
+        if self._head["closed"]:
             raise ChannelError(
                 f"the channel of env {self.env_index} was closed by its host. "
                 "Make a new one and connect the env to it."
@@ -124,7 +140,7 @@ class Client(ABC):
         if not self.legend.has_settings:
             return task
         block, _ = self._open()
-        seed = int(block[kernels.H_SEED])
+        seed = int(header_record(block)["seed"])
         return task.with_params(
             self.legend.settings(self._dials, seed, self.env_index, draw.episode_index)
         )
@@ -155,13 +171,12 @@ class Client(ABC):
 
     def fail(self, reason: str) -> None:
         """Report that the task in flight could not be built; the host will quarantine it."""
-        _, mail = self._open()
-        posted = int(mail[mailbox.M_POSTED])
-        start = self._messages + (posted % mailbox.CAPACITY) * mailbox.MESSAGE_WORDS
+        self._open()
+        assert self._box is not None
         text = reason.encode(errors="replace")[: mailbox.MESSAGE_BYTES]
-        if posted - int(mail[mailbox.M_TAKEN]) >= mailbox.CAPACITY:
+        if self._is_full():
             self._wait_for_room()
-        room = mail[start : start + mailbox.MESSAGE_WORDS].view(np.uint8)
+        room = self._box.messages[0, int(self._head["posted"]) % mailbox.CAPACITY]
         room[:] = 0
         room[: len(text)] = np.frombuffer(text, dtype=np.uint8)
         self._post(0.0, 0, 0.0, UNBUILDABLE)
@@ -175,21 +190,21 @@ class Client(ABC):
         _, mail = self._open()
         if not mailbox.in_flight(mail):
             raise self._never_began()
-        mail[mailbox.M_STARTED] -= 1
+        self._head["started"] -= 1
 
     def abort(self) -> None:
         """Give up the episode in flight, if there is one; it counts as aborted."""
         _, mail = self._open()
         if mailbox.in_flight(mail):
-            mail[mailbox.M_ABORTED] += 1
+            self._head["aborted"] += 1
 
     def _post(self, episode_return: float, length: int, success: float, outcome: int) -> None:
         _, mail = self._open()
         while True:
             status = self._end(mail, self._ring, episode_return, length, success, outcome)
-            if status == mailbox.POSTED:
+            if status == DONE:
                 return
-            if status == mailbox.NEVER_BEGAN:
+            if status == NEVER_BEGAN:
                 raise self._never_began()
             self._wait_for_room()
 
@@ -201,9 +216,9 @@ class Client(ABC):
 
     def _wait_for_room(self) -> None:
         """Wait until the host has collected something: a full mailbox never drops a record."""
-        _, mail = self._open()
-        self._check_open(mail)
-        mail[mailbox.M_WAITS] += 1
+        self._open()
+        self._check_open()
+        self._head["waits"] += 1
         if not self._can_wait():
             raise ChannelError(
                 f"the mailbox of env {self.env_index} is full and nobody can empty it while this "
@@ -211,11 +226,11 @@ class Client(ABC):
                 "step, or use a vector wrapper, which does."
             )
         began, pause, warned = time.monotonic(), 2e-5, False
-        while int(mail[mailbox.M_POSTED]) - int(mail[mailbox.M_TAKEN]) >= mailbox.CAPACITY:
+        while self._is_full():
             time.sleep(pause)
             pause = min(2 * pause, 1e-2)
             waited = time.monotonic() - began
-            self._check_open(mail)
+            self._check_open()
             if waited > 0.1:
                 self._check_host()
             if waited > PATIENCE_S and not warned:
@@ -226,6 +241,9 @@ class Client(ABC):
                     self.env_index,
                     waited,
                 )
+
+    def _is_full(self) -> bool:
+        return int(self._head["posted"]) - int(self._head["taken"]) >= mailbox.CAPACITY
 
     def _can_wait(self) -> bool:
         """Whether the host can collect while this client waits."""
@@ -248,7 +266,7 @@ class Client(ABC):
     def plan_version(self) -> int:
         """Return the version of the plan as it is now."""
         block, _ = self._open()
-        return int(block[kernels.H_SEQUENCE]) >> 1
+        return int(header_record(block)["sequence"]) >> 1
 
     def current_stage(self) -> str | None:
         """Return the stage in force now, if the curriculum has stages."""
@@ -271,7 +289,7 @@ class Client(ABC):
         block, _ = self._open()
         dials = np.zeros(self._num_dials)
         version = kernels.read_dials(block, dials)
-        while version == kernels.BEING_WRITTEN:
+        while version == BEING_WRITTEN:
             self._check_host()
             time.sleep(1e-4)
             version = kernels.read_dials(block, dials)

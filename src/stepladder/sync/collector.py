@@ -18,10 +18,10 @@ from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.observing import Listener, tell_rest
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
-from stepladder.plans import kernels
-from stepladder.plans.kernels import Words
 from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
+from stepladder.records import Words
 from stepladder.sync import mailbox
+from stepladder.sync.mailbox import Mailboxes
 from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.sync")
@@ -55,12 +55,11 @@ class Collector(ABC):
     num_envs: int
     max_failed_share: float
     is_closed: bool
-    mails: Words
+    mails: Mailboxes
 
     def _set_up(self) -> None:
         num_envs = self.num_envs
         self._num_dials = self.curriculum.plan.num_dials
-        self._ring = mailbox.M_DIALS + self._num_dials
         self._num_failed = 0
         self._num_finished = 0
         self._last_reason = ""
@@ -69,11 +68,8 @@ class Collector(ABC):
         self._last_tick: Words = np.zeros(num_envs, dtype=np.int64)
         self._all_rows: Words = np.arange(num_envs)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
-        self._drained: Words = np.zeros(
-            (num_envs * mailbox.CAPACITY, mailbox.RECORD_WORDS), dtype=np.int64
-        )
-        self._records: RecordArray = self._drained.reshape(-1).view(RECORD_DTYPE)
-        self._note: Words = np.zeros(mailbox.NOTE_WORDS, dtype=np.int64)
+        self._records: RecordArray = np.zeros(num_envs * mailbox.CAPACITY, RECORD_DTYPE)
+        self._note = mailbox.Pending.zeros()
         """What `mailbox.admit` has noted of the batch that is pending."""
         self._intake = Intake()
         self._pending: Pending | None = None
@@ -81,12 +77,13 @@ class Collector(ABC):
         self._listeners: tuple[Listener, ...] = ()
         self.is_unfinished = False
         """Whether a collection is going on, or was when an interrupt came."""
-        self.mails = self._make_mails(mailbox.mailbox_words(self._num_dials))
-        self.mails[:, mailbox.M_NEXT_EPISODE] = self.curriculum.next_episode
+        words = self._make_mails(mailbox.words_per_mailbox(self._num_dials))
+        self.mails = Mailboxes(words, self._num_dials)
+        self.mails.heads["next_episode"] = self.curriculum.next_episode
         # Called after every step: looking at the types of all arguments takes longer than the work.
-        self._drain = direct(mailbox.drain, self.mails, 0, self._drained, self._all_rows)
+        self._drain = direct(mailbox.drain, words, 0, self._records, self._all_rows)
         self._admit = direct(
-            *(mailbox.admit, self.mails, self._drained, 0, 0),
+            *(mailbox.admit, words, self._records, 0, 0),
             *(0, self._last_tick, self._lags, self._note),
         )
 
@@ -100,7 +97,7 @@ class Collector(ABC):
         The mailboxes keep them: done again, it gives the same records, or more.
         """
         rows = self._all_rows if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
-        return self._drain(self.mails, self._ring, self._drained, rows)
+        return self._drain(self.mails.words, self.mails.ring_at, self._records, rows)
 
     def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
         """Bring the plan to the clients, where they do not see it anyway."""
@@ -143,9 +140,9 @@ class Collector(ABC):
         else:
             self._pending = None
             self.is_unfinished = True
-            tick = self.curriculum.plan.block.item(kernels.H_TICK) + 1
+            tick = self.curriculum.plan.tick + 1
             self._admit(
-                *(self.mails, self._drained, count, unbuildable),
+                *(self.mails.words, self._records, count, unbuildable),
                 *(tick, self._last_tick, self._lags, self._note),
             )
             records = self._go_on(count, tick)
@@ -160,9 +157,9 @@ class Collector(ABC):
         records = self._records[:0]
         if is_running(Collector._go_on, self):
             return records
-        count, _, tick, _ = self._note.tolist()
-        if count:
-            records = self._go_on(count, tick).copy()
+        note: Any = self._note[0]
+        if note["count"]:
+            records = self._go_on(int(note["count"]), int(note["tick"])).copy()
         self._conclude()
         return records
 
@@ -173,31 +170,31 @@ class Collector(ABC):
             count: Records in it.
             tick: Its number.
         """
-        note = self._note
+        note: Any = self._note[0]
         if self._pending is None:
             self._pending = self._begin(self._records[:count])
         intake, failures, num_finished, num_failed, told = self._pending
         if failures:
             # Their messages have been read.
-            mailbox.release_failed(self.mails, self._drained, note)
+            mailbox.release_failed(self.mails.words, self._records, self._note)
         try:
             self.curriculum.take_in(intake)
         except RecordError:
-            note[mailbox.N_COUNT] = 0
+            note["count"] = 0
             raise
         self._num_finished = num_finished
-        self.curriculum.plan.block[kernels.H_TICK] = tick
+        self.curriculum.plan.header["tick"] = tick
         if failures:
             self._num_failed = num_failed
             self._quarantine_all(failures)
         if self._listeners and len(intake.records):
             tell_rest(self._listeners, told, intake.records)
-        note[mailbox.N_COUNT] = 0
+        note["count"] = 0
         return intake.records
 
     def _begin(self, records: RecordArray) -> Pending:
         failures: list[Failure] = []
-        if self._note[mailbox.N_UNBUILDABLE]:
+        if self._note["num_unbuildable"][0]:
             failures = self._read_failures(records)
             records = records[records["outcome"] != UNBUILDABLE]
         # The one before is done, or there would be no other.
@@ -231,7 +228,7 @@ class Collector(ABC):
         failures: list[Failure] = []
         failed = records["outcome"] == UNBUILDABLE
         for env_index in np.unique(records["env_index"][failed]).tolist():
-            number = int(self.mails[env_index, mailbox.M_TAKEN])
+            number = int(self.mails.heads["taken"][env_index])
             for record in records[records["env_index"] == env_index]:
                 if record["outcome"] == UNBUILDABLE:
                     text = self._message(env_index, number % mailbox.CAPACITY)
@@ -242,11 +239,10 @@ class Collector(ABC):
         return failures
 
     def _message(self, env_index: int, position: int) -> str:
-        start = self._ring + mailbox.CAPACITY * mailbox.RECORD_WORDS
-        start += position * mailbox.MESSAGE_WORDS
-        words = self.mails[env_index, start : start + mailbox.MESSAGE_WORDS]
         # A message that was cut may end in the middle of a character.
-        return words.tobytes().rstrip(b"\0").decode(errors="ignore")
+        return (
+            self.mails.messages[env_index, position].tobytes().rstrip(b"\0").decode(errors="ignore")
+        )
 
     def _quarantine_all(self, failures: list[Failure]) -> None:
         for failure in failures:

@@ -20,7 +20,6 @@ from stepladder.errors import (
     ConfigError,
     SnapshotError,
 )
-from stepladder.plans.kernels import Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, require_snapshot
@@ -28,6 +27,7 @@ from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.collector import Collector
 from stepladder.sync.counts import EpisodeCounts, Staleness
+from stepladder.sync.mailbox import Mailboxes
 from stepladder.sync.process import is_alive
 
 CallAll = Callable[..., "list[Any]"]
@@ -96,8 +96,8 @@ class Host(Collector):
     def counts(self) -> EpisodeCounts:
         """What became of every draw so far."""
         # Aborted first: a client that starts anew meanwhile must not count as aborted only.
-        aborted = int(self.mails[:, mailbox.M_ABORTED].sum())
-        started = int(self.mails[:, mailbox.M_STARTED].sum())
+        aborted = int(self.mails.heads["aborted"].sum())
+        started = int(self.mails.heads["started"].sum())
         gone = self._num_finished + aborted + self._num_failed
         return EpisodeCounts(started, self._num_finished, aborted, self._num_failed, started - gone)
 
@@ -115,11 +115,11 @@ class Host(Collector):
     def episodes_of(self, env_index: int) -> int:
         """Return how many episodes an env has reported, those it could not build included."""
         self._check_env_index(env_index)
-        return int(self.mails[env_index, mailbox.M_POSTED])
+        return int(self.mails.heads["posted"][env_index])
 
     def find_dead(self) -> list[int]:
         """Return the envs whose process has died."""
-        pids = self.mails[:, mailbox.M_PID].tolist()
+        pids = self.mails.heads["pid"].tolist()
         alive = {pid: is_alive(pid) for pid in set(pids) if pid}
         return [env_index for env_index, pid in enumerate(pids) if pid and not alive[pid]]
 
@@ -131,11 +131,10 @@ class Host(Collector):
         discarded = 0
         for env_index in env_indices:
             self._check_env_index(env_index)
-            mail = self.mails[env_index]
-            if mailbox.in_flight(mail):
-                mail[mailbox.M_ABORTED] += 1
+            if mailbox.in_flight(self.mails.words[env_index]):
+                self.mails.heads["aborted"][env_index] += 1
                 discarded += 1
-            mail[mailbox.M_PID] = 0
+            self.mails.heads["pid"][env_index] = 0
         return discarded
 
     # Saving and resuming.
@@ -147,14 +146,15 @@ class Host(Collector):
         with the same seed from its beginning, unless the envs have been saved as well.
         """
         self.collect()
-        heads = mailbox.without_empty_rings(mailbox.copy_steady(self.mails), self._ring)
-        heads[:, mailbox.M_PID] = 0
+        saved = self.mails.copy_steady()
+        saved.heads["pid"] = 0
+        has_rings = not np.array_equal(saved.heads["posted"], saved.heads["taken"])
         return Snapshot.of_parts(
             {"num_failed": self._num_failed, "num_finished": self._num_finished},
             curriculum=self.curriculum.snapshot(),
             channel=Snapshot(
                 {"num_envs": self.num_envs},
-                {"heads": heads, **copy_arrays(self._counted_arrays())},
+                copy_arrays([*self._counted_arrays(), *self._described(saved, has_rings)]),
             ),
         )
 
@@ -170,15 +170,12 @@ class Host(Collector):
             SnapshotError: The snapshot does not fit. Then nothing has changed.
         """
         channel = self.check_fits(snapshot)
-        heads = self.checked_heads(channel)
-        counted = self._counted_arrays()
-        for one in counted:
-            one.read(channel.arrays, channel.place)
+        described = [*self._counted_arrays(), *self.checked_mails(channel)]
         num_failed, num_finished = (
             read_count(snapshot.state.get(name), f"{name} of {snapshot.place}")
             for name in ("num_failed", "num_finished")
         )
-        num_taken = int(heads[:, mailbox.M_TAKEN].sum())
+        num_taken = int(channel.arrays["heads"]["taken"].sum())
         if num_taken != num_failed + num_finished:
             raise SnapshotError(
                 f"num_finished and num_failed of {snapshot.place} are {num_finished} and "
@@ -188,13 +185,12 @@ class Host(Collector):
         self.complete()
         self.curriculum.restore(snapshot.part("curriculum"))
         self._num_failed, self._num_finished = num_failed, num_finished
-        restore_arrays(counted, channel.arrays, channel.place)
-        pids = self.mails[:, mailbox.M_PID].copy()
-        self.mails[:, : heads.shape[1]] = heads
-        self.mails[:, mailbox.M_PID] = pids
+        heads = self.mails.heads
+        pids = heads["pid"].copy()
+        restore_arrays(described, channel.arrays, channel.place)
+        heads["pid"] = pids
         if not in_flight:
-            for mail in self.mails:
-                mail[mailbox.M_REPLAY] = mailbox.in_flight(mail)
+            heads["replay"] = heads["started"] - heads["aborted"] - heads["posted"] > 0
         self._spread_restored()
 
     def check_fits(self, snapshot: Snapshot) -> Snapshot:
@@ -222,26 +218,33 @@ class Host(Collector):
             SavedArray("lags", self._lags, (Part.count("draws", high=2**53),)),
         ]
 
-    def checked_heads(self, channel: Snapshot) -> Words:
-        """Return the saved mailboxes, with or without their rings, if they can have been ours.
+    def _described(self, mails: Mailboxes, has_rings: bool) -> list[SavedArray]:
+        pool = self.curriculum.pool
+        num_tasks = pool.source.num_tasks
+        return mails.saved_arrays(
+            pool.num_slots,
+            MAX_COUNT if num_tasks is None else num_tasks,
+            self.curriculum.dial_parts(),
+            has_rings,
+        )
+
+    def checked_mails(self, channel: Snapshot) -> list[SavedArray]:
+        """Describe the saved mailboxes if they can have been ours; nothing changes.
 
         Raises:
             SnapshotError: They cannot.
         """
-        saved, curriculum = channel.arrays.get("heads"), self.curriculum
-        is_whole = saved is not None and saved.shape == self.mails.shape
-        num_slots, num_tasks = curriculum.pool.num_slots, curriculum.pool.source.num_tasks
-        heads = SavedArray(
-            "heads",
-            self.mails if is_whole else self.mails[:, : self._ring],
-            mailbox.head_parts(num_slots, MAX_COUNT if num_tasks is None else num_tasks),
-        ).read(channel.arrays, channel.place)
-        problem = mailbox.problem_of(heads, self._ring, curriculum.dial_parts(), num_slots)
+        has_rings = "rings" in channel.arrays
+        described = self._described(self.mails, has_rings)
+        for one in (*self._counted_arrays(), *described):
+            one.read(channel.arrays, channel.place)
+        heads, rings = channel.arrays["heads"], channel.arrays.get("rings")
+        problem = self.mails.problem_of(heads, rings, self.curriculum.pool.num_slots)
         if problem is not None:
             raise SnapshotError(
-                f"array 'heads' of {channel.place}: {problem}. It is damaged; use an older one."
+                f"the mailboxes of {channel.place}: {problem}. They are damaged; use an older one."
             )
-        return heads
+        return described
 
     def _spread_restored(self) -> None:
         """Bring the restored mailboxes to clients that cannot see them."""
@@ -257,7 +260,7 @@ class Host(Collector):
         if self.is_closed or self.curriculum.is_foreign:
             return
         # Before the last collection: an episode that ends later is refused, not lost.
-        self.mails[:, mailbox.M_CLOSED] = 1
+        self.mails.heads["closed"] = 1
         try:
             self.collect()
         except Exception:  # goes on as it is, when the curriculum is free
@@ -267,7 +270,7 @@ class Host(Collector):
 
     def _let_go(self) -> None:
         # Whoever carries the curriculum next must not draw the same numbers again.
-        self.curriculum.next_episode = int(self.mails[:, mailbox.M_NEXT_EPISODE].max())
+        self.curriculum.next_episode = int(self.mails.heads["next_episode"].max())
         try:
             self._free()
         except Exception:  # goes on as it is, with the channel closed

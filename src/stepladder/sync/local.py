@@ -7,7 +7,7 @@ The reference that the other backends are tested against. Records wait in their 
 import numpy as np
 
 from stepladder.errors import WrongProcessError
-from stepladder.plans.kernels import Words
+from stepladder.records import Words
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host
 from stepladder.sync.process import current_pid
@@ -42,12 +42,12 @@ class LocalClient(Client):
         self._host = host
 
     def _connect(self) -> tuple[Words, Words]:
-        return self._host.curriculum.plan.block, self._host.mails[self.env_index]
+        return self._host.curriculum.plan.block, self._host.mails.words[self.env_index]
 
-    def _sign_in(self, mail: Words) -> None:
+    def _sign_in(self) -> None:
         if self.host_pid != current_pid():
             raise WrongProcessError(f"a fork has left this local client behind; {STAY}")
-        super()._sign_in(mail)
+        super()._sign_in()
 
     def __getstate__(self) -> dict[str, object]:
         raise TypeError(STAY)

@@ -6,55 +6,209 @@ record becomes visible in one store, after everything it consists of: a client t
 leaves a record or none, never half a one.
 """
 
+from typing import Annotated, Any, cast
+
 import numpy as np
+import numpy.typing as npt
 
-from stepladder.compiled import compiled, load_acquire, store_release
-from stepladder.plans.kernels import Floats, Words, draw
-from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE
-from stepladder.saving.saved_array import Part
+from stepladder.compiled import bare, compiled, inlined, load_acquire, record_at, store_release
+from stepladder.plans.kernels import draw
+from stepladder.plans.record import (
+    RECORD_DTYPE,
+    UNBUILDABLE,
+    DrawFields,
+    RecordArray,
+    RecordFields,
+)
+from stepladder.plans.status import DONE, NEVER_BEGAN, NO_ROOM, NOT_ADMITTED
+from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Words
+from stepladder.saving.saved_array import Part, SavedArray
 
-# Written by the client.
-M_POSTED, M_STARTED, M_ABORTED, M_PID, M_NEXT_EPISODE, M_WAITS = 0, 1, 2, 3, 4, 5
-M_DRAW = 8
-# Written by the host.
-M_TAKEN, M_REPLAY, M_CLOSED = 16, 17, 18
-M_DIALS = 24
-
-RECORD_WORDS = 10
-MESSAGE_WORDS = 32
-MESSAGE_BYTES = 8 * MESSAGE_WORDS
 CAPACITY = 64
 """Records a mailbox holds before its client waits."""
 
-# What the host notes of the batch that is pending: records in it, those that say that a task could
-# not be built, its number, and whether messages of those are still to be read.
-N_COUNT, N_UNBUILDABLE, N_TICK, N_UNREAD = 0, 1, 2, 3
-NOTE_WORDS = 4
-
-NOT_ADMITTED = -3
-"""Drawn slot when the mailbox is closed, or the process is not the one that used it last."""
+MESSAGE_BYTES = 256
+"""Room for the reason why a task could not be built, one for each record."""
 
 
-POSTED, NO_ROOM, NEVER_BEGAN = 1, 0, -1
-"""What came of an attempt to post."""
+class Head(Fields):
+    """The first words of a mailbox; what client and host write lies in different cache lines."""
+
+    posted: Count
+    """Records that the client has left, ever."""
+    started: Count
+    aborted: Count
+    pid: Count
+    next_episode: Count
+    waits: Count
+    client_reserved: Annotated[Words, Shape(2)]
+    draw: DrawFields
+    """What is being played."""
+    taken: Count
+    """Records that the host has taken, ever."""
+    replay: Annotated[int, Limits(0, 1)]
+    """Whether the draw is to be played again, after a restore."""
+    closed: Annotated[int, Limits(0, 1)]
+    host_reserved: Annotated[Words, Shape(5)]
 
 
-def mailbox_words(num_dials: int) -> int:
+class Pending(Fields):
+    """What the host notes of the batch that it has taken and not finished with."""
+
+    count: int
+    num_unbuildable: int
+    """Records that say that a task could not be built."""
+    tick: int
+    """Number of the collection."""
+    is_unread: int
+    """Whether messages of the unbuildable ones are still to be read."""
+
+
+HEAD = Head.dtype
+HEAD_WORDS, RECORD_WORDS = Head.num_words, RecordFields.num_words
+
+
+class Mailboxes:
+    """The mailboxes of some envs as words, and the parts of them by name.
+
+    Args:
+        words: Shape ``(num_envs, words_per_mailbox(num_dials))``.
+        num_dials: Dials of the plan.
+    """
+
+    def __init__(self, words: Words, num_dials: int):
+        self.words = words
+        self.ring_at = HEAD_WORDS + num_dials
+        """The word of a mailbox at which its records begin."""
+        messages_at = self.ring_at + CAPACITY * RECORD_WORDS
+        self.heads: npt.NDArray[Any] = words[:, :HEAD_WORDS].view(HEAD)[:, 0]
+        """The head of each, a `Head`."""
+        self.dials: Floats = words[:, HEAD_WORDS : self.ring_at].view(np.float64)
+        """What the plan's dials said at the last draw."""
+        self.rings: RecordArray = cast(
+            "Any", words[:, self.ring_at : messages_at].view(RECORD_DTYPE)
+        )
+        self.messages: npt.NDArray[np.uint8] = (
+            words[:, messages_at : messages_at + CAPACITY * MESSAGE_BYTES // 8]
+            .view(np.uint8)
+            .reshape(len(words), CAPACITY, MESSAGE_BYTES)
+        )
+
+    def copy_steady(self) -> "Mailboxes":
+        """Copy each mailbox as it was at one moment, though its client may be playing."""
+        copies = Mailboxes(self.words.copy(), self.dials.shape[1])
+        counted = ["posted", "started", "aborted"]
+        for index in range(len(self.words)):
+            while copies.heads[counted][index] != self.heads[counted][index]:
+                copies.words[index] = self.words[index]
+        return copies
+
+    def without_empty_rings(self) -> Words:
+        """Return the words of all mailboxes up to their rings; all of them if a record waits."""
+        is_empty = np.array_equal(self.heads["posted"], self.heads["taken"])
+        return self.words[:, : self.ring_at].copy() if is_empty else self.words
+
+    def saved_arrays(
+        self, num_slots: int, num_tasks: int, dial_parts: tuple[Part, ...], has_rings: bool
+    ) -> list[SavedArray]:
+        """Describe mailboxes as they are saved.
+
+        Args:
+            num_slots: Slots that a draw can name.
+            num_tasks: Tasks that it can name.
+            dial_parts: What the dials can be.
+            has_rings: Whether records wait in them, and are saved too.
+        """
+        num_envs = len(self.words)
+        limits = {
+            "draw.slot": (0, num_slots - 1),
+            "draw.task_id": (0, max(0, num_tasks - 1)),
+            "draw.env_index": (0, num_envs - 1),
+            "closed": (0, 0),
+        }
+        described = [
+            SavedArray("heads", self.heads, Head.parts(limits)),
+            SavedArray("dials", self.dials, dial_parts),
+        ]
+        if has_rings:
+            # What waits is checked by `problem_of`; the rest is old, or was never written.
+            anything = (
+                Part("", "success", -np.inf, np.inf),
+                Part("", "episode_return", -np.inf, np.inf),
+            )
+            described += [
+                SavedArray("rings", self.rings, anything),
+                SavedArray("messages", self.messages),
+            ]
+        return described
+
+    def problem_of(
+        self, heads: npt.NDArray[Any], rings: RecordArray | None, num_slots: int
+    ) -> str | None:
+        """Return why saved mailboxes cannot have been filled by clients, or None.
+
+        Args:
+            heads: Each number is possible by itself.
+            rings: The saved rings, if records wait.
+            num_slots: Slots that a record can name.
+        """
+        taken, posted = heads["taken"], heads["posted"]
+        own = np.where(heads["started"] > 0, np.arange(len(heads)), 0)
+        problems = [
+            Part(name, ..., low, high).problem(values)
+            for name, values, low, high in (
+                ("records waiting", posted - taken, 0, 0 if rings is None else CAPACITY),
+                ("episodes in flight", heads["started"] - heads["aborted"] - posted, 0, 1),
+                ("env of the draw", heads["draw"]["env_index"], own, own),
+            )
+        ]
+        if rings is not None and not any(problems):
+            ahead = (np.arange(CAPACITY) - taken[:, None]) % CAPACITY
+            is_waiting = ahead < (posted - taken)[:, None]
+            records, envs = rings[is_waiting], np.nonzero(is_waiting)[0]
+            told = records[~np.isnan(records["success"])]
+            limits = {"slot": (0, num_slots - 1), "env_index": (envs, envs)}
+            problems += [part.problem(records) for part in RecordFields.parts(limits)]
+            problems.append(Part("episode return", "episode_return").problem(records))
+            problems.append(Part("success", "success", 0.0, 1.0).problem(told))
+        return next(filter(None, problems), None)
+
+
+def words_per_mailbox(num_dials: int) -> int:
     """Return the size of one mailbox; a whole number of cache lines."""
-    words = M_DIALS + num_dials + CAPACITY * (RECORD_WORDS + MESSAGE_WORDS)
+    words = HEAD_WORDS + num_dials + CAPACITY * (RECORD_WORDS + MESSAGE_BYTES // 8)
     return (words + 7) // 8 * 8
 
 
-@compiled
+@inlined
+def head_of(mail: Words) -> Head:
+    """Return the head of a mailbox."""
+    return record_at(mail, 0, HEAD)
+
+
+@inlined
+def _entry(mail: Words, ring: int, number: int) -> RecordFields:
+    """Return the place of a mailbox's record with a number."""
+    return record_at(mail, ring + (number % CAPACITY) * RECORD_WORDS, RECORD_DTYPE)
+
+
+@bare
 def in_flight(mail: Words) -> bool:
     """Whether an episode has begun and neither ended nor been given up.
 
     Not a flag of its own: whenever the client is killed, the three counters agree.
     """
-    return mail[M_STARTED] - mail[M_ABORTED] - mail[M_POSTED] > 0
+    head = head_of(mail)
+    return head.started - head.aborted - head.posted > 0
 
 
 @compiled
+def set_taken(mail: Words, taken: int) -> None:
+    """Note how many records the host has taken, where the host cannot write itself."""
+    head_of(mail).taken = taken
+
+
+@bare
 def start(
     block: Words, mail: Words, env_index: int, pid: int, dials: Floats
 ) -> tuple[int, int, int, int, int, int, int, int]:
@@ -64,114 +218,115 @@ def start(
         All fields of a draw; the slot is negative if nothing could be drawn, and then nothing has
         begun.
     """
-    values = mail.view(np.float64)
-    if mail[M_PID] != pid or mail[M_CLOSED] > 0:
+    head, values = head_of(mail), mail.view(np.float64)
+    drawn = head.draw
+    if head.pid != pid or head.closed > 0:
         return NOT_ADMITTED, 0, 0, 0, 0, 0, env_index, 0
-    if mail[M_REPLAY] > 0:
-        mail[M_REPLAY] = 0
-        # Whoever ended or gave up the restored episode without drawing it has nothing to replay.
+    if head.replay > 0:
+        head.replay = 0
+        # If the restored episode was ended or aborted without a draw, there is nothing to replay.
         if in_flight(mail):
             for dial in range(len(dials)):
-                dials[dial] = values[M_DIALS + dial]
+                dials[dial] = values[HEAD_WORDS + dial]
             return (
-                mail[M_DRAW],
-                mail[M_DRAW + 1],
-                mail[M_DRAW + 2],
-                mail[M_DRAW + 3],
-                mail[M_DRAW + 4],
-                mail[M_DRAW + 5],
+                drawn.slot,
+                drawn.generation,
+                drawn.task_id,
+                drawn.plan_version,
+                drawn.seed,
+                drawn.tick,
                 env_index,
-                mail[M_DRAW + 7],
+                drawn.episode_index,
             )
-    episode = mail[M_NEXT_EPISODE]
+    episode = head.next_episode
     slot, generation, task_id, version, seed, tick = draw(block, env_index, episode, dials)
     if slot < 0:
         return slot, 0, 0, version, seed, tick, env_index, episode
     if in_flight(mail):
-        mail[M_ABORTED] += 1
-    mail[M_DRAW] = slot
-    mail[M_DRAW + 1] = generation
-    mail[M_DRAW + 2] = task_id
-    mail[M_DRAW + 3] = version
-    mail[M_DRAW + 4] = seed
-    mail[M_DRAW + 5] = tick
-    mail[M_DRAW + 6] = env_index
-    mail[M_DRAW + 7] = episode
+        head.aborted += 1
+    drawn.slot = slot
+    drawn.generation = generation
+    drawn.task_id = task_id
+    drawn.plan_version = version
+    drawn.seed = seed
+    drawn.tick = tick
+    drawn.env_index = env_index
+    drawn.episode_index = episode
     for dial in range(len(dials)):
-        values[M_DIALS + dial] = dials[dial]
-    mail[M_NEXT_EPISODE] = episode + 1
+        values[HEAD_WORDS + dial] = dials[dial]
+    head.next_episode = episode + 1
     # Visible after all of the above, or a kill in between would leave two episodes in flight.
-    store_release(mail, M_STARTED, mail[M_STARTED] + 1)
+    store_release(head, "started", head.started + 1)
     return slot, generation, task_id, version, seed, tick, env_index, episode
 
 
-@compiled
+@bare
 def post(
     mail: Words, ring: int, episode_return: float, length: int, success: float, outcome: int
 ) -> int:
     """End the episode in flight with a record.
 
     Returns:
-        `POSTED`; or, with nothing changed, `NO_ROOM` (also if the channel is closed) or
+        `DONE`; or, with nothing changed, `NO_ROOM` (also if the channel is closed) or
         `NEVER_BEGAN`.
     """
+    head = head_of(mail)
+    drawn = head.draw
     if not in_flight(mail):
         return NEVER_BEGAN
-    posted = mail[M_POSTED]
-    if posted - load_acquire(mail, M_TAKEN) >= CAPACITY or mail[M_CLOSED] > 0:
+    posted = head.posted
+    if posted - load_acquire(head, "taken") >= CAPACITY or head.closed > 0:
         return NO_ROOM
-    entry = ring + (posted % CAPACITY) * RECORD_WORDS
-    values = mail.view(np.float64)
-    mail[entry] = mail[M_DRAW]
-    mail[entry + 1] = mail[M_DRAW + 1]
-    mail[entry + 2] = mail[M_DRAW + 3]
-    mail[entry + 3] = mail[M_DRAW + 5]
-    mail[entry + 4] = mail[M_DRAW + 6]
-    mail[entry + 5] = mail[M_DRAW + 7]
-    values[entry + 6] = episode_return
-    mail[entry + 7] = length
-    values[entry + 8] = success
-    mail[entry + 9] = outcome
-    store_release(mail, M_POSTED, posted + 1)
-    return POSTED
+    entry = _entry(mail, ring, posted)
+    entry.slot = drawn.slot
+    entry.generation = drawn.generation
+    entry.plan_version = drawn.plan_version
+    entry.tick = drawn.tick
+    entry.env_index = drawn.env_index
+    entry.episode_index = drawn.episode_index
+    entry.episode_return = episode_return
+    entry.length = length
+    entry.success = success
+    entry.outcome = outcome
+    store_release(head, "posted", posted + 1)
+    return DONE
 
 
-@compiled
-def drain(mails: Words, ring: int, records: Words, rows: Words) -> tuple[int, int]:
+@bare
+def drain(mails: Words, ring: int, records: Records[RecordFields], rows: Words) -> tuple[int, int]:
     """Copy all posted records of some envs; return how many, and how many unbuildable.
 
     Nothing counts as taken before `admit`.
 
     Args:
-        mails: All mailboxes, shape ``(num_envs, mailbox_words)``.
+        mails: The words of all mailboxes.
         ring: Where in a mailbox the records begin.
-        records: Filled from the top, shape ``(num_envs * CAPACITY, RECORD_WORDS)``.
+        records: Filled from the beginning; room for ``num_envs * CAPACITY``.
         rows: Whose mailboxes, in this order.
     """
-    count, unbuildable = 0, 0
+    count, num_unbuildable = 0, 0
     for env_index in rows:
         mail = mails[env_index]
-        posted, taken = load_acquire(mail, M_POSTED), mail[M_TAKEN]
+        head = head_of(mail)
+        posted, taken = load_acquire(head, "posted"), head.taken
         while taken < posted:
-            entry = ring + (taken % CAPACITY) * RECORD_WORDS
-            for word in range(RECORD_WORDS):
-                records[count, word] = mail[entry + word]
-            unbuildable += records[count, 9] == UNBUILDABLE
+            records[count] = _entry(mail, ring, taken)
+            num_unbuildable += records[count].outcome == UNBUILDABLE
             count += 1
             taken += 1
-    return count, unbuildable
+    return count, num_unbuildable
 
 
-@compiled
+@bare
 def admit(
     mails: Words,
-    records: Words,
+    records: Records[RecordFields],
     count: int,
-    unbuildable: int,
+    num_unbuildable: int,
     tick: int,
     last: Words,
     histogram: Words,
-    note: Words,
+    pending: Records[Pending],
 ) -> None:
     """Take records that were copied over: from here on they are the host's, and noted as pending.
 
@@ -179,155 +334,66 @@ def admit(
     as emptied yet: its client could write over their messages, which nobody has read.
 
     Args:
-        mails: All mailboxes.
-        records: Words of the records, those of one env next to each other.
+        mails: The words of all mailboxes.
+        records: The records, those of one env next to each other.
         count: How many there are.
-        unbuildable: How many of them say that a task could not be built.
+        num_unbuildable: How many of them say that a task could not be built.
         tick: Number of this collection.
         last: As for `measure_staleness`. Changed in place.
         histogram: As for `measure_staleness`. Changed in place.
-        note: What is pending, by word. Changed in place.
+        pending: What is pending, one record. Changed in place.
     """
     measure_staleness(records, count, tick, last, histogram)
     _release(mails, records, count, False)
-    note[N_COUNT] = count
-    note[N_UNBUILDABLE] = unbuildable
-    note[N_TICK] = tick
-    note[N_UNREAD] = unbuildable
+    note = pending[0]
+    note.count = count
+    note.num_unbuildable = num_unbuildable
+    note.tick = tick
+    note.is_unread = num_unbuildable > 0
 
 
 @compiled
-def release_failed(mails: Words, records: Words, note: Words) -> None:
+def release_failed(mails: Words, records: Records[RecordFields], pending: Records[Pending]) -> None:
     """Count mailboxes as emptied whose messages have been read; once for each batch."""
-    if note[N_UNREAD] > 0:
-        note[N_UNREAD] = 0
-        _release(mails, records, note[N_COUNT], True)
+    note = pending[0]
+    if note.is_unread > 0:
+        note.is_unread = 0
+        _release(mails, records, note.count, True)
 
 
 @compiled
-def _release(mails: Words, records: Words, count: int, with_failures: bool) -> None:
+def _release(mails: Words, records: Records[RecordFields], count: int, with_failures: bool) -> None:
     """Count mailboxes as emptied: those with unbuildable records among theirs, or the others."""
     start = 0
     while start < count:
-        env_index, end, unbuildable = records[start, 4], start, 0
-        while end < count and records[end, 4] == env_index:
-            unbuildable += records[end, 9] == UNBUILDABLE
+        env_index, end, num_unbuildable = records[start].env_index, start, 0
+        while end < count and records[end].env_index == env_index:
+            num_unbuildable += records[end].outcome == UNBUILDABLE
             end += 1
-        if (unbuildable > 0) == with_failures:
-            store_release(mails[env_index], M_TAKEN, mails[env_index, M_TAKEN] + end - start)
+        if (num_unbuildable > 0) == with_failures:
+            head = head_of(mails[env_index])
+            store_release(head, "taken", head.taken + end - start)
         start = end
 
 
 @compiled
-def measure_staleness(records: Words, count: int, tick: int, last: Words, histogram: Words) -> None:
+def measure_staleness(
+    records: Records[RecordFields], count: int, tick: int, last: Words, histogram: Words
+) -> None:
     """Count by how many collections the plan of each draw lagged behind.
 
     An env draws after its previous episode has ended. If the records of that moment had been
     collected before the draw, the draw is fresh.
 
     Args:
-        records: Words of the records just collected.
+        records: The records just collected.
         count: How many there are.
         tick: Number of this collection.
         last: Per env the collection that took its previous record. Changed in place.
         histogram: Draws by lag; the last entry counts all larger ones. Changed in place.
     """
     for index in range(count):
-        env_index = records[index, 4]
-        lag = max(0, last[env_index] - records[index, 3])
+        record = records[index]
+        lag = max(0, last[record.env_index] - record.tick)
         histogram[min(lag, len(histogram) - 1)] += 1
-        last[env_index] = tick
-
-
-# Saving and resuming.
-
-
-def copy_steady(mails: Words) -> Words:
-    """Copy each mailbox as it was at one moment, though its client may be playing."""
-    copies = mails.copy()
-    for mail, copied in zip(mails, copies, strict=True):
-        while not np.array_equal(copied[:M_PID], mail[:M_PID]):
-            copied[:] = mail
-    return copies
-
-
-def without_empty_rings(mails: Words, ring: int) -> Words:
-    """Return all mailboxes up to their rings; or whole, if something waits in one."""
-    is_empty = np.array_equal(mails[:, M_POSTED], mails[:, M_TAKEN])
-    return mails[:, :ring].copy() if is_empty else mails
-
-
-def head_parts(num_slots: int, num_tasks: int) -> tuple[Part, ...]:
-    """Describe saved mailboxes, dials and rings apart.
-
-    Args:
-        num_slots: Slots that a draw can name.
-        num_tasks: Tasks that it can name.
-    """
-    return (
-        Part.count("number of episodes", np.s_[:, :M_PID]),
-        Part.count("process", np.s_[:, M_PID]),
-        Part.count("next episode", np.s_[:, M_NEXT_EPISODE]),
-        Part.count("waits", np.s_[:, M_WAITS]),
-        Part.count("slot drawn", np.s_[:, M_DRAW], num_slots - 1),
-        Part.count("generation drawn", np.s_[:, M_DRAW + 1]),
-        Part.count("task drawn", np.s_[:, M_DRAW + 2], max(0, num_tasks - 1)),
-        Part.count("plan version", np.s_[:, M_DRAW + 3]),
-        Part.count("tick", np.s_[:, M_DRAW + 5]),
-        Part.count("env", np.s_[:, M_DRAW + 6]),
-        Part.count("episode", np.s_[:, M_DRAW + 7]),
-        Part.count("records taken", np.s_[:, M_TAKEN]),
-        Part.count("whether to replay", np.s_[:, M_REPLAY], 1),
-        Part.count("whether it is closed", np.s_[:, M_CLOSED], 0),
-    )
-
-
-def problem_of(heads: Words, ring: int, dial_parts: tuple[Part, ...], num_slots: int) -> str | None:
-    """Return why saved mailboxes cannot have been filled by clients, or None.
-
-    Args:
-        heads: All mailboxes, with or without their rings; each number is possible by itself.
-        ring: Where in a mailbox the records begin.
-        dial_parts: What the dials can be.
-        num_slots: Slots that a record can name.
-    """
-    waiting = heads[:, M_POSTED] - heads[:, M_TAKEN]
-    playing = heads[:, M_STARTED] - heads[:, M_ABORTED] - heads[:, M_POSTED]
-    room = CAPACITY if heads.shape[1] > ring else 0
-    own = np.where(heads[:, M_STARTED] > 0, np.arange(len(heads)), 0)
-    for name, values, low, high in (
-        ("records waiting", waiting, 0, room),
-        ("episodes in flight", playing, 0, 1),
-        ("env of the draw", heads[:, M_DRAW + 6], own, own),
-    ):
-        problem = Part(name, ..., low, high).problem(values)
-        if problem is not None:
-            return problem
-    dials = heads[:, M_DIALS:ring].view(np.float64)
-    problems = (part.problem(dials) for part in dial_parts)
-    return next(filter(None, problems), None) or (
-        _problem_of_records(heads, ring, num_slots) if room else None
-    )
-
-
-def _problem_of_records(heads: Words, ring: int, num_slots: int) -> str | None:
-    """Return why records that wait in their rings cannot be observed, or None."""
-    taken, posted = heads[:, [M_TAKEN]], heads[:, [M_POSTED]]
-    is_waiting = (np.arange(CAPACITY) - taken) % CAPACITY < posted - taken
-    words = heads[:, ring : ring + CAPACITY * RECORD_WORDS].copy()
-    records = words.view(RECORD_DTYPE)[is_waiting]
-    envs = np.nonzero(is_waiting)[0]
-    told = records[~np.isnan(records["success"])]
-    problems = (
-        Part.count("slot of a record", "slot", num_slots - 1).problem(records),
-        Part.count("generation of a record", "generation").problem(records),
-        Part.count("version of a record", "plan_version").problem(records),
-        Part.count("tick of a record", "tick").problem(records),
-        Part("env of a record", "env_index", envs, envs).problem(records),
-        Part.count("episode of a record", "episode_index").problem(records),
-        Part("return of a record", "episode_return").problem(records),
-        Part.count("length of a record", "length").problem(records),
-        Part("success of a record", "success", 0.0, 1.0).problem(told),
-        Part.count("outcome of a record", "outcome", UNBUILDABLE).problem(records),
-    )
-    return next(filter(None, problems), None)
+        last[record.env_index] = tick

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import AgreementError
-from stepladder.plans import kernels
-from stepladder.plans.kernels import Words
+from stepladder.plans.plan import header_record
 from stepladder.plans.record import UNBUILDABLE
+from stepladder.records import Words
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.host import CallAll, Host
@@ -62,7 +62,7 @@ class PushedHost(Host):
     def client(self, env_index: int) -> "PushedClient":
         """Return the client of one env, with the plan as it is now; it can be pickled."""
         self._check_env_index(env_index)
-        return PushedClient(self.curriculum, env_index, self.mails[env_index].copy())
+        return PushedClient(self.curriculum, env_index, self.mails.words[env_index].copy())
 
     def _ask(self, method: str, *args: Any) -> list[Any]:
         """Call a method on every env; return one answer per env."""
@@ -81,18 +81,18 @@ class PushedHost(Host):
     def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
         if self.call is None or not ended:
             return 0, 0
-        taken = self.mails[:, mailbox.M_TAKEN].tolist()
+        taken = self.mails.heads["taken"].tolist()
         count, unbuildable = 0, 0
         # Whether or not the plan changes: from the next draw on, the envs have all of it. They keep
         # their records until a later call says that these were taken.
         tick = self.curriculum.plan.tick + 1
         for env_index, mail in enumerate(self._ask("curriculum_pull", taken, tick)):
-            for number in range(taken[env_index], int(mail[mailbox.M_POSTED])):
-                entry = self._ring + (number % mailbox.CAPACITY) * mailbox.RECORD_WORDS
-                self._drained[count] = mail[entry : entry + mailbox.RECORD_WORDS]
-                unbuildable += int(self._drained[count, -1] == UNBUILDABLE)
+            self.mails.words[env_index] = mail
+            for number in range(taken[env_index], int(self.mails.heads["posted"][env_index])):
+                record: Any = self.mails.rings[env_index, number % mailbox.CAPACITY]
+                self._records[count] = record
+                unbuildable += int(record["outcome"] == UNBUILDABLE)
                 count += 1
-            self.mails[env_index] = mail
         if not count:
             # Nothing to have: the next draw is no newer than the last one.
             self._ask("curriculum_pull", taken, tick - 1)
@@ -113,7 +113,7 @@ class PushedHost(Host):
             AgreementError: An env answered with another version.
         """
         plan = self.curriculum.plan
-        taken = self.mails[:, mailbox.M_TAKEN].tolist()
+        taken = self.mails.heads["taken"].tolist()
         answers = self._ask("curriculum_push", np.array(plan.block), taken, mails)
         require_agreement(plan.version, answers)
         self._pushed_version = plan.version
@@ -125,12 +125,12 @@ class PushedHost(Host):
     def _spread_restored(self) -> None:
         self._pushed_version = -1
         if self.call is not None:
-            self.push(mailbox.without_empty_rings(self.mails, self._ring))
+            self.push(self.mails.without_empty_rings())
 
     def _free(self) -> None:
-        self.mails[:, mailbox.M_CLOSED] = 1
+        self.mails.heads["closed"] = 1
         if self.call is not None:
-            self.push(mailbox.without_empty_rings(self.mails, self._ring))
+            self.push(self.mails.without_empty_rings())
 
 
 def require_agreement(version: int, answers: list[Any]) -> None:
@@ -169,13 +169,13 @@ class PushedClient(Client):
         self._block = None
         if mails is not None:
             self._own_mail[: mails.shape[1]] = mails[self.env_index]
-        self._own_mail[mailbox.M_TAKEN] = taken[self.env_index]
+        mailbox.set_taken(self._own_mail, taken[self.env_index])
         return self.plan_version()
 
     def pull(self, taken: list[int], tick: int) -> Words:
         """Return the mailbox with everything the host has not taken yet."""
-        self._own_block[kernels.H_TICK] = tick
-        self._own_mail[mailbox.M_TAKEN] = taken[self.env_index]
+        header_record(self._own_block)["tick"] = tick
+        mailbox.set_taken(self._own_mail, taken[self.env_index])
         return self._own_mail
 
     def _can_wait(self) -> bool:

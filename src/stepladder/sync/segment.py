@@ -26,7 +26,7 @@ from multiprocessing.shared_memory import SharedMemory
 import numpy as np
 
 from stepladder.errors import HostGoneError, StaleSegmentError
-from stepladder.plans.kernels import Words
+from stepladder.records import Words
 from stepladder.sync.process import is_alive
 
 MAGIC = 0x53544550_4C414444

@@ -8,11 +8,12 @@ is none. A worker that is killed leaves its finished records behind, and nothing
 from typing import Any
 
 from stepladder.curricula.base import Curriculum
-from stepladder.plans.kernels import Words
 from stepladder.plans.plan import aligned_words
+from stepladder.records import Words
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host
+from stepladder.sync.mailbox import Mailboxes
 from stepladder.sync.segment import Segment, Ticket
 
 
@@ -49,7 +50,7 @@ class SharedHost(Host):
 
     def _free(self) -> None:
         # What was counted stays readable after the memory is gone.
-        self.mails = self.mails.copy()
+        self.mails = Mailboxes(self.mails.words.copy(), self._num_dials)
         self._leave_segment()
 
     def _leave_segment(self) -> None:
@@ -93,6 +94,6 @@ class SharedClient(Client):
 
     def _connect(self) -> tuple[Words, Words]:
         segment = self._segment = Segment.attach(self._ticket)
-        size = mailbox.mailbox_words(self._num_dials)
+        size = mailbox.words_per_mailbox(self._num_dials)
         start = self._mails_start + self.env_index * size
         return segment.words[: self._plan_words], segment.words[start : start + size]

@@ -18,15 +18,6 @@ from stepladder.curricula import (
     Uniform,
     UniformConfig,
 )
-from stepladder.curricula.frontier.rounds import (
-    I_EVICTIONS,
-    I_NUM_EVICTIONS,
-    I_SIDES,
-    LAYER,
-    ORIGIN,
-    STATE,
-    SUCCESSES,
-)
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RECORD_DTYPE
@@ -312,30 +303,34 @@ def test_neighbors_are_near_after_a_restore_as_they_were_before():
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "number"),
+    ("name", "path", "place", "number"),
     [
-        ("rows", (1, STATE), 3.0),
-        ("rows", (1, STATE), 0.5),
-        ("rows", (1, LAYER), -1.0),
-        ("rows", (1, LAYER), 5.0),
-        ("rows", (1, ORIGIN), 2.0),
-        ("rows", (1, ORIGIN), -7.0),
-        ("rows", (1, SUCCESSES), np.nan),
-        ("rows", (1, SUCCESSES), np.inf),
-        ("findings", (0,), np.nan),
-        ("ints", (I_SIDES,), 2),
-        ("ints", (I_SIDES + 2,), -1),
-        ("ints", (I_NUM_EVICTIONS,), 65),
-        ("ints", (I_NUM_EVICTIONS,), -1),
-        ("ints", (I_EVICTIONS + 3,), 4),
+        ("tasks", "standing", 1, 3),
+        ("tasks", "standing", 1, -1),
+        ("tasks", "layer", 1, -1),
+        ("tasks", "layer", 1, 5),
+        ("tasks", "origin", 1, 3),
+        ("tasks", "origin", 1, -7),
+        ("tasks", "successes", 1, np.nan),
+        ("tasks", "successes", 1, np.inf),
+        ("method", "barren_rounds", 0, np.nan),
+        ("method", "far.num_finds", 0, np.inf),
+        ("method", "sides", (0, 0), 2),
+        ("method", "sides", (0, 2), -1),
+        ("method", "noted.count", 0, 65),
+        ("method", "noted.count", 0, -1),
+        ("method", "noted.slots", (0, 3), 4),
     ],
 )
-def test_numbers_that_point_nowhere_are_refused(name: str, place: Any, number: float):
+def test_numbers_that_point_nowhere_are_refused(name: str, path: str, place: Any, number: float):
     curriculum = evicting()
     live(curriculum, 30)
     before = curriculum.snapshot()
     arrays = {key: array.copy() for key, array in before.arrays.items()}
-    arrays[f"method/{name}"][place] = number
+    field = arrays[f"method/{name}"]
+    for part in path.split("."):
+        field = field[part]
+    field[place] = number
     with pytest.raises(SnapshotError, match=f"array '{name}' of part 'method' of the snapshot: "):
         curriculum.restore(Snapshot(before.state, arrays))
     assert differences(before, curriculum.snapshot()) == []

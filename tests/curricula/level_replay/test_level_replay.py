@@ -535,23 +535,33 @@ def test_it_works_inside_a_phase():
 
 
 @pytest.mark.parametrize(
-    ("name", "place", "number", "words"),
+    ("path", "place", "number", "words"),
     [
-        ("seen", (0, 0), 3, "list of seen tasks"),
-        ("seen", (0, 0), 10**9, r"position\[0\] is 1000000000; expected an integer from -1 to 3"),
-        ("seen", (0, 1), 10**9, r"slot\[0\] is 1000000000"),
-        ("ints", (3 + 65,), 3, "list of seen tasks"),
-        ("ints", (3 + 65 + 4 + 8,), 7, r"ranks\[8\] is 7; expected an integer from 0 to 4"),
-        ("rows", (0, 4), -5.0, r"bin\[0\] is -5.0"),
-        ("rows", (0, 4), 1e9, r"bin\[0\] is 1000000000.0"),
+        ("seen.position", 0, 3, "list of seen tasks"),
+        (
+            "seen.position",
+            0,
+            10**9,
+            r"position\[0\] is 1000000000; expected an integer from -1 to 3",
+        ),
+        ("seen.listed", 0, 10**9, r"listed\[0\] is 1000000000"),
+        ("method.num_seen", 0, 3, "list of seen tasks"),
+        ("method.ranks.nodes", (0, 8), 7, r"nodes\[0, 8\] is 7; expected an integer from 0 to 4"),
+        ("method.ranks.nodes", (0, 8), 1, "ranks do not count the bins"),
+        ("tasks.bin", 0, -5, r"bin\[0\] is -5"),
+        ("tasks.bin", 0, 10**9, r"bin\[0\] is 1000000000"),
     ],
 )
-def test_lists_that_disagree_are_refused(name: str, place: Any, number: float, words: str):
+def test_lists_that_disagree_are_refused(path: str, place: Any, number: float, words: str):
     curriculum = make()
     live(curriculum, 20)
     snapshot = curriculum.snapshot()
     arrays = {key: array.copy() for key, array in snapshot.arrays.items()}
-    arrays[f"method/{name}"][place] = number
+    name, *fields = path.split(".")
+    field = arrays[f"method/{name}"]
+    for part in fields:
+        field = field[part]
+    field[place] = number
     with pytest.raises(SnapshotError, match=words):
         curriculum.restore(Snapshot(snapshot.state, arrays))
     assert differences(snapshot, curriculum.snapshot()) == []

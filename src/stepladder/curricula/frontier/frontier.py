@@ -20,36 +20,29 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.eviction import SOME_TO_REPLACE, noted_parts
-from stepladder.curricula.frontier import kernels as frontier_kernels
-from stepladder.curricula.frontier import rounds
+from stepladder.curricula.evicting import CompiledMethod
+from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.neighbors import feature_table, link_neighbors
-from stepladder.curricula.frontier.report import STATE_NAMES, FrontierExplanation, reason_for
+from stepladder.curricula.frontier.report import STANDINGS, FrontierExplanation, reason_for
 from stepladder.curricula.frontier.rounds import (
-    FAILURES,
+    FAR,
     IN_ZONE,
-    LAYER,
     MASTERED,
-    ORIGIN,
+    NO_LAYER,
+    NUM_LAYERS,
+    NUM_LAYERS_WITHOUT_FEATURES,
     PROBED,
-    STATE,
-    SUCCESSES,
-    Board,
+    Constants,
+    State,
+    place_newcomer,
 )
-from stepladder.errors import SnapshotError
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.plan import Grouping
-from stepladder.plans.record import RecordArray
-from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, require_parts
-
-NO_LAYER = -1.0
-NEW_ROW: Floats = np.zeros(rounds.NUM_COLUMNS)
-NEW_ROW[LAYER] = NO_LAYER
+from stepladder.records import Floats, Words, settings_record, zeros
+from stepladder.saving.saved_array import require_parts
 
 
-class Frontier(Evicting):
+class Frontier(CompiledMethod):
     """Draws the tasks that succeed sometimes and are getting better.
 
     Args:
@@ -61,7 +54,7 @@ class Frontier(Evicting):
     """
 
     config: FrontierConfig  # pyright: ignore[reportIncompatibleVariableOverride]
-    _noted_at = rounds.I_NUM_EVICTIONS
+    _observe_kernel = kernels.observe
 
     def __init__(
         self,
@@ -74,129 +67,79 @@ class Frontier(Evicting):
     ):
         config = settle(FrontierConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
-        num_slots = self.pool.num_slots
-        self._rows: Floats = np.zeros((num_slots, rounds.NUM_COLUMNS))
-        self._rows[:, LAYER] = NO_LAYER
-        self._near: Words = np.zeros(num_slots, dtype=np.int64)
-        self._links: Words = np.zeros(0, dtype=np.int64)
-        self._num_layers = rounds.NUM_LAYERS_WITHOUT_FEATURES
+        state = zeros(State, tasks=self.pool.num_slots)
+        state.tasks["layer"] = NO_LAYER
+        links: Words = np.zeros(0, dtype=np.int64)
+        self._num_layers = NUM_LAYERS_WITHOUT_FEATURES
         if config.features:
             table = feature_table(self.pool, config.features)
-            self._links = link_neighbors(table, config.num_neighbors * len(config.features))
-            self._num_layers = rounds.NUM_LAYERS
-        self._settings = self._tabulate(config)
-        self._findings: Floats = np.zeros(rounds.NUM_FINDINGS)
-        self._ints: Words = np.zeros(rounds.NUM_INTS, dtype=np.int64)
-        self.counters = self._ints[: rounds.I_SIDES]
-
-    def _tabulate(self, config: FrontierConfig) -> Floats:
-        """Write the settings as the numbers that the kernels read."""
-        settings = np.zeros(rounds.NUM_SETTINGS)
-        settings[rounds.S_KEEP] = config.keep
-        settings[rounds.S_MASTERY] = config.mastery
-        settings[rounds.S_LAPSE] = config.mastery - config.lapse
-        settings[rounds.S_EVIDENCE] = config.evidence
-        settings[rounds.S_PROBING] = config.probing
-        settings[rounds.S_REHEARSAL] = config.rehearsal
-        settings[rounds.S_TRIAL] = config.trial_episodes
-        settings[rounds.S_PROMOTE_Z] = config.promote_z
-        settings[rounds.S_STUCK_Z] = config.stuck_z
-        settings[rounds.S_PATIENCE] = config.patience_rounds
-        settings[rounds.S_EVICTS] = self.pool.can_replace and config.eviction_plays > 0
-        settings[rounds.S_EVICT_PLAYS] = config.eviction_plays
-        return settings
+            links = link_neighbors(table, config.num_neighbors * len(config.features))
+            self._num_layers = NUM_LAYERS
+        numbers = settings_record(
+            config,
+            keep=config.keep,
+            evidence=config.evidence,
+            lapses_below=config.mastery - config.lapse,
+            evicts=self.pool.can_replace and config.eviction_plays > 0,
+        )
+        near: Words = np.zeros(self.pool.num_slots, dtype=np.int64)
+        self._compile_in(state, Constants(numbers, self.pool.base_weights, near, links))
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, self._num_layers)]
 
-    def _board(self) -> Board:
-        return Board(
-            (self._plan or self.plan).block,
-            self._table,
-            self._rows,
-            self.pool.base_weights,
-            self._near,
-            self._links,
-            self._settings,
-            self._findings,
-            self._ints,
-        )
-
-    def kernel_state(self) -> tuple[Any, ...]:
-        """Return what the `absorb` kernel takes before the records, the plan's block first."""
-        return (*self._board(), self._num_layers)
-
     def _publish(self) -> None:
-        layers = self._rows[:, LAYER]
-        layers[layers == NO_LAYER] = rounds.layer_of(self._ints, rounds.FAR, 0)
+        layers = self._state.tasks["layer"]
+        layers[layers == NO_LAYER] = 1 + 2 * FAR + self._state.method["sides"][0, FAR]
         for layer in range(self._num_layers):
             self._fill_weights(np.where(layers == layer, self.pool.base_weights, 0.0), layer)
-        self._settle()
-
-    def _settle(self) -> None:
-        """Begin the rounds that are due and share out the draws; called inside a write."""
-        board = self._board()
-        frontier_kernels.settle(
-            board.block, board.table, board.settings, board.findings, board.ints, self._num_layers
-        )
-
-    # Learning.
-
-    def _update(self, records: RecordArray, num_done: int) -> int:
-        status = SOME_TO_REPLACE
-        if len(records) and not num_done:
-            status = frontier_kernels.absorb(*self._board(), self._num_layers, records)
-        if status == SOME_TO_REPLACE:
-            self._replace_noted()
-        return status
+        kernels.settle(*self.kernel_state())
 
     def _is_due(self, slot: int) -> bool:
         # Later records of the same batch may have shown that it is neither mastered nor hopeless.
-        return bool(frontier_kernels.may_go(self._rows[slot], self._settings))
+        return bool(kernels.may_go(self._state.tasks, slot, self._constants.settings))
 
     def _slot_replaced(self, slot: int) -> None:
-        # With features this never happens, since the pool has all tasks: nobody need be told.
-        row = self._rows[slot]
-        if row[LAYER] != NO_LAYER:
-            self._set_weight(slot, 0.0, int(row[LAYER]))
-        row[:] = NEW_ROW
-        # A newcomer is tried in the present round.
-        rounds.place(self._board(), slot, 0)
-        self._settle()
+        # With features this never happens, since the pool has all tasks: no neighbour is concerned.
+        tasks = self._state.tasks
+        if tasks["layer"][slot] != NO_LAYER:
+            self._set_weight(slot, 0.0, int(tasks["layer"][slot]))
+        tasks[slot : slot + 1] = 0
+        tasks["layer"][slot] = NO_LAYER
+        block, table, state, constants = self.kernel_state()
+        place_newcomer(block, table, state, constants, slot)
+        kernels.settle(*self.kernel_state())
 
     def _slot_lost(self, slot: int, reason: str) -> None:
         # It may have been the last of its round.
-        board = self._board()
-        frontier_kernels.settle_anew(
-            board.block, board.table, board.settings, board.findings, board.ints, self._num_layers
-        )
+        kernels.settle_anew(*self.kernel_state())
 
     # Looking.
 
     def states(self) -> list[str]:
         """Return where every slot stands: ``probed``, ``zone`` or ``mastered``."""
-        return [STATE_NAMES[int(state)] for state in self._rows[:, STATE]]
+        return [STANDINGS[standing] for standing in self._state.tasks["standing"].tolist()]
 
     def rates(self) -> Floats:
         """Return every slot's discounted success rate, a little towards one half."""
-        successes, failures = self._rows[:, SUCCESSES], self._rows[:, FAILURES]
+        successes, failures = self._state.tasks["successes"], self._state.tasks["failures"]
         return (successes + PRIOR) / (successes + failures + 2.0 * PRIOR)
 
     def scores(self) -> Floats:
         """Return what there is left to learn: 1 - success rate in the zone, 0 elsewhere."""
-        return np.where(self._rows[:, STATE] == IN_ZONE, 1.0 - self.rates(), 0.0)
+        return np.where(self._state.tasks["standing"] == IN_ZONE, 1.0 - self.rates(), 0.0)
 
     def _explain(self) -> FrontierExplanation:
-        states, rates, probs = self._rows[:, STATE], self.rates(), self.probs()
-        zone = np.flatnonzero(states == IN_ZONE)
+        standings, rates, probs = self._state.tasks["standing"], self.rates(), self.probs()
+        zone = np.flatnonzero(standings == IN_ZONE)
         shown = zone[np.argsort(-probs[zone], kind="stable")][:5]
         return FrontierExplanation(
             **self._overview_fields(),
-            num_probed=int(np.sum(states == PROBED)),
+            num_probed=int(np.sum(standings == PROBED)),
             num_in_zone=len(zone),
-            num_mastered=int(np.sum(states == MASTERED)),
+            num_mastered=int(np.sum(standings == MASTERED)),
             num_evicted=self.num_evicted,
-            num_barren_rounds=int(self._findings[rounds.N_BARREN]),
+            num_barren_rounds=int(self._state.method["barren_rounds"][0]),
             zone=tuple(
                 (
                     self.pool.source.name(int(self.pool.task_ids[slot])),
@@ -208,48 +151,25 @@ class Frontier(Evicting):
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        return reason_for(self._rows[slot], bool(self._near[slot] > 0), self.config)
+        is_near = bool(self._constants.near[slot] > 0)
+        return reason_for(self._state.tasks[slot], float(self.rates()[slot]), is_near, self.config)
 
     # Saving and resuming.
 
-    def _saved_arrays(self) -> list[SavedArray]:
-        rows = (
-            Part("successes", np.s_[:, SUCCESSES], 0.0, MAX_COUNT),
-            Part("failures", np.s_[:, FAILURES], 0.0, MAX_COUNT),
-            Part.count("state", np.s_[:, STATE], MASTERED),
-            Part.share("level", np.s_[:, rounds.LEVEL]),
-            Part.count("plays of the trial", np.s_[:, rounds.TRIAL_PLAYS]),
-            Part("successes of the trial", np.s_[:, rounds.TRIAL_SUCCESSES], 0.0, MAX_COUNT),
-            Part.count("layer", np.s_[:, LAYER], self._num_layers - 1),
-            Part.count("origin", np.s_[:, ORIGIN], rounds.N_NEAR_FINDS),
-        )
-        ints = (
-            Part.count("counters", np.s_[: rounds.I_SIDES]),
-            Part.count("side", np.s_[rounds.I_SIDES : rounds.I_NUM_EVICTIONS], 1),
-            *noted_parts(rounds.I_NUM_EVICTIONS, self.pool.num_slots),
-        )
-        return [
-            SavedArray("rows", self._rows, rows),
-            SavedArray("findings", self._findings, (Part("findings", low=0.0, high=MAX_COUNT),)),
-            SavedArray("ints", self._ints, ints),
-        ]
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        return {**super()._saved_limits(), "tasks.layer": (0, self._num_layers - 1)}
 
     def _check_loaded(self, place: str) -> None:
-        rows = self._rows
-        most = rows[:, rounds.TRIAL_PLAYS] + 1e-6
-        require_parts("rows", place, successes_of_the_trial=(rows[:, rounds.TRIAL_SUCCESSES], most))
-        if np.any(self._rows[:, ORIGIN] == rounds.N_FAR_PROBES):
-            raise SnapshotError(
-                f"array 'rows' of {place}: an origin is {rounds.N_FAR_PROBES}, which counts probes "
-                "and not finds. Use an older one."
-            )
+        tasks = self._state.tasks
+        most = tasks["trial_plays"] + 1e-6
+        require_parts("tasks", place, successes_of_the_trial=(tasks["trial_successes"], most))
         self._count_neighbors()
 
     def _count_neighbors(self) -> None:
         """Count every slot's mastered neighbours anew."""
-        self._near[:] = 0
-        if len(self._links):
-            starts = self._links
-            for slot in np.flatnonzero(self._rows[:, STATE] == MASTERED).tolist():
+        near, links = self._constants.near, self._constants.links
+        near[:] = 0
+        if len(links):
+            for slot in np.flatnonzero(self._state.tasks["standing"] == MASTERED).tolist():
                 # A list names a slot once, so this adds up.
-                self._near[self._links[starts[slot] : starts[slot + 1]]] += 1
+                near[links[links[slot] : links[slot + 1]]] += 1

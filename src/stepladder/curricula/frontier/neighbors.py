@@ -13,7 +13,7 @@ import numpy as np
 from stepladder.compiled import compiled
 from stepladder.configs.checks import is_number
 from stepladder.errors import ConfigError, TaskError
-from stepladder.plans.kernels import Floats, Words
+from stepladder.records import Floats, Words
 from stepladder.tasks import Pool, Task
 from stepladder.tasks.paths import read_path
 

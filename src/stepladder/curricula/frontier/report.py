@@ -4,23 +4,15 @@ Made by `frontier` from the numbers its kernels keep.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES, mean_of
-from stepladder.curricula.frontier.rounds import (
-    FAILURES,
-    IN_ZONE,
-    LEVEL,
-    MASTERED,
-    STATE,
-    SUCCESSES,
-    TRIAL_PLAYS,
-)
-from stepladder.plans.kernels import Floats
+from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
+from stepladder.curricula.frontier.rounds import IN_ZONE, MASTERED
 
-STATE_NAMES = ("probed", "zone", "mastered")
-"""Names of the states, by number."""
+STANDINGS = ("probed", "zone", "mastered")
+"""Names of where a task can stand, by number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,42 +49,45 @@ class FrontierExplanation(Explanation):
         ]
 
 
-def reason_for(row: Floats, is_near: bool, config: FrontierConfig) -> tuple[str, dict[str, float]]:
+def reason_for(
+    task: Any, rate: float, is_near: bool, config: FrontierConfig
+) -> tuple[str, dict[str, float]]:
     """Say in a clause why a slot stands where it does, and what was measured for it.
 
     Args:
-        row: The slot's columns.
+        task: The slot's `TaskStanding`.
+        rate: Its success rate.
         is_near: Whether a neighbour is mastered.
         config: The settings.
     """
-    rate, level = float(mean_of(row)), float(row[LEVEL])
+    level = float(task["level"])
     numbers = {
         "success": rate,
         "level": level,
-        "plays_in_trial": float(row[TRIAL_PLAYS]),
-        "weighed_plays": float(row[SUCCESSES] + row[FAILURES]),
+        "plays_in_trial": float(task["trial_plays"]),
+        "weighed_plays": float(task["successes"] + task["failures"]),
     }
-    if row[STATE] == IN_ZONE:
-        left = config.trial_episodes - int(row[TRIAL_PLAYS])
+    if task["standing"] == IN_ZONE:
+        left = config.trial_episodes - int(task["trial_plays"])
         return (
             f"it is learnable now: success {rate:.2f}, and within {left} plays it must get beyond "
             f"its level of {level:.2f}"
         ), numbers
-    if row[STATE] == MASTERED:
+    if task["standing"] == MASTERED:
         return (
             f"it is mastered (success {rate:.2f}) and rehearsed in turn; below "
             f"{config.mastery - config.lapse:.2f} it would be practised again"
         ), numbers
     turn = ", among the first because a neighbour is mastered" if is_near else ""
-    return f"{_why_probed(row, config)}{turn}", numbers
+    return f"{_why_probed(task, level, config)}{turn}", numbers
 
 
-def _why_probed(row: Floats, config: FrontierConfig) -> str:
-    successes, count = row[SUCCESSES], row[SUCCESSES] + row[FAILURES]
+def _why_probed(task: Any, level: float, config: FrontierConfig) -> str:
+    successes, count = task["successes"], task["successes"] + task["failures"]
     if count == 0.0:
         return "it has never been played and waits for its turn to be probed"
     if successes < LEAST_SUCCESSES:
         return "it has not succeeded of late; it is probed in turn"
     if successes >= config.mastery * count:
         return "it nearly always succeeded so far; it is probed in turn until that is sure"
-    return f"it has not risen above its level of {row[LEVEL]:.2f}; it is probed in turn"
+    return f"it has not risen above its level of {level:.2f}; it is probed in turn"

@@ -2,41 +2,66 @@
 
 Called by `learnability`, which owns the arrays.
 """
-# pyright: reportReturnType=false, reportArgumentType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
-from stepladder.compiled import compiled
-from stepladder.curricula.eviction import (
-    ALL_DONE,
-    I_NUM_EVICTIONS,
-    SOME_TO_REPLACE,
-    WEIGHT,
-    file_by_score,
-)
-from stepladder.plans.kernels import (
-    H_POSITIONS,
-    H_ROWS,
-    Floats,
-    Words,
-    begin_write,
-    end_write,
-    set_leaf,
-)
-from stepladder.plans.record import RecordArray, first_bad_record
+from typing import Annotated, NamedTuple
 
-# Columns of the statistics per slot; two slots fill a cache line.
-PLAYS, SUCCESSES, FAILURES, SCORE = 0, 1, 2, 3
-NUM_COLUMNS = 4
-
-# Settings.
-S_KEEP, S_ALPHA, S_BETA, S_EXPONENT, S_EVICT_PLAYS, S_EVICT_SHARE = 0, 1, 2, 3, 4, 5
-S_USES_RETURN, S_LOW, S_HIGH = 6, 7, 8
+from stepladder.compiled import bare, inlined
+from stepladder.curricula.eviction import Filed, Noted, Ranks, file_by_score
+from stepladder.curricula.learnability.config import LearnabilityConfig
+from stepladder.curricula.observation import Totals, nothing_to_settle, observe_batch, signal_of
+from stepladder.plans.kernels import set_leaf
+from stepladder.plans.layout import is_active
+from stepladder.plans.record import RecordFields
+from stepladder.records import Count, Fields, Limits, Records, Words
+from stepladder.saving.saved_array import MAX_COUNT
 
 LARGEST = 0.25
 """The most that p(1 - p) can be."""
 
 
-@compiled
+class TaskEvidence(Fields):
+    """What is known of a slot's task; two slots fill a cache line."""
+
+    num_plays: Count
+    successes: Annotated[float, Limits(0.0, MAX_COUNT)]
+    """Discounted sum."""
+    failures: Annotated[float, Limits(0.0, MAX_COUNT)]
+    score: Annotated[float, Limits(0.0, LARGEST + 1e-9)]
+    """Expectation of p(1 - p)."""
+
+
+class Method(Fields):
+    """What is known beside the tasks."""
+
+    totals: Totals
+    ranks: Ranks
+    noted: Noted
+
+
+class State(NamedTuple):
+    """Everything that the method learns."""
+
+    method: Records[Method]
+    tasks: Records[TaskEvidence]
+    filed: Records[Filed]
+
+
+class Settings(LearnabilityConfig):
+    """The config as kernels read it, with what follows from it."""
+
+    keep: float
+    """What is left of the evidence after another play."""
+    eviction_share: float
+    uses_return: bool
+
+
+class Constants(NamedTuple):
+    """What stays the same."""
+
+    settings: Records[Settings]
+
+
+@inlined
 def learnability(successes: float, failures: float, alpha: float, beta: float) -> float:
     """Return the expectation of p(1 - p) under a Beta posterior.
 
@@ -50,83 +75,46 @@ def learnability(successes: float, failures: float, alpha: float, beta: float) -
     return a * b / ((a + b) * (a + b + 1.0))
 
 
-@compiled
+@inlined
 def weight_of(score: float, exponent: float) -> float:
     """Return the weight of a task by its learnability, at most 1."""
     share = score / LARGEST
     return share if exponent == 1.0 else share**exponent
 
 
-@compiled
-def absorb_one(
+@inlined
+def observe_one(
     block: Words,
     table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
+    state: State,
+    constants: Constants,
     slot: int,
-    generation: int,
     success: float,
     episode_return: float,
-    length: int,
 ) -> None:
-    """Learn from one valid record. Call between begin and end."""
-    ints[0] += 1
-    ints[1] += length
-    if generation != block[block[H_ROWS] + 2 * slot + 1]:
-        ints[2] += 1
-        return
-    value = success
-    if constants[S_USES_RETURN] > 0.0:
-        low = constants[S_LOW]
-        value = min(1.0, max(0.0, (episode_return - low) / (constants[S_HIGH] - low)))
-    row, keep = rows[slot], constants[S_KEEP]
-    row[PLAYS] += 1.0
-    row[SUCCESSES] = keep * row[SUCCESSES] + value
-    row[FAILURES] = keep * row[FAILURES] + (1.0 - value)
-    row[SCORE] = learnability(row[SUCCESSES], row[FAILURES], constants[S_ALPHA], constants[S_BETA])
-    if block[block[H_POSITIONS] + slot] >= 0:
-        weight = weight_of(row[SCORE], constants[S_EXPONENT])
-        set_leaf(block, table, slot, weight * extras[slot, WEIGHT])
-    share = constants[S_EVICT_SHARE]
-    if share > 0.0 and row[PLAYS] >= constants[S_EVICT_PLAYS]:
-        file_by_score(slot, row[SCORE] / LARGEST, extras, ints, share)
+    """Update one task's evidence and its weight from one episode. Call between begin and end."""
+    task, settings = state.tasks[slot], constants.settings[0]
+    value = signal_of(settings, success, episode_return)
+    task.num_plays += 1
+    task.successes = settings.keep * task.successes + value
+    task.failures = settings.keep * task.failures + (1.0 - value)
+    prior_successes, prior_failures = settings.prior_successes, settings.prior_failures
+    task.score = learnability(task.successes, task.failures, prior_successes, prior_failures)
+    if is_active(block, slot):
+        weight = weight_of(task.score, settings.exponent) * state.filed[slot].weight
+        set_leaf(block, table, slot, weight)
+    if settings.eviction_share > 0.0 and task.num_plays >= settings.eviction_plays:
+        method, score = state.method[0], task.score / LARGEST
+        share = settings.eviction_share
+        file_by_score(slot, score, state.filed, method.ranks, method.noted, share)
 
 
-@compiled
-def absorb(
-    block: Words,
-    table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
-    records: RecordArray,
+@bare
+def observe(
+    block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
-    """Learn from records.
-
-    Returns:
-        `ALL_DONE`, `SOME_TO_REPLACE`, or the index of a bad record with nothing changed.
-    """
-    bad = first_bad_record(records, len(rows), constants[S_USES_RETURN] == 0.0)
-    if bad >= 0 or len(records) == 0:
-        return bad
-    begin_write(block)
-    for index in range(len(records)):
-        record = records[index]
-        absorb_one(
-            block,
-            table,
-            rows,
-            extras,
-            constants,
-            ints,
-            record.slot,
-            record.generation,
-            record.success,
-            record.episode_return,
-            record.length,
-        )
-    end_write(block)
-    return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+    """Learn from records; see `observe_batch`."""
+    needs_success = not constants.settings[0].uses_return
+    return observe_batch(
+        observe_one, nothing_to_settle, block, table, state, constants, records, needs_success
+    )

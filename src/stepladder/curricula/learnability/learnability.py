@@ -21,86 +21,20 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.configs.checks import (
-    is_number,
-    require_positive,
-    require_share,
-    require_whole,
-)
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.eviction import (
-    I_HISTOGRAM,
-    I_NUM_EVICTIONS,
-    NUM_INTS,
-    SOME_TO_REPLACE,
-    WEIGHT,
-    check_filed,
-    filed_arrays,
-    unfile,
-)
+from stepladder.curricula.evicting import CompiledMethod
+from stepladder.curricula.eviction import check_filed, unfile
 from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.learnability import kernels
+from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.learnability.kernels import (
-    FAILURES,
     LARGEST,
-    NUM_COLUMNS,
-    PLAYS,
-    SCORE,
-    SUCCESSES,
-    absorb,
+    Constants,
+    State,
     learnability,
     weight_of,
 )
-from stepladder.curricula.learning_progress.config import SignalConfig
-from stepladder.errors import ConfigError
-from stepladder.plans.kernels import Floats, Words
-from stepladder.plans.record import RecordArray
-from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray
-
-
-@dataclass(frozen=True, kw_only=True)
-class LearnabilityConfig(SignalConfig):
-    """How much a task is known before it is played, and how soon results are forgotten."""
-
-    halflife_episodes: float = 20.0
-    """Half-life of a result, in plays of the same task: how quickly a learner is followed."""
-
-    prior_successes: float = 1.0
-    """Successes that a task counts as having had before its first play."""
-
-    prior_failures: float = 1.0
-    """Failures that a task counts as having had before its first play."""
-
-    exponent: float = 1.0
-    """Power of p(1 - p) that is the weight; above 1 is keener, 0 draws all tasks alike."""
-
-    eviction_percentile: float = 0.3
-    """A task whose learnability is among this lowest share of all well-known tasks is replaced,
-    if the source has more tasks than the pool, in [0, 1]. 0 never replaces."""
-
-    eviction_plays: int = 30
-    """Plays after which a task is well known."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("halflife_episodes", self.halflife_episodes)
-        require_positive("prior_successes", self.prior_successes)
-        require_positive("prior_failures", self.prior_failures)
-        require_share("eviction_percentile", self.eviction_percentile)
-        require_whole("eviction_plays", self.eviction_plays, 1)
-        if max(self.prior_successes, self.prior_failures) > 1e6:
-            raise ConfigError(
-                "prior_successes and prior_failures must be at most a million; got "
-                f"{self.prior_successes!r} and {self.prior_failures!r}. Results would not count."
-            )
-        if not (is_number(self.exponent) and 0.0 <= self.exponent <= 100.0):
-            raise ConfigError(
-                f"exponent must lie in [0, 100]; got {self.exponent!r}. 1 is the plain p(1 - p)."
-            )
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Learnability":
-        """Build the curriculum that this config describes."""
-        return Learnability(tasks, self, seed=seed)
+from stepladder.records import Floats, Words, settings_record, zeros
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +66,7 @@ class LearnabilityExplanation(Explanation):
         ]
 
 
-class Learnability(Evicting):
+class Learnability(CompiledMethod):
     """Draws tasks by the expectation of p(1 - p), p being their success rate.
 
     Args:
@@ -144,7 +78,7 @@ class Learnability(Evicting):
     """
 
     config: LearnabilityConfig  # pyright: ignore[reportIncompatibleVariableOverride]
-    _noted_at = I_NUM_EVICTIONS
+    _observe_kernel = kernels.observe
 
     def __init__(
         self,
@@ -158,75 +92,46 @@ class Learnability(Evicting):
         config = settle(LearnabilityConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
-        num_slots = self.pool.num_slots
-        # In the order of the settings in `learnability_kernels`.
-        self._constants = np.array(
-            [
-                0.5 ** (1.0 / config.halflife_episodes),
-                config.prior_successes,
-                config.prior_failures,
-                config.exponent,
-                config.eviction_plays,
-                config.eviction_percentile if self.pool.can_replace else 0.0,
-                config.signal == "return",
-                config.return_low,
-                config.return_high,
-            ]
+        settings_of = settings_record(
+            config,
+            keep=0.5 ** (1.0 / config.halflife_episodes),
+            eviction_share=float(config.eviction_percentile if self.pool.can_replace else 0.0),
+            uses_return=config.signal == "return",
         )
+        state = zeros(State, tasks=self.pool.num_slots, filed=self.pool.num_slots)
         self._prior_score = learnability(0.0, 0.0, config.prior_successes, config.prior_failures)
-        self._rows = np.zeros((num_slots, NUM_COLUMNS))
-        self._rows[:, SCORE] = self._prior_score
-        self._extras = np.stack([np.zeros(num_slots), self.pool.base_weights], axis=1)
-        self._ints: Words = np.zeros(NUM_INTS, dtype=np.int64)
-        self.counters = self._ints[:I_HISTOGRAM]
+        state.tasks["score"] = self._prior_score
+        state.filed["weight"] = self.pool.base_weights
+        self._compile_in(state, Constants(settings_of))
 
     def _publish(self) -> None:
-        weights = (self._rows[:, SCORE] / LARGEST) ** self.config.exponent
+        weights = (self._state.tasks["score"] / LARGEST) ** self.config.exponent
         self._fill_weights(weights * self.pool.base_weights)
 
-    def kernel_state(self) -> tuple[Words, int, Floats, Floats, Floats, Words]:
-        """Return what the `absorb` kernel takes before the records, the plan's block first."""
-        return (
-            (self._plan or self.plan).block,
-            self._table,
-            self._rows,
-            self._extras,
-            self._constants,
-            self._ints,
-        )
-
-    def _update(self, records: RecordArray, num_done: int) -> int:
-        status = SOME_TO_REPLACE
-        if len(records) and not num_done:
-            status = absorb(*self.kernel_state(), records)
-        if status == SOME_TO_REPLACE:
-            self._replace_noted()
-        return status
-
     def _slot_replaced(self, slot: int) -> None:
-        unfile(slot, self._extras, self._ints)
-        weight = float(self.pool.base_weights[slot])
-        self._extras[slot, WEIGHT] = weight
-        self._rows[slot] = 0.0
-        self._rows[slot, SCORE] = self._prior_score
+        state, weight = self._state, float(self.pool.base_weights[slot])
+        unfile(slot, state.filed, state.method["ranks"])
+        state.filed["weight"][slot] = weight
+        state.tasks[slot : slot + 1] = 0
+        state.tasks["score"][slot] = self._prior_score
         self._set_weight(slot, weight_of(self._prior_score, self.config.exponent) * weight)
 
     def scores(self) -> Floats:
         """Return the expectation of p(1 - p) for every slot, in [0, 0.25]."""
-        return self._rows[:, SCORE].copy()
+        return self._state.tasks["score"].copy()
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""
-        return self._rows[:, PLAYS].astype(np.int64)
+        return self._state.tasks["num_plays"].copy()
 
     def success_rates(self) -> Floats:
         """Return the posterior mean of every slot's success rate; the prior's if untried."""
-        wins = self.config.prior_successes + self._rows[:, SUCCESSES]
-        return wins / (wins + self.config.prior_failures + self._rows[:, FAILURES])
+        wins = self.config.prior_successes + self._state.tasks["successes"]
+        return wins / (wins + self.config.prior_failures + self._state.tasks["failures"])
 
     def _explain(self) -> LearnabilityExplanation:
-        scores, rates, probs = self._rows[:, SCORE], self.success_rates(), self.probs()
-        tried = self._rows[:, PLAYS] > 0
+        scores, rates, probs = self._state.tasks["score"], self.success_rates(), self.probs()
+        tried = self._state.tasks["num_plays"] > 0
         best = np.argsort(np.where(tried, -scores, 0.0), kind="stable")[:5]
         return LearnabilityExplanation(
             **self._overview_fields(),
@@ -246,36 +151,29 @@ class Learnability(Evicting):
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        row = self._rows[slot]
-        wins = self.config.prior_successes + float(row[SUCCESSES])
-        losses = self.config.prior_failures + float(row[FAILURES])
+        task: Any = self._state.tasks[slot]
+        wins = self.config.prior_successes + float(task["successes"])
+        losses = self.config.prior_failures + float(task["failures"])
         rate = wins / (wins + losses)
         numbers = {
-            "plays": float(row[PLAYS]),
+            "plays": float(task["num_plays"]),
             "success": rate,
             "success_error": math.sqrt(rate * (1.0 - rate) / (wins + losses + 1.0)),
-            "learnability": float(row[SCORE]),
+            "learnability": float(task["score"]),
         }
-        if row[PLAYS] == 0:
+        if task["num_plays"] == 0:
             return "it is untried and weighs what the prior says", numbers
         return (
             f"it is solved in about {rate:.0%} of its episodes, and half would weigh most"
         ), numbers
 
-    def _saved_arrays(self) -> list[SavedArray]:
-        return [
-            SavedArray(
-                "rows",
-                self._rows,
-                (
-                    Part.count("plays", np.s_[:, PLAYS]),
-                    Part("successes", np.s_[:, SUCCESSES], 0.0, MAX_COUNT),
-                    Part("failures", np.s_[:, FAILURES], 0.0, MAX_COUNT),
-                    Part("learnability", np.s_[:, SCORE], 0.0, LARGEST + 1e-9),
-                ),
-            ),
-            *filed_arrays(self._extras, self._ints, self.pool.base_weights),
-        ]
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        weights, num_slots = self.pool.base_weights, self.pool.num_slots
+        return {
+            **super()._saved_limits(),
+            "filed.weight": (weights, weights),
+            "method.ranks.histogram": (0, num_slots),
+        }
 
     def _check_loaded(self, place: str) -> None:
-        check_filed(self._extras, self._ints, place)
+        check_filed(self._state.filed, self._state.method["ranks"], place)

@@ -10,7 +10,7 @@ What is kept is the formulas, not the faults around them: every result reaches t
 to, and a failed lookup cannot swap two tasks. Each batch costs a pass over all tasks.
 """
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,34 @@ from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.learning_progress.config import AncestorProgressConfig
-from stepladder.plans.kernels import Floats, Words, begin_write, end_write, fill_leaves
+from stepladder.curricula.owner import PlainMethod
+from stepladder.plans.kernels import begin_write, end_write, fill_leaves
 from stepladder.plans.record import RecordArray, first_bad_record
-from stepladder.saving.saved_array import Part, SavedArray, require_parts
+from stepladder.plans.status import DONE
+from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words, zeros
+from stepladder.saving.saved_array import require_parts
+
+
+class AncestorTask(Fields):
+    """What is known of a slot's task."""
+
+    num_plays: Count
+    fast: Share
+    slow: Share
+    plain: Share
+    """Average of what the task itself reports."""
+    baseline: Share
+    """Its first result."""
+
+
+class State(NamedTuple):
+    """Everything that the method learns."""
+
+    method: Records[PlainMethod]
+    tasks: Records[AncestorTask]
+    recent: Annotated[Floats, Limits(0.0, 1.0 + 1e-9)]
+    """The last results of every slot, in the version that averages them."""
+
 
 Change: TypeAlias = list[tuple[Any, Any, Any]]
 """Arrays, places in them, and what they hold from now on."""
@@ -66,11 +91,13 @@ class AncestorProgress(Evicting):
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
         num_slots = self.pool.num_slots
-        self._plays: Words = np.zeros(num_slots, dtype=np.int64)
-        self._fast, self._slow = np.zeros(num_slots), np.zeros(num_slots)
-        self._plain, self._baseline = np.zeros(num_slots), np.zeros(num_slots)
         memory = config.memory if config.variant == "seed" else 0
-        self._recent = np.zeros((num_slots, memory))
+        state = zeros(State, tasks=num_slots, recent=(num_slots, memory))
+        self._learn_in(state)
+        self._plays: Words = state.tasks["num_plays"]
+        self._fast, self._slow = state.tasks["fast"], state.tasks["slow"]
+        self._plain, self._baseline = state.tasks["plain"], state.tasks["baseline"]
+        self._recent = state.recent
         self._change: Change = []
         """What the record being observed changes; empty between two records."""
         self._published: Words = np.zeros(1, dtype=np.int64)
@@ -117,13 +144,13 @@ class AncestorProgress(Evicting):
         bad = first_bad_record(records, self.pool.num_slots, self.needs_success)
         if bad >= 0:
             return bad
-        first = self.counters.item(0) - num_done
+        first = self._num_observed.item(0) - num_done
         self._apply()
-        if self.counters.item(0) == first:
+        if self._num_observed.item(0) == first:
             # Nothing of this batch has been published or looked at for eviction.
             self._handled[0] = self._published[0] = first
         while True:
-            observed = self.counters.item(0)
+            observed = self._num_observed.item(0)
             if self._handled.item(0) != observed:
                 self._evict_one(observed)
             if observed == first + len(records):
@@ -133,7 +160,7 @@ class AncestorProgress(Evicting):
         if len(records) and self._published.item(0) != observed:
             weights = self._allowed(self.scores())
             publish(self.plan.block, self._table, weights, self._published, observed)
-        return -1
+        return DONE
 
     def _apply(self) -> None:
         """Store what one record changes; the same again changes nothing."""
@@ -150,11 +177,11 @@ class AncestorProgress(Evicting):
         """
         slot = int(record["slot"])
         counted: Change = [
-            (self.counters, 1, self.counters[1] + record["length"]),
-            (self.counters, 0, observed),
+            (self.totals["num_steps"], 0, self.num_steps + record["length"]),
+            (self._num_observed, 0, observed),
         ]
         if record["generation"] != self.pool.generations[slot]:
-            orphans: Change = [(self.counters, 2, self.counters[2] + 1)]
+            orphans: Change = [(self.totals["num_orphaned"], 0, self.num_orphaned + 1)]
             # Nobody has got a new score, so nobody makes room.
             return [*orphans, *counted, (self._handled, 0, observed)]
         learn = self._learn_seed if self.config.variant == "seed" else self._learn_mature
@@ -235,8 +262,7 @@ class AncestorProgress(Evicting):
         return int(candidates[np.argmin(scores[candidates])])
 
     def _slot_replaced(self, slot: int) -> None:
-        for array in (self._plays, self._fast, self._slow, self._plain, self._baseline):
-            array[slot] = 0
+        self._state.tasks[slot : slot + 1] = 0
         self._recent[slot] = 0.0
         self._set_weight(slot, self.config.exploration_bonus)
 
@@ -253,19 +279,6 @@ class AncestorProgress(Evicting):
         if self._plays[slot] < self.config.min_samples_for_lp:
             return "it has too few results and scores the exploration bonus", numbers
         return f"its score by the {self.config.variant!r} formulas is what it is", numbers
-
-    def _saved_arrays(self) -> list[SavedArray]:
-        averages = {
-            "fast": self._fast,
-            "slow": self._slow,
-            "plain": self._plain,
-            "baseline": self._baseline,
-            "recent": self._recent,
-        }
-        return [
-            SavedArray("plays", self._plays, (Part.count("plays"),)),
-            *(SavedArray(name, array, (Part.share(name),)) for name, array in averages.items()),
-        ]
 
     def _check_loaded(self, place: str) -> None:
         most = np.minimum(self._plays, self.config.memory) + 1e-6

@@ -2,156 +2,161 @@
 
 Called by `learning_progress`, which owns the arrays.
 """
-# pyright: reportReturnType=false, reportArgumentType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
+
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
-from stepladder.curricula.eviction import (
-    ALL_DONE,
-    I_NUM_EVICTIONS,
-    SOME_TO_REPLACE,
-    WEIGHT,
-    file_by_score,
+from stepladder.compiled import bare, inlined
+from stepladder.curricula.eviction import Filed, Noted, Ranks, file_by_score, status_of
+from stepladder.curricula.learning_progress.config import LearningProgressConfig
+from stepladder.curricula.observation import (
+    Totals,
+    count_record,
+    nothing_to_settle,
+    observe_batch,
+    signal_of,
 )
-from stepladder.plans.kernels import (
-    H_POSITIONS,
-    H_ROWS,
-    Floats,
-    Words,
-    begin_write,
-    end_write,
-    set_leaf,
-)
-from stepladder.plans.record import RecordArray, first_bad_record, is_bad
-
-# Columns of the statistics per slot; two slots fill a cache line.
-PLAYS, FAST, SLOW, PROGRESS = 0, 1, 2, 3
-NUM_COLUMNS = 4
-
-# Rows of the constants: tables by number of plays, then the settings.
-C_FAST_SCALE, C_SLOW_SCALE, C_NOISE, C_COUNT, C_PER_COUNT, C_SETTINGS = 0, 1, 2, 3, 4, 5
-S_FAST_RATE, S_SLOW_RATE, S_NOISE_Z, S_NOVICE, S_EVICT_PLAYS, S_EVICT_SHARE = 0, 1, 2, 3, 4, 5
-S_USES_RETURN, S_LOW, S_HIGH = 6, 7, 8
-NUM_SETTINGS = 9
+from stepladder.plans.kernels import begin_write, end_write, set_leaf
+from stepladder.plans.layout import is_active
+from stepladder.plans.record import RecordFields, is_bad
+from stepladder.records import Count, Fields, Limits, Records, Share, Words
 
 ROUNDING = 1e-20
 """Square of what two averages of the same results may differ by; it must not pass for progress."""
 
-# Layers of the weight table.
 BY_PROGRESS, BY_NOVELTY = 0, 1
+"""Layers of the weight table."""
+
+
+class TaskProgress(Fields):
+    """What is known of a slot's task; two slots fill a cache line."""
+
+    num_plays: Count
+    fast: Share
+    """Average that follows the present; begins at 0, so `Scale.fast` corrects it."""
+    slow: Share
+    """Average that remembers the past, likewise."""
+    progress: Annotated[float, Limits(0.0, 1.0 + 1e-6)]
+
+
+class Method(Fields):
+    """What is known beside the tasks."""
+
+    totals: Totals
+    ranks: Ranks
+    noted: Noted
+
+
+class State(NamedTuple):
+    """Everything that the method learns."""
+
+    method: Records[Method]
+    tasks: Records[TaskProgress]
+    filed: Records[Filed]
+
+
+class Scale(Fields):
+    """Numbers that depend on how often a task was played."""
+
+    fast: float
+    """Factor that corrects the fast average's start at 0."""
+    slow: float
+    noise: float
+    """Variance of fast minus slow, of results of variance one."""
+    count: float
+    """Results that the slow average is worth."""
+    per_count: float
+    """One over `count` + 2."""
+
+
+class Settings(LearningProgressConfig):
+    """The config as kernels read it, with what follows from it."""
+
+    fast_rate: float
+    slow_rate: float
+    noise_z: float
+    eviction_share: float
+    uses_return: bool
+
+
+class Constants(NamedTuple):
+    """What stays the same."""
+
+    settings: Records[Settings]
+    scales: Records[Scale]
 
 
 @inlined
-def progress_of(row: Floats, constants: Floats) -> float:
+def progress_of(task: TaskProgress, constants: Constants) -> float:
     """Return how far the averages lie apart beyond what chance explains, in [0, 1]."""
-    if row[PLAYS] < 2.0:
+    if task.num_plays < 2:
         return 0.0
-    entry = min(int(row[PLAYS]), constants.shape[1] - 1)
-    slow = row[SLOW] * constants[C_SLOW_SCALE, entry]
-    apart = abs(row[FAST] * constants[C_FAST_SCALE, entry] - slow)
+    scale = constants.scales[min(task.num_plays, len(constants.scales) - 1)]
+    slow = task.slow * scale.slow
+    apart = abs(task.fast * scale.fast - slow)
     # One success and one failure more than were seen: no rate is ever certain to be 0 or 1.
-    rate = (slow * constants[C_COUNT, entry] + 1.0) * constants[C_PER_COUNT, entry]
-    noise_z = constants[C_SETTINGS, S_NOISE_Z]
-    variance = noise_z * noise_z * rate * (1.0 - rate) * constants[C_NOISE, entry]
+    rate = (slow * scale.count + 1.0) * scale.per_count
+    noise_z = constants.settings[0].noise_z
+    variance = noise_z * noise_z * rate * (1.0 - rate) * scale.noise
     if apart * apart <= variance + ROUNDING:
         return 0.0
     return apart - np.sqrt(variance)
 
 
 @inlined
-def absorb_one(
+def observe_one(
     block: Words,
     table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
+    state: State,
+    constants: Constants,
     slot: int,
-    generation: int,
     success: float,
     episode_return: float,
-    length: int,
 ) -> None:
-    """Learn from one valid record. Call between begin and end."""
-    ints[0] += 1
-    ints[1] += length
-    if generation != block[block[H_ROWS] + 2 * slot + 1]:
-        ints[2] += 1
-        return
-    value = success
-    if constants[C_SETTINGS, S_USES_RETURN] > 0.0:
-        low = constants[C_SETTINGS, S_LOW]
-        span = constants[C_SETTINGS, S_HIGH] - low
-        value = min(1.0, max(0.0, (episode_return - low) / span))
-    row = rows[slot]
-    row[PLAYS] += 1.0
-    row[FAST] += constants[C_SETTINGS, S_FAST_RATE] * (value - row[FAST])
-    row[SLOW] += constants[C_SETTINGS, S_SLOW_RATE] * (value - row[SLOW])
-    before = row[PROGRESS]
-    row[PROGRESS] = progress_of(row, constants)
-    if row[PROGRESS] != before and block[block[H_POSITIONS] + slot] >= 0:
-        set_leaf(block, table, slot, row[PROGRESS] * extras[slot, WEIGHT], BY_PROGRESS)
-    if row[PLAYS] == constants[C_SETTINGS, S_NOVICE]:
+    """Update one task's averages and its weight from one episode. Call between begin and end."""
+    task, settings = state.tasks[slot], constants.settings[0]
+    value = signal_of(settings, success, episode_return)
+    task.num_plays += 1
+    task.fast += settings.fast_rate * (value - task.fast)
+    task.slow += settings.slow_rate * (value - task.slow)
+    before = task.progress
+    task.progress = progress_of(task, constants)
+    if task.progress != before and is_active(block, slot):
+        set_leaf(block, table, slot, task.progress * state.filed[slot].weight, BY_PROGRESS)
+    if task.num_plays == settings.novice_plays:
         set_leaf(block, table, slot, 0.0, BY_NOVELTY)
-    share = constants[C_SETTINGS, S_EVICT_SHARE]
-    if share > 0.0 and row[PLAYS] >= constants[C_SETTINGS, S_EVICT_PLAYS]:
-        file_by_score(slot, row[PROGRESS], extras, ints, share)
+    if settings.eviction_share > 0.0 and task.num_plays >= settings.eviction_plays:
+        method = state.method[0]
+        share = settings.eviction_share
+        file_by_score(slot, task.progress, state.filed, method.ranks, method.noted, share)
 
 
-@compiled
-def absorb(
-    block: Words,
-    table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
-    records: RecordArray,
+@bare
+def observe(
+    block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
-    """Learn from records.
-
-    Returns:
-        `ALL_DONE`, `SOME_TO_REPLACE`, or the index of a bad record with nothing changed.
-    """
-    bad = first_bad_record(records, len(rows), constants[C_SETTINGS, S_USES_RETURN] == 0.0)
-    if bad >= 0 or len(records) == 0:
-        return bad
-    # Looked at once beforehand: these reads do not wait for each other, as those below would.
-    num_plays = 0.0
+    """Learn from records; see `observe_batch`."""
+    # Read once beforehand: these reads do not wait for each other, as those below would.
+    num_plays = 0
     for index in range(len(records)):
-        num_plays += rows[records[index].slot, PLAYS]
-    if num_plays < 0.0:
+        slot = records[index].slot
+        if 0 <= slot < len(state.tasks):
+            num_plays += state.tasks[slot].num_plays
+    if num_plays < 0:
         return 0
-    begin_write(block)
-    for index in range(len(records)):
-        record = records[index]
-        absorb_one(
-            block,
-            table,
-            rows,
-            extras,
-            constants,
-            ints,
-            record.slot,
-            record.generation,
-            record.success,
-            record.episode_return,
-            record.length,
-        )
-    end_write(block)
-    return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+    needs_success = not constants.settings[0].uses_return
+    return observe_batch(
+        observe_one, nothing_to_settle, block, table, state, constants, records, needs_success
+    )
 
 
-@compiled
-def absorb_single(
+@bare
+def observe_single(
     block: Words,
     table: int,
-    rows: Floats,
-    extras: Floats,
-    constants: Floats,
-    ints: Words,
+    state: State,
+    constants: Constants,
     slot: int,
     generation: int,
     success: float,
@@ -159,22 +164,12 @@ def absorb_single(
     length: int,
 ) -> int:
     """Learn from one record given by its numbers; return 0, with nothing changed, if it is bad."""
-    needs_success = constants[C_SETTINGS, S_USES_RETURN] == 0.0
-    if is_bad(slot, len(rows), success, episode_return, length, needs_success):
+    needs_success = not constants.settings[0].uses_return
+    if is_bad(slot, len(state.tasks), success, episode_return, length, needs_success):
         return 0
+    method = state.method[0]
     begin_write(block)
-    absorb_one(
-        block,
-        table,
-        rows,
-        extras,
-        constants,
-        ints,
-        slot,
-        generation,
-        success,
-        episode_return,
-        length,
-    )
+    if count_record(block, method.totals, slot, generation, length):
+        observe_one(block, table, state, constants, slot, success, episode_return)
     end_write(block)
-    return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+    return status_of(method.noted)

@@ -21,41 +21,24 @@ import numpy as np
 from stepladder.compiled import direct
 from stepladder.curricula.base import NO_NUMBER
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.eviction import (
-    I_HISTOGRAM,
-    I_NUM_EVICTIONS,
-    NUM_INTS,
-    SOME_TO_REPLACE,
-    WEIGHT,
-    check_filed,
-    filed_arrays,
-    unfile,
-)
+from stepladder.curricula.evicting import CompiledMethod
+from stepladder.curricula.eviction import check_filed, unfile
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.intake import Intake
+from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.kernels import (
     BY_NOVELTY,
     BY_PROGRESS,
-    C_FAST_SCALE,
-    C_SLOW_SCALE,
-    FAST,
-    NUM_COLUMNS,
-    NUM_SETTINGS,
-    PLAYS,
-    PROGRESS,
-    SLOW,
-    absorb,
-    absorb_single,
+    Constants,
+    Scale,
+    State,
 )
-from stepladder.plans.kernels import (
-    Floats,
-    Words,
-)
-from stepladder.plans.plan import Grouping
-from stepladder.plans.record import Draw, RecordArray
-from stepladder.saving.saved_array import Part, SavedArray, require_parts
+from stepladder.plans.plan import Grouping, aligned_words
+from stepladder.plans.record import Draw
+from stepladder.plans.status import TO_REPLACE
+from stepladder.records import Floats, Records, Words, settings_record, zeros
+from stepladder.saving.saved_array import require_parts
 from stepladder.stats.averages import AveragePair
 
 
@@ -85,7 +68,7 @@ class ProgressExplanation(Explanation):
         ]
 
 
-class LearningProgress(Evicting):
+class LearningProgress(CompiledMethod):
     """Draws tasks by how much their success is changing.
 
     Args:
@@ -97,7 +80,7 @@ class LearningProgress(Evicting):
     """
 
     config: LearningProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
-    _noted_at = I_NUM_EVICTIONS
+    _observe_kernel = kernels.observe
 
     def __init__(
         self,
@@ -111,81 +94,50 @@ class LearningProgress(Evicting):
         config = settle(LearningProgressConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.signal == "success"
-        num_slots = self.pool.num_slots
-        self._rows = np.zeros((num_slots, NUM_COLUMNS))
-        self._extras = np.stack([np.zeros(num_slots), self.pool.base_weights], axis=1)
-        self._constants = self._tabulate(config)
-        self._ints: Words = np.zeros(NUM_INTS, dtype=np.int64)
-        self.counters = self._ints[:I_HISTOGRAM]
+        state = zeros(State, tasks=self.pool.num_slots, filed=self.pool.num_slots)
+        state.filed["weight"] = self.pool.base_weights
+        self._compile_in(state, self._make_constants(config))
         self._single = Intake()
-        self._absorb_single = direct(
-            absorb_single,
-            *(self._ints, 0, self._rows, self._extras, self._constants, self._ints),
+        self._observe_single = direct(
+            kernels.observe_single,
+            *(aligned_words(1), 0, state, self._constants),
             *(0, 0, 0.0, 0.0, 0),
         )
 
-    def _tabulate(self, config: LearningProgressConfig) -> Floats:
-        """Write tables and settings as the numbers that the kernels read."""
+    def _make_constants(self, config: LearningProgressConfig) -> Constants:
         pair = AveragePair.of_halflives(
             config.fast_halflife_episodes, config.slow_halflife_episodes
         )
         noise_z = config.noise_z
         if noise_z is None:
             noise_z = float(np.sqrt(2.0 * np.log(max(2, self.pool.num_slots))))
-        settings = np.zeros(len(pair.noise))
-        settings[:NUM_SETTINGS] = [
-            pair.fast_rate,
-            pair.slow_rate,
-            noise_z,
-            config.novice_plays,
-            config.eviction_plays,
-            config.eviction_percentile if self.pool.can_replace else 0.0,
-            config.signal == "return",
-            config.return_low,
-            config.return_high,
-        ]
-        # Entry 0 is never read: progress needs two plays.
-        return np.stack(
-            [
-                1.0 / np.maximum(pair.fast_sums, 1e-300),
-                1.0 / np.maximum(pair.slow_sums, 1e-300),
-                pair.noise,
-                pair.counts,
-                1.0 / (pair.counts + 2.0),
-                settings,
-            ]
+        settings = settings_record(
+            config,
+            fast_rate=pair.fast_rate,
+            slow_rate=pair.slow_rate,
+            noise_z=float(noise_z),
+            eviction_share=float(config.eviction_percentile if self.pool.can_replace else 0.0),
+            uses_return=config.signal == "return",
         )
+        scales = Scale.zeros(len(pair.noise))
+        # Entry 0 is never read: progress needs two plays.
+        scales["fast"] = 1.0 / np.maximum(pair.fast_sums, 1e-300)
+        scales["slow"] = 1.0 / np.maximum(pair.slow_sums, 1e-300)
+        scales["noise"], scales["count"] = pair.noise, pair.counts
+        scales["per_count"] = 1.0 / (pair.counts + 2.0)
+        return Constants(settings, scales)
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, 2)]
 
     def _publish(self) -> None:
         assert self._plan is not None
-        weights = self.pool.base_weights
-        novices = self._rows[:, PLAYS] < self.config.novice_plays
-        self._fill_weights(self._rows[:, PROGRESS] * weights, BY_PROGRESS)
+        tasks, weights = self._state.tasks, self.pool.base_weights
+        novices = tasks["num_plays"] < self.config.novice_plays
+        self._fill_weights(tasks["progress"] * weights, BY_PROGRESS)
         self._fill_weights(np.where(novices, weights, 0.0), BY_NOVELTY)
         shares = self._plan.shares(self._table)
         shares[BY_PROGRESS], shares[BY_NOVELTY] = 1.0 - self.config.novelty, self.config.novelty
-
-    def kernel_state(self) -> tuple[Words, int, Floats, Floats, Floats, Words]:
-        """Return what the `absorb` kernel takes before the records, the plan's block first."""
-        return (
-            (self._plan or self.plan).block,
-            self._table,
-            self._rows,
-            self._extras,
-            self._constants,
-            self._ints,
-        )
-
-    def _update(self, records: RecordArray, num_done: int) -> int:
-        status = SOME_TO_REPLACE
-        if len(records) and not num_done:
-            status = absorb(*self.kernel_state(), records)
-        if status == SOME_TO_REPLACE:
-            self._replace_noted()
-        return status
 
     def report(
         self,
@@ -210,13 +162,11 @@ class LearningProgress(Evicting):
         due = self._due
         self._due = self._single if due is None else Intake(outer=due)
         try:
-            status = self._absorb_single(
+            status = self._observe_single(
                 (self._plan or self.plan).block,
                 self._table,
-                self._rows,
-                self._extras,
+                self._state,
                 self._constants,
-                self._ints,
                 draw[0],
                 draw[1],
                 success,
@@ -225,7 +175,7 @@ class LearningProgress(Evicting):
             )
         except NO_NUMBER:
             status = 0
-        if status == SOME_TO_REPLACE:
+        if status == TO_REPLACE:
             self._replace_noted()
         self._due = due
         if status >= 0:
@@ -233,16 +183,16 @@ class LearningProgress(Evicting):
             super().report(draw, success, episode_return, length, truncated)
 
     def _slot_replaced(self, slot: int) -> None:
-        unfile(slot, self._extras, self._ints)
-        self._extras[slot, WEIGHT] = self.pool.base_weights[slot]
-        self._rows[slot] = 0.0
+        state, weight = self._state, float(self.pool.base_weights[slot])
+        unfile(slot, state.filed, state.method["ranks"])
+        state.filed["weight"][slot] = weight
+        state.tasks[slot : slot + 1] = 0
         self._set_weight(slot, 0.0, BY_PROGRESS)
-        novice = self.config.novice_plays > 0
-        self._set_weight(slot, float(self._extras[slot, WEIGHT]) * novice, BY_NOVELTY)
+        self._set_weight(slot, weight * (self.config.novice_plays > 0), BY_NOVELTY)
 
     def progress(self) -> Floats:
         """Return every slot's progress, noise taken off; 0 for a task hardly known."""
-        return self._rows[:, PROGRESS].copy()
+        return self._state.tasks["progress"].copy()
 
     def scores(self) -> Floats:
         """Return every slot's `progress`."""
@@ -250,14 +200,14 @@ class LearningProgress(Evicting):
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""
-        return self._rows[:, PLAYS].astype(np.int64)
+        return self._state.tasks["num_plays"].copy()
 
     def _explain(self) -> ProgressExplanation:
-        progress, probs = self._rows[:, PROGRESS], self.probs()
+        progress, plays, probs = self.progress(), self.plays(), self.probs()
         best = np.argsort(-progress, kind="stable")[:5]
         return ProgressExplanation(
             **self._overview_fields(),
-            num_novices=int(np.sum(self._rows[:, PLAYS] < self.config.novice_plays)),
+            num_novices=int(np.sum(plays < self.config.novice_plays)),
             num_progressing=int(np.sum(progress > 0)),
             num_evicted=self.num_evicted,
             top=tuple(
@@ -268,44 +218,41 @@ class LearningProgress(Evicting):
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        row = self._rows[slot]
-        entry = min(int(row[PLAYS]), self._constants.shape[1] - 1)
-        numbers = {"plays": float(row[PLAYS]), "progress": float(row[PROGRESS])}
-        if row[PLAYS] > 0:
-            numbers["fast"] = float(row[FAST] * self._constants[C_FAST_SCALE, entry])
-            numbers["slow"] = float(row[SLOW] * self._constants[C_SLOW_SCALE, entry])
-        if row[PROGRESS] > 0:
+        task = self._state.tasks[slot : slot + 1]
+        plays, progress = int(task["num_plays"][0]), float(task["progress"][0])
+        numbers = {"plays": float(plays), "progress": progress}
+        if plays > 0:
+            scale = self._scales(task["num_plays"])
+            numbers["fast"] = float(task["fast"][0] * scale["fast"][0])
+            numbers["slow"] = float(task["slow"][0] * scale["slow"][0])
+        if progress > 0:
             return "its success is changing beyond noise", numbers
-        if row[PLAYS] < self.config.novice_plays:
+        if plays < self.config.novice_plays:
             return "it is hardly known and takes part in the share for new tasks", numbers
         return "its success has stopped changing, so exploration alone draws it", numbers
 
-    def _saved_arrays(self) -> list[SavedArray]:
-        return [
-            SavedArray(
-                "rows",
-                self._rows,
-                (
-                    Part.count("plays", np.s_[:, PLAYS]),
-                    Part.share("fast average", np.s_[:, FAST]),
-                    Part.share("slow average", np.s_[:, SLOW]),
-                    Part("progress", np.s_[:, PROGRESS], 0.0, 1.0 + 1e-6),
-                ),
-            ),
-            *filed_arrays(self._extras, self._ints, self.pool.base_weights),
-        ]
+    def _scales(self, plays: Words) -> Records[Scale]:
+        scales = self._constants.scales
+        return scales[np.minimum(plays, len(scales) - 1)]
+
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        weights, num_slots = self.pool.base_weights, self.pool.num_slots
+        return {
+            **super()._saved_limits(),
+            "filed.weight": (weights, weights),
+            "method.ranks.histogram": (0, num_slots),
+        }
 
     def _check_loaded(self, place: str) -> None:
-        constants, rows = self._constants, self._rows
-        entries = np.minimum(rows[:, PLAYS], constants.shape[1] - 1).astype(np.int64)
+        tasks = self._state.tasks
+        scales = self._scales(tasks["num_plays"])
         # Averages begin at 0, and are made larger the fewer plays they have: none passes 1.
-        is_played = rows[:, PLAYS] > 0.0
+        is_played = tasks["num_plays"] > 0
         most = np.where(is_played, 1.0 + 1e-6, 0.0)
-        scales = np.where(is_played, constants[:, entries], 1.0)
         require_parts(
-            "rows",
+            "tasks",
             place,
-            corrected_fast_average=(rows[:, FAST] * scales[C_FAST_SCALE], most),
-            corrected_slow_average=(rows[:, SLOW] * scales[C_SLOW_SCALE], most),
+            corrected_fast_average=(tasks["fast"] * np.where(is_played, scales["fast"], 1.0), most),
+            corrected_slow_average=(tasks["slow"] * np.where(is_played, scales["slow"], 1.0), most),
         )
-        check_filed(self._extras, self._ints, place)
+        check_filed(self._state.filed, self._state.method["ranks"], place)

@@ -14,63 +14,35 @@ tasks that are noisy by nature, nor with fewer tasks than would be worth remembe
 made for many levels of one kind, of which a few dozen plays each are all that can be had.
 """
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.eviction import SOME_TO_REPLACE, noted_parts
-from stepladder.curricula.level_replay.config import (
-    GREEDY_TEMPERATURE,
-    LevelReplayConfig,
-)
+from stepladder.curricula.evicting import CompiledMethod
+from stepladder.curricula.level_replay import kernels
+from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.kernels import (
-    BEFORE,
-    BEST,
-    BIN,
     BY_AGE,
     BY_RANK,
     BY_SCORE,
-    I_NEXT,
-    I_NUM_EVICTIONS,
-    I_NUM_SEEN,
-    I_ORPHANED_SCORES,
-    I_START,
-    I_TREE,
-    LAST,
-    MEAN,
     NEVER,
-    NUM_COLUMNS,
-    NUM_EXTRAS,
-    NUM_INTS,
     NUM_LAYERS,
-    ORDER,
-    PLAYS,
-    POSITION,
     PRIOR_MEAN,
     PROPORTIONAL,
-    SCORE,
-    SCORED,
-    SINCE,
     SOFTMAX,
     UNSEEN,
-    WEIGHT,
-    absorb,
-    absorb_scores,
-    forget,
-    leave,
-    write_shares,
-    write_shares_anew,
+    Constants,
+    State,
 )
-from stepladder.curricula.level_replay.ranks import NUM_BINS, add, count_below
+from stepladder.curricula.level_replay.ranks import NUM_BINS
 from stepladder.curricula.level_replay.report import LevelReplayExplanation
 from stepladder.errors import ConfigError, RecordError, SnapshotError
-from stepladder.plans.kernels import T_TREES, Floats, Words
 from stepladder.plans.plan import Grouping
-from stepladder.plans.record import Draw, RecordArray
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.plans.record import Draw
+from stepladder.plans.status import TO_REPLACE
+from stepladder.records import Floats, Words, settings_record, zeros
 
 _TRANSFORMS = {
     "rank": BY_RANK,
@@ -80,7 +52,7 @@ _TRANSFORMS = {
 }
 
 
-class LevelReplay(Evicting):
+class LevelReplay(CompiledMethod):
     """Draws tasks by the rank of their last scores, and unseen ones in between.
 
     Args:
@@ -92,7 +64,7 @@ class LevelReplay(Evicting):
     """
 
     config: LevelReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
-    _noted_at = I_NUM_EVICTIONS
+    _observe_kernel = kernels.observe
 
     def __init__(
         self,
@@ -107,85 +79,48 @@ class LevelReplay(Evicting):
         super().__init__(tasks, config, seed=seed, capacity=capacity)
         self.needs_success = config.scored_by == "deviation" and config.signal == "success"
         num_slots = self.pool.num_slots
-        self._rows = np.zeros((num_slots, NUM_COLUMNS))
-        self._rows[:, MEAN], self._rows[:, BEST] = PRIOR_MEAN, -np.inf
-        self._rows[:, WEIGHT] = self.pool.base_weights
-        self._extras: Words = np.zeros((num_slots, NUM_EXTRAS), dtype=np.int64)
-        self._extras[:, POSITION] = -1
-        self._extras[:, SINCE] = self._extras[:, BEFORE] = NEVER
-        self._constants = self._tabulate(config)
-        self._ints: Words = np.zeros(NUM_INTS, dtype=np.int64)
-        self.counters = self._ints[:I_NUM_EVICTIONS]
+        state = zeros(State, tasks=num_slots, seen=num_slots, seen_versions=num_slots)
+        state.tasks["mean"], state.tasks["best_return"] = PRIOR_MEAN, -np.inf
+        state.tasks["weight"] = self.pool.base_weights
+        state.seen["position"] = -1
+        state.seen_versions["since"] = state.seen_versions["before"] = NEVER
+        is_greedy = config.transform == "greedy"
+        numbers = settings_record(
+            config,
+            uses_trainer=config.scored_by == "trainer",
+            uses_return=config.signal == "return",
+            newest_weight=config.newest_weight,
+            how=_TRANSFORMS[config.transform],
+            power=1.0 / (GREEDY_TEMPERATURE if is_greedy else config.temperature),
+            has_fixed_schedule=config.schedule == "fixed",
+            eviction_share=float(config.eviction_percentile if self.pool.can_replace else 0.0),
+        )
+        self._compile_in(state, Constants(numbers))
         self._forgotten: Words = np.full(2, -1, dtype=np.int64)
         """Slot and generation of the last newcomer."""
-
-    def _tabulate(self, config: LevelReplayConfig) -> Floats:
-        """Write the settings as the numbers that the kernels read, in their order."""
-        is_greedy = config.transform == "greedy"
-        return np.array(
-            [
-                config.scored_by == "trainer",
-                config.signal == "return",
-                config.return_low,
-                config.return_high,
-                config.newest_weight,
-                _TRANSFORMS[config.transform],
-                1.0 / (GREEDY_TEMPERATURE if is_greedy else config.temperature),
-                config.staleness,
-                config.schedule == "fixed",
-                config.replay_prob,
-                config.min_seen,
-                config.reranked_per_episode,
-                config.eviction_plays,
-                config.eviction_percentile if self.pool.can_replace else 0.0,
-            ],
-            dtype=np.float64,
-        )
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, NUM_LAYERS)]
 
     def _publish(self) -> None:
-        assert self._plan is not None
         # The other layers stay empty: the plan is built before the first record is taken.
         self._fill_weights(self.pool.base_weights, UNSEEN)
-        write_shares(self._plan.block, self._table, self._constants, self._ints)
-
-    def kernel_state(self) -> tuple[Words, int, Floats, Words, Floats, Words]:
-        """Return what the `absorb` kernel takes before the records, the plan's block first."""
-        return (
-            (self._plan or self.plan).block,
-            self._table,
-            self._rows,
-            self._extras,
-            self._constants,
-            self._ints,
-        )
-
-    def _update(self, records: RecordArray, num_done: int) -> int:
-        status = SOME_TO_REPLACE
-        if len(records) and not num_done:
-            status = absorb(*self.kernel_state(), records)
-        if status == SOME_TO_REPLACE:
-            self._replace_noted()
-        return status
+        kernels.write_shares(*self.kernel_state())
 
     def _slot_replaced(self, slot: int) -> None:
-        assert self._plan is not None
-        generation = int(self.pool.generations[slot])
-        forget(self._rows, self._extras, self._ints, slot, generation, self._forgotten)
-        weight = float(self.pool.base_weights[slot])
-        row = self._rows[slot]
-        row[:] = 0.0
-        row[MEAN], row[BEST], row[WEIGHT] = PRIOR_MEAN, -np.inf, weight
+        kernels.forget(self._state, slot, int(self.pool.generations[slot]), self._forgotten)
+        tasks, weight = self._state.tasks, float(self.pool.base_weights[slot])
+        tasks[slot : slot + 1] = 0
+        tasks["mean"][slot], tasks["best_return"][slot] = PRIOR_MEAN, -np.inf
+        tasks["weight"][slot] = weight
         self._set_weight(slot, 0.0, BY_SCORE)
         self._set_weight(slot, 0.0, BY_AGE)
         self._set_weight(slot, weight, UNSEEN)
-        write_shares(self._plan.block, self._table, self._constants, self._ints)
+        kernels.write_shares(*self.kernel_state())
 
     def _slot_lost(self, slot: int, reason: str) -> None:
-        leave(self._rows, self._extras, self._ints, slot)
-        write_shares_anew(self.plan.block, self._table, self._constants, self._ints)
+        kernels.leave(self._state, slot)
+        kernels.write_shares_anew(*self.kernel_state())
 
     # What a trainer gives and asks.
 
@@ -228,19 +163,12 @@ class LevelReplay(Evicting):
                 f"score {int(bad[0])} of {len(score_list)} is {score_list[bad[0]]}; expected a "
                 "finite number. Nothing was taken; correct it and send all again."
             )
+        block, table, state, constants = self.kernel_state()
         self._begin_work()
-        status = absorb_scores(
-            self.plan.block,
-            self._table,
-            self._rows,
-            self._extras,
-            self._constants,
-            self._ints,
-            slot_list,
-            generation_list,
-            score_list,
+        status = kernels.observe_scores(
+            block, table, state, constants, slot_list, generation_list, score_list
         )
-        if status == SOME_TO_REPLACE:
+        if status == TO_REPLACE:
             self._replace_noted()
         self._end_work()
 
@@ -262,8 +190,8 @@ class LevelReplay(Evicting):
             slots, generations, plan_versions
         )
         behind = self.pool.generations[slot_list] - generation_list
-        extras = self._extras[slot_list]
-        since = np.where(behind == 0, extras[:, SINCE], extras[:, BEFORE])
+        versions: Any = self._state.seen_versions[slot_list]
+        since = cast("Words", np.where(behind == 0, versions["since"], versions["before"]))
         return ((behind == 0) | (behind == 1)) & (version_list >= since)
 
     def _whole_numbers(self, slots: npt.ArrayLike, *others: npt.ArrayLike) -> list[Words]:
@@ -288,36 +216,37 @@ class LevelReplay(Evicting):
     def replay_prob(self) -> float:
         """Probability that the next draw is a replay, exploration apart."""
         plan = self.plan
-        trees = int(plan.block[self._table + T_TREES])
-        sums = plan.block.view(np.float64)[plan.block[trees : trees + NUM_LAYERS] + 1]
+        roots = plan.groups(self._table)["tree_at"] + 1
+        sums = plan.block.view(np.float64)[roots]
         shares = np.where(sums > 0.0, plan.shares(self._table), 0.0)
         return float(shares[:UNSEEN].sum() / shares.sum()) if shares.sum() > 0.0 else 0.0
 
     @property
     def num_seen(self) -> int:
         """Tasks in play that have a score."""
-        return int(self._ints[I_NUM_SEEN])
+        return int(self._state.method["num_seen"][0])
 
     @property
     def num_orphaned_scores(self) -> int:
         """Scores of tasks that were replaced before they arrived; credited to nobody."""
-        return int(self._ints[I_ORPHANED_SCORES])
+        return int(self._state.method["num_orphaned_scores"][0])
 
     def scores(self) -> Floats:
         """Return every slot's score; 0 for a task without one."""
-        return self._rows[:, SCORE].copy()
+        return self._state.tasks["score"].copy()
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""
-        return self._rows[:, PLAYS].astype(np.int64)
+        return self._state.tasks["num_plays"].copy()
 
     def best_returns(self) -> Floats:
         """Return the highest return of each slot's task, for `max_monte_carlo`; NaN if unplayed."""
-        return np.where(self._rows[:, PLAYS] > 0, self._rows[:, BEST], np.nan)
+        tasks = self._state.tasks
+        return np.where(tasks["num_plays"] > 0, tasks["best_return"], np.nan)
 
     def _explain(self) -> LevelReplayExplanation:
-        scores, probs = self._rows[:, SCORE], self.probs()
-        seen = self._extras[: self.num_seen, ORDER]
+        scores, probs = self._state.tasks["score"], self.probs()
+        seen = self._state.seen["listed"][: self.num_seen]
         best = sorted(seen.tolist(), key=lambda slot: (-scores[slot], slot))[:5]
         return LevelReplayExplanation(
             **self._overview_fields(),
@@ -335,65 +264,47 @@ class LevelReplay(Evicting):
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        row = self._rows[slot]
-        numbers = {"plays": float(row[PLAYS])}
-        if self._extras[slot, POSITION] < 0:
+        task: Any = self._state.tasks[slot]
+        numbers = {"plays": float(task["num_plays"])}
+        if self._state.seen["position"][slot] < 0:
             return "it has no score yet and takes part in the share for unseen tasks", numbers
-        above = self.num_seen - count_below(self._ints, I_TREE, int(row[BIN]) + 1)
-        age = int(self.counters[0] - self.counters[2]) - int(row[LAST])
-        numbers |= {"score": float(row[SCORE]), "rank": above + 1.0, "age": float(age)}
+        seen = self._state.seen["listed"][: self.num_seen]
+        above = int(np.sum(self._state.tasks["bin"][seen] > task["bin"]))
+        age = self.num_observed - self.num_orphaned - int(task["last_play"])
+        numbers |= {"score": float(task["score"]), "rank": above + 1.0, "age": float(age)}
         return f"its score ranks {above + 1} of {self.num_seen}", numbers
 
-    def _saved_arrays(self) -> list[SavedArray]:
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
         num_slots, weights = self.pool.num_slots, self.pool.base_weights
-        rows = (
-            Part.count("plays", np.s_[:, PLAYS]),
-            Part.share("mean", np.s_[:, MEAN]),
-            Part.count("number of scores", np.s_[:, SCORED]),
-            Part("score", np.s_[:, SCORE], 0.0),
-            Part.count("bin", np.s_[:, BIN], NUM_BINS - 1),
-            Part.count("time of the last play", np.s_[:, LAST]),
-            Part("best return", np.s_[:, BEST], -np.inf),
-            Part("base weight", np.s_[:, WEIGHT], weights, weights),
-        )
-        seen = (
-            Part("position", np.s_[:, POSITION], -1, num_slots - 1),
-            Part.count("slot", np.s_[:, ORDER], num_slots - 1),
-        )
-        ints = (
-            Part.count("counters", np.s_[:I_NUM_EVICTIONS]),
-            *noted_parts(I_NUM_EVICTIONS, num_slots),
-            Part.count("number of seen tasks", np.s_[I_NUM_SEEN], num_slots),
-            Part.count("next rank", np.s_[I_NEXT], num_slots),
-            Part.count("clock and late scores", np.s_[I_START:I_TREE]),
-            Part.count("ranks", np.s_[I_TREE:], num_slots),
-        )
-        return [
-            SavedArray("rows", self._rows, rows),
-            SavedArray("seen", self._extras[:, : ORDER + 1], seen),
-            SavedArray(
-                "seen_versions", self._extras[:, SINCE:], (Part.count("version", high=NEVER),)
-            ),
-            SavedArray("ints", self._ints, ints),
-        ]
+        return {
+            **super()._saved_limits(),
+            "tasks.weight": (weights, weights),
+            "seen.position": (-1, num_slots - 1),
+            "seen.listed": (0, num_slots - 1),
+            "method.num_seen": (0, num_slots),
+            "method.next_reranked": (0, num_slots),
+            "method.ranks.nodes": (0, num_slots),
+        }
 
     def _check_loaded(self, place: str) -> None:
         """Refuse lists that disagree with each other: the kernels would write beside them."""
         self._forgotten[:] = -1
-        count, positions = self.num_seen, self._extras[:, POSITION]
+        count, positions = self.num_seen, self._state.seen["position"]
         seen = np.flatnonzero(positions >= 0)
         in_order = np.array_equal(np.sort(positions[seen]), np.arange(count))
-        if not in_order or not np.array_equal(self._extras[positions[seen], ORDER], seen):
+        listed = self._state.seen["listed"]
+        if not in_order or not np.array_equal(listed[positions[seen]], seen):
             raise SnapshotError(
                 f"array 'seen' of {place}: positions and slots disagree, so the list of seen tasks "
                 "is damaged. Use an older one."
             )
-        expected = np.zeros_like(self._ints)
-        bins, numbers = np.unique(self._rows[seen, BIN], return_counts=True)
-        for bin_index, number in zip(bins, numbers, strict=True):
-            add(expected, I_TREE, int(bin_index), int(number))
-        if not np.array_equal(expected[I_TREE:], self._ints[I_TREE:]):
+        counts = np.bincount(self._state.tasks["bin"][seen], minlength=NUM_BINS)
+        sums = np.concatenate([[0], np.cumsum(counts)])
+        nodes = np.arange(1, NUM_BINS + 1)
+        # Node n of a Fenwick tree counts the bins behind n without its lowest bit, up to n.
+        expected = sums[nodes] - sums[nodes - (nodes & -nodes)]
+        if not np.array_equal(expected, self._state.method["ranks"]["nodes"][0, 1:]):
             raise SnapshotError(
-                f"array 'ints' of {place}: the ranks do not count the bins of the scores. Use an "
+                f"array 'method' of {place}: the ranks do not count the bins of the scores. Use an "
                 "older one."
             )

@@ -1,25 +1,29 @@
 """Ranks without sorting: counts of scores in fixed bins, and the weight of a rank.
 
-Called by `level_replay_kernels`. Scores fall into bins that are 1.5 to 3 % wide, 32 for each
+Called by `kernels`. Scores fall into bins that are 1.5 to 3 % wide, 32 for each
 doubling from 2 ** -32 to 2 ** 32. A Fenwick tree over the bins adds a score, takes one away and
 counts the scores below a bin in a dozen steps, however many tasks there are. Scores in one bin
 are tied: they share the ranks they take up between them.
 """
-# pyright: reportReturnType=false, reportArgumentType=false
-# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
 import math
+from typing import Annotated
 
-from stepladder.compiled import compiled
-from stepladder.plans.kernels import Words
+from stepladder.compiled import bare, inlined
+from stepladder.records import Fields, Shape, Words
 
 PER_DOUBLING, NUM_BINS = 32, 2048
 LOWEST_EXPONENT = -31
 """Of the smallest score that is told from 0, as `math.frexp` counts: 2 ** -32."""
 
 
-@compiled
+class RankTree(Fields):
+    """How many scores lie in which bin: a Fenwick tree; node 0 is not used."""
+
+    nodes: Annotated[Words, Shape(NUM_BINS + 1)]
+
+
+@bare
 def bin_of(score: float) -> int:
     """Return the bin of a score of 0 or more; bin 0 holds 0 and what is too small to tell."""
     if score <= 0.0:
@@ -30,26 +34,26 @@ def bin_of(score: float) -> int:
     return min(max(place, 0), NUM_BINS - 1)
 
 
-@compiled
-def add(ints: Words, at: int, bin_index: int, amount: int) -> None:
-    """Count a score in (+1) or out (-1) of a bin; the tree's node n is word ``at + n``."""
+@inlined
+def add(ranks: RankTree, bin_index: int, amount: int) -> None:
+    """Count a score in (+1) or out (-1) of a bin."""
     node = bin_index + 1
     while node <= NUM_BINS:
-        ints[at + node] += amount
+        ranks.nodes[node] += amount
         node += node & -node
 
 
-@compiled
-def count_below(ints: Words, at: int, bin_index: int) -> int:
+@inlined
+def count_below(ranks: RankTree, bin_index: int) -> int:
     """Return how many scores lie in bins below this one."""
     total, node = 0, bin_index
     while node > 0:
-        total += ints[at + node]
+        total += ranks.nodes[node]
         node -= node & -node
     return total
 
 
-@compiled
+@bare
 def weight_of_ranks(first: int, count: int, power: float) -> float:
     """Return the mean of rank ** -power over `count` ranks from `first` on.
 

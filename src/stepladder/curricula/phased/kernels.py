@@ -3,39 +3,58 @@
 Called by `phased`, which owns the arrays. What follows from a batch is noted as due in the same
 call that counts it, and taken off the list in the same call that does it.
 """
-# pyright: reportReturnType=false, reportArgumentType=false
-# Reason: NumPy's stubs do not know that an element of an integer array is an integer.
+
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from stepladder.compiled import compiled
-from stepladder.plans.kernels import (
-    H_DIALS,
-    H_SEQUENCE,
-    H_TABLE,
-    Floats,
-    Words,
-    begin_write,
-    end_write,
-)
-from stepladder.plans.record import RecordArray
+from stepladder.compiled import compiled, inlined
+from stepladder.curricula.owner import PlainMethod
+from stepladder.plans.kernels import begin_write, end_write
+from stepladder.plans.layout import header_of
+from stepladder.plans.record import RecordFields
+from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 from stepladder.stats.window import push
 
-# Dials, from the first one of this curriculum.
-D_PHASE, D_EPISODES = 0, 1
+PHASE_DIAL, EPISODES_DIAL = 0, 1
+"""Dials, from the first one of this curriculum."""
 
-# Columns of the counts per phase.
-EPISODES, STEPS, ENTRY_VERSION, FILL, HEAD = 0, 1, 2, 3, 4
-NUM_COUNTS = 5
 NOT_ENTERED = 2**62
 
-# What is due after records were counted: settings that change with them, perhaps a switch.
-RAMPS, SWITCH = 0, 1
-NUM_DUE = 2
+
+class PhaseEvidence(Fields):
+    """What is known of a phase."""
+
+    num_episodes: Count
+    num_steps: Count
+    entry_version: Annotated[int, Limits(0, NOT_ENTERED)]
+    """Version of the plan with which it was entered."""
+    fill: int
+    """Results in its window."""
+    head: int
+    """Where in the window the next one goes."""
+
+
+class State(NamedTuple):
+    """Everything that the method learns."""
+
+    method: Records[PlainMethod]
+    phases: Records[PhaseEvidence]
+    windows: Annotated[Floats, Limits(0.0, 1.0 + 1e-9)]
+    """The latest results of each phase; a phase may use only the beginning of its row."""
+
+
+class Due(Fields):
+    """What is due after records were counted."""
+
+    ramps: int
+    """Settings that change with the number of episodes."""
+    switch: int
+    """Perhaps a switch of phases."""
 
 
 @compiled
-def oldest_version(records: RecordArray) -> int:
+def oldest_version(records: Records[RecordFields]) -> int:
     """Return the lowest plan version in a batch."""
     oldest = NOT_ENTERED
     for index in range(len(records)):
@@ -45,56 +64,61 @@ def oldest_version(records: RecordArray) -> int:
 
 @compiled
 def count_phase(
-    records: RecordArray,
-    counts: Words,
-    window: Floats,
-    counters: Words,
+    records: Records[RecordFields],
+    state: State,
+    phase: int,
+    window_size: int,
     num_orphaned: int,
-    due: Words,
+    due: Records[Due],
 ) -> None:
     """Count the episodes of one phase; note that what follows from them is due."""
-    counters[2] += num_orphaned
-    due[:] = 1
+    totals, own = state.method[0].totals, state.phases[phase]
+    window = state.windows[phase][:window_size]
+    totals.num_orphaned += num_orphaned
+    due[0].ramps = 1
+    due[0].switch = 1
     for index in range(len(records)):
-        counters[0] += 1
-        counters[1] += records[index].length
-        counts[EPISODES] += 1
-        counts[STEPS] += records[index].length
-        if records[index].success == records[index].success:
-            counts[FILL], counts[HEAD] = push(
-                window, counts[FILL], counts[HEAD], records[index].success
-            )
+        record = records[index]
+        totals.num_observed += 1
+        totals.num_steps += record.length
+        own.num_episodes += 1
+        own.num_steps += record.length
+        if record.success == record.success:
+            own.fill, own.head = push(window, own.fill, own.head, record.success)
+
+
+@inlined
+def _write_dials(block: Words, first_dial: int, phase: int, num_episodes: int) -> None:
+    """Write the dials of a phased curriculum. Call between begin and end."""
+    dials = block.view(np.float64)[header_of(block).dials_at + first_dial :]
+    dials[PHASE_DIAL] = phase
+    dials[EPISODES_DIAL] = num_episodes
 
 
 @compiled
-def publish(block: Words, first_dial: int, phase: int, episodes: int, due: Words) -> None:
+def publish(block: Words, first_dial: int, state: State, phase: int, due: Records[Due]) -> None:
     """Write how far the current phase has come, for settings that depend on it."""
     begin_write(block)
-    write_dials(block, first_dial, phase, episodes)
-    due[RAMPS] = 0
+    _write_dials(block, first_dial, phase, state.phases[phase].num_episodes)
+    due[0].ramps = 0
     end_write(block)
 
 
 @compiled
-def write_dials(block: Words, first_dial: int, phase: int, episodes: int) -> None:
-    """Write the dials of a phased curriculum. Call between begin and end."""
-    dials = block.view(np.float64)[block[H_DIALS] + first_dial :]
-    dials[D_PHASE] = phase
-    dials[D_EPISODES] = episodes
-
-
-@compiled
-def enter(block: Words, first_dial: int, counts: Words, due: Words, index: int, table: int) -> None:
+def enter(
+    block: Words, first_dial: int, state: State, due: Records[Due], phase: int, table: int
+) -> None:
     """Switch phases: weights, phase and settings change in one write.
 
     Nothing is changed unless a switch is due, and none is due afterwards.
     """
-    if due[SWITCH] == 0:
+    if due[0].switch == 0:
         return
+    header, own = header_of(block), state.phases[phase]
     begin_write(block)
     # The version that readers will see when this write has ended.
-    counts[index, ENTRY_VERSION] = (block[H_SEQUENCE] + 1) >> 1
-    write_dials(block, first_dial, index, counts[index, EPISODES])
-    block[H_TABLE] = table
+    own.entry_version = (header.sequence + 1) >> 1
+    _write_dials(block, first_dial, phase, own.num_episodes)
+    header.table_at = table
     end_write(block)
-    due[SWITCH] = 0
+    due[0].switch = 0

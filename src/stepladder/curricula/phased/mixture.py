@@ -11,16 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.compiled import direct
 from stepladder.configs.checks import is_finite
-from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Tasks, settle
-from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.uniform import count_plays
+from stepladder.curricula.uniform import PlayCounter
 from stepladder.errors import BuildError, ConfigError, shown
-from stepladder.plans.plan import Grouping, aligned_words
-from stepladder.plans.record import RecordArray
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.plans.plan import Grouping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +44,9 @@ class MixtureConfig(CurriculumConfig):
         return Mixture(tasks, self, seed=seed)
 
 
-class Mixture(Curriculum):
+class Mixture(PlayCounter):
     """Draws labels in fixed shares."""
 
-    needs_success = False
     config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
@@ -74,32 +68,18 @@ class Mixture(Curriculum):
                     f"no task has label {label!r}; the labels are {sorted(present)}. "
                     "Correct the mixture or add tasks."
                 )
-        self.plays = np.zeros(self.pool.num_slots, dtype=np.int64)
-        """Episodes observed per slot since its task came in."""
-        self._count = direct(
-            count_plays, aligned_words(1), self._scratch, self.plays, self.counters
-        )
         self._labels = self.pool.label_indices.copy()
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping(self._labels, len(self.pool.label_names))]
 
     def _publish(self) -> None:
+        super()._publish()
         assert self._plan is not None
-        self._fill_weights(self.pool.base_weights)
         shares = self._plan.shares(self._table)
         total = sum(self.config.weights.values())
         for index, label in enumerate(self.pool.label_names):
             shares[index] = self.config.weights.get(label, 0.0) / total
-
-    def _update(self, records: RecordArray, num_done: int) -> int:
-        if num_done:
-            return -1
-        return self._count((self._plan or self.plan).block, records, self.plays, self.counters)
-
-    def _slot_replaced(self, slot: int) -> None:
-        self.plays[slot] = 0
-        super()._slot_replaced(slot)
 
     def _slot_lost(self, slot: int, reason: str) -> None:
         shares = self.plan.shares(self._table)
@@ -113,16 +93,10 @@ class Mixture(Curriculum):
     def _replacement_label(self, slot: int) -> str | None:
         return self.pool.label_names[int(self.pool.label_indices[slot])]
 
-    def _explain(self) -> Explanation:
-        return self._overview()
-
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         label = self.pool.label_names[int(self.pool.label_indices[slot])]
         share = self.config.weights.get(label, 0.0) / sum(self.config.weights.values())
         return f"label {label!r} has a share of {share:.3g}", {"episodes": float(self.plays[slot])}
-
-    def _saved_arrays(self) -> list[SavedArray]:
-        return [SavedArray("plays", self.plays, (Part.count("plays"),))]
 
     def _check_loaded(self, place: str) -> None:
         self._keep_labels(self._labels)

@@ -17,35 +17,25 @@ import numpy as np
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.owner import PlanOwner
+from stepladder.curricula.phased import kernels
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.kernels import (
-    D_EPISODES,
-    D_PHASE,
-    ENTRY_VERSION,
-    EPISODES,
-    FILL,
-    HEAD,
+    EPISODES_DIAL,
     NOT_ENTERED,
-    NUM_COUNTS,
-    NUM_DUE,
-    RAMPS,
-    STEPS,
-    SWITCH,
-    count_phase,
-    enter,
-    oldest_version,
-    publish,
+    PHASE_DIAL,
+    Due,
+    State,
 )
 from stepladder.curricula.phased.report import PhaseChange, PhasedExplanation
 from stepladder.curricula.phased.settings import Ramp, resolve
 from stepladder.errors import SnapshotError
-from stepladder.plans import kernels
-from stepladder.plans.kernels import Floats, Words
 from stepladder.plans.legend import Legend
 from stepladder.plans.philox import SETTING_STREAM
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.plans.status import DONE
+from stepladder.records import Floats, Words, zeros
+from stepladder.saving.saved_array import Part
 from stepladder.saving.saved_fields import read_list
 from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.window import mean
@@ -71,7 +61,7 @@ class PhasedLegend(Legend):
         return inner or any(self.phase_settings)
 
     def _phase(self, dials: Floats) -> int:
-        return int(dials[self.first_dial + D_PHASE])
+        return int(dials[self.first_dial + PHASE_DIAL])
 
     def stage_of(self, label: str, dials: Floats) -> str:
         """Return the stage of a label, as the curriculum inside the phase sees it."""
@@ -93,7 +83,7 @@ class PhasedLegend(Legend):
         """Return the settings of one episode, those of the inner curriculum included."""
         phase = self._phase(dials)
         inner = self.legends[phase].settings(dials, seed, env_index, episode)
-        done = float(dials[self.first_dial + D_EPISODES])
+        done = float(dials[self.first_dial + EPISODES_DIAL])
         # Nested curricula have other dials, and so other streams: no two settings go together.
         stream = SETTING_STREAM + MAX_SETTINGS * self.first_dial
         own = resolve(self.phase_settings[phase], done, seed, env_index, episode, stream)
@@ -132,14 +122,21 @@ class Phased(Curriculum):
         self.phase_index = 0
         self.history: list[PhaseChange] = []
         """Every change of phase so far, oldest first."""
-        self._counts: Words = np.zeros((len(config.phases), NUM_COUNTS), dtype=np.int64)
-        self._counts[1:, ENTRY_VERSION] = NOT_ENTERED
-        self._windows = [np.zeros(phase.window_episodes) for phase in config.phases]
-        self._due_now: Words = np.zeros(NUM_DUE, dtype=np.int64)
+        self._window_sizes: Words = np.array([phase.window_episodes for phase in config.phases])
+        num_phases = len(config.phases)
+        state = zeros(State, phases=num_phases, windows=(num_phases, self._window_sizes.max()))
+        state.phases["entry_version"][1:] = NOT_ENTERED
+        self._learn_in(state)
+        self._due_now = Due.zeros()
         self._handing: tuple[int, int, int] | None = None
         """Records observed before the group being handed on; and, of the curriculum that gets
         it, records and orphans before that."""
         self._entering: tuple[int, PhaseChange, int] | None = None
+
+    @property
+    def _evidence(self) -> Any:
+        """What is known of the current phase: a `PhaseEvidence`."""
+        return self._state.phases[self.phase_index]
 
     @property
     def current_phase(self) -> str:
@@ -163,7 +160,7 @@ class Phased(Curriculum):
             inner._attach(plan, tables, next_dial, root)
             next_dial += len(inner._dials())
             for table in given[: len(given) - len(tables)]:
-                own = plan.block.view(np.float64)[table + kernels.T_EXPLORATION]
+                own = plan.table(table)["exploration"]
                 plan.set_exploration(table, max(float(own), self.config.exploration))
         self._publish()
 
@@ -184,8 +181,8 @@ class Phased(Curriculum):
     def _publish(self) -> None:
         assert self._plan is not None
         dials = self._plan.dials
-        dials[self._first_dial + D_PHASE] = self.phase_index
-        dials[self._first_dial + D_EPISODES] = self._counts[self.phase_index, EPISODES]
+        dials[self._first_dial + PHASE_DIAL] = self.phase_index
+        dials[self._first_dial + EPISODES_DIAL] = self._evidence["num_episodes"]
 
     def _update(self, records: RecordArray, num_done: int) -> int:
         bad = first_bad_record(records, self.pool.num_slots, self.needs_success)
@@ -194,14 +191,14 @@ class Phased(Curriculum):
         if num_done < len(records):
             self._hand_out(records, num_done)
         self._follow_up()
-        return -1
+        return DONE
 
     def _hand_out(self, records: RecordArray, num_done: int) -> None:
         """Give each record to the curriculum of the phase that it was drawn in."""
-        if oldest_version(records) >= self._counts[self.phase_index, ENTRY_VERSION]:
+        if kernels.oldest_version(records) >= self._evidence["entry_version"]:
             self._hand_on(self.phase_index, records)
             return
-        entries = self._counts[: self.phase_index + 1, ENTRY_VERSION]
+        entries = self._state.phases["entry_version"][: self.phase_index + 1]
         owners = np.searchsorted(entries, records["plan_version"], side="right") - 1
         owners = np.maximum(owners, 0)
         for phase in np.unique(owners).tolist():
@@ -212,52 +209,52 @@ class Phased(Curriculum):
             num_done -= len(group)
 
     def _hand_on(self, phase: int, records: RecordArray) -> None:
-        inner, observed = self.inner[phase], self.counters.item(0)
+        inner, observed = self.inner[phase], self._num_observed.item(0)
         if self._handing is None or self._handing[0] != observed:
             self._handing = observed, inner.num_observed, inner.num_orphaned
         _, observed_before, orphaned_before = self._handing
         inner._update(records, inner.num_observed - observed_before)
-        count_phase(
+        kernels.count_phase(
             records,
-            self._counts[phase],
-            self._windows[phase],
-            self.counters,
+            self._state,
+            phase,
+            int(self._window_sizes[phase]),
             inner.num_orphaned - orphaned_before,
             self._due_now,
         )
 
     def _follow_up(self) -> None:
         """Do what is due after a batch."""
-        due = self._due_now
+        due: Any = self._due_now[0]
         self._handing = None
         if self._entering is not None:
             self._carry_out_entry()
-        if due[RAMPS]:
+        if due["ramps"]:
             index = self.phase_index
             settings = self.config.phases[index].settings.values()
             if any(isinstance(setting, Ramp) for setting in settings):
-                episodes = int(self._counts[index, EPISODES])
-                publish(self.plan.block, self._first_dial, index, episodes, due)
-            due[RAMPS] = 0
-        if due[SWITCH]:
+                first_dial = self._first_dial
+                kernels.publish(self.plan.block, first_dial, self._state, index, self._due_now)
+            due["ramps"] = 0
+        if due["switch"]:
             rule = self._limit_reached()
             if rule is not None and self.phase_index < len(self.inner) - 1:
                 self._enter(self.phase_index + 1, rule)
-            due[SWITCH] = 0
+            due["switch"] = 0
 
     def _limit_reached(self) -> str | None:
-        phase, counts = self.config.phases[self.phase_index], self._counts[self.phase_index]
-        if phase.episodes is not None and counts[EPISODES] >= phase.episodes:
+        phase, evidence = self.config.phases[self.phase_index], self._evidence
+        if phase.episodes is not None and evidence["num_episodes"] >= phase.episodes:
             return "episodes"
-        if phase.steps is not None and counts[STEPS] >= phase.steps:
+        if phase.steps is not None and evidence["num_steps"] >= phase.steps:
             return "steps"
-        enough = counts[EPISODES] >= phase.min_episodes
+        enough = evidence["num_episodes"] >= phase.min_episodes
         if phase.success is not None and enough and self._success() >= phase.success:
             return "success"
         return None
 
     def _success(self) -> float:
-        return mean(self._windows[self.phase_index], int(self._counts[self.phase_index, FILL]))
+        return mean(self._state.windows[self.phase_index], int(self._evidence["fill"]))
 
     def _enter(self, index: int, rule: str) -> None:
         """Make another phase the current one."""
@@ -269,11 +266,11 @@ class Phased(Curriculum):
             from_phase=self.config.phases[old].name,
             to_phase=self.config.phases[index].name,
             rule=rule,
-            episodes=int(self._counts[old, EPISODES]),
-            steps=int(self._counts[old, STEPS]),
+            episodes=int(self._evidence["num_episodes"]),
+            steps=int(self._evidence["num_steps"]),
             success=self._success(),
         )
-        self._due_now[SWITCH] = 1
+        self._due_now["switch"] = 1
         # From here on it is carried out, if need be by the next call.
         self._entering = index, change, len(self.history)
         self._carry_out_entry()
@@ -284,7 +281,8 @@ class Phased(Curriculum):
         # First, for it decides which table is in force.
         self.phase_index = index
         table = self._root._active_table()
-        enter(self.plan.block, self._first_dial, self._counts, self._due_now, index, table)
+        due = self._due_now
+        kernels.enter(self.plan.block, self._first_dial, self._state, due, index, table)
         if len(self.history) == num_before:
             self.history.append(change)
         self._entering = None
@@ -314,15 +312,15 @@ class Phased(Curriculum):
         return self.inner[self.phase_index].scores()
 
     def _explain(self) -> PhasedExplanation:
-        phase, counts = self.config.phases[self.phase_index], self._counts[self.phase_index]
+        phase, evidence = self.config.phases[self.phase_index], self._evidence
         given = {"episodes": phase.episodes, "steps": phase.steps, "success": phase.success}
         return PhasedExplanation(
             **self._overview_fields(),
             phase=phase.name,
             phase_index=self.phase_index,
             num_phases=len(self.inner),
-            phase_episodes=int(counts[EPISODES]),
-            phase_steps=int(counts[STEPS]),
+            phase_episodes=int(evidence["num_episodes"]),
+            phase_steps=int(evidence["num_steps"]),
             phase_success=self._success(),
             limits={name: float(limit) for name, limit in given.items() if limit is not None},
             inner=self.inner[self.phase_index]._explain(),
@@ -332,20 +330,9 @@ class Phased(Curriculum):
         reason, numbers = self.inner[self.phase_index]._reason(slot)
         return f"in phase {self.current_phase!r}, {reason}", numbers
 
-    def _saved_arrays(self) -> list[SavedArray]:
-        sizes = np.array([len(window) for window in self._windows])
-        counts = (
-            Part.count("counts", high=NOT_ENTERED),
-            Part.count("results in the window", np.s_[:, FILL], sizes),
-            Part.count("place in the window", np.s_[:, HEAD], sizes - 1),
-        )
-        return [
-            SavedArray("counts", self._counts, counts),
-            *(
-                SavedArray(f"window{index}", window, (Part.share("success"),))
-                for index, window in enumerate(self._windows)
-            ),
-        ]
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        sizes = self._window_sizes
+        return {"phases.fill": (0, sizes), "phases.head": (0, sizes - 1)}
 
     def _save_state(self) -> dict[str, Any]:
         history = [asdict(change) for change in self.history]

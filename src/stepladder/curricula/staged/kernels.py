@@ -1,348 +1,382 @@
-"""Compiled rules of the staged curriculum: judge a stage, mix in earlier ones, absorb records.
+"""Compiled rules of the staged curriculum: judge a stage, mix in earlier ones, learn from records.
 
-Called by `staged`, which owns the arrays. `absorb` runs through a batch at compiled speed and
+Called by `staged`, which owns the arrays. `observe` runs through a batch at compiled speed and
 comes back to Python only when a stage is to be left; `judge` is also what `explain` reads, so
 that what is decided and what is said can never differ.
 """
-# pyright: reportReturnType=false, reportArgumentType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
+# pyright: reportUnknownArgumentType=false, reportAttributeAccessIssue=false
+# pyright: reportReturnType=false, reportArgumentType=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
+
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from stepladder.compiled import compiled
-from stepladder.curricula.staged.config import Mixing, StagedConfig
-from stepladder.plans.kernels import (
-    H_DIALS,
-    H_ROWS,
-    H_SEQUENCE,
-    T_SHARES,
-    Floats,
-    Words,
-    begin_write,
-    end_write,
+from stepladder.compiled import bare, compiled, inlined
+from stepladder.curricula.observation import Totals, count_record
+from stepladder.curricula.staged.config import (
+    DemotionRule,
+    EarlyRule,
+    Mixing,
+    StagedConfig,
+    TrendRule,
 )
-from stepladder.plans.record import TRUNCATED, RecordArray, first_bad_record
-from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray
+from stepladder.plans.kernels import begin_write, end_write
+from stepladder.plans.layout import group_of, header_of
+from stepladder.plans.record import TRUNCATED, RecordFields, first_bad_record
+from stepladder.plans.status import DONE, STAGE_DUE
+from stepladder.records import (
+    Count,
+    Fields,
+    Floats,
+    Limits,
+    Records,
+    Share,
+    Words,
+    settings_record,
+)
+from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.stats.interval import wilson_lower
 from stepladder.stats.window import mean, push, trend
 
-# Columns of the counts per stage.
-FILL, HEAD, SINCE_ENTRY, LIFETIME, DEMOTIONS = 0, 1, 2, 3, 4
-NUM_COUNTS = 5
-
-# Columns of the limits per stage.
-THRESHOLD, MIN_EPISODES, DEMOTION_THRESHOLD, RATIO = 0, 1, 2, 3
-NUM_LIMITS = 4
-
-# The curriculum's own state.
-CURRENT, ENTRY_VERSION, UNTIL_CHECK, NUM_ENVS = 0, 1, 2, 3
-
-# The rules, one number each; a rule that is off has its first number at 0.
-R_STANDARD, R_EARLY, R_EARLY_SUCCESS, R_EARLY_EPISODES = 0, 1, 2, 3
-R_TREND, R_TREND_MIN, R_TREND_FACTOR, R_TREND_SLACK, R_TREND_RESULTS = 4, 5, 6, 7, 8
-R_DEMOTION, R_DEMOTION_EPISODES, R_BACKOFF, R_Z, R_CHECK = 9, 10, 11, 12, 13
-R_MIXING, R_BASE_RATIO, R_ADAPTIVE, R_MIXING_RESULTS, R_ALL_EARLIER = 14, 15, 16, 17, 18
-R_IGNORE_TRUNCATED, R_TABLE = 19, 20
-
 NOTHING, ADVANCE, DEMOTE = 0, 1, 2
+"""What is due."""
 
 MAX_EPISODES = 2.0**53
 """More than anybody plays."""
 
-# Behind the state, what is due: one of the above, and whether an entry is still to be written.
-EVENT, ENTRY = 4, 5
-NUM_STATE = 4
-NUM_WORDS = 6
+
+class Method(Fields):
+    """Where the curriculum is."""
+
+    totals: Totals
+    current: int
+    """Position of the current stage."""
+    entry_version: Count
+    """Version of the plan with which it was entered."""
+    until_check: int
+    """Episodes until advancement is considered again."""
+    num_envs: Annotated[int, Limits(0, 2**31)]
+    event: Annotated[int, Limits(NOTHING, NOTHING)]
+    """What is due, between the kernel that finds it and the one that does it."""
+    is_entering: Annotated[int, Limits(0, 0)]
+    """Whether an entry is still to be written; likewise."""
+
+
+class StageEvidence(Fields):
+    """What is known of a stage."""
+
+    fill: int
+    """Results in its window."""
+    head: int
+    """Where in the window the next one goes."""
+    since_entry: Count
+    lifetime: Count
+    num_demotions: Count
+    ratio: Share
+    """Share of earlier tasks that are mixed in."""
+
+
+class GroupResults(Fields):
+    """What came of a stage's sub-group, or of the whole stage where it is not split."""
+
+    num_episodes: Count
+    successes: Annotated[float, Limits(0.0, MAX_COUNT)]
+
+
+class State(NamedTuple):
+    """Everything that the method learns."""
+
+    method: Records[Method]
+    stages: Records[StageEvidence]
+    groups: Records[GroupResults]
+    windows: Annotated[Floats, Limits(0.0, 1.0 + 1e-9)]
+    """The latest results of each stage; shape ``(num_stages, window_episodes)``."""
+
+
+class StageLimits(Fields):
+    """What a stage asks for."""
+
+    threshold: float
+    min_episodes: int
+    demotion_threshold: float
+
+
+class EarlySettings(EarlyRule):
+    """A rule as kernels read it; likewise below."""
+
+    is_set: bool
+
+
+class TrendSettings(TrendRule):
+    """See `EarlySettings`."""
+
+    is_set: bool
+
+
+class DemotionSettings(DemotionRule):
+    """See `EarlySettings`."""
+
+    is_set: bool
+
+
+class MixingSettings(Mixing):
+    """See `EarlySettings`."""
+
+    is_set: bool
+
+
+class Settings(StagedConfig):
+    """The config as kernels read it, with what follows from it."""
+
+    early: EarlySettings
+    trend: TrendSettings
+    demotion: DemotionSettings
+    mixing: MixingSettings
+    confidence_z: float
+    trend_results: int
+    mixes_all_earlier: bool
+
+
+class Constants(NamedTuple):
+    """What stays the same."""
+
+    settings: Records[Settings]
+    limits: Records[StageLimits]
+    mixing_table: Floats
+    """Rows of a success below which a ratio holds, and the ratio."""
+    group_of_slot: Words
+    stage_of_group: Words
+
+
+class Verdict(NamedTuple):
+    """What the rules say about a stage."""
+
+    plain: float
+    """Success."""
+    judged: float
+    """Success as judged: a lower bound if asked for."""
+    trend: float
+    standard: bool
+    early: bool
+    bonus: bool
+    demote: bool
 
 
 @compiled
-def judge(
-    stage: int, windows: Floats, counts: Words, limits: Floats, rules: Floats, num_envs: int
-) -> tuple[float, float, float, bool, bool, bool, bool]:
+def judge(state: State, constants: Constants, stage: int) -> Verdict:
     """Apply every rule to one stage.
 
     No rule decides before each env has had time for one episode: with many envs the first
     results are those of the shortest episodes, which are not a fair sample.
-
-    Returns:
-        Plain success, success as judged (a lower bound if asked for), trend, and whether the
-        standard, early and trend rules and the demotion rule hold.
     """
-    fill, episodes = counts[stage, FILL], counts[stage, SINCE_ENTRY]
-    plain = mean(windows[stage], fill)
-    judged = wilson_lower(plain, fill, rules[R_Z]) if rules[R_Z] > 0.0 else plain
-    rising = trend(windows[stage], fill, counts[stage, HEAD], int(rules[R_TREND_RESULTS]))
-    threshold, minimum = limits[stage, THRESHOLD], limits[stage, MIN_EPISODES]
-    enough = episodes >= num_envs
-    standard = rules[R_STANDARD] > 0.0 and enough and episodes >= minimum and judged >= threshold
-    early = (
-        rules[R_EARLY] > 0.0
+    settings, limits = constants.settings[0], constants.limits[stage]
+    own, window = state.stages[stage], state.windows[stage]
+    plain = mean(window, own.fill)
+    judged = plain
+    if settings.confidence_z > 0.0:
+        judged = wilson_lower(plain, own.fill, settings.confidence_z)
+    rising = trend(window, own.fill, own.head, settings.trend_results)
+    episodes = own.since_entry
+    enough = episodes >= state.method[0].num_envs
+    standard = (
+        settings.standard
         and enough
-        and episodes >= rules[R_EARLY_EPISODES]
-        and judged >= rules[R_EARLY_SUCCESS]
+        and episodes >= limits.min_episodes
+        and judged >= limits.threshold
+    )
+    early = (
+        settings.early.is_set
+        and enough
+        and episodes >= settings.early.min_episodes
+        and judged >= settings.early.success
     )
     bonus = (
-        rules[R_TREND] > 0.0
+        settings.trend.is_set
         and enough
-        and rising > rules[R_TREND_MIN]
-        and episodes >= rules[R_TREND_FACTOR] * minimum
-        and judged >= threshold - rules[R_TREND_SLACK]
+        and rising > settings.trend.min_trend
+        and episodes >= settings.trend.episodes_factor * limits.min_episodes
+        and judged >= limits.threshold - settings.trend.slack
     )
     demote = (
-        rules[R_DEMOTION] > 0.0
+        settings.demotion.is_set
         and stage > 0
         and enough
-        and episodes >= demotion_episodes(stage, counts, rules)
-        and plain < limits[stage, DEMOTION_THRESHOLD]
+        and episodes >= _demotion_episodes(own, settings)
+        and plain < limits.demotion_threshold
     )
-    return plain, judged, rising, standard, early, bonus, demote
+    return Verdict(plain, judged, rising, standard, early, bonus, demote)
 
 
-@compiled
-def demotion_episodes(stage: int, counts: Words, rules: Floats) -> float:
-    """Return the evidence that the next demotion out of a stage needs; always finite."""
-    needed = rules[R_DEMOTION_EPISODES] * rules[R_BACKOFF] ** counts[stage, DEMOTIONS]
+@inlined
+def _demotion_episodes(stage: StageEvidence, settings: Settings) -> float:
+    demotion = settings.demotion
+    needed = demotion.min_episodes * demotion.backoff**stage.num_demotions
     return min(needed, MAX_EPISODES)
 
 
 @compiled
-def ratio_of(success: float, results: int, rules: Floats) -> float:
+def demotion_episodes(state: State, constants: Constants, stage: int) -> float:
+    """Return the evidence that the next demotion out of a stage needs; always finite."""
+    return _demotion_episodes(state.stages[stage], constants.settings[0])
+
+
+@inlined
+def ratio_of(success: float, num_results: int, constants: Constants) -> float:
     """Return the share of earlier tasks for a given success of the present stage."""
-    if rules[R_ADAPTIVE] == 0.0 or results < rules[R_MIXING_RESULTS]:
-        return rules[R_BASE_RATIO]
-    entry = R_TABLE
-    while entry < len(rules) - 1:
-        if success < rules[entry]:
-            return rules[entry + 1]
-        entry += 2
-    return rules[len(rules) - 1]
+    mixing = constants.settings[0].mixing
+    if not mixing.adaptive or num_results < mixing.min_results:
+        return mixing.base_ratio
+    for row in range(len(constants.mixing_table)):
+        if success < constants.mixing_table[row, 0]:
+            return constants.mixing_table[row, 1]
+    return mixing.otherwise
 
 
-@compiled
-def write_shares(
-    block: Words,
-    table: int,
-    first_dial: int,
-    stage_of_group: Words,
-    limits: Floats,
-    rules: Floats,
-    state: Words,
+@inlined
+def _write_shares(
+    block: Words, table: int, first_dial: int, state: State, constants: Constants
 ) -> None:
     """Write stage and mixing ratios together. Call between begin and end."""
-    values = block.view(np.float64)
-    current = state[CURRENT]
-    values[block[H_DIALS] + first_dial] = current
-    for stage in range(len(limits)):
-        values[block[H_DIALS] + first_dial + 1 + stage] = limits[stage, RATIO]
-    ratio = limits[current, RATIO] if current > 0 and rules[R_MIXING] > 0.0 else 0.0
+    settings, stage_of_group = constants.settings[0], constants.stage_of_group
+    dials, values = header_of(block).dials_at + first_dial, block.view(np.float64)
+    current = state.method[0].current
+    values[dials] = current
+    for stage in range(len(state.stages)):
+        values[dials + 1 + stage] = state.stages[stage].ratio
+    ratio = state.stages[current].ratio if current > 0 and settings.mixing.is_set else 0.0
     for group in range(len(stage_of_group)):
         stage = stage_of_group[group]
         share = 0.0
         if stage == current:
             share = 1.0 - ratio
-        elif stage < current and rules[R_ALL_EARLIER] > 0.0:
+        elif stage < current and settings.mixes_all_earlier:
             share = ratio / current
         elif stage == current - 1:
             share = ratio
-        num_groups = np.sum(stage_of_group == stage)
-        values[block[table + T_SHARES] + group] = share / num_groups
+        num_groups = 0
+        for other in range(len(stage_of_group)):
+            num_groups += stage_of_group[other] == stage
+        group_of(block, table, group).share = share / num_groups
 
 
 @compiled
-def _absorb_one(
-    index: int,
-    records: RecordArray,
-    group: int,
-    stage: int,
-    windows: Floats,
-    counts: Words,
-    rules: Floats,
-    state: Words,
-    results: Floats,
+def write_shares(
+    block: Words, table: int, first_dial: int, state: State, constants: Constants
 ) -> None:
-    """Count one result for its stage and its sub-group."""
-    record = records[index]
-    results[group, 0] += 1.0
-    results[group, 1] += record.success
-    counts[stage, LIFETIME] += 1
-    if rules[R_IGNORE_TRUNCATED] > 0.0 and record.outcome == TRUNCATED and record.success < 1.0:
-        return
+    """Write stage and mixing ratios together. Call between begin and end."""
+    _write_shares(block, table, first_dial, state, constants)
+
+
+@inlined
+def _observe_one(state: State, constants: Constants, record: RecordFields) -> int:
+    """Count one result for its stage and its sub-group; return the stage."""
+    group = constants.group_of_slot[record.slot]
+    stage = constants.stage_of_group[group]
+    method, own = state.method[0], state.stages[stage]
+    state.groups[group].num_episodes += 1
+    state.groups[group].successes += record.success
+    own.lifetime += 1
+    is_cut = record.outcome == TRUNCATED and record.success < 1.0
+    is_ignored = constants.settings[0].ignore_truncated and is_cut
     # An episode drawn before the stage was entered is no evidence about this stay in it.
-    if stage == state[CURRENT] and record.plan_version < state[ENTRY_VERSION]:
-        return
-    counts[stage, FILL], counts[stage, HEAD] = push(
-        windows[stage], counts[stage, FILL], counts[stage, HEAD], record.success
-    )
-    if stage == state[CURRENT]:
-        counts[stage, SINCE_ENTRY] += 1
+    is_old = stage == method.current and record.plan_version < method.entry_version
+    if not is_ignored and not is_old:
+        own.fill, own.head = push(state.windows[stage], own.fill, own.head, record.success)
+        if stage == method.current:
+            own.since_entry += 1
+    return stage
 
 
-@compiled
-def absorb(
+@bare
+def observe(
     block: Words,
     table: int,
     first_dial: int,
-    records: RecordArray,
+    state: State,
+    constants: Constants,
+    records: Records[RecordFields],
     start: int,
-    group_of_slot: Words,
-    stage_of_group: Words,
-    windows: Floats,
-    counts: Words,
-    limits: Floats,
-    rules: Floats,
-    state: Words,
-    results: Floats,
-    counters: Words,
 ) -> tuple[int, int]:
     """Learn from records until one of them moves the curriculum to another stage.
 
     Returns:
-        Index of the next record and `NOTHING`, `ADVANCE` or `DEMOTE`, which is noted as due; or,
-        with nothing changed, minus one minus the index of a bad record.
+        `DONE` and the number of records; `STAGE_DUE` and the index of the next record; or, with
+        nothing changed, the index of an impossible record and 0.
     """
     if start == 0:
-        bad = first_bad_record(records, len(group_of_slot), True)
+        bad = first_bad_record(records, len(constants.group_of_slot), True)
         if bad >= 0:
-            return -1 - bad, NOTHING
+            return bad, 0
+    method, settings = state.method[0], constants.settings[0]
     for index in range(start, len(records)):
-        slot = records[index].slot
-        counters[0] += 1
-        counters[1] += records[index].length
-        state[NUM_ENVS] = max(state[NUM_ENVS], records[index].env_index + 1)
-        if records[index].generation == block[block[H_ROWS] + 2 * slot + 1]:
-            group = group_of_slot[slot]
-            stage = stage_of_group[group]
-            _absorb_one(index, records, group, stage, windows, counts, rules, state, results)
-            if stage == state[CURRENT]:
-                fill = counts[stage, FILL]
-                ratio = ratio_of(mean(windows[stage], fill), fill, rules)
-                if ratio != limits[stage, RATIO]:
-                    limits[stage, RATIO] = ratio
+        record = records[index]
+        method.num_envs = max(method.num_envs, record.env_index + 1)
+        if count_record(block, method.totals, record.slot, record.generation, record.length):
+            stage = _observe_one(state, constants, record)
+            own = state.stages[stage]
+            if stage == method.current:
+                ratio = ratio_of(mean(state.windows[stage], own.fill), own.fill, constants)
+                if ratio != own.ratio:
+                    own.ratio = ratio
                     begin_write(block)
-                    write_shares(block, table, first_dial, stage_of_group, limits, rules, state)
+                    _write_shares(block, table, first_dial, state, constants)
                     end_write(block)
-        else:
-            counters[2] += 1
-        state[UNTIL_CHECK] -= 1
-        if state[UNTIL_CHECK] <= 0:
-            state[UNTIL_CHECK] = int(rules[R_CHECK])
-            current = state[CURRENT]
-            verdict = judge(current, windows, counts, limits, rules, state[NUM_ENVS])
-            if verdict[6]:
-                state[EVENT] = DEMOTE
-                return index + 1, DEMOTE
-            if (verdict[3] or verdict[4] or verdict[5]) and current < len(limits) - 1:
-                state[EVENT] = ADVANCE
-                return index + 1, ADVANCE
-    return len(records), NOTHING
+        method.until_check -= 1
+        if method.until_check <= 0:
+            method.until_check = settings.check_interval_episodes
+            verdict = judge(state, constants, method.current)
+            if verdict.demote:
+                method.event = DEMOTE
+                return STAGE_DUE, index + 1
+            advances = verdict.standard or verdict.early or verdict.bonus
+            if advances and method.current < len(state.stages) - 1:
+                method.event = ADVANCE
+                return STAGE_DUE, index + 1
+    return DONE, len(records)
 
 
 @compiled
 def enter(
-    block: Words,
-    table: int,
-    first_dial: int,
-    stage_of_group: Words,
-    counts: Words,
-    limits: Floats,
-    rules: Floats,
-    state: Words,
-    index: int,
+    block: Words, table: int, first_dial: int, state: State, constants: Constants, stage: int
 ) -> None:
     """Make another stage the current one: evidence starts afresh, shares follow.
 
     Nothing is changed unless an entry is due, and none is due afterwards.
     """
-    if state[ENTRY] == 0:
+    method, own = state.method[0], state.stages[stage]
+    if method.is_entering == 0:
         return
     begin_write(block)
-    if state[EVENT] == DEMOTE:
-        counts[state[CURRENT], DEMOTIONS] += 1
-    state[CURRENT] = index
+    if method.event == DEMOTE:
+        state.stages[method.current].num_demotions += 1
+    method.current = stage
     # The version that readers will see when this write has ended.
-    state[ENTRY_VERSION] = (block[H_SEQUENCE] + 1) >> 1
-    counts[index, FILL : SINCE_ENTRY + 1] = 0
-    limits[index, RATIO] = rules[R_BASE_RATIO]
-    write_shares(block, table, first_dial, stage_of_group, limits, rules, state)
+    method.entry_version = (header_of(block).sequence + 1) >> 1
+    own.fill = 0
+    own.head = 0
+    own.since_entry = 0
+    own.ratio = constants.settings[0].mixing.base_ratio
+    _write_shares(block, table, first_dial, state, constants)
     end_write(block)
-    state[EVENT] = NOTHING
-    state[ENTRY] = 0
+    method.event = NOTHING
+    method.is_entering = 0
 
 
-def rule_numbers(config: StagedConfig) -> Floats:
-    """Write the rules as the numbers that the kernels read."""
-    mixing = config.mixing or Mixing(base_ratio=0.0, adaptive=False)
-    table = [number for pair in mixing.table for number in pair]
-    numbers = np.zeros(R_TABLE)
-    numbers[R_STANDARD] = config.standard
-    if config.early is not None:
-        numbers[R_EARLY] = 1
-        numbers[R_EARLY_SUCCESS] = config.early.success
-        numbers[R_EARLY_EPISODES] = config.early.min_episodes
-    numbers[R_TREND_RESULTS] = 20
-    if config.trend is not None:
-        numbers[R_TREND] = 1
-        numbers[R_TREND_MIN] = config.trend.min_trend
-        numbers[R_TREND_FACTOR] = config.trend.episodes_factor
-        numbers[R_TREND_SLACK] = config.trend.slack
-        numbers[R_TREND_RESULTS] = config.trend.min_results
-    if config.demotion is not None:
-        numbers[R_DEMOTION] = 1
-        numbers[R_DEMOTION_EPISODES] = config.demotion.min_episodes
-        numbers[R_BACKOFF] = config.demotion.backoff
-    numbers[R_Z] = config.confidence_z or 0.0
-    numbers[R_CHECK] = config.check_interval_episodes
-    numbers[R_MIXING] = config.mixing is not None
-    numbers[R_BASE_RATIO] = mixing.base_ratio
-    numbers[R_ADAPTIVE] = mixing.adaptive
-    numbers[R_MIXING_RESULTS] = mixing.min_results
-    numbers[R_ALL_EARLIER] = mixing.source == "all_earlier"
-    numbers[R_IGNORE_TRUNCATED] = config.ignore_truncated
-    return np.concatenate([numbers, table, [mixing.otherwise]])
-
-
-def limit_numbers(config: StagedConfig) -> Floats:
-    """Write the limits of every stage as the numbers that the kernels read."""
-    limits = np.zeros((len(config.stages), NUM_LIMITS))
+def constants_of(config: StagedConfig, group_of_slot: Words, stage_of_group: Words) -> Constants:
+    """Write a config as the numbers that the kernels read."""
+    mixing = config.mixing
+    settings = settings_record(
+        config,
+        confidence_z=float(config.confidence_z or 0.0),
+        trend_results=20 if config.trend is None else config.trend.min_results,
+        mixes_all_earlier=mixing is not None and mixing.source == "all_earlier",
+    )
+    limits = StageLimits.zeros(len(config.stages))
     for index in range(len(config.stages)):
-        limits[index, THRESHOLD] = config.threshold_of(index)
-        limits[index, MIN_EPISODES] = config.min_episodes_of(index)
-        limits[index, DEMOTION_THRESHOLD] = config.demotion_threshold_of(index)
-        limits[index, RATIO] = config.mixing.base_ratio if config.mixing else 0.0
-    return limits
-
-
-def saved_arrays(
-    config: StagedConfig,
-    windows: Floats,
-    counts: Words,
-    limits: Floats,
-    results: Floats,
-    state: Words,
-) -> list[SavedArray]:
-    """Describe what is saved of the evidence and the state; the arguments are those of `absorb`."""
-    window, fixed = config.window_episodes, limits[:, :RATIO].copy()
-    windows_of_stages = (
-        Part.count("counts"),
-        Part.count("results in the window", np.s_[:, FILL], window),
-        Part.count("place in the window", np.s_[:, HEAD], window - 1),
-    )
-    limits_of_stages = (
-        # The first ones follow from the config, which is the same.
-        Part("limits", np.s_[:, :RATIO], fixed, fixed),
-        Part.share("mixing ratio", np.s_[:, RATIO]),
-    )
-    own = (
-        Part.count("stage", np.s_[CURRENT], len(config.stages) - 1),
-        Part.count("version at entry", np.s_[ENTRY_VERSION]),
-        Part.count("episodes until a check", np.s_[UNTIL_CHECK], config.check_interval_episodes),
-        Part.count("number of envs", np.s_[NUM_ENVS], 2**31),
-    )
-    return [
-        SavedArray("windows", windows, (Part.share("success"),)),
-        SavedArray("counts", counts, windows_of_stages),
-        SavedArray("limits", limits, limits_of_stages),
-        SavedArray("results", results, (Part("results", low=0.0, high=MAX_COUNT),)),
-        SavedArray("state", state, own),
-    ]
+        limits["threshold"][index] = config.threshold_of(index)
+        limits["min_episodes"][index] = config.min_episodes_of(index)
+        limits["demotion_threshold"][index] = config.demotion_threshold_of(index)
+    table = np.array(() if mixing is None else mixing.table, dtype=np.float64).reshape(-1, 2)
+    return Constants(settings, limits, table, group_of_slot, stage_of_group)

@@ -24,13 +24,15 @@ from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.staged import kernels as rules
 from stepladder.curricula.staged.config import StagedConfig
 from stepladder.curricula.staged.groups import StageGroups
+from stepladder.curricula.staged.kernels import Constants, State
 from stepladder.curricula.staged.report import StageChange, StagedExplanation, StageReport
 from stepladder.errors import BuildError, ConfigError, SnapshotError
-from stepladder.plans.kernels import Words
 from stepladder.plans.legend import StagedLegend
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import HOST_ENV, TERMINATED, Record, RecordArray
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.plans.status import STAGE_DUE
+from stepladder.records import zeros
+from stepladder.saving.saved_array import Part
 from stepladder.saving.saved_fields import read_list
 
 
@@ -58,30 +60,29 @@ class Staged(Curriculum):
     ):
         config = settle(StagedConfig, config, settings)
         super().__init__(tasks, config, seed=seed, capacity=capacity)
-        num_stages = len(config.stages)
         self.history: list[StageChange] = []
         """Every change of stage so far, oldest first."""
         groups = StageGroups.of(self.pool, config)
         self._grouping, self._stage_of_group = groups.grouping, groups.stage_of_group
         self._group_names = groups.names
         self._labels = self.pool.label_indices.copy()
-        self._windows = np.zeros((num_stages, config.window_episodes))
-        self._counts: Words = np.zeros((num_stages, rules.NUM_COUNTS), dtype=np.int64)
-        self._results = np.zeros((self._grouping.num_groups, 2))
-        self._rules = rules.rule_numbers(config)
-        self._limits = rules.limit_numbers(config)
-        start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
-        self._words: Words = np.zeros(rules.NUM_WORDS, dtype=np.int64)
-        self._state = self._words[: rules.NUM_STATE]
-        self._state[:] = start, 0, config.check_interval_episodes, 0
-        self._entering: tuple[int, StageChange, int] | None = None
-        # In the order of the kernel that learns.
-        self._evidence = (
-            *(self._grouping.group_of_slot, self._stage_of_group, self._windows, self._counts),
-            *(self._limits, self._rules, self._words, self._results, self.counters),
+        grouping = self._grouping
+        state = zeros(
+            State,
+            stages=len(config.stages),
+            groups=grouping.num_groups,
+            windows=(len(config.stages), config.window_episodes),
         )
-        records = self._scratch
-        self._absorb = direct(rules.absorb, aligned_words(1), 0, 0, records, 0, *self._evidence)
+        start = 0 if config.starting_stage is None else config.index_of(config.starting_stage)
+        state.method["current"] = start
+        state.method["until_check"] = config.check_interval_episodes
+        state.stages["ratio"] = config.mixing.base_ratio if config.mixing else 0.0
+        self._learn_in(state)
+        self._constants = rules.constants_of(config, grouping.group_of_slot, self._stage_of_group)
+        self._entering: tuple[int, StageChange, int] | None = None
+        self._observe_kernel = direct(
+            rules.observe, *(aligned_words(1), 0, 0, state, self._constants), self._scratch, 0
+        )
 
     # The contract.
 
@@ -109,44 +110,45 @@ class Staged(Curriculum):
         assert self._plan is not None
         self._fill_weights(self.pool.base_weights)
         rules.write_shares(
-            self._plan.block,
-            self._table,
-            self._first_dial,
-            self._stage_of_group,
-            self._limits,
-            self._rules,
-            self._state,
+            self._plan.block, self._table, self._first_dial, *self._state_and_constants()
         )
+
+    def _state_and_constants(self) -> tuple[State, Constants]:
+        return self._state, self._constants
 
     def _update(self, records: RecordArray, num_done: int) -> int:
         block = (self._plan or self.plan).block
         if self._entering is not None:
             self._carry_out_entry()
         # Due already only if this is called again.
-        event = int(self._words[rules.EVENT]) if num_done else rules.NOTHING
+        if num_done and self._state.method["event"][0] != rules.NOTHING:
+            self._leave()
         while True:
-            if event != rules.NOTHING:
-                self._leave(event)
-            num_done, event = self._absorb(
-                block, self._table, self._first_dial, records, num_done, *self._evidence
+            status, num_done = self._observe_kernel(
+                block,
+                self._table,
+                self._first_dial,
+                self._state,
+                self._constants,
+                records,
+                num_done,
             )
-            if num_done < 0:
-                return -1 - num_done
-            if event == rules.NOTHING:
-                return -1
+            if status != STAGE_DUE:
+                return status
+            self._leave()
 
-    def _leave(self, event: int) -> None:
-        if event == rules.DEMOTE:
+    def _leave(self) -> None:
+        if self._state.method["event"][0] == rules.DEMOTE:
             self._enter(self.stage_index - 1, ("demotion",))
             return
-        names, verdict = ("standard", "early", "trend"), self._judge(self.stage_index)
-        held = tuple(name for name, holds in zip(names, verdict[3:6], strict=True) if holds)
-        self._enter(self.stage_index + 1, held)
+        verdict = self._judge(self.stage_index)
+        held = {"standard": verdict.standard, "early": verdict.early, "trend": verdict.bonus}
+        self._enter(self.stage_index + 1, tuple(name for name in held if held[name]))
 
     def _enter(self, index: int, held: tuple[str, ...]) -> None:
         """Make another stage the current one."""
         change = self._change_to(index, held)
-        self._words[rules.ENTRY] = 1
+        self._state.method["is_entering"] = 1
         # From here on it is carried out, if need be by the next call.
         self._entering = index, change, len(self.history)
         self._carry_out_entry()
@@ -154,9 +156,9 @@ class Staged(Curriculum):
     def _change_to(self, index: int, held: tuple[str, ...]) -> StageChange:
         """Say why, and on what evidence, another stage becomes the current one now."""
         old = self.stage_index
-        plain, judged, rising, *_ = self._judge(old)
-        evidence = rules.demotion_episodes(old, self._counts, self._rules)
-        asked = self.config.needs_of(old, int(self._state[rules.NUM_ENVS]), evidence)
+        verdict, stages = self._judge(old), self._state.stages
+        evidence = rules.demotion_episodes(*self._state_and_constants(), old)
+        asked = self.config.needs_of(old, self._num_envs, evidence)
         return StageChange(
             episode=self.num_observed,
             step=self.num_steps,
@@ -164,29 +166,21 @@ class Staged(Curriculum):
             from_stage=self.config.stages[old].name,
             to_stage=self.config.stages[index].name,
             rules=held,
-            success=plain,
-            judged_success=judged,
-            episodes=int(self._counts[old, rules.SINCE_ENTRY]),
+            success=verdict.plain,
+            judged_success=verdict.judged,
+            episodes=int(stages["since_entry"][old]),
             needs={rule: need for rule, need in asked.items() if rule in held},
             threshold=self.config.threshold_of(old),
             min_episodes=self.config.min_episodes_of(old),
-            trend=rising,
-            mixing_ratio=float(self._limits[old, rules.RATIO]),
+            trend=verdict.trend,
+            mixing_ratio=float(stages["ratio"][old]),
         )
 
     def _carry_out_entry(self) -> None:
         assert self._entering is not None
         index, change, num_before = self._entering
         rules.enter(
-            self.plan.block,
-            self._table,
-            self._first_dial,
-            self._stage_of_group,
-            self._counts,
-            self._limits,
-            self._rules,
-            self._words,
-            index,
+            self.plan.block, self._table, self._first_dial, *self._state_and_constants(), index
         )
         if len(self.history) == num_before:
             self.history.append(change)
@@ -201,7 +195,7 @@ class Staged(Curriculum):
         return self.pool.label_names[int(self.pool.label_indices[slot])]
 
     def _expect_envs(self, num_envs: int) -> None:
-        self._state[rules.NUM_ENVS] = num_envs
+        self._state.method["num_envs"] = num_envs
 
     def _can_replace(self) -> bool:
         return super()._can_replace() and self.config.balance_by is None
@@ -224,7 +218,11 @@ class Staged(Curriculum):
     @property
     def stage_index(self) -> int:
         """Position of the current stage."""
-        return int(self._state[rules.CURRENT])
+        return int(self._state.method["current"][0])
+
+    @property
+    def _num_envs(self) -> int:
+        return int(self._state.method["num_envs"][0])
 
     @property
     def current_stage(self) -> str:
@@ -235,13 +233,13 @@ class Staged(Curriculum):
         """Consider advancement after every so many episodes, counted from now."""
         config = replace(self.config, check_interval_episodes=episodes)
         self.config = config  # pyright: ignore[reportIncompatibleVariableOverride]
-        self._rules[rules.R_CHECK] = episodes
-        self._state[rules.UNTIL_CHECK] = episodes
+        self._constants.settings["check_interval_episodes"] = episodes
+        self._state.method["until_check"] = episodes
 
     def mixing_ratio(self, stage: str | None = None) -> float:
         """Return the share of earlier tasks in a stage; by default the current one."""
         index = self.stage_index if stage is None else self.config.index_of(stage)
-        return float(self._limits[index, rules.RATIO])
+        return float(self._state.stages["ratio"][index])
 
     def record_episode(
         self, stage: str, success: bool | float, *, episode_return: float = 0.0, length: int = 1
@@ -277,40 +275,40 @@ class Staged(Curriculum):
     def stage_report(self, stage: str | None = None) -> StageReport:
         """Return where a stage stands; by default the current one."""
         index = self.stage_index if stage is None else self.config.index_of(stage)
-        plain, judged, rising, standard, early, bonus, _ = self._judge(index)
+        verdict: rules.Verdict = self._judge(index)
+        evidence: Any = self._state.stages[index]
         status = ("completed", "current", "locked")[
             (index >= self.stage_index) + (index > self.stage_index)
         ]
-        groups = np.flatnonzero(self._stage_of_group == index)
+        groups, results = np.flatnonzero(self._stage_of_group == index), self._state.groups
         is_last = index == len(self.config.stages) - 1
         return StageReport(
             stage=self.config.stages[index].name,
             status=status,
-            success_rate=plain,
-            judged_success=judged,
-            episodes=int(self._counts[index, rules.SINCE_ENTRY]),
-            lifetime_episodes=int(self._counts[index, rules.LIFETIME]),
-            recent_episodes=int(self._counts[index, rules.FILL]),
-            can_advance=bool(standard or early or bonus) and not is_last,
-            can_early_advance=bool(early),
-            trend_bonus=bool(bonus),
+            success_rate=verdict.plain,
+            judged_success=verdict.judged,
+            episodes=int(evidence["since_entry"]),
+            lifetime_episodes=int(evidence["lifetime"]),
+            recent_episodes=int(evidence["fill"]),
+            can_advance=(verdict.standard or verdict.early or verdict.bonus) and not is_last,
+            can_early_advance=verdict.early,
+            trend_bonus=verdict.bonus,
             advancement_threshold=self.config.threshold_of(index),
-            min_episodes=max(self.config.min_episodes_of(index), int(self._state[rules.NUM_ENVS])),
-            trend=rising,
-            adaptive_mixing_ratio=float(self._limits[index, rules.RATIO]),
+            min_episodes=max(self.config.min_episodes_of(index), self._num_envs),
+            trend=verdict.trend,
+            adaptive_mixing_ratio=float(evidence["ratio"]),
             groups={
                 self._group_names[group]: (
-                    int(self._results[group, 0]),
-                    float(self._results[group, 1] / max(1.0, self._results[group, 0])),
+                    int(results["num_episodes"][group]),
+                    float(results["successes"][group] / max(1, results["num_episodes"][group])),
                 )
                 for group in groups.tolist()
                 if self._group_names[group]
             },
         )
 
-    def _judge(self, stage: int) -> tuple[float, float, float, bool, bool, bool, bool]:
-        num_envs = int(self._state[rules.NUM_ENVS])
-        return rules.judge(stage, self._windows, self._counts, self._limits, self._rules, num_envs)
+    def _judge(self, stage: int) -> rules.Verdict:
+        return rules.judge(*self._state_and_constants(), stage)
 
     def _explain(self) -> StagedExplanation:
         index = self.stage_index
@@ -323,11 +321,11 @@ class Staged(Curriculum):
             is_last=index == len(self.config.stages) - 1,
             stages=tuple(self.stage_report(stage.name) for stage in self.config.stages),
             last_change=self.history[-1] if self.history else None,
-            episodes_to_next_check=int(self._state[rules.UNTIL_CHECK]),
+            episodes_to_next_check=int(self._state.method["until_check"][0]),
             standard_rule=self.config.standard,
             demotion_below=self.config.demotion_threshold_of(index) if can_fall else None,
             demotion_episodes=(
-                round(rules.demotion_episodes(index, self._counts, self._rules))
+                round(rules.demotion_episodes(*self._state_and_constants(), index))
                 if can_fall
                 else None
             ),
@@ -351,10 +349,14 @@ class Staged(Curriculum):
             return f"its stage {name!r} is passed and mixed in", numbers
         return f"its stage {name!r} is passed and not mixed in", numbers
 
-    def _saved_arrays(self) -> list[SavedArray]:
-        return rules.saved_arrays(
-            self.config, self._windows, self._counts, self._limits, self._results, self._state
-        )
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        window = self.config.window_episodes
+        return {
+            "method.current": (0, len(self.config.stages) - 1),
+            "method.until_check": (0, self.config.check_interval_episodes),
+            "stages.fill": (0, window),
+            "stages.head": (0, window - 1),
+        }
 
     def _save_state(self) -> dict[str, Any]:
         return {

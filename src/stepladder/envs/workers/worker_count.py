@@ -23,7 +23,7 @@ from stepladder.envs.types import Action, EnvFunction
 from stepladder.envs.workers.arguments import WorkerSettings
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
-from stepladder.sync import SharedHost, mailbox
+from stepladder.sync import SharedHost
 
 logger = logging.getLogger("stepladder.envs")
 
@@ -173,7 +173,7 @@ class _TrialHost(SharedHost):
 
     def collect(self, ended: bool = True, rows: Any = None) -> RecordArray:
         """Empty all mailboxes."""
-        self.mails[:, mailbox.M_TAKEN] = self.mails[:, mailbox.M_POSTED]
+        self.mails.heads["taken"] = self.mails.heads["posted"]
         return np.zeros(0, dtype=RECORD_DTYPE)
 
 

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from stepladder.envs.types import Action, Array, DType, Flags, Floats, GymSpace, Observation
 from stepladder.envs.workers.memory.lanes import LANE_DTYPE, Lanes
 from stepladder.envs.workers.memory.spaces import Leaf, build
-from stepladder.plans.kernels import Words
 from stepladder.plans.plan import aligned_words
+from stepladder.records import Words
 
 LINE_BYTES = 64
 """Arrays begin a cache line of their own."""

@@ -1,0 +1,100 @@
+"""What every compiled method does with a batch of records, whatever its rule is.
+
+Called by the kernels of the methods. A method has a rule for one result (`observe_one`); checking
+the batch, counting it, leaving out results of tasks that are gone, and keeping readers out of the
+plan meanwhile is the same for all and written here once. Everything is compiled into its caller.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from stepladder.compiled import inlined
+from stepladder.curricula.eviction import status_of
+from stepladder.plans.kernels import begin_write, end_write
+from stepladder.plans.layout import slot_of
+from stepladder.plans.record import RecordFields, first_bad_record
+from stepladder.records import Count, Fields, Records, Words
+
+
+class Totals(Fields):
+    """What a curriculum has seen so far."""
+
+    num_observed: Count
+    """Records observed."""
+    num_steps: Count
+    """Env steps in them."""
+    num_orphaned: Count
+    """Results of tasks that were replaced before they arrived; credited to no task."""
+
+
+@inlined
+def count_record(block: Words, totals: Totals, slot: int, generation: int, length: int) -> bool:
+    """Count a record; return whether the task that was played is still in its slot."""
+    totals.num_observed += 1
+    totals.num_steps += length
+    if generation == slot_of(block, slot).generation:
+        return True
+    totals.num_orphaned += 1
+    return False
+
+
+@inlined
+def signal_of(settings: Any, success: float, episode_return: float) -> float:
+    """Return what a method measures of an episode: its success, or its return scaled to [0, 1]."""
+    if not settings.uses_return:
+        return success
+    span = settings.return_high - settings.return_low
+    return min(1.0, max(0.0, (episode_return - settings.return_low) / span))
+
+
+@inlined
+def nothing_to_settle(block: Words, table: int, state: Any, constants: Any) -> None:
+    """Do nothing: for methods whose shares do not depend on the batch."""
+
+
+@inlined
+def observe_batch(
+    observe_one: Callable[..., None],
+    settle: Callable[..., None],
+    block: Words,
+    table: int,
+    state: Any,
+    constants: Any,
+    records: Records[RecordFields],
+    needs_success: bool,
+) -> int:
+    """Let a rule learn from every result of a batch, in one write.
+
+    Args:
+        observe_one: The rule; called with block, table, state, constants, slot, success, return.
+        settle: Called with block, table, state and constants after the last one.
+        block: The plan.
+        table: The method's weight table in it.
+        state: The method's arrays; ``method[0]`` has `Totals` and `Noted`. Changed in place.
+        constants: Its settings and tables.
+        records: The batch.
+        needs_success: Whether each must say how successful the episode was.
+
+    Returns:
+        `DONE`, `TO_REPLACE`, or the index of an impossible record with nothing changed.
+    """
+    bad = first_bad_record(records, len(state.tasks), needs_success)
+    if bad >= 0 or len(records) == 0:
+        return bad
+    method = state.method[0]
+    begin_write(block)
+    for index in range(len(records)):
+        record = records[index]
+        if count_record(block, method.totals, record.slot, record.generation, record.length):
+            observe_one(
+                block,
+                table,
+                state,
+                constants,
+                record.slot,
+                record.success,
+                record.episode_return,
+            )
+    settle(block, table, state, constants)
+    end_write(block)
+    return status_of(method.noted)

@@ -1,0 +1,270 @@
+"""Records: named numbers that compiled code and Python share, each declared once.
+
+Beside `compiled`, below `plans`, `curricula`, `sync` and `simulator`. A class that derives from
+`Fields` declares one record: its NumPy layout and the values that a saved one may have follow from
+its annotations. A state is a named tuple of arrays of such records. Kernels read
+``state.tasks[slot].num_plays``; saving, checking and restoring need no other description.
+
+    class TaskProgress(Fields):
+        num_plays: Count
+        fast: Share
+
+    class State(NamedTuple):
+        totals: Records[Totals]
+        tasks: Records[TaskProgress]
+
+    state = zeros(State, tasks=num_slots)
+"""
+
+import math
+import types
+from dataclasses import dataclass, fields, is_dataclass
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Protocol,
+    Self,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+import numpy as np
+import numpy.typing as npt
+
+from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray
+
+Words: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Smallest and largest value of a field, both allowed."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Marks a field that is an array of fixed size."""
+
+    sizes: tuple[int, ...]
+
+    def __init__(self, *sizes: int):
+        object.__setattr__(self, "sizes", sizes)
+
+
+Count: TypeAlias = Annotated[int, Limits(0, MAX_COUNT)]
+"""A number of something, or an index."""
+
+Share: TypeAlias = Annotated[float, Limits(0.0, 1.0 + 1e-9)]
+"""A number from 0 to 1; a rounding error above is allowed."""
+
+Record = TypeVar("Record", covariant=True)
+AnyState = TypeVar("AnyState", bound=tuple[Any, ...])
+
+if TYPE_CHECKING:
+
+    class Records(Protocol[Record]):
+        """A NumPy array of records: one by index, a column by name."""
+
+        @property
+        def dtype(self) -> np.dtype[Any]:  # noqa: D102, NumPy's own; likewise below
+            ...
+
+        @overload
+        def __getitem__(self, key: int | np.integer[Any], /) -> Record: ...
+        @overload
+        def __getitem__(self, key: str, /) -> npt.NDArray[Any]: ...
+        @overload
+        def __getitem__(self, key: slice | Words, /) -> "Records[Record]": ...
+        def __setitem__(self, key: Any, value: Any, /) -> None: ...
+        def __len__(self) -> int: ...
+        def tolist(self) -> Any: ...  # noqa: D102
+        def copy(self) -> Any: ...  # noqa: D102
+
+else:
+
+    class Records:
+        """An annotation: a NumPy array of records of one class."""
+
+        def __class_getitem__(cls, record: Any) -> Any:
+            return Annotated[np.ndarray, record]
+
+
+class Fields:
+    """Base of every record. Annotations of a subclass are its fields, in their order."""
+
+    dtype: ClassVar[np.dtype[Any]]
+    num_words: ClassVar[int]
+    """Size in 64-bit words."""
+
+    def __init_subclass__(cls) -> None:
+        hints = {
+            name: hint
+            for name, hint in get_type_hints(cls, include_extras=True).items()
+            if get_origin(hint) is not ClassVar
+        }
+        cls.dtype = np.dtype([(name, *_kind(hint)) for name, hint in hints.items()], align=True)
+        cls.num_words = cls.dtype.itemsize // 8
+
+    @classmethod
+    def zeros(cls, num_records: int = 1) -> "Records[Self]":
+        """Return so many records of zeros."""
+        return cast("Records[Self]", np.zeros(num_records, cls.dtype))
+
+    @classmethod
+    def parts(cls, limits: dict[str, tuple[Any, Any]] | None = None) -> tuple[Part, ...]:
+        """Describe the values that saved records may have.
+
+        Args:
+            limits: Smallest and largest value of single fields by dotted path, in place of those
+                that the class declares.
+        """
+        return tuple(_parts(cls, "", limits or {}))
+
+
+def zeros(state: type[AnyState], **shapes: int | tuple[int, ...]) -> AnyState:
+    """Return a state of zeros.
+
+    Args:
+        state: Its class.
+        **shapes: Length or shape of each array; those that are not named have one record.
+    """
+    arrays = {
+        name: np.zeros(shapes.pop(name, 1), _kind(hint)[0])
+        for name, hint in get_type_hints(state, include_extras=True).items()
+    }
+    if shapes:
+        raise TypeError(f"{state.__name__} has no array {next(iter(shapes))!r}")
+    return state(**arrays)
+
+
+def saved_arrays(state: Any, **limits: tuple[Any, Any]) -> list[SavedArray]:
+    """Describe every array of a state as it is saved.
+
+    Args:
+        state: The arrays themselves.
+        **limits: Smallest and largest value by path, such as ``tasks.bin``; they replace what the
+            classes declare. Give them as ``**{"tasks.bin": (0, 9)}``.
+    """
+    described: list[SavedArray] = []
+    hints = get_type_hints(type(state), include_extras=True)
+    for name, array in state._asdict().items():
+        own = {
+            path.removeprefix(f"{name}."): pair
+            for path, pair in limits.items()
+            if path.startswith(f"{name}.") or path == name
+        }
+        record = _record_of_hint(hints[name])
+        if record is not None:
+            parts = record.parts(own)
+        else:
+            pair = own.get(name) or _limits_of(hints[name])
+            parts = () if pair is None else (_part(name, ..., array.dtype, pair),)
+        described.append(SavedArray(name, array, parts))
+    return described
+
+
+def settings_record(config: Any, **derived: float) -> "Records[Any]":
+    """Return the numbers of a config as one record that kernels read by the names of its fields.
+
+    A nested config becomes a nested record with a field ``is_set``; None is one of zeros. A number
+    that may be None is NaN then. Texts and tuples are left out: say what a kernel needs of them.
+
+    Args:
+        config: A dataclass.
+        **derived: Further numbers; they replace fields of the same name.
+    """
+    dtype, values = _settings(type(config), config)
+    for name, value in derived.items():
+        values.pop(name, None)
+        dtype.pop(name, None)
+        dtype[name] = np.dtype(type(value) if not isinstance(value, np.generic) else value.dtype)
+        values[name] = value
+    record = np.zeros(1, np.dtype([(name, kind) for name, kind in dtype.items()], align=True))
+    for name, value in values.items():
+        record[0][name] = value
+    return cast("Records[Any]", record)
+
+
+def _settings(kind: Any, config: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the types and the values of a config's numbers by field."""
+    dtype: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        hint, value = hints[field.name], getattr(config, field.name, None)
+        options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+        (plain,) = [option for option in options if option is not types.NoneType]
+        if plain in (int, float, bool):
+            can_be_none = types.NoneType in options
+            dtype[field.name] = np.dtype(float if can_be_none else plain)
+            values[field.name] = math.nan if value is None else value
+        elif is_dataclass(plain) and isinstance(plain, type):
+            inner, inner_values = _settings(plain, value)
+            inner = {**inner, "is_set": np.dtype(bool)}
+            dtype[field.name] = np.dtype(list(inner.items()), align=True)
+            row = {name: inner_values.get(name, 0) for name in inner} if value is not None else {}
+            values[field.name] = tuple(
+                row.get(name, 0) if name != "is_set" else value is not None for name in inner
+            )
+    return dtype, values
+
+
+def _kind(hint: Any) -> tuple[Any, ...]:
+    """Return the NumPy type of a field, and its shape if it has one."""
+    base, marks = _unwrapped(hint)
+    sizes = [mark.sizes for mark in marks if isinstance(mark, Shape)]
+    record = _record_of_hint(hint)
+    if record is not None:
+        return (record.dtype, *sizes)
+    element = {int: "i8", float: "f8", bool: "?"}.get(base)
+    if element is None:
+        # An array of plain numbers: npt.NDArray[np.int64], say.
+        element = np.dtype(get_args(get_args(base)[1])[0])
+    return (element, *sizes)
+
+
+def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    return (hint.__origin__, hint.__metadata__) if get_origin(hint) is Annotated else (hint, ())
+
+
+def _record_of_hint(hint: Any) -> type[Fields] | None:
+    base, marks = _unwrapped(hint)
+    for one in (base, *marks):
+        if isinstance(one, type) and issubclass(one, Fields):
+            return one
+    return None
+
+
+def _limits_of(hint: Any) -> tuple[float, float] | None:
+    found = [mark for mark in _unwrapped(hint)[1] if isinstance(mark, Limits)]
+    return (found[-1].low, found[-1].high) if found else None
+
+
+def _part(name: str, where: Any, dtype: np.dtype[Any], limits: tuple[Any, Any]) -> Part:
+    return Part(name, where, *limits, whole=dtype.base.kind in "iu")
+
+
+def _parts(record: type[Fields], prefix: str, limits: dict[str, tuple[Any, Any]]) -> Any:
+    for name, hint in get_type_hints(record, include_extras=True).items():
+        if get_origin(hint) is ClassVar:
+            continue
+        path = f"{prefix}{name}"
+        inner = _record_of_hint(hint)
+        if inner is not None:
+            yield from _parts(inner, f"{path}.", limits)
+            continue
+        pair = limits.get(path) or _limits_of(hint)
+        if pair is not None:
+            yield _part(path.replace("_", " "), path, record.dtype[name], pair)
