@@ -8,7 +8,7 @@ reach at the start: nearly all episodes are then spent on tasks that teach nothi
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,12 @@ from stepladder.saving.saved_array import Part, SavedArray
 
 @dataclass(frozen=True, kw_only=True)
 class UniformConfig(CurriculumConfig):
-    """Nothing to set; tasks of a weighted union keep the union's shares."""
+    """Every task alike: the baseline.
+
+    There is nothing to set. Tasks of a weighted union keep the union's shares.
+    """
+
+    kind: ClassVar[str] = "uniform"
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Uniform":
         """Build the curriculum that this config describes."""

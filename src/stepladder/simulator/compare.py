@@ -110,7 +110,7 @@ def compare(
 
     Args:
         scenarios: Names such as ``chain-10``, or scenarios of your own.
-        curricula: Names from `contestants.CONTESTANTS`, or settings of your own by a name of yours.
+        curricula: Names such as ``frontier``, or settings of your own by a name of yours.
             Uniform is always shown as well.
         num_seeds: Seeds per cell; the same ones for every curriculum.
         seed: First of the seeds.

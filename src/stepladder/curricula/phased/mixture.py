@@ -7,14 +7,14 @@ Use it when the shares are known. Do not use it when they ought to depend on res
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from stepladder.compiled import direct
 from stepladder.configs.checks import is_finite
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.config import CurriculumConfig, Tasks, Variant, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.uniform import count_plays
 from stepladder.errors import BuildError, ConfigError, shown
@@ -25,7 +25,9 @@ from stepladder.saving.saved_array import Part, SavedArray
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureConfig(CurriculumConfig):
-    """The share of each label."""
+    """Fixed shares of labels."""
+
+    kind: ClassVar[str] = "mixture"
 
     weights: dict[str, float] = field(default_factory=dict[str, float])
     """Weight per label; labels left out are never drawn. Need not sum to one."""
@@ -43,6 +45,11 @@ class MixtureConfig(CurriculumConfig):
                 "a mixture needs at least one label with a weight above 0, and weights with a "
                 f"finite sum; got {shown(self.weights)}."
             )
+
+    @classmethod
+    def variants(cls) -> dict[str, Variant]:
+        """Return nothing: the weights have to be given."""
+        return {}
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":
         """Build the curriculum that this config describes."""
