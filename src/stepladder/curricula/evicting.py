@@ -20,9 +20,6 @@ from stepladder.saving.saved_fields import read_count
 class Evicting(Curriculum):
     """A curriculum that replaces tasks."""
 
-    num_evicted: int = 0
-    """Tasks that made room for others so far."""
-
     _noted_at: int
     """Where in the method's whole numbers the list of noted slots begins."""
 

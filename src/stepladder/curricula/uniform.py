@@ -12,9 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from stepladder.compiled import compiled, direct
+from stepladder.compiled import compiled, direct, inlined
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.eviction import ALL_DONE
 from stepladder.curricula.explanation import Explanation
 from stepladder.plans.kernels import H_ROWS, Words
 from stepladder.plans.plan import aligned_words
@@ -60,9 +62,29 @@ def count_plays(block: Words, records: RecordArray, plays: Words, counters: Word
     return -1
 
 
+@inlined
+def observe_one(
+    state: Any, slot: int, generation: int, success: float, episode_return: float
+) -> None:
+    """Count one episode of one step, inside a compiled loop."""
+    block, plays, counters = state
+    counters[0] += 1
+    counters[1] += 1
+    if generation == block[block[H_ROWS] + 2 * slot + 1]:
+        plays[slot] += 1
+
+
+@inlined
+def settle_round(state: Any) -> int:
+    """Do nothing: no task makes room for another."""
+    return ALL_DONE
+
+
 class Uniform(Curriculum):
     """Draws every task with the same probability."""
 
+    Config = UniformConfig
+    rule = CompiledRule(observe_one, settle_round, changes_plan=False)
     needs_success = False
 
     def __init__(

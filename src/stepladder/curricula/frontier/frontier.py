@@ -60,8 +60,11 @@ class Frontier(Evicting):
         **settings: Fields of `FrontierConfig`.
     """
 
+    Config = FrontierConfig
     config: FrontierConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _noted_at = rounds.I_NUM_EVICTIONS
+    rule = frontier_kernels.RULE
+    initial_state = STATE_NAMES[PROBED]
 
     def __init__(
         self,

@@ -1,15 +1,18 @@
 """Compiled rules of the frontier: what a play says about where its task stands.
 
 Called by `frontier`, which owns the arrays. A record changes one task's numbers and perhaps its
-state, moves it between layers (`frontier_rounds`) and, when it becomes mastered or no longer is,
+state, moves it between layers (`rounds`) and, when it becomes mastered or no longer is,
 touches its few neighbours; nothing grows with the number of tasks.
 """
 # pyright: reportReturnType=false, reportArgumentType=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
+from typing import Any
+
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import compiled, inlined
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.eviction import ALL_DONE, SOME_TO_REPLACE, note
 from stepladder.curricula.frontier.config import PRIOR
 from stepladder.curricula.frontier.rounds import (
@@ -284,3 +287,38 @@ def absorb(
     settle(block, table, settings, findings, ints, num_layers)
     end_write(block)
     return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+
+
+@inlined
+def observe_one(
+    state: Any, slot: int, generation: int, success: float, episode_return: float
+) -> None:
+    """Learn from one valid episode of one step, inside a compiled loop."""
+    block, table, rows, weights, near, links, settings, findings, ints, _ = state
+    absorb_one(
+        block,
+        table,
+        rows,
+        weights,
+        near,
+        links,
+        settings,
+        findings,
+        ints,
+        slot,
+        generation,
+        success,
+        1,
+    )
+
+
+@inlined
+def settle_round(state: Any) -> int:
+    """Share out the draws, and say whether a task should make room for another."""
+    block, table, _, _, _, _, settings, findings, ints, num_layers = state
+    settle(block, table, settings, findings, ints, num_layers)
+    return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+
+
+RULE = CompiledRule(observe_one, settle_round)
+"""For the compiled simulator."""

@@ -5,7 +5,10 @@ Called by `learnability`, which owns the arrays.
 # pyright: reportReturnType=false, reportArgumentType=false
 # Reason: NumPy's stubs do not know that an element of an integer array is an integer.
 
-from stepladder.compiled import compiled
+from typing import Any
+
+from stepladder.compiled import compiled, inlined
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.eviction import (
     ALL_DONE,
     I_NUM_EVICTIONS,
@@ -130,3 +133,34 @@ def absorb(
         )
     end_write(block)
     return SOME_TO_REPLACE if ints[I_NUM_EVICTIONS] > 0 else ALL_DONE
+
+
+@inlined
+def observe_one(
+    state: Any, slot: int, generation: int, success: float, episode_return: float
+) -> None:
+    """Learn from one valid episode of one step, inside a compiled loop."""
+    block, table, rows, extras, constants, ints = state
+    absorb_one(
+        block,
+        table,
+        rows,
+        extras,
+        constants,
+        ints,
+        slot,
+        generation,
+        success,
+        episode_return,
+        1,
+    )
+
+
+@inlined
+def settle(state: Any) -> int:
+    """Say whether a task should make room for another."""
+    return SOME_TO_REPLACE if state[5][I_NUM_EVICTIONS] > 0 else ALL_DONE
+
+
+RULE = CompiledRule(observe_one, settle)
+"""For the compiled simulator."""

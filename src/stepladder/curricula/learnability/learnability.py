@@ -45,6 +45,7 @@ from stepladder.curricula.learnability.kernels import (
     LARGEST,
     NUM_COLUMNS,
     PLAYS,
+    RULE,
     SCORE,
     SUCCESSES,
     absorb,
@@ -153,8 +154,10 @@ class Learnability(Evicting):
         **settings: Fields of `LearnabilityConfig`.
     """
 
+    Config = LearnabilityConfig
     config: LearnabilityConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _noted_at = I_NUM_EVICTIONS
+    rule = RULE
 
     def __init__(
         self,

@@ -45,6 +45,7 @@ from stepladder.curricula.learning_progress.kernels import (
     NUM_SETTINGS,
     PLAYS,
     PROGRESS,
+    RULE,
     SLOW,
     absorb,
     absorb_single,
@@ -96,8 +97,10 @@ class LearningProgress(Evicting):
         **settings: Fields of `LearningProgressConfig`.
     """
 
+    Config = LearningProgressConfig
     config: LearningProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _noted_at = I_NUM_EVICTIONS
+    rule = RULE
 
     def __init__(
         self,

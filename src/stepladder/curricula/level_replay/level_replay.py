@@ -51,6 +51,7 @@ from stepladder.curricula.level_replay.kernels import (
     POSITION,
     PRIOR_MEAN,
     PROPORTIONAL,
+    RULE,
     SCORE,
     SCORED,
     SINCE,
@@ -91,8 +92,10 @@ class LevelReplay(Evicting):
         **settings: Fields of `LevelReplayConfig`.
     """
 
+    Config = LevelReplayConfig
     config: LevelReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _noted_at = I_NUM_EVICTIONS
+    rule = RULE
 
     def __init__(
         self,
@@ -121,7 +124,6 @@ class LevelReplay(Evicting):
 
     def _tabulate(self, config: LevelReplayConfig) -> Floats:
         """Write the settings as the numbers that the kernels read, in their order."""
-        is_greedy = config.transform == "greedy"
         return np.array(
             [
                 config.scored_by == "trainer",
@@ -130,7 +132,7 @@ class LevelReplay(Evicting):
                 config.return_high,
                 config.newest_weight,
                 _TRANSFORMS[config.transform],
-                1.0 / (GREEDY_TEMPERATURE if is_greedy else config.temperature),
+                1.0 / (GREEDY_TEMPERATURE if config.transform == "greedy" else config.temperature),
                 config.staleness,
                 config.schedule == "fixed",
                 config.replay_prob,
@@ -153,14 +155,8 @@ class LevelReplay(Evicting):
 
     def kernel_state(self) -> tuple[Words, int, Floats, Words, Floats, Words]:
         """Return what the `absorb` kernel takes before the records, the plan's block first."""
-        return (
-            (self._plan or self.plan).block,
-            self._table,
-            self._rows,
-            self._extras,
-            self._constants,
-            self._ints,
-        )
+        block = (self._plan or self.plan).block
+        return block, self._table, self._rows, self._extras, self._constants, self._ints
 
     def _update(self, records: RecordArray, num_done: int) -> int:
         status = SOME_TO_REPLACE

@@ -60,6 +60,7 @@ class Mixture(Curriculum):
     """Draws labels in fixed shares."""
 
     needs_success = False
+    Config = MixtureConfig
     config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(

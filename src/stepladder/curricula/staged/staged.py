@@ -45,6 +45,7 @@ class Staged(Curriculum):
         **settings: Fields of `StagedConfig`.
     """
 
+    Config = StagedConfig
     config: StagedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
@@ -311,6 +312,14 @@ class Staged(Curriculum):
     def _judge(self, stage: int) -> tuple[float, float, float, bool, bool, bool, bool]:
         num_envs = int(self._state[rules.NUM_ENVS])
         return rules.judge(stage, self._windows, self._counts, self._limits, self._rules, num_envs)
+
+    def changes(self) -> list[StageChange]:
+        """Return every change of stage so far, oldest first."""
+        return self.history
+
+    def state_metrics(self) -> dict[str, float]:
+        """Return the index of the current stage."""
+        return {"stage": float(self.stage_index)}
 
     def _explain(self) -> StagedExplanation:
         index = self.stage_index
