@@ -4,12 +4,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 import stepladder
 import stepladder.curricula
+from stepladder.curricula.registry import CURRICULA, curriculum_variants
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -127,6 +129,17 @@ def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
     }.items():
         text = (ROOT / "docs" / page).read_text()
         for config in configs:
-            for field in config.__dataclass_fields__:
-                if field != "exploration":
-                    assert f"`{field}`" in text, f"{page} lacks {config.__name__}.{field}"
+            for field in fields(config):
+                if field.name != "exploration":
+                    assert f"`{field.name}`" in text, f"{page} lacks {config.__name__}.{field.name}"
+
+
+def test_every_curriculum_is_in_the_table_of_names():
+    text = (ROOT / "docs" / "curricula.md").read_text()
+    for kind in CURRICULA:
+        (row,) = re.findall(rf"^\| `{kind}` \|.*$", text, flags=re.MULTILINE)
+        config = CURRICULA[kind]
+        assert f"`{config.__name__.removesuffix('Config')}`" in row
+        assert all(f"`{name}`" in row for name in config.variants())
+    commands = (ROOT / "docs" / "commands.md").read_text()
+    assert [name for name in curriculum_variants() if f"`{name}`" not in commands] == []

@@ -7,6 +7,8 @@ env in `CurriculumEnv` and the vector env in `CurriculumVectorEnv`.
 Names are imported when first used, so that ``import stepladder`` is quick and loads neither numba
 nor anything heavier.
 """
+# ruff: noqa: F401
+# Reason: editors and type checkers read the imports below; at run time the table is read instead.
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -35,57 +37,22 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Curriculum": "stepladder.curricula",
-    "CurriculumEnv": "stepladder.envs",
-    "CurriculumVectorEnv": "stepladder.envs",
-    "FolderSource": "stepladder.tasks",
-    "Frontier": "stepladder.curricula",
-    "Learnability": "stepladder.curricula",
-    "LearningProgress": "stepladder.curricula",
-    "LevelReplay": "stepladder.curricula",
-    "ListSource": "stepladder.tasks",
-    "ParameterSource": "stepladder.tasks",
-    "Phase": "stepladder.curricula",
-    "Phased": "stepladder.curricula",
-    "Record": "stepladder.curricula",
-    "Snapshot": "stepladder.curricula",
-    "Stage": "stepladder.curricula",
-    "Staged": "stepladder.curricula",
-    "Task": "stepladder.tasks",
-    "Uniform": "stepladder.curricula",
-    "UnionSource": "stepladder.tasks",
-    "compare": "stepladder.simulator",
-    "make_vec": "stepladder.envs",
-    "simulate": "stepladder.simulator",
-    "train": "stepladder.training",
+    name: home
+    for home, names in {
+        "stepladder.curricula": (
+            "Curriculum Frontier Learnability LearningProgress LevelReplay Phase Phased Record "
+            "Snapshot Stage Staged Uniform"
+        ),
+        "stepladder.envs": "CurriculumEnv CurriculumVectorEnv make_vec",
+        "stepladder.simulator": "compare simulate",
+        "stepladder.tasks": "FolderSource ListSource ParameterSource Task UnionSource",
+        "stepladder.training": "train",
+    }.items()
+    for name in names.split()
 }
+"""Module of each public name."""
 
-__all__ = [
-    "Curriculum",
-    "CurriculumEnv",
-    "CurriculumVectorEnv",
-    "FolderSource",
-    "Frontier",
-    "Learnability",
-    "LearningProgress",
-    "LevelReplay",
-    "ListSource",
-    "ParameterSource",
-    "Phase",
-    "Phased",
-    "Record",
-    "Snapshot",
-    "Stage",
-    "Staged",
-    "Task",
-    "Uniform",
-    "UnionSource",
-    "compare",
-    "errors",
-    "make_vec",
-    "simulate",
-    "train",
-]
+__all__ = sorted([*_HOMES, "errors"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

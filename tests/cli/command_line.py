@@ -49,14 +49,18 @@ class CommandLine:
 
 
 @contextmanager
-def running(*argv: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+def running(
+    *argv: object, cwd: Path, packages: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Run a command in a process group of its own, as a shell does; warnings are errors.
 
-    As for the installed command, the working directory is not on Python's path.
+    As for the installed command, the working directory is not on Python's path. `packages` is a
+    folder with further installed packages.
     """
+    path = os.pathsep.join(map(str, filter(None, (SOURCE, packages))))
     process = subprocess.Popen(
         [sys.executable, "-P", "-W", "error", "-m", "stepladder", *map(str, argv)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"},
+        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "80"},
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

@@ -1,77 +1,78 @@
 """The curricula to choose from, and what a choice means in a scenario."""
 
-from dataclasses import replace
+import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from stepladder.cli.choices import (
-    CurriculumChoice,
-    FromFile,
-    FrontierWithFeatures,
-    StagedInOrder,
-    config_of,
-    name_of,
-)
+from stepladder.cli.choices import Chosen, config_from_file
+from stepladder.cli.simulate import read_arguments
 from stepladder.curricula import FrontierConfig, StagedConfig, UniformConfig
-from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import CONTESTANTS
+from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.scenarios import scenario
 
 GRID = scenario("grid-2x2")
 
 
-def choices() -> dict[str, object]:
-    """Every choice by the name of its subcommand, as the command line makes it by default."""
-    made: dict[str, object] = {}
-    for entry in get_args(CurriculumChoice):
-        kind, subcommand = get_args(entry)
-        if kind is not FromFile:
-            is_given = isinstance(subcommand.default, CurriculumConfig)
-            made[subcommand.name] = subcommand.default if is_given else kind()
-    return made
+def chosen(*words: str) -> Chosen:
+    """Return what a command line with these words chooses in a small grid."""
+    choice, options = read_arguments(["--scenario", "grid-2x2", *words])
+    assert options.simulation.scenario == "grid-2x2"
+    return choice
 
 
-def test_every_contestant_can_be_chosen_and_means_the_same() -> None:
-    assert set(choices()) == set(CONTESTANTS)
-    for name, choice in choices().items():
-        assert name_of(choice) == name  # pyright: ignore[reportArgumentType]
-        config = config_of(choice, GRID)  # pyright: ignore[reportArgumentType]
-        assert config == CONTESTANTS[name](GRID)
-        assert type(config) is type(CONTESTANTS[name](GRID))
+@pytest.mark.parametrize("name", curriculum_variants())
+def test_every_curriculum_can_be_chosen_and_means_the_same_as_its_name(name: str) -> None:
+    assert chosen(name) == Chosen(name, settings_of(name, GRID))
+
+
+def test_learning_progress_is_chosen_unless_another_is_named() -> None:
+    assert chosen() == chosen("learning-progress")
 
 
 def test_features_can_be_named() -> None:
-    chosen = FrontierWithFeatures(features=("x",), probing=0.5)
-    assert config_of(chosen, GRID) == FrontierConfig(features=("x",), probing=0.5)
+    choice = chosen("frontier-features", "--features", "x", "--probing", "0.5")
+    assert choice.config == FrontierConfig(features=("x",), probing=0.5)
 
 
 def test_stages_follow_the_scenario_and_the_flags() -> None:
-    config = config_of(StagedInOrder(threshold=0.6, window_episodes=20, exploration=0.1), GRID)
+    flags = ("--threshold", "0.6", "--window-episodes", "20", "--exploration", "0.1")
+    config = chosen("staged", *flags, "--demotion.threshold", "0.1").config
     assert isinstance(config, StagedConfig)
     assert [stage.name for stage in config.stages] == [f"taskclass{n}" for n in GRID.graph.order]
     assert (config.threshold, config.window_episodes, config.exploration) == (0.6, 20, 0.1)
-    strict = replace(GRID, dynamics=replace(GRID.dynamics, mastery=0.75))
-    default = config_of(StagedInOrder(), strict)
-    assert isinstance(default, StagedConfig)
-    assert default.threshold == 0.75
+    assert config.demotion is not None
+    assert config.demotion.threshold == 0.1
 
 
-def test_a_wrong_flag_of_stages_is_refused() -> None:
-    with pytest.raises(ConfigError, match="threshold must lie in"):
-        StagedInOrder(threshold=2.0)
-    with pytest.raises(ConfigError, match="min_episodes must be a whole number"):
-        StagedInOrder(min_episodes=0)
+def test_stages_are_left_at_what_the_scenario_calls_mastered(tmp_path: Path) -> None:
+    def threshold(*words: str) -> float:
+        config = read_arguments([*words, "staged"])[0].config
+        assert isinstance(config, StagedConfig)
+        return config.threshold
+
+    assert threshold("--scenario", "chain-3") == 0.9
+    assert threshold("--recipe", "large-chain") == 0.9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--threshold", "2.0"), "threshold must lie in"),
+        (("--min-episodes", "0"), "min_episodes must be a whole number"),
+    ],
+)
+def test_a_wrong_flag_of_stages_is_refused(words: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        chosen("staged", *words)
 
 
 def test_settings_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "even.json"
-    path.write_text('{"config": "UniformConfig", "exploration": 0.5}')
-    chosen = FromFile(file=path)
-    assert config_of(chosen, GRID) == UniformConfig(exploration=0.5)
-    assert name_of(chosen) == "even"
+    path.write_text(json.dumps({"type": "uniform", "exploration": 0.5}))
+    assert chosen("from-file", str(path)) == Chosen("even", UniformConfig(exploration=0.5))
 
 
 def test_a_file_that_holds_no_settings_is_named(tmp_path: Path) -> None:
@@ -84,4 +85,4 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path: Path) -> None:
         (foreign, "list.json must be an object with its settings"),
     ):
         with pytest.raises(ConfigError, match=words):
-            FromFile(file=path).config()
+            config_from_file(path)

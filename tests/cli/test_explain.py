@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import CommandLine, finished, running, wait_until
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import RunError
 from stepladder.runs import Run, RunReader
 from stepladder.simulator import simulate
-from stepladder.simulator.contestants import CONTESTANTS
 from stepladder.simulator.scenarios import scenario
 
 CHAIN = scenario("chain-4")
@@ -18,7 +18,7 @@ CHAIN = scenario("chain-4")
 
 def simulated(folder: str, curriculum: str, num_epochs: int = 10) -> None:
     simulate(
-        curriculum=CONTESTANTS[curriculum](CHAIN),
+        curriculum=curriculum,
         place=CHAIN,
         engine="direct",
         num_epochs=num_epochs,
@@ -96,7 +96,7 @@ def test_json_has_all_of_it(command: CommandLine) -> None:
     ] * 3
 
 
-@pytest.mark.parametrize("curriculum", CONTESTANTS)
+@pytest.mark.parametrize("curriculum", curriculum_variants())
 def test_every_curriculum_can_be_asked(command: CommandLine, curriculum: str) -> None:
     simulated("run", curriculum, num_epochs=2)
     told = json.loads(command("explain", "run", "--json").out)

@@ -55,7 +55,7 @@ def test_a_curriculum_has_flags_of_its_own_beside_those_of_the_simulation(
     assert code == 0
     assert out.startswith("frontier on chain-3, 8 envs, seed 5\n")
     config = RunReader("kept").config
-    assert config["curriculum"]["config"] == "FrontierConfig"
+    assert config["curriculum"]["type"] == "frontier"
     assert config["curriculum"]["probing"] == 0.25
     assert config["simulation"]["seed"] == 5
 
@@ -133,7 +133,7 @@ def test_a_curriculum_from_a_file(command: CommandLine) -> None:
     Path("two-phases.json").write_text(
         json.dumps(
             {
-                "config": "PhasedConfig",
+                "type": "phased",
                 "phases": [
                     {"name": "easy", "mixture": {"taskclass0": 1.0}, "episodes": 100},
                     {"name": "all"},

@@ -98,7 +98,7 @@ def test_another_agent_and_curriculum_bring_their_own_flags(command: CommandLine
     config = config_of(told["run"])
     assert config["agent"]["type"] == "DDDQN"
     assert config["agent"]["epsilon_steps"] == 50
-    assert config["curriculum"]["config"] == "UniformConfig"
+    assert config["curriculum"]["type"] == "uniform"
     assert config["curriculum"]["exploration"] == 0.5
 
 
@@ -147,7 +147,7 @@ def test_every_preset_has_help_with_its_own_numbers(command: CommandLine, name: 
         (["--agent", "sac"], "agent: SAC needs continuous actions and stepladder/Ledge-v0 has"),
         (["--agent.tau", "0.1"], "--agent.tau"),
         (["--agent.gamma", "2"], "gamma must lie in [0, 1]; got 2.0"),
-        (["--curriculum", "best"], "--curriculum must be one of staged, uniform,"),
+        (["--curriculum", "best"], "--curriculum must be one of uniform, frontier,"),
         (["--curriculum", "bad.json"], "bad.json is not JSON"),
         (["--device", "tpu"], "device must be cpu, cuda, cuda: with a number, or auto"),
         (["--env-kwargs", "speed"], "--env-kwargs must be KEY=VALUE; got 'speed'"),

@@ -11,6 +11,9 @@ import multiprocessing
 import os
 import pickle
 import random
+import re
+import sys
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -54,6 +57,7 @@ from stepladder.curricula import (
     UniformConfig,
     record_array,
 )
+from stepladder.curricula.evicting import Evicting
 from stepladder.errors import (
     BuildError,
     ConfigError,
@@ -85,6 +89,18 @@ def labelled(per_label: int, prefix: str = "") -> ListSource:
 
 
 SMALL, LARGE = labelled(4), labelled(20)
+
+
+def contributed() -> Any:
+    """Return the example of a curriculum in CONTRIBUTING.md, as a module of somebody's own."""
+    page = Path(__file__).parents[2] / "CONTRIBUTING.md"
+    (code,) = re.findall(r"```python\n(from dataclasses.*?)```", page.read_text(), re.DOTALL)
+    module = types.ModuleType("contributed_curriculum")
+    sys.modules[module.__name__] = module
+    # Not under its name: other tests count the names.
+    code = code.replace("@register_curriculum\n", "")
+    exec(compile(code, str(page), "exec"), vars(module))
+    return module.Rarest
 
 
 @dataclass(frozen=True)
@@ -188,7 +204,11 @@ TO_THE_FRONTIER = PhasedConfig(
     )
 )
 
+RAREST = contributed()
+
 CASES = {
+    "contributed": Case(RAREST, RAREST.Config()),
+    "contributed_replacing": Case(RAREST, RAREST.Config(power=2.0), LARGE, 12),
     "uniform": Case(Uniform, UniformConfig()),
     "uniform_weighted": Case(
         Uniform,
@@ -265,7 +285,7 @@ def test_every_curriculum_is_in_the_list():
         for thing in exported
         if isinstance(thing, type) and issubclass(thing, Curriculum) and thing is not Curriculum
     }
-    assert methods == {case.kind for case in CASES.values()}
+    assert methods | {RAREST} == {case.kind for case in CASES.values()}
 
 
 @every_case
@@ -276,7 +296,7 @@ def test_the_life_that_the_others_test_is_eventful(case: Case):
     assert (len({tuple(row) for row in probs}) > 5) == learns
     if hasattr(curriculum, "history"):
         assert len(curriculum.history) >= 1
-    if hasattr(curriculum, "num_evicted"):
+    if isinstance(curriculum, Evicting):
         assert (curriculum.num_evicted > 2) == case.can_replace
 
 
@@ -985,6 +1005,7 @@ def words_changed_by_a_record(case: Case, num_tasks: int) -> tuple[int, int]:
 
 MOST_LEAVES = {
     "uniform": 0,
+    "contributed": 1,
     "mixture": 0,
     "staged": 0,
     "staged_rehearsed": 0,

@@ -21,7 +21,8 @@ from stepladder.curricula import (
     StagedConfig,
     UniformConfig,
 )
-from stepladder.curricula.config_registry import CONFIGS, config_from_json
+from stepladder.curricula.config_registry import config_from_json
+from stepladder.curricula.registry import CURRICULA
 from stepladder.errors import ConfigError
 
 STAGED = StagedConfig(
@@ -76,22 +77,22 @@ def test_a_phase_with_nothing_in_it_comes_back_as_the_uniform_it_means() -> None
 
 def test_every_config_that_is_exported_is_known_by_name() -> None:
     exported = {
-        name
+        kind.kind
         for name in stepladder.curricula.__all__
         if isinstance(kind := getattr(stepladder.curricula, name), type)
         and issubclass(kind, CurriculumConfig)
-        and "make" in vars(kind)
+        and kind is not CurriculumConfig
     }
-    assert exported - {"CurriculumConfig"} == set(CONFIGS)
-    assert {type(example).__name__ for example in EXAMPLES} == set(CONFIGS)
+    assert exported | {"ancestor-progress"} == set(CURRICULA)
+    assert {example.kind for example in EXAMPLES} == set(CURRICULA)
 
 
 def test_what_is_left_out_has_its_default() -> None:
-    assert config_from_json({"config": "FrontierConfig"}) == FrontierConfig()
+    assert config_from_json({"type": "frontier"}) == FrontierConfig()
 
 
 def test_a_stage_may_be_just_its_name() -> None:
-    config = config_from_json({"config": "StagedConfig", "stages": ["easy", "hard"]})
+    config = config_from_json({"type": "staged", "stages": ["easy", "hard"]})
     assert config == StagedConfig(stages=(Stage(name="easy"), Stage(name="hard")))
 
 
@@ -99,48 +100,49 @@ def test_a_stage_may_be_just_its_name() -> None:
     ("data", "words"),
     [
         ([1], "must be an object with its settings; got [1]"),
-        ({}, "must name its kind under 'config': one of AncestorProgressConfig,"),
-        ({"config": "Nonsense"}, "got 'Nonsense'"),
-        ({"config": ["FrontierConfig"]}, "got ['FrontierConfig']"),
-        ({"config": "FrontierConfig", "porbing": 1}, "no setting 'porbing'; it has exploration,"),
-        ({"config": "FrontierConfig", "probing": "much"}, "probing must be a number; got 'much'"),
-        ({"config": "FrontierConfig", "probing": True}, "probing must be a number; got True"),
+        ({}, "must name its method under 'type': one of uniform, frontier,"),
+        ({"type": "Nonsense"}, "got 'Nonsense'"),
+        ({"config": "FrontierConfig"}, 'write {"type": "frontier"} instead of {"config":'),
+        ({"type": ["frontier"]}, "got ['frontier']"),
+        ({"type": "frontier", "porbing": 1}, "no setting 'porbing'; it has exploration,"),
+        ({"type": "frontier", "probing": "much"}, "probing must be a number; got 'much'"),
+        ({"type": "frontier", "probing": True}, "probing must be a number; got True"),
         (
-            {"config": "FrontierConfig", "trial_episodes": 2.5},
+            {"type": "frontier", "trial_episodes": 2.5},
             "trial_episodes must be a whole number; got 2.5",
         ),
-        ({"config": "FrontierConfig", "features": "x"}, "features must be a list; got 'x'"),
-        ({"config": "FrontierConfig", "features": [1]}, "features[0] must be a text; got 1"),
+        ({"type": "frontier", "features": "x"}, "features must be a list; got 'x'"),
+        ({"type": "frontier", "features": [1]}, "features[0] must be a text; got 1"),
         (
-            {"config": "LearnabilityConfig", "signal": "luck"},
+            {"type": "learnability", "signal": "luck"},
             "signal must be one of 'success', 'return'; got 'luck'",
         ),
-        ({"config": "StagedConfig"}, "lacks 'stages'"),
+        ({"type": "staged"}, "lacks 'stages'"),
         (
-            {"config": "StagedConfig", "stages": [{"name": "a", "size": 1}]},
+            {"type": "staged", "stages": [{"name": "a", "size": 1}]},
             "stages[0] has no setting 'size'",
         ),
         (
-            {"config": "StagedConfig", "stages": [{"name": "a"}], "standard": 1},
+            {"type": "staged", "stages": [{"name": "a"}], "standard": 1},
             "standard must be true or false; got 1",
         ),
         (
             {
-                "config": "StagedConfig",
+                "type": "staged",
                 "stages": [{"name": "a"}],
                 "mixing": {"table": [[0.5, 0.4, 0.3]]},
             },
             "mixing.table[0] must be a list of 2; got [0.5, 0.4, 0.3]",
         ),
-        ({"config": "StagedConfig", "stages": [3]}, "stages[0] must be an object; got 3"),
-        ({"config": "MixtureConfig", "weights": 3}, "weights must be an object; got 3"),
+        ({"type": "staged", "stages": [3]}, "stages[0] must be an object; got 3"),
+        ({"type": "mixture", "weights": 3}, "weights must be an object; got 3"),
         (
-            {"config": "PhasedConfig", "phases": [{"name": "a", "curriculum": {"config": "X"}}]},
-            "phases[0].curriculum must name its kind",
+            {"type": "phased", "phases": [{"name": "a", "curriculum": {"type": "X"}}]},
+            "phases[0].curriculum must name its method",
         ),
         (
             {
-                "config": "PhasedConfig",
+                "type": "phased",
                 "phases": [
                     {
                         "name": "a",
@@ -152,7 +154,7 @@ def test_a_stage_may_be_just_its_name() -> None:
             },
             "phases[0].settings.x.start must be a number; got '0'",
         ),
-        ({"config": "FrontierConfig", "probing": -1}, "probing must be finite and above 0"),
+        ({"type": "frontier", "probing": -1}, "probing must be finite and above 0"),
     ],
 )
 def test_what_does_not_fit_is_named_in_one_line(data: object, words: str) -> None:

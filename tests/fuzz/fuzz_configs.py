@@ -21,10 +21,11 @@ from typing import Any
 
 from stepladder.agents.config import AGENTS, AgentConfig, agent_from_json
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.config_registry import CONFIGS, config_from_json
+from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.registry import CURRICULA
 from stepladder.curricula.staged.config import (
     DemotionRule,
     EarlyRule,
@@ -175,7 +176,8 @@ def targets() -> list[Target]:
         found.append(
             Target(f"example {path.name}", document, load_config, TrainingConfig.to_json, _nothing)
         )
-    plain = [kind() for kind in CONFIGS.values() if kind not in (type(c) for c in GIVEN)]
+    given = {config.kind for config in GIVEN}
+    plain = [CURRICULA[name]() for name in CURRICULA if name not in given]
     for config in (*GIVEN, *plain):
         name = type(config).__name__
         found.append(

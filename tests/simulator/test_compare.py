@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from stepladder.curricula import FrontierConfig
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.simulator import (
-    CONTESTANTS,
     SUITE,
     Cell,
     DirectEngine,
@@ -24,7 +24,7 @@ from stepladder.simulator import (
     scenario,
 )
 from stepladder.simulator.compare import HORIZON, _with_winner
-from stepladder.simulator.contestants import contestant
+from stepladder.simulator.contestants import build
 from stepladder.stats.interval import mean_interval
 
 
@@ -59,7 +59,7 @@ def test_a_cell_is_what_its_seeds_say():
     place, samples = scenario("chain-5"), []
     for seed in range(7, 12):
         simulator = place.simulator(seed)
-        engine = DirectEngine(simulator, contestant("frontier", place, seed))
+        engine = DirectEngine(simulator, build("frontier", place, seed))
         engine.advance(place.budget, stops=True)
         assert simulator.done_at is not None
         samples.append(float(simulator.done_at))
@@ -95,7 +95,7 @@ def test_the_area_by_a_sum_over_plays():
     place = scenario("chain-4")
     needed = best_oracle(place.simulator(), place.budget).samples
     simulator = place.simulator(3)
-    engine = DirectEngine(simulator, contestant("uniform", place, 3))
+    engine = DirectEngine(simulator, build("uniform", place, 3))
     fractions = []
     for play in range(HORIZON * needed):
         fractions.append(simulator.num_mastered / 4)
@@ -366,8 +366,8 @@ def test_no_scenario_makes_it_worse_than_uniform(suite, name: str, curriculum: s
 
 
 def test_every_curriculum_can_be_compared():
-    found = compare(["chain-3"], CONTESTANTS, num_seeds=2)
-    assert {entry.curriculum for entry in found.cells} == {"oracle", *CONTESTANTS}
+    found = compare(["chain-3"], list(curriculum_variants()), num_seeds=2)
+    assert {entry.curriculum for entry in found.cells} == {"oracle", *curriculum_variants()}
 
 
 def test_settings_of_ones_own_can_be_compared_by_a_name():

@@ -12,9 +12,10 @@ from stepladder.curricula import (
     Uniform,
     UniformConfig,
 )
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
-from stepladder.simulator import CONTESTANTS, SUITE, DirectEngine, scenario
-from stepladder.simulator.contestants import build, contestant
+from stepladder.simulator import SUITE, DirectEngine, scenario
+from stepladder.simulator.contestants import build
 
 
 @pytest.mark.parametrize(
@@ -32,11 +33,11 @@ from stepladder.simulator.contestants import build, contestant
     ],
 )
 def test_names_stand_for_curricula(name: str, kind: type):
-    assert type(contestant(name, scenario("chain-10"), 0)) is kind
+    assert type(build(name, scenario("chain-10"), 0)) is kind
 
 
 def test_every_name_is_checked_here():
-    assert set(CONTESTANTS) == {
+    assert set(curriculum_variants()) == {
         "uniform",
         "frontier",
         "frontier-features",
@@ -49,25 +50,25 @@ def test_every_name_is_checked_here():
     }
 
 
-@pytest.mark.parametrize("name", CONTESTANTS)
+@pytest.mark.parametrize("name", curriculum_variants())
 @pytest.mark.parametrize("place", [name for name in SUITE if name not in ("chain-100", "pool-300")])
 def test_every_curriculum_plays_every_scenario(name: str, place: str):
     where = scenario(place)
     simulator = where.simulator(2)
-    curriculum = contestant(name, where, 2)
+    curriculum = build(name, where, 2)
     DirectEngine(simulator, curriculum).advance(40)
     assert curriculum.num_observed == 40
 
 
 def test_only_frontier_features_sees_features():
     place = scenario("grid-3x3")
-    assert contestant("frontier-features", place, 0).config.features == ("x", "y")
-    assert contestant("frontier", place, 0).config.features == ()
+    assert build("frontier-features", place, 0).config.features == ("x", "y")
+    assert build("frontier", place, 0).config.features == ()
 
 
 def test_stages_follow_the_prerequisites():
     place = scenario("grid-3x3")
-    stages = contestant("staged", place, 0).config.stages
+    stages = build("staged", place, 0).config.stages
     assert [stage.name for stage in stages] == [f"taskclass{node}" for node in place.graph.order]
 
 
@@ -82,12 +83,12 @@ def test_who_can_replace_tasks_gets_a_pool_and_the_others_hold_all():
         "frontier-features": 30,
         "staged": 30,
     }.items():
-        assert contestant(name, place, 0).pool.num_slots == num_slots, name
+        assert build(name, place, 0).pool.num_slots == num_slots, name
 
 
 def test_the_seed_reaches_the_pool_and_the_draws():
     place = scenario("pool-30")
-    pools = [contestant("frontier", place, seed).pool.task_ids.tolist() for seed in (0, 0, 1)]
+    pools = [build("frontier", place, seed).pool.task_ids.tolist() for seed in (0, 0, 1)]
     assert pools[0] == pools[1] != pools[2]
     draws = [build(UniformConfig(), place, seed).draw(20) for seed in (0, 0, 1)]
     assert draws[0] == draws[1] != draws[2]
@@ -95,4 +96,4 @@ def test_the_seed_reaches_the_pool_and_the_draws():
 
 def test_an_unknown_name_is_refused():
     with pytest.raises(ConfigError, match=r"no curriculum 'magic'; there are uniform, frontier"):
-        contestant("magic", scenario("chain-3"), 0)
+        build("magic", scenario("chain-3"), 0)

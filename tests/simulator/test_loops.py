@@ -1,8 +1,19 @@
 """Which curricula run in compiled code. That they take the same course is in `test_engines`."""
 
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import stepladder
 from stepladder.curricula import Curriculum, Frontier, LearningProgress, Staged, Uniform
-from stepladder.simulator import TaskGraph
-from stepladder.simulator.loops import LOOPS, has_compiled_form
+from stepladder.curricula.registry import curriculum_variants
+from stepladder.simulator import TaskGraph, scenario
+from stepladder.simulator.contestants import build
+from stepladder.simulator.loops import loop_of
+
+SOURCE = str(Path(stepladder.__file__).parents[1])
 
 
 class Own(Uniform):
@@ -11,16 +22,53 @@ class Own(Uniform):
 
 def test_curricula_and_their_classes_are_asked_alike():
     source = TaskGraph.chain(3).source()
-    assert has_compiled_form(Frontier)
-    assert has_compiled_form(LearningProgress(source))
-    assert not has_compiled_form(Staged)
+    assert Frontier.compiled_rule() is not None
+    assert LearningProgress(source).compiled_rule() is not None
+    assert Staged.compiled_rule() is None
 
 
 def test_a_subclass_has_no_compiled_form_of_its_own():
-    assert not has_compiled_form(Own)
-    assert not has_compiled_form(Own(TaskGraph.chain(3).source()))
+    assert Own.compiled_rule() is None
+    assert Own(TaskGraph.chain(3).source()).compiled_rule() is None
 
 
-def test_every_loop_has_a_curriculum_that_can_tell_its_state():
-    for kind in LOOPS:
-        assert kind.kernel_state is not Curriculum.kernel_state
+def test_every_rule_has_a_curriculum_that_can_tell_its_state_and_a_loop_of_its_own():
+    kinds = {type(build(name, scenario("chain-3"), 0)) for name in curriculum_variants()}
+    loops = set()
+    for kind in kinds:
+        rule = kind.compiled_rule()
+        if rule is not None:
+            assert kind.kernel_state is not Curriculum.kernel_state
+            assert loop_of(rule) is loop_of(rule)
+            loops.add(loop_of(rule).__qualname__)
+    assert len(loops) == sum(kind.compiled_rule() is not None for kind in kinds) == 5
+
+
+PLAY = """
+from stepladder.curricula import Uniform
+from stepladder.simulator import scenario
+from stepladder.simulator.contestants import build
+from stepladder.simulator.engines import CompiledEngine
+from stepladder.simulator.loops import loop_of
+
+place = scenario("chain-3")
+CompiledEngine(place.simulator(0), build("uniform", place, 0)).advance(10)
+print(sum(loop_of(Uniform.rule).stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(180, method="signal")
+def test_a_loop_is_compiled_once_and_found_on_disk_by_the_next_process():
+    found = [
+        subprocess.run(
+            [sys.executable, "-W", "error", "-c", PLAY],
+            env={"PYTHONPATH": SOURCE, "PATH": ""},
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=True,
+        ).stdout.strip()
+        for _ in range(2)
+    ]
+    assert found[1] == "1"

@@ -8,20 +8,21 @@ import pytest
 
 from stepladder.curricula import FrontierConfig, Phase, PhasedConfig, UniformConfig
 from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.runs import Run, RunReader
 from stepladder.simulator import Scenario, TaskGraph, simulate
-from stepladder.simulator.contestants import CONTESTANTS
+from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.rebuild import can_rebuild, rebuilt_curriculum
 from stepladder.simulator.scenarios import scenario
 
 PLACE = scenario("chain-4")
 CONFIGS: dict[str, CurriculumConfig] = {
-    **{name: make(PLACE) for name, make in CONTESTANTS.items()},
+    **{name: settings_of(name, PLACE) for name in curriculum_variants()},
     "phased": PhasedConfig(
         phases=(
             Phase(name="first", curriculum=FrontierConfig(), episodes=100),
-            Phase(name="then", curriculum=CONTESTANTS["staged"](PLACE)),
+            Phase(name="then", curriculum=settings_of("staged", PLACE)),
         )
     ),
 }

@@ -246,7 +246,7 @@ def test_a_run_says_what_it_was(kept):
     assert result.run_folder == Path(reader.folder)
     assert reader.config["simulation"]["scenario"] == "impossible-3"
     assert reader.config["simulation"]["num_envs"] == 8
-    assert reader.config["curriculum"]["config"] == "FrontierConfig"
+    assert reader.config["curriculum"]["type"] == "frontier"
     assert reader.config["simulator"] == result.simulator.describe()
     json.dumps(reader.config, allow_nan=False)
 

@@ -531,7 +531,7 @@ def test_prioritised_replay_keeps_its_names():
 
 
 def test_our_own_phases_are_not_taken_for_the_ancestors():
-    ours = {"curriculum": {"config": "PhasedConfig", "phases": [{"name": "all"}]}}
+    ours = {"curriculum": {"type": "phased", "phases": [{"name": "all"}]}}
     assert load_config(ours).curriculum.phases[0].name == "all"
     with pytest.raises(ConfigError, match="training: unknown key"):
         load_config({"num_envs": 4, "training": {}})

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from stepladder.agents.config import AGENTS, DDDQNConfig, SACConfig
-from stepladder.curricula.config_registry import CONFIGS
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.registry import CURRICULA
 from stepladder.curricula.staged.config import StagedConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
@@ -119,16 +119,16 @@ def test_a_config_comes_back_from_json_as_it_was(config, tmp_path):
     assert load_config(str(path)) == config
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", CURRICULA)
 def test_every_curriculum_can_be_read(name):
     needed = {
-        "StagedConfig": {"stages": ["default"]},
-        "PhasedConfig": {"phases": [{"name": "only"}]},
-        "MixtureConfig": {"weights": {"default": 1.0}},
+        "staged": {"stages": ["default"]},
+        "phased": {"phases": [{"name": "only"}]},
+        "mixture": {"weights": {"default": 1.0}},
     }.get(name, {})
-    data = {"env": "CartPole-v1", "curriculum": {"config": name, **needed}}
+    data = {"env": "CartPole-v1", "curriculum": {"type": name, **needed}}
     config = TrainingConfig.from_json(data)
-    assert type(config.curriculum).__name__ == name
+    assert config.curriculum.kind == name
     assert TrainingConfig.from_json(config.to_json()) == config
 
 
@@ -150,7 +150,7 @@ def test_all_problems_are_listed_at_once_with_their_paths():
             "checkpoints": {"every_s": 0, "keep": 1.5},
             "agent": {"type": "SAC", "tau": 3, "gama": 0.9, "batch_size": -4, "noise": "red"},
             "curriculum": {
-                "config": "StagedConfig",
+                "type": "staged",
                 "stages": [{"threshold": 7}, "b"],
                 "starting_stage": "b",
                 "threshold": 5,
@@ -198,10 +198,17 @@ def test_two_fields_that_disagree_inside_one_part_are_one_problem():
     assert TrainingConfig.from_json({"env": HOCKEY, "agent": agent}).agent.batch_size == 2_000_000
 
 
-@pytest.mark.parametrize("name", ["Staged", None, 3, ["StagedConfig"]])
+@pytest.mark.parametrize("name", ["Staged", None, 3, ["staged"]])
 def test_a_curriculum_of_an_unknown_kind_is_refused(name):
-    assert paths_of({"curriculum": {"config": name}}) == ["curriculum.config"]
+    assert paths_of({"curriculum": {"type": name}}) == ["curriculum.type"]
     assert paths_of({"agent": {"type": name}}) == ["agent.type"]
+
+
+def test_a_curriculum_as_the_last_version_wrote_it_is_refused_with_the_new_form():
+    for more in ({}, {"phases": [{"name": "only"}]}):
+        (line,) = problems_of({"curriculum": {"config": "PhasedConfig", **more}})
+        assert line.startswith("curriculum.type: must be one of uniform, frontier")
+        assert 'write {"type": "frontier"} instead' in line
 
 
 @pytest.mark.parametrize("part", ["levels", "agent", "curriculum", "env_kwargs", "tasks"])
@@ -222,7 +229,7 @@ def test_settings_that_do_not_go_together_are_listed_when_all_else_is_right():
         {
             "agent": {"type": "SAC"},
             "clear_buffer_on": {"shooting": True},
-            "curriculum": {"config": "StagedConfig", "stages": ["simple", "hard"]},
+            "curriculum": {"type": "staged", "stages": ["simple", "hard"]},
             "levels": {"stages": ["simple", "medium"]},
         }
     )

@@ -1,170 +1,77 @@
-"""The curricula among which ``simulate`` lets one choose, each a subcommand with its own flags.
+"""The curricula that ``simulate`` offers, each a subcommand with its own flags.
 
-Between the command line and `simulator`: some of them need to know the scenario before they can be
-turned into a config, as a user of theirs would.
+Between the registry of curricula and tyro. The flags of a curriculum begin with its settings for
+the scenario that is simulated, because some of them depend on what is known about the tasks.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Union
 
 import tyro
 
-from stepladder.configs.checks import require_share, require_whole
-from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.learnability.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress.config import (
-    AncestorProgressConfig,
-    LearningProgressConfig,
-)
-from stepladder.curricula.level_replay.config import LevelReplayConfig
-from stepladder.curricula.staged.config import StagedConfig
-from stepladder.curricula.uniform import UniformConfig
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.files import read_json
-from stepladder.simulator.contestants import CONTESTANTS
-from stepladder.simulator.scenarios import Scenario
+
+USUAL = "learning-progress"
+"""The curriculum that is simulated unless another is named."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class FrontierWithFeatures(FrontierConfig):
-    """As frontier, but tasks near a mastered one are probed first; `features` says what is near."""
+@dataclass(frozen=True)
+class Chosen:
+    """A curriculum as it was chosen on the command line."""
 
-    features: tuple[str, ...] = ()
-    """Parameters of the tasks by which they are neighbours; by default all the scenario has."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StagedInOrder:
-    """One stage per task, in the order of prerequisites."""
-
-    threshold: float | None = None
-    """Success needed to leave a stage, in [0, 1]; None takes what the scenario calls mastered."""
-
-    min_episodes: int = 10
-    """Episodes since entry needed to leave a stage."""
-
-    window_episodes: int = 50
-    """Success is the mean over this many latest episodes of a stage since entry."""
-
-    check_interval_episodes: int = 10
-    """Advancement is considered after every so many episodes, whichever env they come from."""
-
-    confidence_z: float | None = None
-    """Judge by Wilson's lower bound at so many standard deviations; None takes the plain rate."""
-
-    exploration: float = 0.0
-    """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
-
-    def __post_init__(self) -> None:
-        if self.threshold is not None:
-            require_share("threshold", self.threshold)
-        require_whole("min_episodes", self.min_episodes, 1)
-
-    def config(self, place: Scenario) -> StagedConfig:
-        """Return the settings for a scenario."""
-        config = CONTESTANTS["staged"](place)
-        assert isinstance(config, StagedConfig)
-        changes = asdict(self)
-        if self.threshold is None:
-            changes["threshold"] = config.threshold
-        return replace(config, **changes)
+    name: str
+    config: CurriculumConfig
 
 
-@dataclass(frozen=True, kw_only=True)
-class FromFile:
-    """Settings in a JSON file, as a run keeps them under "curriculum" in its config.json."""
-
-    file: tyro.conf.Positional[Path]
-    """A file with an object such as {"config": "FrontierConfig", "probing": 0.1}. Phased, staged
-    and mixed curricula can be given this way too."""
-
-    def config(self) -> CurriculumConfig:
-        """Return the settings that the file holds."""
-        try:
-            data = read_json(self.file, follow=True)
-        except OSError as error:
-            raise ConfigError(f"{self.file} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
-            raise ConfigError(f"{self.file} is not JSON: {error}.") from error
-        return config_from_json(data, str(self.file))
-
-
-_subcommand = tyro.conf.subcommand
-
-CurriculumChoice = (
-    Annotated[
-        LearningProgressConfig,
-        _subcommand(
-            "learning-progress",
-            description="Tasks whose success is changing, beyond what is noise.",
-        ),
+def curriculum_choice(tasks: TaskKnowledge) -> Any:
+    """Return a type for tyro: a union of subcommands, one per curriculum and one for a file."""
+    variants = curriculum_variants()
+    # tyro takes the first subcommand if none is given.
+    names = dict.fromkeys([USUAL, *variants])
+    members = [
+        _subcommand(name, variants[name].make(tasks), variants[name].about) for name in names
     ]
-    | Annotated[
-        FrontierConfig,
-        _subcommand("frontier", description="Tasks that can be learned now; found by probing."),
-    ]
-    | Annotated[FrontierWithFeatures, _subcommand("frontier-features")]
-    | Annotated[
-        LearnabilityConfig,
-        _subcommand("learnability", description="Tasks that succeed sometimes: p(1 - p)."),
-    ]
-    | Annotated[
-        LevelReplayConfig,
-        _subcommand("level-replay", description="Prioritised level replay: the highest scores."),
-    ]
-    | Annotated[StagedInOrder, _subcommand("staged")]
-    | Annotated[
-        UniformConfig, _subcommand("uniform", description="Every task alike: the baseline.")
-    ]
-    | Annotated[
-        AncestorProgressConfig,
-        _subcommand(
-            "learning-progress-seed",
-            default=AncestorProgressConfig.seed_defaults(),
-            description="The ancestor's learning progress as it was first; for comparison.",
-        ),
-    ]
-    | Annotated[
-        AncestorProgressConfig,
-        _subcommand(
-            "learning-progress-mature",
-            default=AncestorProgressConfig.mature_defaults(),
-            description="The ancestor's learning progress as it was last; for comparison.",
-        ),
-    ]
-    | Annotated[FromFile, _subcommand("from-file")]
-)
-"""What ``stepladder simulate`` can be followed by."""
-
-_NAMES: dict[type, str] = {
-    FrontierConfig: "frontier",
-    FrontierWithFeatures: "frontier-features",
-    FromFile: "from-file",
-    LearnabilityConfig: "learnability",
-    LearningProgressConfig: "learning-progress",
-    LevelReplayConfig: "level-replay",
-    StagedInOrder: "staged",
-    UniformConfig: "uniform",
-}
+    file = tyro.conf.subcommand("from-file", prefix_name=False, constructor=_from_file)
+    # Made at run time, which the operator | cannot do.
+    return Union[(*members, Annotated[Chosen, file])]
 
 
-def name_of(choice: CurriculumChoice) -> str:
-    """Return what a choice is called on the command line."""
-    if isinstance(choice, AncestorProgressConfig):
-        return f"learning-progress-{choice.variant}"
-    return choice.file.stem if isinstance(choice, FromFile) else _NAMES[type(choice)]
+def _subcommand(name: str, config: CurriculumConfig, about: str) -> Any:
+    def choose(config: Any = config) -> Chosen:
+        return Chosen(name, config)
+
+    # Settings inside settings have dotted flags, such as --demotion.threshold.
+    flags = Annotated[type(config), tyro.conf.arg(name="")]
+    choose.__annotations__["config"] = tyro.conf.AvoidSubcommands[flags]
+    described = tyro.conf.subcommand(name, prefix_name=False, description=about, constructor=choose)
+    return Annotated[Chosen, described]
 
 
-def config_of(choice: CurriculumChoice, place: Scenario) -> CurriculumConfig:
-    """Return the settings that a choice means in a scenario."""
-    if isinstance(choice, FromFile):
-        return choice.config()
-    if isinstance(choice, StagedInOrder):
-        return choice.config(place)
-    if isinstance(choice, FrontierWithFeatures):
-        features = choice.features or place.features
-        return FrontierConfig(**{**asdict(choice), "features": features})
-    return choice
+def _from_file(file: tyro.conf.Positional[Path]) -> Chosen:
+    """Settings in a JSON file, as a run keeps them under "curriculum" in its config.json.
+
+    Args:
+        file: A file with an object such as {"type": "frontier", "probing": 0.1}. Phased, staged and
+            mixed curricula can be given this way too.
+    """
+    return Chosen(file.stem, config_from_file(file))
+
+
+def config_from_file(file: Path) -> CurriculumConfig:
+    """Return the settings that a JSON file holds.
+
+    Raises:
+        ConfigError: The file cannot be read, or does not describe a curriculum.
+    """
+    try:
+        data = read_json(file, follow=True)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}. Correct the path.") from error
+    except ValueError as error:
+        raise ConfigError(f"{file} is not JSON: {error}. Correct the file.") from error
+    return config_from_json(data, str(file))

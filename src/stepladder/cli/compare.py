@@ -9,10 +9,10 @@ from rich.table import Table
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
+from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.dashboard import comparison_svg
 from stepladder.errors import ConfigError
 from stepladder.simulator.compare import ORACLE, UNIFORM, Cell, compare
-from stepladder.simulator.contestants import CONTESTANTS
 from stepladder.simulator.scenarios import SUITE, Scenario, scenario
 
 PICTURE = Path("comparison.svg")
@@ -35,8 +35,8 @@ class CompareArguments:
     stands for all that curricula are judged by."""
 
     curricula: tuple[str, ...] = ("frontier", "learning-progress", "learnability", "level-replay")
-    """Names of curricula: frontier, frontier-features, learning-progress, learning-progress-seed,
-    learning-progress-mature, learnability, level-replay, staged; "all" stands for all."""
+    """Names of curricula, those of installed packages included; "all" stands for all of them.
+    stepladder simulate --help lists them."""
 
     num_seeds: int = 32
     """Seeds per curriculum and scenario; the same ones for every curriculum."""
@@ -63,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(CompareArguments, argv, "compare")
     places = [scenario(name) for name in _expanded(arguments.scenarios, "suite", SUITE)]
-    names = _expanded(arguments.curricula, "all", tuple(CONTESTANTS))
+    names = _expanded(arguments.curricula, "all", tuple(curriculum_variants()))
     _check(names, places)
     picture = arguments.picture or (None if arguments.json else PICTURE)
     if picture is not None:
@@ -96,10 +96,7 @@ def _expanded(names: Sequence[str], word: str, meaning: Sequence[str]) -> list[s
 def _check(names: Sequence[str], places: Sequence[Scenario]) -> None:
     """Find mistakes before anything is played."""
     for name in names:
-        if name not in CONTESTANTS:
-            raise ConfigError(
-                f"there is no curriculum {name!r}; there are {', '.join(CONTESTANTS)}."
-            )
+        curriculum_variant(name)
     if not places:
         raise ConfigError("there is no scenario to compare on. Name at least one.")
     shown = [place.name for place in places]

@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby, pairwise
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -36,10 +36,7 @@ MARKERS = (
 )
 
 FLAT = (
-    # Flags are called like the fields, wherever these are nested, and may stand before or after
-    # the name of a subcommand.
-    tyro.conf.OmitArgPrefixes,
-    tyro.conf.OmitSubcommandPrefixes,
+    # Flags may stand before or after the name of a subcommand.
     tyro.conf.CascadeSubcommandArgs,
 )
 
@@ -56,17 +53,17 @@ _WHERE = re.compile(r"^Error parsing [\w.]+: ")
 
 
 def parse(
-    kind: type[Arguments],
+    kind: Callable[..., Arguments],
     argv: Sequence[str],
     verb: str,
-    default: Arguments | None = None,
+    default: Any = None,
     *,
     dotted: bool = False,
 ) -> Arguments:
     """Return the arguments of a verb. With ``--help`` prints the help and leaves.
 
     Args:
-        kind: The dataclass that describes them.
+        kind: The dataclass, or function, that describes them.
         argv: Everything after the verb.
         verb: Its name.
         default: Instead of the defaults of the dataclass.

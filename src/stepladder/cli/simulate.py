@@ -4,14 +4,16 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
+
+import tyro
 
 from stepladder.cli import console
-from stepladder.cli.choices import CurriculumChoice, config_of, name_of
+from stepladder.cli.choices import USUAL, Chosen, curriculum_choice
 from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse
 from stepladder.cli.watching import Watch
-from stepladder.curricula.learning_progress.config import LearningProgressConfig
+from stepladder.curricula.registry import curriculum_variant
 from stepladder.runs.interrupting import Patience
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario
@@ -29,9 +31,9 @@ class SimulateArguments(Keeping):
     stepladder simulate frontier --probing 0.1 --scenario grid-6x6
     """
 
-    curriculum: CurriculumChoice = field(default_factory=LearningProgressConfig)
-
-    simulation: SimulationConfig = field(default_factory=SimulationConfig)
+    simulation: Annotated[SimulationConfig, tyro.conf.arg(name="")] = field(
+        default_factory=SimulationConfig
+    )
 
     recipe: str | None = None
     """Take the learner of an earlier simulator, and as many tasks, envs, epochs and plays as it
@@ -46,11 +48,8 @@ class SimulateArguments(Keeping):
 
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
-    arguments = parse(SimulateArguments, argv, "simulate", default=_defaults(argv))
-    place = _place(arguments)
-    method = config_of(arguments.curriculum, place)
-    config = arguments.simulation
-    name = name_of(arguments.curriculum)
+    chosen, arguments = read_arguments(argv)
+    place, config, name = _place(arguments), arguments.simulation, chosen.name
     folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
     title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
     shown = console.asides() if arguments.json else console.results()
@@ -62,7 +61,7 @@ def main(argv: Sequence[str]) -> int:
 
         result = simulate(
             config,
-            method,
+            chosen.config,
             place=place,
             run_folder=folder,
             overwrite=arguments.overwrite,
@@ -82,6 +81,35 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
+def read_arguments(argv: Sequence[str]) -> tuple[Chosen, SimulateArguments]:
+    """Return the curriculum that a command line chooses, and everything else it says.
+
+    Raises:
+        ConfigError: The command line makes no sense.
+        SystemExit: The help was asked for.
+    """
+    defaults = _defaults(argv)
+    named = given(argv, "--scenario")
+    if named is not None:
+        defaults = replace(defaults, simulation=replace(defaults.simulation, scenario=named))
+    tasks = _place(defaults).knowledge
+
+    usual = Chosen(USUAL, curriculum_variant(USUAL).make(tasks))
+
+    def simulate(
+        curriculum: Any = usual, options: Any = defaults
+    ) -> tuple[Chosen, SimulateArguments]:
+        return curriculum, options
+
+    simulate.__doc__ = SimulateArguments.__doc__
+    unprefixed = tyro.conf.arg(name="")
+    simulate.__annotations__.update(
+        curriculum=Annotated[curriculum_choice(tasks), unprefixed],
+        options=Annotated[SimulateArguments, unprefixed],
+    )
+    return parse(simulate, argv, "simulate")
+
+
 def _defaults(argv: Sequence[str]) -> SimulateArguments:
     """Return the defaults, which a recipe changes: what is given beside it still counts."""
     named = given(argv, "--recipe")
@@ -89,12 +117,13 @@ def _defaults(argv: Sequence[str]) -> SimulateArguments:
         return SimulateArguments()
     taken = recipe(named)
     return SimulateArguments(
+        recipe=named,
         simulation=SimulationConfig(
             scenario=f"chain-{taken.num_tasks}",
             num_envs=taken.num_envs,
             num_epochs=taken.num_epochs,
             samples_per_epoch=taken.dynamics.samples_per_epoch,
-        )
+        ),
     )
 
 

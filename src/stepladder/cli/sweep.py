@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import tyro
 from rich.table import Table
@@ -47,7 +47,7 @@ class SweepArguments:
     """Trials of a search by Optuna, instead of all combinations. A finished search can be given
     more."""
 
-    common: SweepConfig = field(default_factory=SweepConfig)
+    common: Annotated[SweepConfig, tyro.conf.arg(name="")] = field(default_factory=SweepConfig)
 
     out: Path | None = None
     """Folder that keeps the trials; by default sweeps/SCENARIO-CURRICULUM."""

@@ -149,7 +149,7 @@ def _presets() -> Table:
     for column in ("envs", "steps"):
         table.add_column(column, justify="right", no_wrap=True)
     for name, preset in PRESETS.items():
-        curriculum = type(preset.curriculum).__name__.removesuffix("Config").lower()
+        curriculum = preset.curriculum.kind
         sizes = f"{preset.num_envs:,}", f"{preset.total_steps:,}"
         table.add_row(name, preset.env, preset.agent.kind, curriculum, *sizes)
     return table

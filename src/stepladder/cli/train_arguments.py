@@ -5,7 +5,7 @@ settings of its agent and of its curriculum each have flags of their own.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,33 +16,19 @@ from stepladder.agents.config import AGENTS, AgentConfig
 from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse
 from stepladder.cli.playable import read_settings
-from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.learnability.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress.config import LearningProgressConfig
-from stepladder.curricula.level_replay.config import LevelReplayConfig
-from stepladder.curricula.uniform import UniformConfig
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import names_of_code
 from stepladder.training.config import STAGES_IN_ORDER, TrainingConfig, load_config
-from stepladder.training.contradictions import LEDGE, ContradictionError
+from stepladder.training.contradictions import LEDGE, ContradictionError, labels_of
 from stepladder.training.presets import PRESETS, any_env
 from stepladder.training.problems import Problems
 from stepladder.training.reading import load_document
 
 USUAL = "ledge"
 """What is trained unless something is named."""
-
-CURRICULA: Mapping[str, CurriculumConfig] = {
-    "staged": STAGES_IN_ORDER,
-    "uniform": UniformConfig(),
-    "learning-progress": LearningProgressConfig(),
-    "frontier": FrontierConfig(),
-    "learnability": LearnabilityConfig(),
-    "level-replay": LevelReplayConfig(),
-}
-"""Curricula that can be chosen by name."""
 
 WITH_RESUME = frozenset(
     {
@@ -100,8 +86,8 @@ class TrainArguments(Keeping, TrainingConfig):
     defaults."""
 
     curriculum_kind: Annotated[str | None, tyro.conf.arg(name="curriculum", metavar="NAME")] = None
-    """What chooses the tasks: staged, uniform, learning-progress, frontier, learnability,
-    level-replay, or a JSON file such as {"config": "FrontierConfig"}."""
+    """What chooses the tasks: a curriculum by name, as stepladder simulate --help lists them, or a
+    JSON file such as {"type": "frontier"}."""
 
     # Redeclared for the help alone, which has a group of flags for each.
     curriculum: CurriculumConfig = STAGES_IN_ORDER
@@ -179,7 +165,7 @@ def _parsed(
     if agent is not None and agent.upper() != base.agent.kind:
         settings["agent"] = _agent(agent)
     if curriculum is not None:
-        settings["curriculum"] = _curriculum(curriculum)
+        settings["curriculum"] = _curriculum(curriculum, base)
     before = TrainArguments(**settings)
     return parse(TrainArguments, argv, "train", before, dotted=True), base, before
 
@@ -191,12 +177,18 @@ def _agent(name: str) -> AgentConfig:
     return AGENTS[name.upper()]()
 
 
-def _curriculum(name: str) -> CurriculumConfig:
-    if name in CURRICULA:
-        return CURRICULA[name]
+def _curriculum(name: str, base: TrainingConfig) -> CurriculumConfig:
+    if name == base.curriculum.kind:
+        return base.curriculum
+    if name == STAGES_IN_ORDER.kind and base.env == LEDGE and not base.tasks:
+        # This very object, which follows the levels that other flags choose.
+        return STAGES_IN_ORDER
+    variants = curriculum_variants()
+    if name in variants:
+        return variants[name].make(TaskKnowledge(order=labels_of(base)))
     if not Path(name).is_file():
         raise ConfigError(
-            f"--curriculum must be one of {', '.join(CURRICULA)}, or a JSON file; got {name!r}."
+            f"--curriculum must be one of {', '.join(variants)}, or a JSON file; got {name!r}."
         )
     return config_from_json(load_document(name), name)
 

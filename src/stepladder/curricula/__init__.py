@@ -1,57 +1,70 @@
-"""WHICH TASK NEXT: one module or folder per method; `base` is the contract they all keep."""
+"""WHICH TASK NEXT: one module or folder per method; `base` is the contract they all keep.
+
+What a method of your own needs is exported here too; `registry` is where methods are found by name.
+"""
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.compiled_rule import CompiledRule
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
 from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
+from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.explanation import Explanation, TaskExplanation
-from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.frontier.frontier import Frontier, FrontierExplanation
-from stepladder.curricula.learnability.learnability import (
+from stepladder.curricula.frontier import Frontier, FrontierConfig, FrontierExplanation
+from stepladder.curricula.learnability import (
     Learnability,
     LearnabilityConfig,
     LearnabilityExplanation,
 )
-from stepladder.curricula.learning_progress.ancestor import AncestorProgress
-from stepladder.curricula.learning_progress.config import (
+from stepladder.curricula.learning_progress import (
+    AncestorProgress,
     AncestorProgressConfig,
-    LearningProgressConfig,
-)
-from stepladder.curricula.learning_progress.learning_progress import (
     LearningProgress,
+    LearningProgressConfig,
     ProgressExplanation,
 )
-from stepladder.curricula.level_replay.config import LevelReplayConfig
-from stepladder.curricula.level_replay.level_replay import LevelReplay
-from stepladder.curricula.level_replay.report import LevelReplayExplanation
+from stepladder.curricula.level_replay import LevelReplay, LevelReplayConfig, LevelReplayExplanation
 from stepladder.curricula.meter import CurriculumMeter, task_table
 from stepladder.curricula.owner import Quarantined
-from stepladder.curricula.phased.config import Phase, PhasedConfig
-from stepladder.curricula.phased.mixture import Mixture, MixtureConfig
-from stepladder.curricula.phased.phased import Phased
-from stepladder.curricula.phased.report import PhaseChange, PhasedExplanation
-from stepladder.curricula.phased.settings import Mixed, Ramp
-from stepladder.curricula.staged.config import (
+from stepladder.curricula.phased import (
+    Mixed,
+    Mixture,
+    MixtureConfig,
+    Phase,
+    PhaseChange,
+    Phased,
+    PhasedConfig,
+    PhasedExplanation,
+    Ramp,
+)
+from stepladder.curricula.registry import CURRICULA, curriculum_variants, register_curriculum
+from stepladder.curricula.staged import (
+    SEVEN_STAGES,
+    SEVEN_STAGES_LENIENT,
     DemotionRule,
     EarlyRule,
     Mixing,
     Stage,
+    StageChange,
+    Staged,
     StagedConfig,
+    StagedExplanation,
+    StageReport,
     TrendRule,
 )
-from stepladder.curricula.staged.presets import SEVEN_STAGES, SEVEN_STAGES_LENIENT
-from stepladder.curricula.staged.report import StageChange, StagedExplanation, StageReport
-from stepladder.curricula.staged.staged import Staged
-from stepladder.curricula.uniform import Uniform, UniformConfig
+from stepladder.curricula.uniform import PlayCounter, Uniform, UniformConfig
 from stepladder.plans.legend import Legend
-from stepladder.plans.record import Draw, Record, record_array
+from stepladder.plans.plan import Grouping
+from stepladder.plans.record import Draw, Record, RecordArray, record_array
 from stepladder.saving.snapshot import Snapshot
 
 __all__ = [
+    "CURRICULA",
     "SEVEN_STAGES",
     "SEVEN_STAGES_LENIENT",
     "AncestorProgress",
     "AncestorProgressConfig",
+    "CompiledRule",
     "Curriculum",
     "CurriculumConfig",
     "CurriculumEvent",
@@ -60,10 +73,12 @@ __all__ = [
     "Draw",
     "EarlyRule",
     "EventCursor",
+    "Evicting",
     "Explanation",
     "Frontier",
     "FrontierConfig",
     "FrontierExplanation",
+    "Grouping",
     "Learnability",
     "LearnabilityConfig",
     "LearnabilityExplanation",
@@ -82,10 +97,12 @@ __all__ = [
     "Phased",
     "PhasedConfig",
     "PhasedExplanation",
+    "PlayCounter",
     "ProgressExplanation",
     "Quarantined",
     "Ramp",
     "Record",
+    "RecordArray",
     "Snapshot",
     "Stage",
     "StageChange",
@@ -94,11 +111,16 @@ __all__ = [
     "StagedConfig",
     "StagedExplanation",
     "TaskExplanation",
+    "TaskKnowledge",
+    "Tasks",
     "TrendRule",
     "Uniform",
     "UniformConfig",
+    "Variant",
     "config_from_json",
     "curriculum_events",
+    "curriculum_variants",
     "record_array",
+    "register_curriculum",
     "task_table",
 ]

@@ -14,15 +14,16 @@ whatever is called next: a batch is observed, and told to every listener, as a w
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import direct
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks
-from stepladder.curricula.explanation import Explanation, TaskExplanation
+from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
 from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError, RecordError
@@ -54,6 +55,16 @@ class Curriculum(Turnover):
     needs_success: bool = True
     """Whether records must say how successful an episode was."""
 
+    num_evicted: int = 0
+    """Tasks that made room for others so far."""
+
+    rule: ClassVar[CompiledRule | None] = None
+    """Kernels for the compiled simulator, if the method has any. Not inherited: a subclass may
+    change what they do, and says so with a rule of its own."""
+
+    initial_state: ClassVar[str] = ""
+    """What `states` says of a task that has just come in."""
+
     def __init__(
         self,
         tasks: Tasks,
@@ -82,6 +93,37 @@ class Curriculum(Turnover):
     def legend(self) -> Legend:
         """Return what a client must know to read the plan; small, and it never changes."""
         return Legend(needs_success=self.needs_success)
+
+    # What logs and metrics ask for; a method overrides what it knows more about.
+
+    def inner_curricula(self) -> Mapping[str, "Curriculum"]:
+        """Return the curricula inside this one, by name; most methods have none."""
+        return {}
+
+    def in_force(self) -> "Curriculum":
+        """Return the method that makes the weights now: this one, or one inside it."""
+        return self
+
+    def all_methods(self, path: str = "") -> Iterator[tuple[str, "Curriculum"]]:
+        """Yield this curriculum and all inside it, each with the names that lead there.
+
+        The path of the outermost is empty; that of ``b`` inside ``a`` is ``a/b``.
+        """
+        yield path, self
+        for name, inner in self.inner_curricula().items():
+            yield from inner.all_methods(f"{path}/{name}" if path else name)
+
+    def changes(self) -> Sequence[Change]:
+        """Return the decisions so far, oldest first; empty if the method keeps no history."""
+        return ()
+
+    def states(self) -> list[str]:
+        """Return where every slot stands, in a word each; empty if the method has no states."""
+        return []
+
+    def state_metrics(self) -> dict[str, float]:
+        """Return further metrics of the method, logged as ``env_curriculum_stats/NAME``."""
+        return {}
 
     # Drawing.
 
@@ -285,11 +327,16 @@ class Curriculum(Turnover):
 
     # For engines that run a curriculum inside a compiled loop.
 
+    @classmethod
+    def compiled_rule(cls) -> CompiledRule | None:
+        """Return the kernels that a compiled loop may call for this class, if it has any."""
+        return vars(cls).get("rule")
+
     def kernel_state(self) -> tuple[Any, ...]:
         """Return what the method's kernels take before the records: block, table, state, constants.
 
         Raises:
-            ConfigError: The method has no such kernel.
+            ConfigError: The method has no such kernels.
         """
         raise ConfigError(
             f"{type(self).__name__} has no compiled form. Run it through Python: engine='direct'."

@@ -1,8 +1,8 @@
-"""Every config by name, and back from JSON.
+"""The config of a curriculum from JSON.
 
 The way back of `CurriculumConfig.to_json`: a run keeps its curriculum's settings in
-``config.json``, and whoever looks at the run later builds the curriculum again. The same function
-reads settings that somebody wrote by hand, so it says what is wrong and where.
+``config.json``, and `rebuilding` makes the curriculum again from them. The same function reads
+settings that were written by hand, so its errors name the field and the fix.
 """
 
 import types
@@ -12,39 +12,17 @@ from typing import Any, Literal, Union, cast, get_args, get_origin, get_type_hin
 
 from stepladder.configs.checks import is_number
 from stepladder.configs.documents import require_readable
-from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.learnability.learnability import LearnabilityConfig
-from stepladder.curricula.learning_progress.config import (
-    AncestorProgressConfig,
-    LearningProgressConfig,
-)
-from stepladder.curricula.level_replay.config import LevelReplayConfig
-from stepladder.curricula.phased.config import Phase, PhasedConfig
-from stepladder.curricula.phased.mixture import MixtureConfig
+from stepladder.curricula.config import TYPE, CurriculumConfig
+from stepladder.curricula.phased.config import Phase
 from stepladder.curricula.phased.settings import Mixed, Ramp
-from stepladder.curricula.staged.config import Stage, StagedConfig
-from stepladder.curricula.uniform import UniformConfig
+from stepladder.curricula.registry import CURRICULA
+from stepladder.curricula.staged.config import Stage
 from stepladder.errors import ConfigError, shown
 
-CONFIGS: dict[str, type[CurriculumConfig]] = {
-    kind.__name__: kind
-    for kind in (
-        AncestorProgressConfig,
-        FrontierConfig,
-        LearnabilityConfig,
-        LearningProgressConfig,
-        LevelReplayConfig,
-        MixtureConfig,
-        PhasedConfig,
-        StagedConfig,
-        UniformConfig,
-    )
-}
-"""Every config that describes a curriculum, by the name of its class."""
-
-KIND = "config"
-"""Key of the class's name in the JSON form."""
+OLD_KEY = (
+    ' It names a class under "config", as version 0.1.0 did; write {"type": "frontier"} instead of '
+    '{"config": "FrontierConfig"}.'
+)
 
 
 def config_from_json(data: Any, where: str = "the curriculum") -> CurriculumConfig:
@@ -55,10 +33,10 @@ def config_from_json(data: Any, where: str = "the curriculum") -> CurriculumConf
         where: What it is, for messages.
 
     Raises:
-        ConfigError: It is no such thing; the message names the field.
+        ConfigError: It does not describe a curriculum; the message names the field.
 
     Example:
-        >>> config_from_json({"config": "FrontierConfig", "probing": 0.1}).probing
+        >>> config_from_json({"type": "frontier", "probing": 0.1}).probing
         0.1
     """
     require_readable(data, where)
@@ -69,14 +47,19 @@ def _config_from_json(data: Any, where: str) -> CurriculumConfig:
     if not isinstance(data, Mapping):
         raise ConfigError(f"{where} must be an object with its settings; got {shown(data)}.")
     settings = cast("Mapping[str, Any]", data)
-    name = settings.get(KIND)
-    if not isinstance(name, str) or name not in CONFIGS:
+    name = settings.get(TYPE)
+    if not isinstance(name, str) or name not in CURRICULA:
         raise ConfigError(
-            f"{where} must name its kind under {KIND!r}: one of {', '.join(CONFIGS)}; "
-            f"got {shown(name)}."
+            f"{where} must name its method under {TYPE!r}: one of {', '.join(CURRICULA)}; "
+            f"got {shown(name)}.{old_key(settings)}"
         )
-    given = {key: value for key, value in settings.items() if key != KIND}
-    return _build(CONFIGS[name], given, where)
+    given = {key: value for key, value in settings.items() if key != TYPE}
+    return _build(CURRICULA[name], given, where)
+
+
+def old_key(settings: Mapping[str, Any]) -> str:
+    """Return a hint if settings name their class, as version 0.1.0 wrote them; else nothing."""
+    return "" if TYPE in settings or "config" not in settings else OLD_KEY
 
 
 def typed(value: Any, annotation: Any, where: str) -> Any:

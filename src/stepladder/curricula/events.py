@@ -3,34 +3,28 @@
 Reads the histories that the methods keep; whoever writes a run asks once per epoch.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.curricula.frontier.frontier import Frontier
 from stepladder.curricula.owner import Quarantined
-from stepladder.curricula.phased.nested import all_methods
-from stepladder.curricula.phased.phased import Phased
-from stepladder.curricula.phased.report import PhaseChange
-from stepladder.curricula.staged.report import StageChange
-from stepladder.curricula.staged.staged import Staged
-
-STAGE_KINDS = {"demotion": "stage_demoted", "manual": "stage_set"}
-"""Kind of a change of stage by the rule that made it; any other rule is an advancement."""
-
 
 MOST_MOVES = 20
 """Changes of single tasks that are told one by one, each time somebody asks."""
+
+
+Entry = TypeVar("Entry")
 
 
 class CurriculumEvent(NamedTuple):
     """One decision."""
 
     kind: str
-    """stage_advanced, stage_demoted, stage_set, phase_changed, quarantined, replaced, or, for a
-    task that a `Frontier` sees in another state than before, task_probed, task_zone or
-    task_mastered; tasks_moved for those too many to tell."""
+    """What a method calls its change (stage_advanced, stage_demoted, stage_set, phase_changed),
+    quarantined, replaced, or, for a task in another state than before, task_STATE, such as
+    task_mastered; tasks_moved for those too many to list."""
 
     text: str
     """What happened and why, in a line."""
@@ -66,45 +60,44 @@ def curriculum_events(curriculum: Curriculum, since: EventCursor) -> list[Curric
     included; then the tasks that were quarantined, replaced, or seen in another state.
     After the restore of an older snapshot the cursor continues from there.
     """
-    changes: list[tuple[int, CurriculumEvent]] = []
-    for path, method in all_methods(curriculum):
-        if isinstance(method, Staged):
-            for change in _unread(since, f"stages of {path!r}", method.history):
-                changes.append((change.plan_version, _stage_event(change, path)))
-        elif isinstance(method, Phased):
-            for change in _unread(since, f"phases of {path!r}", method.history):
-                changes.append((change.plan_version, _phase_event(change, path)))
-    changes.sort(key=lambda entry: entry[0])
+    methods = list(curriculum.all_methods())
+    changes = [
+        (change, path)
+        for path, method in methods
+        for change in _unread(since, f"changes of {path!r}", method.changes())
+    ]
+    changes.sort(key=lambda entry: entry[0].plan_version)
     lost = _unread(since, "quarantined", curriculum.quarantined)
     return [
-        *(event for _, event in changes),
-        *map(_quarantine_event, lost),
         *(
-            event
-            for path, method in all_methods(curriculum)
-            for event in _moves(method, path, since)
+            CurriculumEvent(change.kind, str(change), {**change.to_json(), **_within(path)})
+            for change, path in changes
         ),
+        *map(_quarantine_event, lost),
+        *(event for path, method in methods for event in _moves(method, path, since)),
     ]
 
 
 def _moves(method: Curriculum, path: str, since: EventCursor) -> list[CurriculumEvent]:
     """Return which tasks a method sees elsewhere than before, and how many it has replaced."""
     events: list[CurriculumEvent] = []
-    evicted = int(getattr(method, "num_evicted", 0))
+    evicted = method.num_evicted
     before = since.positions.get(f"evicted by {path!r}", 0)
     since.positions[f"evicted by {path!r}"] = evicted
     if evicted > before:
         text = f"{evicted - before} tasks made room for others; {evicted} so far"
         numbers = {"num_replaced": evicted - before, "num_evicted": evicted, **_within(path)}
         events.append(CurriculumEvent("replaced", text, numbers))
-    if isinstance(method, Frontier):
-        events += _state_changes(method, path, since)
-    return events
+    states = method.states()
+    return events + _state_changes(method, states, path, since) if states else events
 
 
-def _state_changes(method: Frontier, path: str, since: EventCursor) -> list[CurriculumEvent]:
-    now = list(zip(method.pool.generations.tolist(), method.states(), strict=True))
-    before = since.states.get(path) or [(generation, "probed") for generation, _ in now]
+def _state_changes(
+    method: Curriculum, states: list[str], path: str, since: EventCursor
+) -> list[CurriculumEvent]:
+    now = list(zip(method.pool.generations.tolist(), states, strict=True))
+    first = method.initial_state
+    before = since.states.get(path) or [(generation, first) for generation, _ in now]
     since.states[path] = now
     # A task that has just come into its slot has not changed its state.
     moved = [
@@ -125,19 +118,10 @@ def _state_changes(method: Frontier, path: str, since: EventCursor) -> list[Curr
     return events
 
 
-def _unread(since: EventCursor, name: str, history: list[Any]) -> list[Any]:
+def _unread(since: EventCursor, name: str, history: Sequence[Entry]) -> Sequence[Entry]:
     position = since.positions.get(name, 0)
     since.positions[name] = len(history)
     return history[position:]
-
-
-def _stage_event(change: StageChange, path: str) -> CurriculumEvent:
-    kind = STAGE_KINDS.get(change.rules[0] if change.rules else "", "stage_advanced")
-    return CurriculumEvent(kind, str(change), {**change.to_json(), **_within(path)})
-
-
-def _phase_event(change: PhaseChange, path: str) -> CurriculumEvent:
-    return CurriculumEvent("phase_changed", str(change), {**asdict(change), **_within(path)})
 
 
 def _quarantine_event(entry: Quarantined) -> CurriculumEvent:

@@ -5,9 +5,27 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 """
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from stepladder.configs.checks import plain
+
+
+class Change(Protocol):
+    """A decision that a method keeps in its history, such as a change of stage; `str` says why."""
+
+    @property
+    def plan_version(self) -> int:
+        """First version of the plan that follows the decision."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """What happened, as `CurriculumEvent.kind`."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all its numbers as plain JSON."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)

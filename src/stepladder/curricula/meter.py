@@ -13,9 +13,6 @@ import numpy.typing as npt
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.curricula.phased.nested import all_methods, in_force
-from stepladder.curricula.phased.phased import Phased
-from stepladder.curricula.staged.staged import Staged
 from stepladder.curricula.tally import Tally
 from stepladder.errors import ConfigError
 from stepladder.records import Floats, Words
@@ -132,7 +129,7 @@ class CurriculumMeter:
         }
 
     def _score_metrics(self) -> dict[str, float]:
-        active, scores = self.curriculum.plan.active, in_force(self.curriculum).scores()
+        active, scores = self.curriculum.plan.active, self.curriculum.scores()
         known = active[np.isfinite(scores[active])]
         metrics = {
             f"{STATS}/pool_occupancy_gini": gini(self.tally.slots["num_samples"][active]),
@@ -180,19 +177,16 @@ class CurriculumMeter:
         return np.bincount(self._shown_of_label[labels], amounts, len(self._shown)).tolist()
 
     def _state_metrics(self) -> dict[str, float]:
-        curriculum, method = self.curriculum, in_force(self.curriculum)
-        numbers: dict[str, int] = {
-            "num_evicted": _num_evicted(curriculum),
+        curriculum = self.curriculum
+        numbers: dict[str, float] = {
+            "num_evicted": sum(method.num_evicted for _, method in curriculum.all_methods()),
             "num_orphaned": curriculum.num_orphaned,
             "num_quarantined": curriculum.num_quarantined,
             "num_active_tasks": curriculum.pool.num_slots - curriculum.num_quarantined,
             "total_completions": self.total_completions,
             "plan_version": curriculum.plan.version,
         }
-        if isinstance(method, Staged):
-            numbers["stage"] = method.stage_index
-        if isinstance(curriculum, Phased):
-            numbers["phase"] = curriculum.phase_index
+        numbers |= curriculum.state_metrics()
         return {f"{STATS}/{name}": float(number) for name, number in numbers.items()}
 
     def names(self) -> list[str]:
@@ -219,7 +213,7 @@ def task_table(meter: CurriculumMeter) -> dict[str, Any]:
         "task": meter.names(),
         "label": [pool.label_names[index] for index in pool.label_indices.tolist()],
         "prob": curriculum.probs(),
-        "score": in_force(curriculum).scores(),
+        "score": curriculum.scores(),
         "samples": rows["num_samples"].copy(),
         "success": _mean(rows["successes"], rows["num_judged"]),
         "mean_return": _mean(rows["returns"], count),
@@ -240,10 +234,6 @@ def _reasons(curriculum: Curriculum) -> dict[str, list[str]]:
 
 def _mean(sums: Floats, counts: Floats) -> Floats:
     return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
-
-
-def _num_evicted(curriculum: Curriculum) -> int:
-    return sum(int(getattr(method, "num_evicted", 0)) for _, method in all_methods(curriculum))
 
 
 def _shown_labels(labels: list[str]) -> tuple[list[str], Words]:

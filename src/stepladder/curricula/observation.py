@@ -48,14 +48,15 @@ def signal_of(settings: Any, success: float, episode_return: float) -> float:
 
 
 @inlined
-def nothing_to_settle(block: Words, table: int, state: Any, constants: Any) -> None:
-    """Do nothing: for methods whose shares do not depend on the batch."""
+def settle_noted(block: Words, table: int, state: Any, constants: Any) -> int:
+    """Say whether tasks are to be replaced: for methods whose shares do not depend on a batch."""
+    return status_of(state.method[0].noted)
 
 
 @inlined
 def observe_batch(
     observe_one: Callable[..., None],
-    settle: Callable[..., None],
+    settle: Callable[..., int],
     block: Words,
     table: int,
     state: Any,
@@ -67,10 +68,10 @@ def observe_batch(
 
     Args:
         observe_one: The rule; called with block, table, state, constants, slot, success, return.
-        settle: Called with block, table, state and constants after the last one.
+        settle: Called with block, table, state and constants after the last one; says what follows.
         block: The plan.
         table: The method's weight table in it.
-        state: The method's arrays; ``method[0]`` has `Totals` and `Noted`. Changed in place.
+        state: The method's arrays; ``method[0]`` has `Totals`. Changed in place.
         constants: Its settings and tables.
         records: The batch.
         needs_success: Whether each must say how successful the episode was.
@@ -95,6 +96,6 @@ def observe_batch(
                 record.success,
                 record.episode_return,
             )
-    settle(block, table, state, constants)
+    status = settle(block, table, state, constants)
     end_write(block)
-    return status_of(method.noted)
+    return status

@@ -8,10 +8,11 @@ reach at the start: nearly all episodes are then spent on tasks that teach nothi
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from stepladder.compiled import bare, direct
+from stepladder.compiled import bare, direct, inlined
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.observation import count_record
@@ -24,7 +25,12 @@ from stepladder.records import Count, Fields, Records, Words, zeros
 
 @dataclass(frozen=True, kw_only=True)
 class UniformConfig(CurriculumConfig):
-    """Nothing to set; tasks of a weighted union keep the union's shares."""
+    """Every task alike: the baseline.
+
+    There is nothing to set. Tasks of a weighted union keep the union's shares.
+    """
+
+    kind: ClassVar[str] = "uniform"
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Uniform":
         """Build the curriculum that this config describes."""
@@ -42,6 +48,26 @@ class State(NamedTuple):
 
     method: Records[PlainMethod]
     tasks: Records[TaskPlays]
+
+
+@inlined
+def observe_one(
+    block: Words,
+    table: int,
+    state: State,
+    constants: Any,
+    slot: int,
+    success: float,
+    episode_return: float,
+) -> None:
+    """Count one episode."""
+    state.tasks[slot].num_plays += 1
+
+
+@inlined
+def settle_nothing(block: Words, table: int, state: State, constants: Any) -> int:
+    """Do nothing: no task makes room for another."""
+    return DONE
 
 
 @bare
@@ -92,6 +118,9 @@ class PlayCounter(Curriculum):
 class Uniform(PlayCounter):
     """Draws every task with the same probability."""
 
+    Config = UniformConfig
+    rule = CompiledRule(observe_one, settle_nothing, changes_plan=False)
+
     def __init__(
         self,
         tasks: Tasks,
@@ -105,8 +134,8 @@ class Uniform(PlayCounter):
         super().__init__(tasks, config, seed=seed, capacity=capacity)
 
     def kernel_state(self) -> tuple[Any, ...]:
-        """Return what `observe` takes before the records."""
-        return self.plan.block, self._state
+        """Return what the kernels of `rule` take first."""
+        return self.plan.block, self._table, self._state, ()
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         return "every task is drawn alike", {"episodes": float(self.plays[slot])}

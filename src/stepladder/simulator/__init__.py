@@ -4,7 +4,6 @@
 """
 
 from stepladder.simulator.compare import Cell, Comparison, compare
-from stepladder.simulator.contestants import CONTESTANTS
 from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
 from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
 from stepladder.simulator.env import SkillView, TaskDependencyEnv
@@ -17,7 +16,6 @@ from stepladder.simulator.sweeps import SweepConfig, SweepResult, SweepTrial, sw
 from stepladder.simulator.verdict import Verdict, judge
 
 __all__ = [
-    "CONTESTANTS",
     "RECIPES",
     "SUITE",
     "Cell",

@@ -19,7 +19,6 @@ from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.contestants import MakeConfig, build, settings_of
 from stepladder.simulator.engines import EngineName, make_engine
-from stepladder.simulator.loops import has_compiled_form
 from stepladder.simulator.oracle import OracleRun, best_oracle
 from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.stats.interval import mean_interval
@@ -110,7 +109,7 @@ def compare(
 
     Args:
         scenarios: Names such as ``chain-10``, or scenarios of your own.
-        curricula: Names from `contestants.CONTESTANTS`, or settings of your own by a name of yours.
+        curricula: Names such as ``frontier``, or settings of your own by a name of yours.
             Uniform is always shown as well.
         num_seeds: Seeds per cell; the same ones for every curriculum.
         seed: First of the seeds.
@@ -178,7 +177,7 @@ def play_seed(
     """
     simulator = place.simulator(seed, num_envs)
     curriculum = build(config, place, seed)
-    engine_name: EngineName = "compiled" if has_compiled_form(curriculum) else "direct"
+    engine_name: EngineName = "compiled" if curriculum.compiled_rule() else "direct"
     engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
     engine.advance(min(horizon, budget), stops=True)
     played = min(simulator.num_plays, horizon)

@@ -21,6 +21,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from stepladder.compiled import direct
 from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum, nothing_active
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.meter import CurriculumMeter
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
@@ -32,7 +33,7 @@ from stepladder.records import Floats, Words
 from stepladder.simulator import world as kernels
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.loops import LOOPS, has_compiled_form
+from stepladder.simulator.loops import loop_of
 from stepladder.simulator.rounds import Dealt, SlotSums, deal
 from stepladder.stats.rollout import accumulate_rollout_stats
 from stepladder.sync.segment import Segment
@@ -169,7 +170,7 @@ class CompiledEngine(_Carrier):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        require_compiled_form(self.curriculum)
+        self._loop = loop_of(require_compiled_form(self.curriculum))
         # The meter is one of them, and is told of sums instead.
         if len(self.curriculum._listeners) > (self.meter is not None):
             raise ConfigError(
@@ -182,11 +183,10 @@ class CompiledEngine(_Carrier):
 
     def _advance(self, until: int, stops: bool) -> None:
         world, curriculum = self.simulator.world, self.curriculum
-        loop = LOOPS[type(curriculum)]
         curriculum.finish()
         status = TO_REPLACE
         while status == TO_REPLACE:
-            status = loop(
+            status = self._loop(
                 *(world, self._dealt, self._sums, until, stops), *curriculum.kernel_state()
             )
             if status == TO_REPLACE:
@@ -289,14 +289,16 @@ class EnvsEngine(Engine):
             self._segment = None
 
 
-def require_compiled_form(curriculum: Curriculum) -> None:
-    """Raise unless a curriculum can run inside a compiled loop."""
-    if not has_compiled_form(curriculum):
-        names = ", ".join(sorted(kind.__name__ for kind in LOOPS))
-        raise ConfigError(
-            f"{type(curriculum).__name__} has no compiled form; these have: {names}. "
-            "Use engine='direct'."
-        )
+def require_compiled_form(curriculum: Curriculum) -> CompiledRule:
+    """Return the kernels with which a curriculum runs inside a compiled loop.
+
+    Raises:
+        ConfigError: The curriculum has none.
+    """
+    rule = curriculum.compiled_rule()
+    if rule is None:
+        raise ConfigError(f"{type(curriculum).__name__} has no compiled form. Use engine='direct'.")
+    return rule
 
 
 def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curriculum) -> None:

@@ -11,9 +11,10 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
-from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite
-from stepladder.simulator.graph import TaskGraph, read_json
+from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
+from stepladder.simulator.graph import LABEL, TaskGraph, read_json
 from stepladder.simulator.learner import TaskDependencySimulator
 
 SUITE = (
@@ -62,6 +63,15 @@ class Scenario:
     def features(self) -> tuple[str, ...]:
         """Parameters of the tasks that say where they lie."""
         return tuple(self.graph.features)
+
+    @property
+    def knowledge(self) -> TaskKnowledge:
+        """What a user of a curriculum would know about these tasks."""
+        return TaskKnowledge(
+            features=self.features,
+            order=tuple(f"{LABEL}{node}" for node in learning_order(self.graph, self.dynamics)),
+            mastery=self.dynamics.mastery,
+        )
 
     def simulator(self, seed: int = 0, num_envs: int = 1) -> TaskDependencySimulator:
         """Make the learner."""

@@ -114,8 +114,7 @@ def simulate(
 
     Args:
         config: What is simulated; or give its fields as keywords.
-        curriculum: Settings of the curriculum, or its name in `CONTESTANTS`; `LearningProgress` by
-            default.
+        curriculum: Settings of the curriculum, or its name; ``learning-progress`` by default.
         place: A scenario of your own, instead of the one that the config names.
         run_folder: Where to keep the run; None keeps nothing.
         overwrite: Whether a run that is there already is replaced.

@@ -39,8 +39,8 @@ def is_ancestor(data: Any) -> bool:
     if not isinstance(data, Mapping):
         return False
     curriculum = data.get("curriculum")
-    if isinstance(curriculum, Mapping) and ("config" in curriculum or "phases" in curriculum):
-        return "config" not in curriculum
+    if isinstance(curriculum, Mapping) and curriculum.keys() & {"type", "config", "phases"}:
+        return not curriculum.keys() & {"type", "config"}
     ours = TrainingConfig.__dataclass_fields__.keys() - {"curriculum", "agent"}
     return not ours & data.keys() and bool({"training", "hyperparameters"} & data.keys())
 

@@ -37,7 +37,7 @@ def contradictions(config: "TrainingConfig") -> list[tuple[str, str]]:
     return [
         *_about_actions(config),
         *_about_mirror(config),
-        *_about_labels(config.curriculum, _labels(config), "curriculum"),
+        *_about_labels(config.curriculum, labels_of(config), "curriculum"),
         *_about_phases(config),
         *_about_opponents(config),
         *(about_hockey(config) if config.env == HOCKEY else ()),
@@ -76,7 +76,8 @@ def _about_mirror(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
         yield "agent.mirror", f"only {HOCKEY} has a mirror; env is {config.env!r}. Leave it out."
 
 
-def _labels(config: "TrainingConfig") -> tuple[str, ...]:
+def labels_of(config: "TrainingConfig") -> tuple[str, ...]:
+    """Return the labels of the tasks that a training practises, in order."""
     if config.tasks:
         return tuple(dict.fromkeys(task.label for task in config.tasks))
     return config.levels.stages if config.env == LEDGE else ("default",)

@@ -11,9 +11,10 @@ from os import PathLike
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from stepladder.agents.config import AGENTS, AgentConfig
-from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.config_registry import CONFIGS, KIND, typed
+from stepladder.curricula.config import TYPE, CurriculumConfig
+from stepladder.curricula.config_registry import old_key, typed
 from stepladder.curricula.phased.config import Phase
+from stepladder.curricula.registry import CURRICULA
 from stepladder.curricula.staged.config import Stage
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError, TaskError, shown
@@ -178,18 +179,17 @@ def _without(values: dict[str, Any], name: str, kind: Any) -> dict[str, Any]:
 
 def _read_kind(value: Any, annotation: Any, path: str, problems: Problems) -> Any:
     """Return a config of a kind that the document names: a curriculum's or an agent's."""
-    key, kinds = ("type", AGENTS) if annotation is AgentConfig else (KIND, CONFIGS)
+    kinds = AGENTS if annotation is AgentConfig else CURRICULA
     if not isinstance(value, Mapping):
         problems.add(path, f"must be an object with settings; got {shown(value)}.")
         return UNREAD
-    name = value.get(key)
+    name = value.get(TYPE)
     if not isinstance(name, str) or name not in kinds:
-        got = f"got {shown(name)}" if key in value else "it is missing"
-        problems.add(
-            join(path, key), f"must be one of {', '.join(kinds)}; {got}.{meant(name, kinds)}"
-        )
+        got = f"got {shown(name)}" if TYPE in value else "it is missing"
+        hint = old_key(value) or meant(name, kinds)
+        problems.add(join(path, TYPE), f"must be one of {', '.join(kinds)}; {got}.{hint}")
         return UNREAD
-    settings = {field: entry for field, entry in value.items() if field != key}
+    settings = {field: entry for field, entry in value.items() if field != TYPE}
     return read_object(settings, kinds[name], path, problems)
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from stepladder.agents.player import Player, make_player
 from stepladder.agents.saved_values import NumberSpec, check_numbers
 from stepladder.curricula.events import EventCursor
-from stepladder.curricula.phased.nested import in_force
-from stepladder.curricula.staged.staged import Staged
 from stepladder.errors import DivergenceError, SnapshotError
 from stepladder.runs import Run
 from stepladder.runs.interrupting import Patience
@@ -188,8 +186,8 @@ class Session:
         return extra
 
     def _stage(self) -> str | None:
-        method = in_force(self.trainer.curriculum)
-        return method.current_stage if isinstance(method, Staged) else None
+        curriculum = self.trainer.curriculum
+        return curriculum.legend().current_stage(curriculum.plan.dials)
 
     @property
     def elapsed_s(self) -> float:

@@ -4,7 +4,7 @@ Read by `frontier`, which turns them into the numbers its kernels take.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stepladder.configs.checks import (
     is_number,
@@ -12,7 +12,7 @@ from stepladder.configs.checks import (
     require_share,
     require_whole,
 )
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, Tasks, Variant
 from stepladder.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +34,12 @@ MAX_NEIGHBORS = 100
 
 @dataclass(frozen=True, kw_only=True)
 class FrontierConfig(CurriculumConfig):
-    """What counts as mastered, how soon a task is judged, and how much goes to looking around."""
+    """Tasks that can be learned now; found by probing.
+
+    Sets what counts as mastered, how soon a task is judged, and how many draws go to probing.
+    """
+
+    kind: ClassVar[str] = "frontier"
 
     mastery: float = 0.9
     """Success rate from which a task is taken to be mastered, in (0, 1)."""
@@ -124,6 +129,20 @@ class FrontierConfig(CurriculumConfig):
     def evidence(self) -> float:
         """Discounted plays before a task can be taken to be mastered."""
         return min(ENOUGH_PLAYS, REACHED_SHARE / (1.0 - self.keep))
+
+    @property
+    def replaces_tasks(self) -> bool:
+        """Whether tasks make room for others; neighbours by features need all tasks in the pool."""
+        return not self.features
+
+    @classmethod
+    def variants(cls) -> dict[str, Variant]:
+        """Return the plain method, and one that looks at the features of the tasks."""
+        about = "As frontier, but tasks near a mastered one are probed first."
+        return {
+            cls.kind: Variant(cls.summary(), lambda tasks: cls()),
+            f"{cls.kind}-features": Variant(about, lambda tasks: cls(features=tasks.features)),
+        }
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Frontier":
         """Build the curriculum that this config describes."""

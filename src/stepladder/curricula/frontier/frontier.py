@@ -53,8 +53,11 @@ class Frontier(CompiledMethod):
         **settings: Fields of `FrontierConfig`.
     """
 
+    Config = FrontierConfig
     config: FrontierConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _observe_kernel = kernels.observe
+    rule = kernels.RULE
+    initial_state = STANDINGS[PROBED]
 
     def __init__(
         self,

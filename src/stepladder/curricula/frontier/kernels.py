@@ -8,7 +8,8 @@ its few neighbours; nothing grows with the number of tasks.
 import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.curricula.eviction import note
+from stepladder.curricula.compiled_rule import CompiledRule
+from stepladder.curricula.eviction import note, status_of
 from stepladder.curricula.frontier.config import PRIOR
 from stepladder.curricula.frontier.rounds import (
     FAR_ORIGIN,
@@ -203,11 +204,12 @@ def observe_one(
 
 
 @inlined
-def settle_in(block: Words, table: int, state: State, constants: Constants) -> None:
+def settle_in(block: Words, table: int, state: State, constants: Constants) -> int:
     """Share out the draws by what the last records showed. Call between begin and end."""
     method = state.method[0]
     turn_rounds(block, table, method)
     set_shares(block, table, method, constants.settings[0])
+    return status_of(method.noted)
 
 
 @compiled
@@ -230,3 +232,7 @@ def observe(
 ) -> int:
     """Learn from records, in order; see `observe_batch`."""
     return observe_batch(observe_one, settle_in, block, table, state, constants, records, True)
+
+
+RULE = CompiledRule(observe_one, settle_in)
+"""For the compiled simulator."""

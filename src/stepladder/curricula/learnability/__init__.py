@@ -1,1 +1,9 @@
-"""Favour tasks that are solved about half of the time."""
+"""Tasks that are solved sometimes, by p(1 - p)."""
+
+from stepladder.curricula.learnability.learnability import (
+    Learnability,
+    LearnabilityConfig,
+    LearnabilityExplanation,
+)
+
+__all__ = ["Learnability", "LearnabilityConfig", "LearnabilityExplanation"]

@@ -4,7 +4,7 @@ Read by `learnability` and by its kernels.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from stepladder.configs.checks import is_number, require_positive, require_share, require_whole
 from stepladder.curricula.config import Tasks
@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class LearnabilityConfig(SignalConfig):
-    """How much a task is known before it is played, and how soon results are forgotten."""
+    """Tasks that succeed sometimes: p(1 - p).
+
+    Sets how much a task is known before it is played, and how soon results are forgotten.
+    """
+
+    kind: ClassVar[str] = "learnability"
 
     halflife_episodes: float = 20.0
     """Half-life of a result, in plays of the same task: how quickly a learner is followed."""
@@ -54,6 +59,11 @@ class LearnabilityConfig(SignalConfig):
             raise ConfigError(
                 f"exponent must lie in [0, 100]; got {self.exponent!r}. 1 is the plain p(1 - p)."
             )
+
+    @property
+    def replaces_tasks(self) -> bool:
+        """Whether tasks make room for others if the source has more tasks than the pool."""
+        return True
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Learnability":
         """Build the curriculum that this config describes."""

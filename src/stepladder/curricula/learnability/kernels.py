@@ -6,9 +6,10 @@ Called by `learnability`, which owns the arrays.
 from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, inlined
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.eviction import Filed, Noted, Ranks, file_by_score
 from stepladder.curricula.learnability.config import LearnabilityConfig
-from stepladder.curricula.observation import Totals, nothing_to_settle, observe_batch, signal_of
+from stepladder.curricula.observation import Totals, observe_batch, settle_noted, signal_of
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
@@ -116,5 +117,9 @@ def observe(
     """Learn from records; see `observe_batch`."""
     needs_success = not constants.settings[0].uses_return
     return observe_batch(
-        observe_one, nothing_to_settle, block, table, state, constants, records, needs_success
+        observe_one, settle_noted, block, table, state, constants, records, needs_success
     )
+
+
+RULE = CompiledRule(observe_one, settle_noted)
+"""For the compiled simulator."""

@@ -77,8 +77,10 @@ class Learnability(CompiledMethod):
         **settings: Fields of `LearnabilityConfig`.
     """
 
+    Config = LearnabilityConfig
     config: LearnabilityConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _observe_kernel = kernels.observe
+    rule = kernels.RULE
 
     def __init__(
         self,

@@ -76,6 +76,7 @@ def squash(scores: Floats) -> Floats:
 class AncestorProgress(Evicting):
     """Draws tasks by the ancestor's scores."""
 
+    Config = AncestorProgressConfig
     config: AncestorProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(

@@ -6,7 +6,7 @@ holds the formulas of the system described in docs/learning_progress.md, for com
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stepladder.configs.checks import (
     MAX_WINDOW,
@@ -14,7 +14,7 @@ from stepladder.configs.checks import (
     require_share,
     require_whole,
 )
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, Tasks, Variant
 from stepladder.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,7 +54,12 @@ class SignalConfig(CurriculumConfig):
 
 @dataclass(frozen=True, kw_only=True)
 class LearningProgressConfig(SignalConfig):
-    """How quickly progress is noticed, and how much is left to chance."""
+    """Tasks whose success is changing, beyond what is noise.
+
+    Sets how quickly progress is noticed, and how much is left to chance.
+    """
+
+    kind: ClassVar[str] = "learning-progress"
 
     exploration: float = 0.1
     """Share of draws spread evenly over all tasks, in [0, 1]."""
@@ -101,6 +106,11 @@ class LearningProgressConfig(SignalConfig):
         if self.noise_z is not None and not 0.0 <= self.noise_z < 100.0:
             raise ConfigError(f"noise_z must lie in [0, 100); got {self.noise_z!r}.")
 
+    @property
+    def replaces_tasks(self) -> bool:
+        """Whether tasks make room for others if the source has more tasks than the pool."""
+        return True
+
     @staticmethod
     def named(variant: str) -> "LearningProgressConfig | AncestorProgressConfig":
         """Return the default settings of a variant: ours, or one of the ancestor's.
@@ -133,6 +143,8 @@ class AncestorProgressConfig(SignalConfig):
 
     Its cost grows with the number of tasks, as the ancestor's did.
     """
+
+    kind: ClassVar[str] = "ancestor-progress"
 
     variant: Literal["seed", "mature"] = "mature"
     """Which of the ancestor's versions."""
@@ -212,6 +224,19 @@ class AncestorProgressConfig(SignalConfig):
     def mature_defaults(cls) -> "AncestorProgressConfig":
         """Return the defaults of the last version with shared memory."""
         return cls(variant="mature")
+
+    @classmethod
+    def variants(cls) -> dict[str, Variant]:
+        """Return the ancestor's first and last version, each with its own defaults."""
+        about = "The ancestor's learning progress, {} version; for comparison."
+        return {
+            "learning-progress-seed": Variant(
+                about.format("first"), lambda tasks: cls.seed_defaults()
+            ),
+            "learning-progress-mature": Variant(
+                about.format("last"), lambda tasks: cls.mature_defaults()
+            ),
+        }
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "AncestorProgress":
         """Build the curriculum that this config describes."""

@@ -8,13 +8,14 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import bare, inlined
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.eviction import Filed, Noted, Ranks, file_by_score, status_of
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.observation import (
     Totals,
     count_record,
-    nothing_to_settle,
     observe_batch,
+    settle_noted,
     signal_of,
 )
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
@@ -147,7 +148,7 @@ def observe(
         return 0
     needs_success = not constants.settings[0].uses_return
     return observe_batch(
-        observe_one, nothing_to_settle, block, table, state, constants, records, needs_success
+        observe_one, settle_noted, block, table, state, constants, records, needs_success
     )
 
 
@@ -173,3 +174,7 @@ def observe_single(
         observe_one(block, table, state, constants, slot, success, episode_return)
     end_write(block)
     return status_of(method.noted)
+
+
+RULE = CompiledRule(observe_one, settle_noted)
+"""For the compiled simulator."""

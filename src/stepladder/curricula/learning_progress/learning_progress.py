@@ -79,8 +79,10 @@ class LearningProgress(CompiledMethod):
         **settings: Fields of `LearningProgressConfig`.
     """
 
+    Config = LearningProgressConfig
     config: LearningProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _observe_kernel = kernels.observe
+    rule = kernels.RULE
 
     def __init__(
         self,

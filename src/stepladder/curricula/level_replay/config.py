@@ -5,7 +5,7 @@ one.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stepladder.configs.checks import is_number, require_share, require_whole
 from stepladder.curricula.config import Tasks
@@ -25,7 +25,12 @@ GREEDY_TEMPERATURE = 0.02
 
 @dataclass(frozen=True, kw_only=True)
 class LevelReplayConfig(SignalConfig):
-    """What a task's score is, and how scores, age and chance share the draws."""
+    """Prioritised level replay: the highest scores.
+
+    Sets what a task's score is, and how scores, age and chance share the draws.
+    """
+
+    kind: ClassVar[str] = "level-replay"
 
     scored_by: Literal["deviation", "trainer"] = "deviation"
     """Where scores come from: `deviation` of an episode's success or return from the task's
@@ -93,6 +98,11 @@ class LevelReplayConfig(SignalConfig):
         if self.score_weight is not None:
             return self.score_weight
         return 1.0 if self.scored_by == "trainer" else 0.1
+
+    @property
+    def replaces_tasks(self) -> bool:
+        """Whether tasks make room for others if the source has more tasks than the pool."""
+        return True
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "LevelReplay":
         """Build the curriculum that this config describes."""

@@ -9,6 +9,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, compiled, inlined
+from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.eviction import Noted, note, status_of
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
@@ -19,7 +20,7 @@ from stepladder.curricula.level_replay.ranks import (
     count_below,
     weight_of_ranks,
 )
-from stepladder.curricula.observation import Totals, nothing_to_settle, observe_batch, signal_of
+from stepladder.curricula.observation import Totals, observe_batch, settle_noted, signal_of
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active, slot_of
 from stepladder.plans.record import RecordFields
@@ -305,7 +306,7 @@ def observe(
     settings = constants.settings[0]
     needs_success = not settings.uses_trainer and not settings.uses_return
     return observe_batch(
-        observe_one, nothing_to_settle, block, table, state, constants, records, needs_success
+        observe_one, settle_noted, block, table, state, constants, records, needs_success
     )
 
 
@@ -330,3 +331,7 @@ def observe_scores(
             take_score(block, table, state, constants, slot, scores[index])
     end_write(block)
     return status_of(method.noted)
+
+
+RULE = CompiledRule(observe_one, settle_noted)
+"""For the compiled simulator."""

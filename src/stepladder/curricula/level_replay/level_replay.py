@@ -63,8 +63,10 @@ class LevelReplay(CompiledMethod):
         **settings: Fields of `LevelReplayConfig`.
     """
 
+    Config = LevelReplayConfig
     config: LevelReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
     _observe_kernel = kernels.observe
+    rule = kernels.RULE
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ pool as all the others.
 """
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stepladder.configs.checks import (
     MAX_WINDOW,
@@ -119,6 +119,8 @@ class Phase:
 class PhasedConfig(CurriculumConfig):
     """A list of phases, played one after the other; the last one goes on for ever."""
 
+    kind: ClassVar[str] = "phased"
+
     phases: tuple[Phase, ...]
     """The phases in order."""
 
@@ -150,7 +152,7 @@ class PhasedConfig(CurriculumConfig):
         return Phased(tasks, self, seed=seed)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as plain JSON, inner curricula by the name of their class."""
+        """Return the settings as plain JSON, inner curricula by their names."""
         plain = super().to_json()
         for entry, phase in zip(plain["phases"], self.phases, strict=True):
             entry["curriculum"] = phase.inner().to_json()

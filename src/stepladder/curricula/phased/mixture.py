@@ -7,12 +7,12 @@ Use it when the shares are known. Do not use it when they ought to depend on res
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from stepladder.configs.checks import is_finite
-from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.config import CurriculumConfig, Tasks, Variant, settle
 from stepladder.curricula.uniform import PlayCounter
 from stepladder.errors import BuildError, ConfigError, shown
 from stepladder.plans.plan import Grouping
@@ -20,7 +20,9 @@ from stepladder.plans.plan import Grouping
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureConfig(CurriculumConfig):
-    """The share of each label."""
+    """Fixed shares of labels."""
+
+    kind: ClassVar[str] = "mixture"
 
     weights: dict[str, float] = field(default_factory=dict[str, float])
     """Weight per label; labels left out are never drawn. Need not sum to one."""
@@ -39,6 +41,11 @@ class MixtureConfig(CurriculumConfig):
                 f"finite sum; got {shown(self.weights)}."
             )
 
+    @classmethod
+    def variants(cls) -> dict[str, Variant]:
+        """Return nothing: the weights have to be given."""
+        return {}
+
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":
         """Build the curriculum that this config describes."""
         return Mixture(tasks, self, seed=seed)
@@ -47,6 +54,7 @@ class MixtureConfig(CurriculumConfig):
 class Mixture(PlayCounter):
     """Draws labels in fixed shares."""
 
+    Config = MixtureConfig
     config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(

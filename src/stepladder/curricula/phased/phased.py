@@ -101,6 +101,7 @@ class Phased(Curriculum):
         **settings: Fields of `PhasedConfig`.
     """
 
+    Config = PhasedConfig
     config: PhasedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
@@ -305,6 +306,24 @@ class Phased(Curriculum):
     def _replacement_label(self, slot: int) -> str | None:
         labels = [inner._replacement_label(slot) for inner in self.inner]
         return next((label for label in labels if label is not None), None)
+
+    def inner_curricula(self) -> dict[str, Curriculum]:
+        """Return the curriculum of each phase, by the name of the phase."""
+        names = [phase.name for phase in self.config.phases]
+        return dict(zip(names, self.inner, strict=True))
+
+    def in_force(self) -> Curriculum:
+        """Return the method that makes the weights of the current phase."""
+        return self.inner[self.phase_index].in_force()
+
+    def changes(self) -> list[PhaseChange]:
+        """Return every change of phase so far, oldest first."""
+        return self.history
+
+    def state_metrics(self) -> dict[str, float]:
+        """Return the index of the current phase, and the metrics of its curriculum."""
+        inner = self.inner[self.phase_index].state_metrics()
+        return {**inner, "phase": float(self.phase_index)}
 
     def scores(self) -> Floats:
         """Return the scores of the curriculum of the current phase."""

@@ -3,7 +3,8 @@
 Made by `phased`; read by people and by the logs of `envs`.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from stepladder.curricula.explanation import Explanation
 
@@ -25,6 +26,15 @@ class PhaseChange:
 
     steps: int
     success: float
+
+    @property
+    def kind(self) -> str:
+        """What happened."""
+        return "phase_changed"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return all fields as plain JSON."""
+        return asdict(self)
 
     def __str__(self) -> str:
         return (

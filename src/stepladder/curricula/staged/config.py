@@ -1,12 +1,12 @@
 """Settings of the staged curriculum: stages, rules of advancement, mixing, demotion.
 
-Read by `staged` and `staged_kernels`. A rule that is None is switched off. A value set on one
+Read by `staged` and its kernels. A rule that is None is switched off. A value set on one
 stage holds for that stage alone; the value of `StagedConfig` holds for all that set none.
 """
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stepladder.configs.checks import (
     MAX_WINDOW,
@@ -16,7 +16,7 @@ from stepladder.configs.checks import (
     require_share,
     require_whole,
 )
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
 from stepladder.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -171,6 +171,8 @@ class Mixing:
 @dataclass(frozen=True, kw_only=True)
 class StagedConfig(CurriculumConfig):
     """Ordered stages; advance on success."""
+
+    kind: ClassVar[str] = "staged"
 
     stages: tuple[Stage, ...]
     """The stages, easiest first; a plain string stands for a stage of that name."""
@@ -364,8 +366,23 @@ class StagedConfig(CurriculumConfig):
         stages[index] = replace(stages[index], **settings)
         return replace(self, stages=tuple(stages))
 
+    @classmethod
+    def variants(cls) -> dict[str, Variant]:
+        """Return one stage per label, in the order that is known of the tasks."""
+        return {cls.kind: Variant("One stage per label, in the order of prerequisites.", _in_order)}
+
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Staged":
         """Build the curriculum that this config describes."""
         from stepladder.curricula.staged.staged import Staged
 
         return Staged(tasks, self, seed=seed)
+
+
+def _in_order(tasks: TaskKnowledge) -> StagedConfig:
+    if not tasks.order:
+        raise ConfigError(
+            "staged needs to know the order of the tasks' labels, and nothing is known about it. "
+            "Give the stages: StagedConfig(stages=(...))."
+        )
+    stages = tuple(Stage(name=label) for label in tasks.order)
+    return StagedConfig(stages=stages, threshold=tasks.mastery, min_episodes=10)

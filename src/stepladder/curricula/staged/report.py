@@ -48,6 +48,12 @@ class StageChange:
     mixing_ratio: float
     """Share of earlier tasks in the old stage, at the end of it."""
 
+    @property
+    def kind(self) -> str:
+        """What happened: stage_demoted, stage_set or stage_advanced."""
+        rule = self.rules[0] if self.rules else ""
+        return {"demotion": "stage_demoted", "manual": "stage_set"}.get(rule, "stage_advanced")
+
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
         needs = {rule: list(need) for rule, need in self.needs.items()}

@@ -47,6 +47,7 @@ class Staged(Curriculum):
         **settings: Fields of `StagedConfig`.
     """
 
+    Config = StagedConfig
     config: StagedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(
@@ -309,6 +310,14 @@ class Staged(Curriculum):
 
     def _judge(self, stage: int) -> rules.Verdict:
         return rules.judge(*self._state_and_constants(), stage)
+
+    def changes(self) -> list[StageChange]:
+        """Return every change of stage so far, oldest first."""
+        return self.history
+
+    def state_metrics(self) -> dict[str, float]:
+        """Return the index of the current stage."""
+        return {"stage": float(self.stage_index)}
 
     def _explain(self) -> StagedExplanation:
         index = self.stage_index

@@ -16,7 +16,7 @@ from stepladder.configs.checks import plain, require_whole
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import typed
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import CONTESTANTS
+from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.scenarios import Scenario, scenario
 
 SIMULATION = {"scenario": str, "num_envs": int, "budget": int | None}
@@ -64,22 +64,13 @@ class Setup:
     budget: int
 
 
-def contestant_config(curriculum: str, place: Scenario) -> CurriculumConfig:
-    """Return the default settings of a curriculum by its name."""
-    if curriculum not in CONTESTANTS:
-        raise ConfigError(
-            f"there is no curriculum {curriculum!r}; there are {', '.join(CONTESTANTS)}."
-        )
-    return CONTESTANTS[curriculum](place)
-
-
 def sweepable_fields(curriculum: str, place: Scenario) -> dict[str, Any]:
     """Return every field that can be varied, by name, with what it holds.
 
     Those of the curriculum's config go by their own names, nested ones with a dot; those of the
     learner as ``dynamics.eta`` or ``noise.reward``; those of the sweep as ``simulation.num_envs``.
     """
-    found = _fields_of(contestant_config(curriculum, place), "")
+    found = _fields_of(settings_of(curriculum, place), "")
     found |= _fields_of(place.dynamics, "dynamics.") | _fields_of(place.noise, "noise.")
     return found | {f"simulation.{name}": kind for name, kind in SIMULATION.items()}
 
@@ -227,7 +218,7 @@ def applied(
         require_whole("simulation.budget", limit, 1)
     return Setup(
         place=place,
-        config=_with(contestant_config(curriculum, place), own),
+        config=_with(settings_of(curriculum, place), own),
         num_envs=envs,  # pyright: ignore[reportArgumentType]
         budget=place.budget if limit is None else limit,  # pyright: ignore[reportArgumentType]
     )

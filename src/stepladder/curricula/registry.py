@@ -1,0 +1,102 @@
+"""Every curriculum by name: the one table that commands, JSON, `compare`, training and resume read.
+
+Above the configs of all methods, below everything that chooses a method by name. An entry is the
+config class of a method; its `kind` is the name. A package adds its own through the entry-point
+group ``stepladder.curricula``, a script or notebook with the decorator `register_curriculum`.
+"""
+
+from typing import Any, TypeVar, cast
+
+from stepladder.curricula.config import CurriculumConfig, Variant
+from stepladder.errors import ConfigError, shown
+from stepladder.registry import Registry
+
+ConfigClass = TypeVar("ConfigClass", bound=type[CurriculumConfig])
+
+
+def _check(name: str, entry: Any) -> None:
+    if not isinstance(entry, type) or not issubclass(entry, CurriculumConfig):
+        raise ConfigError(
+            f"the curriculum {name!r} must be a class derived from CurriculumConfig; "
+            f"got {shown(cast('object', entry))}."
+        )
+    if getattr(entry, "kind", None) != name:
+        raise ConfigError(
+            f"{entry.__name__}.kind must be {name!r}, the name of its entry; "
+            f"got {shown(getattr(entry, 'kind', None))}. Make the two equal."
+        )
+
+
+CURRICULA: Registry[type[CurriculumConfig]] = Registry(
+    "curricula",
+    _check,
+    {
+        "uniform": "stepladder.curricula.uniform:UniformConfig",
+        "frontier": "stepladder.curricula.frontier.config:FrontierConfig",
+        "learning-progress": "stepladder.curricula.learning_progress.config:LearningProgressConfig",
+        "ancestor-progress": "stepladder.curricula.learning_progress.config:AncestorProgressConfig",
+        "learnability": "stepladder.curricula.learnability.learnability:LearnabilityConfig",
+        "level-replay": "stepladder.curricula.level_replay.config:LevelReplayConfig",
+        "staged": "stepladder.curricula.staged.config:StagedConfig",
+        "phased": "stepladder.curricula.phased.config:PhasedConfig",
+        "mixture": "stepladder.curricula.phased.mixture:MixtureConfig",
+    },
+)
+"""The config class of every curriculum, by name."""
+
+
+def register_curriculum(config_class: ConfigClass) -> ConfigClass:
+    """Add a config class to the registry under its `kind`, for this process; use as a decorator.
+
+    Raises:
+        ConfigError: The class has no `kind`, or another method has the same one.
+
+    Example:
+        >>> from dataclasses import dataclass
+        >>> from stepladder.curricula import UniformConfig
+        >>> @register_curriculum
+        ... @dataclass(frozen=True, kw_only=True)
+        ... class MyConfig(UniformConfig):
+        ...     kind = "mine"
+        >>> CURRICULA["mine"].__name__
+        'MyConfig'
+    """
+    name: Any = getattr(config_class, "kind", None)
+    if not isinstance(name, str) or not name:
+        raise ConfigError(
+            f'{shown(config_class)} has no name. Set kind: ClassVar[str] = "my-method" on it.'
+        )
+    return CURRICULA.register(name)(config_class)
+
+
+def curriculum_variants() -> dict[str, Variant]:
+    """Return the ready-made settings of every curriculum, by the names that commands accept.
+
+    Raises:
+        ConfigError: Two methods use the same name, or an installed package cannot be imported.
+    """
+    found: dict[str, Variant] = {}
+    for kind in CURRICULA:
+        for name, variant in CURRICULA[kind].variants().items():
+            if name in found:
+                raise ConfigError(
+                    f"two curricula offer settings named {name!r}; {CURRICULA[kind].__name__} is "
+                    "the second. Rename its variant."
+                )
+            found[name] = variant
+    return found
+
+
+def curriculum_variant(name: str) -> Variant:
+    """Return the ready-made settings of a name.
+
+    Raises:
+        ConfigError: There is no such name.
+    """
+    variants = curriculum_variants()
+    if name not in variants:
+        raise ConfigError(
+            f"there is no curriculum {name!r}; there are {', '.join(variants)}. Choose one of "
+            "these, or install the package that brings it."
+        )
+    return variants[name]
