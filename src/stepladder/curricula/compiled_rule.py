@@ -12,7 +12,8 @@ from typing import NamedTuple
 class CompiledRule(NamedTuple):
     """Kernels of a method; each takes first what `kernel_state` returns.
 
-    That is block, table, state and constants. Both must be compiled functions of a module, so that numba can keep the loop on disk.
+    That is block, table, state and constants. Both must be compiled functions of a module, so that
+    numba can keep the loop on disk.
     """
 
     observe_one: Callable[..., None]
