@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
-from stepladder.compiled import bare, compiled, inlined
+from stepladder.compiled import bare, inlined
 from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 
 LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
@@ -86,6 +86,8 @@ class Node(Fields):
 
     skill: float
     """Divided by the scale."""
+    skill_before: float
+    """At the end of the last epoch, for epochwise dynamics."""
     rate: float
     """Of learning."""
     bias: float
@@ -271,14 +273,13 @@ def recount(world: World) -> None:
         clock.done_on_hopeless = clock.on_hopeless
 
 
-@compiled
+@bare
 def complete_epoch(world: World) -> None:
     """Apply the epochwise equations to the plays since the last call, and begin a new epoch."""
     clock, settings, nodes, links = world.clock[0], world.settings[0], world.nodes, world.links
     if settings.is_epochwise > 0:
-        old = np.empty(len(nodes))
         for node in range(len(nodes)):
-            old[node] = skill(world, node)
+            nodes[node].skill_before = skill(world, node)
         for node in range(len(nodes)):
             own = nodes[node]
             if own.kind != LEARNABLE:
@@ -288,9 +289,10 @@ def complete_epoch(world: World) -> None:
                 stimulus += settings.gamma * nodes[links[index]].num_epoch_plays
             product = 1.0
             for index in range(own.children_at, own.children_end):
-                product *= old[links[index]]
-            gain = stimulus * product * (1.0 - old[node]) - settings.forgetting * old[node]
-            moved = old[node] + gain * settings.step / clock.epoch_plays
+                product *= nodes[links[index]].skill_before
+            old = own.skill_before
+            gain = stimulus * product * (1.0 - old) - settings.forgetting * old
+            moved = old + gain * settings.step / clock.epoch_plays
             own.skill = min(1.0, max(0.0, moved))
         recount(world)
     for node in range(len(nodes)):
