@@ -12,7 +12,7 @@ from stepladder.dashboard import write_report
 from stepladder.errors import ConfigError
 
 MARK = 'id="stepladder-data"'
-"""What tells our pages from anybody else's."""
+"""Marks our pages; other files are not replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 MISSING = "\N{EN DASH}"
-"""What stands for a number that is not there."""
+"""Shown for a missing number."""
 
 UPLOT = "vendor/uplot"
 SCRIPTS = (f"{UPLOT}/uPlot.iife.min.js", "charts.js", "report.js")

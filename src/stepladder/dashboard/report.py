@@ -148,7 +148,7 @@ def _titled(title: str, content: str) -> str:
 
 
 def _write_whole(out: Path, text: str) -> None:
-    """Write a file under another name first, so that nobody ever reads half of it."""
+    """Write a file under another name first, so that no reader sees half of it."""
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as file:
         file.write(text.encode())

@@ -63,8 +63,8 @@ def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: f
         fps: Pictures per second; a GIF's is kept on average, to a hundredth of a second.
 
     Raises:
-        ConfigError: The suffix, the pace or a picture makes no sense, or there is no picture. Then
-            no file was written.
+        ConfigError: The suffix, the pace or a picture is wrong, or there is no picture. Then no
+            file was written.
     """
     check_film(path, fps)
     target = Path(path)
@@ -157,7 +157,7 @@ def _write_mp4(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
     with av.open(os.fspath(draft), "w", format="mp4", options={"movflags": "faststart"}) as film:
         film.metadata["comment"] = MARK
         stream = film.add_stream("libx264", rate=fps, options=MP4_QUALITY)
-        # What every player understands; it wants even numbers of rows and columns.
+        # Every player can show this format; it needs even numbers of rows and columns.
         stream.pix_fmt = "yuv420p"
         for picture in pictures:
             height, width, _ = picture.shape

@@ -80,19 +80,19 @@ class SweepConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepTrial:
-    """One choice of values, and how it fared."""
+    """One choice of values, and its result."""
 
     number: int
     params: Params
     cell: Cell | None
-    """What was measured; None if the values do not go together."""
+    """What was measured; None if the values contradict each other."""
 
     error: str | None = None
     """Why it could not be played."""
 
     @property
     def cost(self) -> float | None:
-        """What a sweep makes small: the mean samples as a multiple of the oracle's.
+        """What a sweep minimises: the mean samples as a multiple of the oracle's.
 
         Where some seeds do not finish, the mean says little; the smaller the area under their
         curve of mastered tasks, the more of the budget is added.
@@ -131,7 +131,7 @@ class SweepResult:
 
 
 OnTrial = Callable[[SweepTrial, int, int], None]
-"""Is told of every trial that is done, how many are, and how many there will be."""
+"""Called after every trial with the trial, the number of finished trials and their total."""
 
 
 def sweep(
@@ -143,21 +143,21 @@ def sweep(
     jobs: int | None = None,
     on_trial: OnTrial | None = None,
 ) -> SweepResult:
-    """Play many settings of a curriculum, or go on with it.
+    """Play many settings of a curriculum, or continue such a sweep.
 
     Args:
         config: What all trials have in common.
         dimensions: What is varied.
         folder: Where the trials are kept. If it holds a sweep with the same settings, its finished
             trials are not played again.
-        num_trials: Trials that Optuna proposes; None plays all combinations, which allows no
-            ranges. May grow from one call to the next.
+        num_trials: Trials that Optuna proposes, of any kind of dimension; may grow from call to
+            call. None plays all combinations of choices.
         jobs: Threads; as many as there are cores by default. The results do not depend on it.
-        on_trial: Is told of every trial that is done.
+        on_trial: Called after every trial.
 
     Raises:
-        ConfigError: A setting makes no sense, or none of the combinations does.
-        RunError: The folder holds something else.
+        ConfigError: A setting is wrong, or a value fits no combination.
+        RunError: The folder holds something else or a sweep with other settings.
     """
     if jobs is not None:
         require_whole("jobs", jobs, 1)
@@ -165,9 +165,8 @@ def sweep(
     choices = [entry for entry in dimensions if isinstance(entry, Choice)]
     if num_trials is not None:
         require_whole("num_trials", num_trials, 1)
-    elif len(choices) < len(dimensions):
-        name = next(entry.field for entry in dimensions if not isinstance(entry, Choice))
-        raise ConfigError(f"{name} has a range, which only a search can try. Give num_trials.")
+    elif ranges := [entry.field for entry in dimensions if not isinstance(entry, Choice)]:
+        raise ConfigError(f"{ranges[0]} has a range, which only a search can try. Give num_trials.")
     else:
         _refuse_useless_values(config, choices)
     settings = {
@@ -184,15 +183,10 @@ def sweep(
         start = _Start(config, threads)
         for proposed in study.rounds(num_trials):
             # All seeds of a round are queued before the first result is waited for.
-            begun = [
-                (trial.number, params := study.params(trial), start(params)) for trial in proposed
-            ]
-            for number, params, result in begun:
-                cell, error = result()
-                trial = SweepTrial(number=number, params=params, cell=cell, error=error)
-                kept = {"cell": None if cell is None else cell.to_json(), "error": error}
-                study.tell(number, trial.cost, kept)
-                trials[number] = trial
+            for result in [start(trial.number, study.params(trial)) for trial in proposed]:
+                trial = result()
+                study.tell(trial.number, trial.cost, trial.to_json())
+                trials[trial.number] = trial
                 if on_trial is not None:
                     on_trial(trial, len(trials), total)
     finally:
@@ -210,15 +204,15 @@ class _Start:
     threads: ThreadPoolExecutor
     oracles: dict[str, OracleRun] = field(default_factory=dict)
 
-    def __call__(self, params: Params) -> Callable[[], tuple[Cell | None, str | None]]:
-        """Queue the seeds of a trial; return what waits for its result, or for why it has none."""
+    def __call__(self, number: int, params: Params) -> Callable[[], SweepTrial]:
+        """Queue the seeds of a trial; return a function that waits for its result."""
         config = self.config
         try:
             setup = config.setup(params)
             oracle = self._oracle(params, setup)
         except ConfigError as error:
-            text = str(error)
-            return lambda: (None, text)
+            failed = SweepTrial(number=number, params=params, cell=None, error=str(error))
+            return lambda: failed
         play = partial(
             play_seed,
             setup.place,
@@ -230,9 +224,9 @@ class _Start:
         seeds = range(config.seed, config.seed + config.num_seeds)
         played = self.threads.map(play, seeds)
 
-        def result() -> tuple[Cell, None]:
+        def result() -> SweepTrial:
             cell = summarise(setup.place, config.curriculum, list(played), oracle, setup.budget)
-            return cell, None
+            return SweepTrial(number=number, params=params, cell=cell)
 
         return result
 
