@@ -1,8 +1,8 @@
-"""What `make_vec` returns as PufferLib sees vector envs: buffers that are filled in place.
+"""Give what `make_vec` returns PufferLib's interface: buffers that are filled in place.
 
 Outermost, for training loops written for PufferLib's vector API; PufferLib itself is not imported.
-The arrays are the memory that the workers write to; only of `AgentRows`, whose flags are worked out
-after each step, the small ones are copies.
+The arrays are the memory that the workers write to. With `AgentRows`, whose flags are computed
+after each step, rewards and flags are copies.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,9 +13,17 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from stepladder.envs.agent_rows import AgentRows
-from stepladder.envs.types import Action, Array, GymSpace, GymVectorEnv, Info, RowInfo, Seed
-from stepladder.envs.vector import CurriculumVectorEnv, is_batched
-from stepladder.envs.workers import WorkerVectorEnv
+from stepladder.envs.types import (
+    Action,
+    Array,
+    GymSpace,
+    GymVectorEnv,
+    Info,
+    RowInfo,
+    Seed,
+    SteppedEnvs,
+)
+from stepladder.envs.vector import envs_stepped_by
 from stepladder.envs.workers.memory.spaces import build, leaves_of
 from stepladder.errors import ChannelError, ConfigError
 
@@ -44,7 +52,7 @@ class PufferView:
     """Observations are not flattened, so there is nothing to undo."""
 
     def __init__(self, vec: GymVectorEnv, *, teacher_actions: bool = False):
-        self._base = base = _workers_of(vec)
+        self._base = base = _stepped_envs(vec)
         self._is_by_agent = isinstance(vec, AgentRows)
         self.vec: Any = vec
         self.single_observation_space = vec.single_observation_space
@@ -111,9 +119,11 @@ class PufferView:
         if self._is_by_agent:
             self.terminals[:], self.truncations[:] = False, False
             self.masks[:] = infos.get("alive", True)
-        said = self._base.last_infos
+        infos_by_row = self._base.last_infos
         self._unseen = {
-            batch_index: [(row, info) for row, info in said if rows.start <= row < rows.stop]
+            batch_index: [
+                (row, info) for row, info in infos_by_row if rows.start <= row < rows.stop
+            ]
             for batch_index, rows in enumerate(self._base.batches)
         }
         self._turn, self._next_call = 0, RECV
@@ -124,19 +134,19 @@ class PufferView:
         Returns:
             Observations, rewards, terminals, truncations, infos, agent ids and masks of its rows,
             which stay as they are until that batch is sent actions. Infos are those of the envs
-            that have one; of an ending with same-step autoreset, first what was said at the end.
+            that have one; of an ending with same-step autoreset, first the info of the end.
         """
         self._check(RECV)
         batch_index = self._turn
         rows = self._batches[batch_index]
-        said = self._unseen.pop(batch_index, None)
-        if said is None:
+        infos_by_row = self._unseen.pop(batch_index, None)
+        if infos_by_row is None:
             result = self.vec.recv(batch_index)
-            said = self._base.last_infos
+            infos_by_row = self._base.last_infos
             if self._is_by_agent:
                 self.rewards[rows], self.terminals[rows], self.truncations[rows] = result[1:4]
                 self.masks[rows] = result[4].get("alive", True)
-        self.infos = list(_in_turn(said))
+        self.infos = list(_in_turn(infos_by_row))
         self._next_call = SEND
         return *self._views[batch_index], self.infos, self.agent_ids[rows], self.masks[rows]
 
@@ -192,11 +202,10 @@ class PufferView:
             self.__dict__.pop(name, None)
 
 
-def _workers_of(vec: GymVectorEnv) -> Any:
+def _stepped_envs(vec: GymVectorEnv) -> SteppedEnvs:
     """Return the vector env that steps, inside of what `make_vec` has returned."""
-    inner = vec.env if isinstance(vec, AgentRows) else vec
-    base = inner.env if isinstance(inner, CurriculumVectorEnv) else inner
-    if not (isinstance(base, WorkerVectorEnv) or is_batched(base)):
+    base = envs_stepped_by(vec.env if isinstance(vec, AgentRows) else vec)
+    if base is None:
         raise ConfigError(
             f"PufferView needs what make_vec returns, or AgentRows around it; got a "
             f"{type(vec).__name__}. Put wrappers around each env, with make_vec(wrappers=…)."
@@ -204,7 +213,7 @@ def _workers_of(vec: GymVectorEnv) -> Any:
     return base
 
 
-def _check(vec: GymVectorEnv, base: Any) -> None:
+def _check(vec: GymVectorEnv, base: SteppedEnvs) -> None:
     """Raise unless the view can show this vector env."""
     sizes = [rows.stop - rows.start for rows in base.batches]
     if len(set(sizes)) > 1:
@@ -251,6 +260,6 @@ def _in_turn(infos: Sequence[RowInfo]) -> Iterator[dict[str, Any]]:
     for _, info in infos:
         if "final_info" in info:
             began = {key: info[key] for key in info if key not in ("final_obs", "final_info")}
-            yield from (said for said in (info["final_info"], began) if said)
+            yield from (part for part in (info["final_info"], began) if part)
         else:
             yield info

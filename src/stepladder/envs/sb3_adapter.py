@@ -1,4 +1,4 @@
-"""What `make_vec` returns as a vector env of Stable-Baselines3, whose algorithms then train on it.
+"""Give what `make_vec` returns the interface of a Stable-Baselines3 vector env.
 
 Outermost, between SB3 and a `WorkerVectorEnv` or the `CurriculumVectorEnv` around one: steps become
 `send` and `recv`, infos one dict per env. Reached as `stepladder.envs.sb3.as_vec_env`.
@@ -7,7 +7,7 @@ Outermost, between SB3 and a `WorkerVectorEnv` or the `CurriculumVectorEnv` arou
 import warnings
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -20,49 +20,71 @@ from stable_baselines3.common.vec_env.base_vec_env import (
     VecEnvStepReturn,
 )
 
+from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracked import Tracked
-from stepladder.envs.types import Action, GymVectorEnv, Info
-from stepladder.envs.vector import CurriculumVectorEnv, is_batched
+from stepladder.envs.tracker import Tracker
+from stepladder.envs.types import Action, GymVectorEnv, Info, SteppedEnvs
+from stepladder.envs.vector import CurriculumVectorEnv, envs_stepped_by
 from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.errors import ConfigError
 
 IMMUTABLE = (bool, int, float, str, bytes, type(None))
 
 
-def as_vec_env(vec: GymVectorEnv) -> "WorkerVecEnv":
+def as_vec_env(vec: GymVectorEnv) -> "SB3VecEnv":
     """Make a Stable-Baselines3 vector env of one that `make_vec` has made.
 
-    The vector env belongs to the adapter from then on: it is switched to same-step autoreset, which
-    is SB3's, and merges infos no longer.
+    The adapter owns the vector env from then on: it switches it to same-step autoreset, which is
+    SB3's, and infos are not merged any more.
 
     Args:
         vec: Not reset yet, or made with ``autoreset_mode="SameStep"``.
 
-    Returns:
-        The adapter; with a curriculum, it has ``curriculum``, ``counts``, ``check_agreement``,
-        ``snapshot`` and ``restore`` as well.
-
     Raises:
-        ConfigError: It is something else, or was made with settings that SB3 cannot live with.
+        ConfigError: It is something else, or was made with settings that SB3 does not support.
     """
-    if isinstance(vec, CurriculumVectorEnv):
-        return CurriculumWorkerVecEnv(vec)
-    return WorkerVecEnv(vec)
+    return SB3VecEnv(vec)
 
 
-class WorkerVecEnv(VecEnv):
-    """A `WorkerVectorEnv`, or a game's batch, with Stable-Baselines3's interface."""
+class SB3VecEnv(Tracked, VecEnv):
+    """A vector env of `make_vec` with Stable-Baselines3's interface.
+
+    With a curriculum it learns after every step and has `curriculum`, `counts`, `staleness`,
+    `check_agreement`, `snapshot` and `restore`. Without one, these raise `AttributeError`.
+    """
 
     def __init__(self, vec: GymVectorEnv):
-        self._base = base = workers_of(vec)
+        self._base = base = _checked_envs(vec)
         base.use_autoreset_mode(AutoresetMode.SAME_STEP)
         base.merges_infos = False
-        # CurriculumVectorEnv, too, has send and recv; Gymnasium's class knows of neither.
-        self.vec: Any = vec
+        self.vec = cast("WorkerVectorEnv | CurriculumVectorEnv", vec)
         super().__init__(base.num_envs, base.single_observation_space, base.single_action_space)
         self.metadata = base.metadata
         self.num_workers = base.num_workers
         self._actions_are_floats = isinstance(self.action_space, MultiBinary)
+
+    @property
+    def _curriculum_vec(self) -> CurriculumVectorEnv:
+        if isinstance(self.vec, CurriculumVectorEnv):
+            return self.vec
+        raise AttributeError(
+            "this vector env has no curriculum. Make it with make_vec(..., curriculum=curriculum)."
+        )
+
+    @property
+    def curriculum(self) -> Curriculum:
+        """The curriculum of the vector env."""
+        return self._curriculum_vec.curriculum
+
+    @property
+    def tracker(self) -> Tracker:  # type: ignore[override]
+        """Answers what `Tracked` forwards."""
+        return self._curriculum_vec.tracker
+
+    @property
+    def total_episodes(self) -> int:
+        """Episodes observed over all envs."""
+        return self.counts.finished
 
     # Playing.
 
@@ -96,7 +118,7 @@ class WorkerVecEnv(VecEnv):
         ]
         for env_index, info in self._base.last_infos:
             if ended[env_index]:
-                # What the env said at its reset, and beside it what it said at the end.
+                # The info of its reset; under final_info, that of the end.
                 began = dict(info)
                 infos[env_index]["terminal_observation"] = began.pop("final_obs")
                 info = began.pop("final_info")
@@ -137,7 +159,7 @@ class WorkerVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Return of some envs whether they are in a wrapper of this class, or of one derived."""
+        """Return for some envs whether they are in a wrapper of this class or of a derived one."""
         return self._base.apply_on(self._rows(indices), wrapper_test(wrapper_class))
 
     def get_images(self) -> Sequence[Any]:
@@ -156,28 +178,14 @@ class WorkerVecEnv(VecEnv):
         self.vec.close()
 
 
-class CurriculumWorkerVecEnv(Tracked, WorkerVecEnv):
-    """The same for a vector env with a curriculum, which learns after every step."""
-
-    def __init__(self, vec: CurriculumVectorEnv):
-        super().__init__(vec)
-        self.curriculum = vec.curriculum
-        self.tracker = vec.tracker
-
-    @property
-    def total_episodes(self) -> int:
-        """Episodes observed over all envs."""
-        return self.counts.finished
-
-
-def workers_of(vec: GymVectorEnv) -> Any:
-    """Return the vector env that steps, if it is one that SB3 can live with.
+def _checked_envs(vec: GymVectorEnv) -> SteppedEnvs:
+    """Return the vector env that steps, if SB3 can use it.
 
     Raises:
         ConfigError: It is not one of `make_vec`, or its settings do not fit.
     """
-    base: Any = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
-    if not (isinstance(base, WorkerVectorEnv) or is_batched(base)):
+    base = envs_stepped_by(vec)
+    if base is None:
         raise ConfigError(
             f"as_vec_env needs what make_vec returns; got a {type(vec).__name__}. Put wrappers "
             "around each env, with make_vec(wrappers=…), or around the result."
@@ -195,7 +203,7 @@ def workers_of(vec: GymVectorEnv) -> Any:
     return base
 
 
-def own_copy(info: Info) -> dict[str, Any]:
+def own_copy(info: Info) -> Info:
     """Return an info that stays as it is: an env in this process may change what it returned."""
     return {
         key: value if isinstance(value, IMMUTABLE) else deepcopy(value)
@@ -205,13 +213,13 @@ def own_copy(info: Info) -> dict[str, Any]:
 
 def wrapper_test(
     wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]],
-) -> Callable[[Any], bool]:
+) -> Callable[[object], bool]:
     """Return a function that tells whether an env is in a wrapper of this class or one derived."""
     wanted = (wrapper_class.__module__, wrapper_class.__qualname__)
 
     # By name, and defined here, so that it travels whole: a worker need not import the class, nor
     # this module, and with either all of SB3.
-    def is_wrapped(env: Any) -> bool:
+    def is_wrapped(env: object) -> bool:
         while isinstance(env, gym.Wrapper):
             for kind in type(env).__mro__:
                 # In a spawned worker the main module goes by another name.

@@ -1,7 +1,7 @@
-"""What both vector wrappers do: connect every env, collect after every step, lose nothing.
+"""Track all episodes of a vector env: connect every env, collect after every step, lose nothing.
 
-Used by `vector` (Gymnasium) and `sb3` (Stable-Baselines3), which differ only in how one reaches an
-env. Owns the host. What the curriculum did goes to the log (`curriculum_log`).
+Used by `vector` (Gymnasium) and `sb3` (Stable-Baselines3), which differ only in how they call an
+env (`env_access`). Owns the host. What the curriculum did is logged by `curriculum_log`.
 """
 
 import logging
@@ -9,14 +9,14 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from multiprocessing.process import BaseProcess
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
-from stepladder.envs.reach import Reach
+from stepladder.envs.env_access import EnvAccess
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -35,6 +35,8 @@ logger = logging.getLogger("stepladder.envs")
 Backend: TypeAlias = Literal["auto", "local", "shared", "pushed"]
 """How plans and records travel; ``auto`` takes local memory if all envs are in this process."""
 
+T = TypeVar("T")
+
 _NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
 
 BROKEN_PIPES = (EOFError, ConnectionError)
@@ -52,7 +54,7 @@ class Tracker:
     """Tracks all episodes of a vector env for one curriculum.
 
     Args:
-        reach: The vector wrapper.
+        envs: The vector wrapper, through which envs are called.
         curriculum: The curriculum.
         num_envs: How many envs there are.
         backend: How plans and records travel.
@@ -65,7 +67,7 @@ class Tracker:
 
     def __init__(
         self,
-        reach: Reach,
+        envs: EnvAccess,
         curriculum: Curriculum,
         num_envs: int,
         *,
@@ -78,8 +80,8 @@ class Tracker:
         self.curriculum = curriculum
         self.num_envs = num_envs
         self._log = CurriculumLog(curriculum, num_envs)
-        # It owns us: a reference of our own would keep both until garbage is collected.
-        self._reach: Reach = weakref.proxy(reach)
+        # The wrapper owns the tracker: a second reference would keep both until garbage collection.
+        self._envs: EnvAccess = weakref.proxy(envs)
         self._in_process = in_process
         self._reports_deaths = reports_deaths
         self._has_dead = False
@@ -100,7 +102,7 @@ class Tracker:
 
     def _connect(self) -> None:
         try:
-            self._reach.connect(self.host)
+            self._envs.connect(self.host)
         except AttributeError as error:
             raise DeliveryError(
                 f"an env of the vector env cannot be connected ({error}). Wrap each env in "
@@ -115,7 +117,7 @@ class Tracker:
         self.host.use_calls(self._call_all)
 
     def _call_all(self, method: str, *args: Any) -> list[Any]:
-        return self._watch(lambda: self._reach.call_all(method, *args))
+        return self._watch(lambda: self._envs.call_all(method, *args))
 
     def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
         makers: dict[str, Callable[..., Host]] = {
@@ -137,7 +139,7 @@ class Tracker:
 
     # Every step.
 
-    def reset(self, call: Callable[[], Any]) -> Any:
+    def reset(self, call: Callable[[], T]) -> T:
         """Reset the vector env by a call; from here on the envs play what was drawn for them."""
         if self._is_in_step:
             self._catch_up()
@@ -156,7 +158,7 @@ class Tracker:
         """
         if not (num_ended or may_have_reset):
             return _NO_RECORDS
-        records = self.host.collect(rows=self._reach.reporting_rows())
+        records = self.host.collect(rows=self._envs.reporting_rows())
         if len(records) < num_ended:
             self._warn_of_unreported(num_ended - len(records))
         # Of a batch that the training loop has not received yet; it will see them end then.
@@ -211,7 +213,7 @@ class Tracker:
         if self._must_reset:
             raise ChannelError(f"{self._must_reset}. Reset the vector env first.")
 
-    def guard(self, call: Callable[[], Any]) -> Any:
+    def guard(self, call: Callable[[], T]) -> T:
         """Make a call into the vector env; if a worker has died, lose nothing and say so.
 
         Raises:
@@ -222,7 +224,7 @@ class Tracker:
             self.host.complete()
         return self._watch(call)
 
-    def _watch(self, call: Callable[[], Any]) -> Any:
+    def _watch(self, call: Callable[[], T]) -> T:
         """Do what `guard` says, also in the middle of a collection."""
         if self._has_dead:
             raise WorkerDiedError(
@@ -286,12 +288,12 @@ class Tracker:
         return dead
 
     def _dead_envs(self) -> list[int]:
-        processes = self._reach.worker_processes()
+        processes = self._envs.worker_processes()
         if len(processes) == self.num_envs:
             return [index for index, process in enumerate(processes) if not process.is_alive()]
         return self.host.find_dead()
 
-    def close(self, close_envs: Callable[[], Any]) -> None:
+    def close(self, close_envs: Callable[[], object]) -> None:
         """Close envs and channel; ends also when a worker has died."""
         if self.host.is_closed:
             close_envs()
@@ -311,15 +313,15 @@ class Tracker:
         finally:
             self._close_host()
 
-    def _end_workers(self, close_envs: Callable[[], Any]) -> None:
+    def _end_workers(self, close_envs: Callable[[], object]) -> None:
         """End the workers that are left: the conversation with them is broken off."""
-        processes = self._reach.worker_processes()
+        processes = self._envs.worker_processes()
         for process in processes:
             process.kill()
             process.join(timeout=5.0)
         self.host.discard_dead(list(range(self.num_envs)))
         if processes:
-            self._reach.drop_workers()
+            self._envs.drop_workers()
         else:
             close_envs()
 
@@ -344,12 +346,12 @@ class Tracker:
     @property
     def continues_in_flight(self) -> bool:
         """Whether the envs can go on in the middle of their episodes after a restore."""
-        return self._reach.can_save_envs()
+        return self._envs.can_save_envs()
 
     def snapshot(self, *, in_flight: bool = False) -> Snapshot:
         """Return everything needed to continue exactly here."""
         snapshot = self.host.snapshot()
-        envs = self._reach.save_envs(in_flight=in_flight and self.continues_in_flight)
+        envs = self._envs.save_envs(in_flight=in_flight and self.continues_in_flight)
         if envs is None:
             return snapshot
         own = Snapshot.of_parts(snapshot.state, envs=envs)
@@ -368,7 +370,7 @@ class Tracker:
             goes_on = in_flight and self.continues_in_flight and "games" in envs.state
             self.host.checked_mails(channel)
             heads = channel.arrays["heads"]
-            give_back = self._reach.read_envs(envs, in_flight=goes_on, heads=heads)
+            give_back = self._envs.read_envs(envs, in_flight=goes_on, heads=heads)
         self.host.restore(snapshot, in_flight=goes_on)
         self._must_reset = RESTORED
         # Anew, so that no env remembers failures that the snapshot does not know of.

@@ -1,13 +1,12 @@
-"""A curriculum over any Gymnasium vector env, in this process or in others.
+"""Track one curriculum over any Gymnasium vector env, in this process or in others.
 
 Wraps the vector env whose envs are each a `CurriculumEnv`; collects after every step. Correct under
-all three autoreset modes, because the env itself draws when it is reset and reports when it ends,
-whoever resets it and when.
+all three autoreset modes, because each env draws when it is reset and reports when it ends.
 """
 
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
-from typing import Any, Self
+from typing import Any, Self, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,16 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
-from stepladder.envs.types import Action, GymVectorEnv, ResetResult, Seed, VectorStep
+from stepladder.envs.types import (
+    Action,
+    GameBatch,
+    GymVectorEnv,
+    ResetOptions,
+    ResetResult,
+    Seed,
+    SteppedEnvs,
+    VectorStep,
+)
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import AgreementError, ConfigError, NotConnectedError, SnapshotError
 from stepladder.saving.saved_array import SavedArray
@@ -73,17 +81,18 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         if "tracker" not in self.__dict__:
             # It is just about to connect all of them.
             return
-        base: Any = self.env.unwrapped
         clients = self.tracker.replace_dead(env_indices)
-        base.set_attr_on(env_indices, "curriculum_client", clients)
+        cast("SteppedEnvs", self.env.unwrapped).set_attr_on(
+            env_indices, "curriculum_client", clients
+        )
 
     def connect(self, host: Host) -> None:
         """Give each env its client, or all of them at once the host itself."""
-        base: Any = self.env.unwrapped
+        base = self.env.unwrapped
         if is_batched(base):
             base.connect_host(host)
             return
-        base.set_attr("curriculum_client", list(host.clients()))
+        cast("SyncVectorEnv", base).set_attr("curriculum_client", list(host.clients()))
         try:
             versions = self.call_all("get_plan_version")
         except NotConnectedError as error:
@@ -94,12 +103,11 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     def call_all(self, method: str, *args: Any) -> list[Any]:
         """Call a method on every env."""
-        base: Any = self.env.unwrapped
-        return list(base.call(method, *args))
+        return list(cast("SyncVectorEnv", self.env.unwrapped).call(method, *args))
 
     def reporting_rows(self) -> npt.NDArray[np.int64] | None:
         """Return the envs that may have reported, if they are stepped as a batch and it knows."""
-        base: Any = self.env.unwrapped
+        base = self.env.unwrapped
         return base.reporting_rows() if is_batched(base) else None
 
     def can_save_envs(self) -> bool:
@@ -108,7 +116,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     def save_envs(self, *, in_flight: bool) -> Snapshot | None:
         """Return the seeds of envs that are stepped as a batch, and their games as they are."""
-        base: Any = self.env.unwrapped
+        base = self.env.unwrapped
         if not is_batched(base):
             return None
         envs = Snapshot({})
@@ -120,7 +128,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         self, saved: Snapshot, *, in_flight: bool, heads: npt.NDArray[Any] | None = None
     ) -> Callable[[], bool]:
         """Check what was saved of a batch; return what gives it back to these envs."""
-        base: Any = self.env.unwrapped
+        base = self.env.unwrapped
         if not is_batched(base):
             return super().read_envs(saved, in_flight=in_flight, heads=heads)
         seeds = SavedArray("seeds", base.batch.seeds).read(saved.arrays, saved.place)
@@ -158,17 +166,17 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         self,
         *,
         seed: Seed = None,
-        options: dict[str, Any] | None = None,
+        options: ResetOptions = None,
     ) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
-        env: Any = self.env
-        return self.tracker.reset(lambda: env.reset(seed=seed, options=options))
+        vec = cast("WorkerVectorEnv", self.env)
+        return self.tracker.reset(lambda: vec.reset(seed=seed, options=options))
 
     def step(self, actions: Action) -> VectorStep:
         """Step all envs, then let the curriculum learn from what ended."""
         tracker = self.tracker
         if tracker.begin_step():
-            # Nobody knows which envs had ended in it and will be reset in this one.
+            # It is not known which envs had ended in it and will be reset in this one.
             self._had_ended = True
         try:
             result = tracker.guard(lambda: self.env.step(actions))
@@ -185,21 +193,20 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
     @property
     def batches(self) -> tuple[slice, ...]:
         """Rows of each batch, for `send` and `recv`; for a vector env of `make_vec`."""
-        base: Any = self.env.unwrapped
-        return base.batches
+        return cast("SteppedEnvs", self.env.unwrapped).batches
 
     def send(self, actions: Action, batch_index: int = 0) -> None:
         """Have the workers begin to step one batch; for a vector env of `make_vec`."""
         self.tracker.check_ready()
-        base: Any = self.env
-        self.tracker.guard(lambda: base.send(actions, batch_index))
+        vec = cast("WorkerVectorEnv", self.env)
+        self.tracker.guard(lambda: vec.send(actions, batch_index))
 
     def recv(self, batch_index: int = 0) -> VectorStep:
         """Wait for a batch that was sent actions, then let the curriculum learn from what ended."""
-        base: Any = self.env
-        return self._learn(self.tracker.guard(lambda: base.recv(batch_index)))
+        vec = cast("WorkerVectorEnv", self.env)
+        return self._learn(self.tracker.guard(lambda: vec.recv(batch_index)))
 
-    def _learn(self, result: Any) -> Any:
+    def _learn(self, result: VectorStep) -> VectorStep:
         # Bytes are searched and counted in a tenth of the time that NumPy takes for so few.
         num_ended = result[2].tobytes().count(TRUE)
         if TRUE in result[3].tobytes():
@@ -214,7 +221,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     def call(self, name: str, /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every env, or read an attribute."""
-        base: Any = self.env.unwrapped
+        base = cast("SyncVectorEnv", self.env.unwrapped)
         return tuple(self.tracker.guard(lambda: base.call(name, *args, **kwargs)))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -223,7 +230,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
 
     def set_attr(self, name: str, values: Any) -> None:
         """Set an attribute of every env; a list or tuple has one value per env."""
-        base: Any = self.env.unwrapped
+        base = cast("SyncVectorEnv", self.env.unwrapped)
         self.tracker.guard(lambda: base.set_attr(name, values))
 
     def __enter__(self) -> Self:
@@ -241,15 +248,21 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         """Close the vector env and the channel; leaves no process and no descriptor behind."""
         self.tracker.close(lambda: self.env.close(**kwargs))
         release_processes(self.worker_processes())
-        base: Any = self.env.unwrapped
+        base = self.env.unwrapped
         if isinstance(base, AsyncVectorEnv):
             # Its two ends of a pipe stay open as long as somebody knows it.
             vars(base)["error_queue"] = None
 
 
-def is_batched(env: GymVectorEnv) -> bool:
+def is_batched(env: GymVectorEnv) -> TypeGuard[GameBatch]:
     """Whether one object steps all envs by itself, and takes a host instead of clients."""
     return getattr(env, "is_batched", False)
+
+
+def envs_stepped_by(vec: GymVectorEnv) -> SteppedEnvs | None:
+    """Return the vector env that steps inside of what `make_vec` has returned; None for others."""
+    base = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
+    return base if isinstance(base, WorkerVectorEnv) or is_batched(base) else None
 
 
 def runs_here(env: GymVectorEnv) -> bool:

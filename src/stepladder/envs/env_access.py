@@ -1,4 +1,7 @@
-"""How `tracker` reaches the envs of a vector env, whichever library it belongs to."""
+"""The methods through which `tracker` calls the envs of a vector env of any library.
+
+Implemented by the vector wrappers in `vector` (Gymnasium) and `sb3` (Stable-Baselines3).
+"""
 
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -11,8 +14,8 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host
 
 
-class Reach(Protocol):
-    """How a vector wrapper reaches its envs."""
+class EnvAccess(Protocol):
+    """What a vector wrapper offers its tracker."""
 
     def connect(self, host: Host) -> None:
         """Give each env its client of the host."""
@@ -54,5 +57,5 @@ class Reach(Protocol):
         ...
 
     def drop_workers(self) -> None:
-        """Let go of workers that are gone, so that nobody tries to talk to them."""
+        """Close the pipes to workers that are gone, so that nothing is sent to them."""
         ...
