@@ -173,6 +173,6 @@ class GameBatch(SteppedEnvs, Protocol):
         """Return all games as they are."""
         ...
 
-    def read_games(self, snapshot: Snapshot, mails: Array | None = None) -> Callable[[], None]:
+    def read_games(self, snapshot: Snapshot, heads: Array | None = None) -> Callable[[], None]:
         """Check saved games; return what gives them back."""
         ...
