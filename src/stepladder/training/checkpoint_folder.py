@@ -30,7 +30,7 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.training.tensor_files import load_tensors, read_policy, save_policy, save_tensors
 from stepladder.training.tensor_files import sync as synced
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the layout of the folder; another is refused."""
 
 PACKAGE = "stepladder"
