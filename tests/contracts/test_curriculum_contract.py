@@ -780,6 +780,7 @@ def test_a_snapshot_with_another_number_of_slots_is_refused(case: Case):
     assert_refused(curriculum, replace(case, capacity=13).make().snapshot(), "13")
 
 
+@pytest.mark.slow
 @every_case
 def test_a_snapshot_with_a_damaged_array_is_refused_and_nothing_has_changed(case: Case):
     curriculum = case.make()
@@ -819,6 +820,7 @@ def every_key(state: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[s
     return paths
 
 
+@pytest.mark.slow
 @every_case
 def test_a_snapshot_with_damaged_state_is_refused_and_nothing_has_changed(case: Case):
     curriculum = case.make()
