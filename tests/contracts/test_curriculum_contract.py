@@ -808,6 +808,7 @@ def with_another_type(array: np.ndarray) -> np.ndarray:
     return array[list(names[1:])] if len(names) > 1 else array[names[0]]
 
 
+@pytest.mark.slow
 @every_case
 def test_a_snapshot_with_a_damaged_array_is_refused_and_nothing_has_changed(case: Case):
     curriculum = case.make()
@@ -847,6 +848,7 @@ def every_key(state: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[s
     return paths
 
 
+@pytest.mark.slow
 @every_case
 def test_a_snapshot_with_damaged_state_is_refused_and_nothing_has_changed(case: Case):
     curriculum = case.make()

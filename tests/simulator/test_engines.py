@@ -124,6 +124,7 @@ def test_every_compiled_curriculum_is_tested_here():
     assert {type(make(config, None)) for config in CASES.values()} == compiled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_envs", [1, 8])
 @pytest.mark.parametrize("capacity", [None, 6], ids=["all tasks", "evicting"])
 @pytest.mark.parametrize("case", CASES)
