@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.curriculum_env import apply_check_interval
+from stepladder.envs.check_interval import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.env_access import EnvAccess
 from stepladder.errors import (

@@ -21,7 +21,7 @@ PLAIN_SCALARS: dict[str, tuple[type, ...]] = {
 """What needs no second look, by the kind of the space's type."""
 
 WHOLE = "biu"
-"""Kinds of NumPy's types that hold whole numbers or flags."""
+"""Kinds of NumPy's types that hold integers or flags."""
 
 
 def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:

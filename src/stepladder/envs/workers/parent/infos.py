@@ -42,7 +42,7 @@ def merge_infos(infos: Sequence[RowInfo], num_rows: int) -> Info:
             try:
                 array[row] = value
             except OverflowError:
-                # A whole number of more than 64 bits, in an array that others began.
+                # An integer of more than 64 bits, in an array that others began.
                 merged[key] = array.astype(object)
                 merged[key][row] = value
     for key, parts in nested.items():

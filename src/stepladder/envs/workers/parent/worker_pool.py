@@ -1,7 +1,7 @@
-"""All workers of a vector env: started, given orders, waited for, replaced, ended.
+"""The worker processes of a vector env: start them, give orders, wait, replace, end.
 
-The parent's side of `control`. Knows processes and lanes, and nothing of what rows mean: that is
-`coordinator` and, when a worker has died, `restart`.
+The parent's side of `lanes`. Knows processes and lanes, but not what rows mean: that is the part of
+`coordinator` and, when a worker has died, of `worker_restart`.
 """
 
 import logging
@@ -244,13 +244,13 @@ class WorkerPool:
         return killed_hung(handle, rows.start + progress, self.timeout_s)
 
     def have_messages(self, batch: int) -> bool:
-        """Whether there is anything to gather from any worker."""
+        """Whether any worker has left a message or failed."""
         return self._have_messages(self.memory.lanes, batch)
 
     def gather(self, worker: int, batch: int) -> list[Message]:
-        """Return what a worker has said while it carried out its order.
+        """Return the messages of a worker for its present order.
 
-        Also that of a worker that has died: what it has said is still there.
+        Those of a worker that has died are still there.
         """
         lane = self.lane(worker, batch)
         num_bytes, num_overflows = int(lane["message_bytes"]), int(lane["num_overflows"])
