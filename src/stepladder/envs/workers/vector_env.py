@@ -142,8 +142,8 @@ class WorkerVectorEnv(EnvCalls):
             return
         if "not been reset" not in self._must_reset:
             raise ConfigError(
-                f"autoreset mode {self._coordinator.mode.value!r} is already in use; make the "
-                f"vector env with autoreset_mode={checked.value!r} instead."
+                f"the vector env already runs in mode {self._coordinator.mode.value!r}; "
+                f"make it with autoreset_mode={checked.value!r} instead."
             )
         self._coordinator.use_mode(checked)
         self.metadata["autoreset_mode"] = checked
