@@ -29,7 +29,7 @@ MAX_REDRAWS = 1000
 """Draws of tasks already known to be unbuildable that one reset puts up with."""
 
 MOST_BUILD_FAILURES = mailbox.CAPACITY // 2
-"""More failures in one reset could fill the mailbox, which nobody empties during a reset."""
+"""More failures in one reset could fill the mailbox, which is not emptied during a reset."""
 
 MAX_ENV_SEED = 2**31 - 1
 """Seeds above this are refused by many envs, whose generators take 32 bits or fewer."""
@@ -53,7 +53,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             an error, for envs that set the key only on success.
         check_interval_episodes: For local tracking of stages: episodes between checks.
         check_advancement_freq: The same under its published name (`check_interval_of`).
-        seed_episodes: Whether the env is seeded anew for each episode, with a seed that depends
+        seed_episodes: Whether the env is seeded again for each episode, with a seed that depends
             only on the curriculum's seed, the env's index and the episode's number.
         max_build_failures: Tasks that one reset may fail to build before it raises, at most 32.
         build_errors: Exceptions during ``set_task`` or ``reset`` that mean the task is at fault.
@@ -120,7 +120,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if isinstance(curriculum, ForeignCurriculum):
             raise WrongProcessError(
                 "this env runs in another process than its curriculum, so local tracking would "
-                "reach nobody. Pass enable_local_tracking=False and wrap the vector env."
+                "have no effect. Pass enable_local_tracking=False and wrap the vector env."
             )
         self._host = LocalHost(curriculum, 1)
         try:
@@ -356,7 +356,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             self._host.close()
         super().close()
         if self._client is not None:
-            # At once, whoever else still knows this env.
+            # At once, even if there are other references to this env.
             self._client.disconnect()
 
     # Asking: also through ``env_method`` or ``call``.

@@ -149,7 +149,7 @@ class WorkerVectorEnv(EnvCalls):
         self.metadata["autoreset_mode"] = checked
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
-        """Have a function called with the indices of envs that are made anew, before a reset."""
+        """Register a function; it gets the indices of restarted envs before they are reset."""
         self._coordinator.restarts.listeners.append(call)
 
     # Stepping.
@@ -308,7 +308,7 @@ class WorkerVectorEnv(EnvCalls):
         if self.closed:
             return
         if current_pid() != self._pid:
-            # A copy that a fork has made must not end somebody else's workers.
+            # A copy that a fork has made must not end the workers of another process.
             self.closed = True
             return
         try:

@@ -78,6 +78,6 @@ def _as_array(value: Any, row: int, where: str) -> Any:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
         raise EnvError(
-            f"env {row} returned the observation{where} {shown(value)}, which is no array "
+            f"env {row} returned the observation{where} {shown(value)}, which is not an array "
             f"({' '.join(str(error).split())}). Fix the env."
         ) from error

@@ -340,7 +340,7 @@ class Coordinator:
         return error
 
     def use_mode(self, mode: AutoresetMode) -> None:
-        """Reset envs in another way from now on; for a vector env that nobody has reset yet."""
+        """Change the autoreset mode; for a vector env that has not been reset yet."""
         self.mode = mode
         self._pool.use_mode(mode)
         for group in self._groups:
@@ -354,7 +354,7 @@ class Coordinator:
         May be called again where Ctrl-C has broken it off.
         """
         for group in self._groups:
-            # Unless the channel was closed first, and there is nobody to report to.
+            # Unless the channel was closed first: then nothing can be reported.
             with suppress(ChannelError):
                 group.settle()
         errors = self._pool.close(timeout_s)

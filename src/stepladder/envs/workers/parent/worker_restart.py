@@ -106,7 +106,7 @@ class WorkerRestart:
                 self._deaths[worker] = 0
 
     def restart(self, worker: int) -> None:
-        """Start a worker anew in the place of one that has died, and let it go on there.
+        """Replace a worker that has died, and let the new one continue its orders.
 
         Raises:
             WorkerDiedError: ``on_worker_death`` is ``"raise"``, or it dies repeatedly.
