@@ -291,7 +291,7 @@ def test_nobody_is_dead_where_nobody_has_played() -> None:
         assert host.find_dead() == []
 
 
-def test_burying_counts_what_was_in_flight_once() -> None:
+def test_discarding_dead_envs_counts_what_was_in_flight_once() -> None:
     with LocalHost(numbered(5), 3) as host:
         clients = host.clients()
         for client in clients[:2]:

@@ -2,7 +2,7 @@
 
 The one place that reads ids: `make_vec`, trainings, evaluations and all commands ask here. The
 module in front of a colon is imported, which runs its code. That is right for what the user has
-typed; whoever has the text from a file looks at `module_of` first.
+typed; check `module_of` first where the text comes from a file.
 """
 
 import logging
@@ -99,7 +99,7 @@ def _newest(name: str) -> EnvSpec | None:
 
 
 def _unknown(text: str, name: str) -> UnknownEnvError:
-    """Return the error for an id that nobody has registered."""
+    """Return the error for an id that is not registered."""
     try:
         gym.spec(name)
     except gym.error.Error as error:

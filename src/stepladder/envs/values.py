@@ -11,7 +11,7 @@ import numpy as np
 
 from stepladder.errors import EnvError, shown
 
-# Tuples made once: a union in a call of `isinstance` is made anew each time.
+# Tuples made once: a union in a call of `isinstance` is made again each time.
 _CONTAINERS = (np.ndarray, list, tuple)
 _NOT_REAL = (str, bytes, complex, np.complexfloating)
 
