@@ -35,8 +35,8 @@ class CompareArguments:
     stands for all that curricula are judged by."""
 
     curricula: tuple[str, ...] = ("frontier", "learning-progress", "learnability", "level-replay")
-    """Names of curricula, those of installed packages included; "all" stands for all of them.
-    stepladder simulate --help lists them."""
+    """Names of curricula, which are the subcommands of stepladder simulate; "all" stands for all
+    of them."""
 
     num_seeds: int = 32
     """Seeds per curriculum and scenario; the same ones for every curriculum."""

@@ -142,17 +142,7 @@ def observe_one(
     """Learn from one valid episode of one step, inside a compiled loop."""
     block, table, rows, extras, constants, ints = state
     absorb_one(
-        block,
-        table,
-        rows,
-        extras,
-        constants,
-        ints,
-        slot,
-        generation,
-        success,
-        episode_return,
-        1,
+        block, table, rows, extras, constants, ints, slot, generation, success, episode_return, 1
     )
 
 
