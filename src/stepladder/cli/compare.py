@@ -106,7 +106,7 @@ def _check(names: Sequence[str], places: Sequence[Scenario]) -> None:
 
 
 def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments) -> list[Cell]:
-    """Compare in one scenario, telling whoever looks on how far it is."""
+    """Compare in one scenario, and show the progress."""
     total = len(dict.fromkeys([UNIFORM, *names]))
     aside, done = console.asides(), 0
 
