@@ -464,6 +464,8 @@ def test_a_missing_success_is_refused_exactly_where_it_is_needed(case: Case, unk
 def test_what_needs_no_success_is_what_does_not_look_at_it():
     careless = {name for name, case in CASES.items() if not case.make().needs_success}
     assert careless == {
+        "contributed",
+        "contributed_replacing",
         "uniform",
         "uniform_weighted",
         "uniform_replacing",

@@ -561,7 +561,7 @@ def test_lists_that_disagree_are_refused(name: str, place: Any, number: float, w
 
 
 def test_the_example_of_its_page_runs():
-    page = Path(__file__).parents[2] / "docs" / "level_replay.md"
+    page = Path(__file__).parents[3] / "docs" / "level_replay.md"
     code = page.read_text().partition("```python\n")[2].partition("```")[0]
     names: dict[str, Any] = {"LevelReplay": LevelReplay, "tasks": NumberedSource(9)}
     exec(code, names)
