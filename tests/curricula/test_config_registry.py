@@ -98,31 +98,37 @@ def test_a_stage_may_be_just_its_name() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ([1], "must be an object with its settings; got [1]"),
-        ({}, "must name its kind under 'config': one of AncestorProgressConfig,"),
+        ([1], "must be of type CurriculumConfig; got [1]. Give"),
+        ({}, "config: must be one of AncestorProgressConfig,"),
         ({"config": "Nonsense"}, "got 'Nonsense'"),
         ({"config": ["FrontierConfig"]}, "got ['FrontierConfig']"),
-        ({"config": "FrontierConfig", "porbing": 1}, "no setting 'porbing'; it has exploration,"),
-        ({"config": "FrontierConfig", "probing": "much"}, "probing must be a number; got 'much'"),
-        ({"config": "FrontierConfig", "probing": True}, "probing must be a number; got True"),
+        (
+            {"config": "FrontierConfig", "porbing": 1},
+            "porbing: unknown key. Did you mean 'probing'?",
+        ),
+        (
+            {"config": "FrontierConfig", "probing": "much"},
+            "probing: must lie in (0, 1000]; got 'much'",
+        ),
+        ({"config": "FrontierConfig", "probing": True}, "probing: must lie in (0, 1000]; got True"),
         (
             {"config": "FrontierConfig", "trial_episodes": 2.5},
-            "trial_episodes must be a whole number; got 2.5",
+            "trial_episodes: must be a whole number of at least 2; got 2.5",
         ),
-        ({"config": "FrontierConfig", "features": "x"}, "features must be a list; got 'x'"),
-        ({"config": "FrontierConfig", "features": [1]}, "features[0] must be a text; got 1"),
+        ({"config": "FrontierConfig", "features": "x"}, "features: must be a list; got 'x'"),
+        ({"config": "FrontierConfig", "features": [1]}, "features[0]: must be a text; got 1"),
         (
             {"config": "LearnabilityConfig", "signal": "luck"},
-            "signal must be one of 'success', 'return'; got 'luck'",
+            "signal: must be 'success' or 'return'; got 'luck'",
         ),
-        ({"config": "StagedConfig"}, "lacks 'stages'"),
+        ({"config": "StagedConfig"}, "stages: is missing. Give it."),
         (
             {"config": "StagedConfig", "stages": [{"name": "a", "size": 1}]},
-            "stages[0] has no setting 'size'",
+            "stages[0].size: unknown key. Known here: name, labels,",
         ),
         (
             {"config": "StagedConfig", "stages": [{"name": "a"}], "standard": 1},
-            "standard must be true or false; got 1",
+            "standard: must be true or false; got 1",
         ),
         (
             {
@@ -130,13 +136,16 @@ def test_a_stage_may_be_just_its_name() -> None:
                 "stages": [{"name": "a"}],
                 "mixing": {"table": [[0.5, 0.4, 0.3]]},
             },
-            "mixing.table[0] must be a list of 2; got [0.5, 0.4, 0.3]",
+            "mixing.table[0]: must be a list of 2; got [0.5, 0.4, 0.3]",
         ),
-        ({"config": "StagedConfig", "stages": [3]}, "stages[0] must be an object; got 3"),
-        ({"config": "MixtureConfig", "weights": 3}, "weights must be an object; got 3"),
+        (
+            {"config": "StagedConfig", "stages": [3]},
+            "stages[0]: must be of type Stage; got 3. Give Stage(…)",
+        ),
+        ({"config": "MixtureConfig", "weights": 3}, "weights: must be an object; got 3"),
         (
             {"config": "PhasedConfig", "phases": [{"name": "a", "curriculum": {"config": "X"}}]},
-            "phases[0].curriculum must name its kind",
+            "phases[0].curriculum.config: must be one of AncestorProgressConfig,",
         ),
         (
             {
@@ -150,9 +159,9 @@ def test_a_stage_may_be_just_its_name() -> None:
                     }
                 ],
             },
-            "phases[0].settings.x.start must be a number; got '0'",
+            "phases[0].settings.x.start: must be a finite number; got '0'",
         ),
-        ({"config": "FrontierConfig", "probing": -1}, "probing must be finite and above 0"),
+        ({"config": "FrontierConfig", "probing": -1}, "probing: must lie in (0, 1000]; got -1"),
     ],
 )
 def test_what_does_not_fit_is_named_in_one_line(data: object, words: str) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated
 import tyro
 
 from stepladder.configs.checks import require_share, require_whole
+from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.frontier.config import FrontierConfig
@@ -22,8 +23,6 @@ from stepladder.curricula.learning_progress.config import (
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.staged.config import StagedConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError
-from stepladder.files import read_json
 from stepladder.simulator.contestants import CONTESTANTS
 from stepladder.simulator.scenarios import Scenario
 
@@ -83,13 +82,7 @@ class FromFile:
 
     def config(self) -> CurriculumConfig:
         """Return the settings that the file holds."""
-        try:
-            data = read_json(self.file, follow=True)
-        except OSError as error:
-            raise ConfigError(f"{self.file} cannot be read: {error.strerror}.") from error
-        except ValueError as error:
-            raise ConfigError(f"{self.file} is not JSON: {error}.") from error
-        return config_from_json(data, str(self.file))
+        return config_from_json(load_document(self.file), str(self.file))
 
 
 _subcommand = tyro.conf.subcommand

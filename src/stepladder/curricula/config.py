@@ -1,14 +1,16 @@
-"""Settings that every curriculum has, and the checks that all configs share.
+"""Settings that every curriculum has.
 
-A config is a frozen dataclass beside the class it configures; it checks itself, says what is wrong
-in one line, and can build what it describes.
+A config is a frozen dataclass beside the class it configures; `configs.codec` checks, reads and
+writes it. It can build what it describes.
 """
 
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from stepladder.configs.checks import plain, require_share
+from stepladder.configs.checks import Share
+from stepladder.configs.codec import Config, Kinds, make
+from stepladder.configs.problems import Problems
 from stepladder.errors import ConfigError
 from stepladder.tasks import Pool, Source, Task
 
@@ -20,14 +22,21 @@ Tasks: TypeAlias = Pool | Source | Sequence[Task]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurriculumConfig:
+class CurriculumConfig(Config):
     """Settings that every method has."""
 
-    exploration: float = 0.0
+    type_key = "config"
+
+    exploration: Share = 0.0
     """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
 
-    def __post_init__(self) -> None:
-        require_share("exploration", self.exploration)
+    @classmethod
+    def kinds(cls) -> Kinds:
+        """Return every config of a curriculum, by the name that JSON has under `type_key`."""
+        # Imported here: the configs of the methods derive from this one.
+        from stepladder.curricula.config_registry import CONFIGS
+
+        return CONFIGS
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Curriculum":
         """Build the curriculum that this config describes."""
@@ -35,30 +44,19 @@ class CurriculumConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of their class."""
-        return {"config": type(self).__name__, **plain(asdict(self))}
+        return {self.type_key: type(self).__name__, **super().to_json()}
 
 
-Config = TypeVar("Config", bound=CurriculumConfig)
+Chosen = TypeVar("Chosen", bound=CurriculumConfig)
 
 
-def settle(kind: type[Config], config: Config | None, settings: dict[str, Any]) -> Config:
+def settle(kind: type[Chosen], config: Chosen | None, settings: dict[str, Any]) -> Chosen:
     """Return the config that was given, or one made of the settings that were given instead."""
     if config is None:
-        unknown = sorted(settings.keys() - kind.__dataclass_fields__.keys())
-        if unknown:
-            raise ConfigError(
-                f"{kind.__name__} has no setting {unknown[0]!r}; it has "
-                f"{', '.join(kind.__dataclass_fields__)}. Correct the name."
-            )
-        missing = [
-            name
-            for name, field in kind.__dataclass_fields__.items()
-            if field.default is MISSING and field.default_factory is MISSING
-            if name not in settings
-        ]
-        if missing:
-            raise ConfigError(f"{missing[0]} is missing. Give it, or a {kind.__name__}.")
-        return kind(**settings)
+        problems = Problems()
+        made = make(kind, settings, problems)
+        problems.raise_if_any()
+        return made
     if settings:
         raise ConfigError(
             f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
