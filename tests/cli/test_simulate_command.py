@@ -206,7 +206,7 @@ def test_more_tasks_than_plots_are_no_reason_to_warn(
         (["--num-envs", "0"], "num_envs must be a whole number of at least 1; got 0"),
         (["--engine", "warp"], "invalid choice 'warp' for argument '--engine'"),
         (["--scenario", "chain-x"], "there is no scenario 'chain-x'; expected one of chain-N,"),
-        (["--scenario", "no.json"], "the graph no.json cannot be read: No such file"),
+        (["--scenario", "no.json"], "no.json cannot be read: No such file"),
         (["--recipe", "soup"], "there is no recipe 'soup'; there are train,"),
         (["--recipe"], "Missing value for argument '--recipe'"),
         (["from-file"], "Missing from stepladder simulate from-file: FILE"),

@@ -11,9 +11,10 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from stepladder.configs.documents import load_document
 from stepladder.errors import ConfigError
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite
-from stepladder.simulator.graph import TaskGraph, read_json
+from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.learner import TaskDependencySimulator
 
 SUITE = (
@@ -206,11 +207,11 @@ def scenario(name: str) -> Scenario:
 
 def _from_file(path: str) -> Scenario:
     """Read a graph, and beside it which tasks are impossible, noisy or known from the start."""
-    data = read_json(path)
+    data = load_document(path)
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
         kinds = {key: data.pop(key) for key in ("impossible", "noisy", "start") if key in data}
-    graph = TaskGraph.from_json(data)
+    graph = TaskGraph.from_json(data, path)
     try:
         made = Scenario(
             name=Path(path).stem,
