@@ -10,7 +10,7 @@ What a class does differently it declares itself, by `kinds`, `expand`, `derive`
 """
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import (
@@ -19,7 +19,9 @@ from typing import (
     ClassVar,
     Final,
     Literal,
+    NamedTuple,
     Protocol,
+    TypeAlias,
     TypeVar,
     Union,
     cast,
@@ -61,8 +63,8 @@ class Config:
 
     def __post_init__(self) -> None:
         problems = Problems()
-        for name, annotation in hints_of(type(self)).items():
-            value = fit(getattr(self, name), annotation, problems.at(name))
+        for name, form in forms_of(type(self)).items():
+            value = fit(getattr(self, name), form, problems.at(name))
             object.__setattr__(self, name, value)
         if not problems:
             self.derive()
@@ -103,7 +105,7 @@ class Config:
         problems = Problems()
         plain = to_plain(data, "", bounds=DOCUMENT, found=problems.found)
         problems.raise_if_any(document)
-        config = fit(plain, cls, problems)
+        config = fit(plain, form_of(cls), problems)
         problems.raise_if_any(document)
         return config
 
@@ -127,40 +129,63 @@ def to_json(value: Any) -> Any:
     return cast("Any", value).item() if isinstance(value, np.generic) else value
 
 
+class Form(NamedTuple):
+    """What an annotation says, taken apart."""
+
+    kind: Any
+    """A class, `Any` or `Literal[…]`; of the others, None."""
+
+    limits: tuple[Limit, ...]
+    origin: Any
+    inner: tuple["Form", ...]
+    """Of the entries of a tuple, the values of a dict, the alternatives of a union but None."""
+
+    is_open: bool
+    """Whether a tuple has any number of entries; whether a union has None."""
+
+
+def form_of(annotation: Any) -> Form:
+    """Return what an annotation says, with the limits in `Annotated`."""
+    limits: tuple[Limit, ...] = ()
+    if get_origin(annotation) is Annotated:
+        annotation, *limits_found = get_args(annotation)
+        limits = tuple(limits_found)
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, types.UnionType):
+        rest = tuple(form_of(one) for one in arguments if one is not types.NoneType)
+        return Form(None, limits, Union, rest, len(rest) < len(arguments))
+    if origin is tuple:
+        entries = tuple(form_of(one) for one in arguments if one is not Ellipsis)
+        return Form(None, limits, tuple, entries, arguments[-1] is Ellipsis)
+    if origin is dict:
+        return Form(None, limits, dict, (form_of(arguments[1]),), True)
+    is_object = is_dataclass(annotation) or hasattr(annotation, "from_json")
+    return Form(annotation, limits, object if is_object else None, (), False)
+
+
 @cache
-def hints_of(kind: type) -> Mapping[str, Any]:
-    """Return the annotation of every field of a dataclass, by name."""
+def forms_of(kind: type) -> Mapping[str, Form]:
+    """Return what the annotation of every field of a dataclass says, by name."""
     hints = get_type_hints(kind, include_extras=True)
-    return {field.name: hints[field.name] for field in fields(kind)}
+    return {field.name: form_of(hints[field.name]) for field in fields(kind)}
 
 
-def fit(value: Any, annotation: Any, problems: Problems) -> Any:
+def fit(value: Any, form: Form, problems: Problems) -> Any:
     """Return a value as an annotation wants it.
 
     Args:
         value: From a document, or from Python.
-        annotation: Type of a field, perhaps with limits in `Annotated`.
+        form: What the annotation says.
         problems: Takes what does not fit.
 
     Returns:
         The value: tuples for lists, configs for objects, plain numbers for NumPy's. `UNREAD` if
         anything in it does not fit.
     """
-    limits: list[Limit] = []
-    if get_origin(annotation) is Annotated:
-        annotation, *limits = get_args(annotation)
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin in (Union, types.UnionType):
-        got = _fit_union(value, arguments, problems)
-    elif origin is tuple:
-        got = _fit_tuple(value, arguments, problems)
-    elif origin is dict:
-        got = _fit_dict(value, arguments[1], problems)
-    elif is_dataclass(annotation) or hasattr(annotation, "from_json"):
-        got = _fit_object(value, annotation, problems)
-    else:
-        return _fit_leaf(value, annotation, limits, problems)
-    text = None if got is UNREAD else _broken(got, limits)
+    if form.origin is None:
+        return _fit_leaf(value, form, problems)
+    got = _FITS[form.origin](value, form, problems)
+    text = None if got is UNREAD else _broken(got, form)
     if text is not None:
         problems.add(text)
     return got if text is None else UNREAD
@@ -172,72 +197,70 @@ def fitted(value: Any, annotation: Any, name: str) -> Any:
     Raises:
         ConfigError: It does not fit.
     """
-    problems = Problems(path=name)
-    got = fit(value, annotation, problems)
+    problems = Problems(key=name)
+    got = fit(value, form_of(annotation), problems)
     problems.raise_if_any()
     return got
 
 
-def _broken(value: Any, limits: list[Limit]) -> str | None:
+def _broken(value: Any, form: Form) -> str | None:
     """Return what the first limit says that a value breaks."""
-    return next(filter(None, (limit(value) for limit in limits)), None)
+    for limit in form.limits:
+        text = limit(value)
+        if text is not None:
+            return text
+    return None
 
 
-def _fit_union(value: Any, kinds: tuple[Any, ...], problems: Problems) -> Any:
-    if value is None and types.NoneType in kinds:
+def _fit_union(value: Any, form: Form, problems: Problems) -> Any:
+    if value is None and form.is_open:
         return None
-    rest = [kind for kind in kinds if kind is not types.NoneType]
-    objects: list[type] = [kind for kind in rest if _is_config(kind)]
-    if len(rest) > 1:
-        for kind in objects:
-            # An object in a document is the one whose fields it has, all of them.
-            has_fields = isinstance(value, Mapping) and value.keys() == hints_of(kind).keys()
-            if has_fields or isinstance(value, kind):
-                return fit(value, kind, problems)
-        rest = [kind for kind in rest if kind not in objects] or objects
-    return fit(value, rest[0], problems)
+    if len(form.inner) == 1:
+        return fit(value, form.inner[0], problems)
+    objects = [one for one in form.inner if one.origin is object]
+    for one in objects:
+        # An object in a document is the one whose fields it has, all of them.
+        has_fields = isinstance(value, Mapping) and value.keys() == forms_of(one.kind).keys()
+        if has_fields or isinstance(value, one.kind):
+            return fit(value, one, problems)
+    others = [one for one in form.inner if one.origin is not object]
+    return fit(value, (others or objects)[0], problems)
 
 
-def _fit_tuple(value: Any, kinds: tuple[Any, ...], problems: Problems) -> Any:
+def _fit_tuple(value: Any, form: Form, problems: Problems) -> Any:
     if not isinstance(value, list | tuple):
         problems.add(f"must be a list; got {shown(value)}. Give a list or a tuple, even of one.")
         return UNREAD
-    entries = cast("list[Any]", value)
-    if kinds[-1] is Ellipsis:
-        kinds = (kinds[0],) * len(entries)
-    if len(kinds) != len(entries):
-        problems.add(f"must be a list of {len(kinds)}; got {shown(entries)}. Correct its length.")
+    entries, inner = cast("list[Any]", value), form.inner
+    if form.is_open:
+        inner *= len(entries)
+    if len(inner) != len(entries):
+        problems.add(f"must be a list of {len(inner)}; got {shown(entries)}. Correct its length.")
         return UNREAD
-    got = [
-        fit(entry, kind, problems.at(index))
-        for index, (entry, kind) in enumerate(zip(entries, kinds, strict=True))
-    ]
-    return UNREAD if any(entry is UNREAD for entry in got) else tuple(got)
+    got = tuple(fit(entry, inner[i], problems.at(i)) for i, entry in enumerate(entries))
+    return UNREAD if any(entry is UNREAD for entry in got) else got
 
 
-def _fit_dict(value: Any, kind: Any, problems: Problems) -> Any:
+def _fit_dict(value: Any, form: Form, problems: Problems) -> Any:
     if not isinstance(value, Mapping):
         problems.add(f"must be an object; got {shown(value)}. Give values by name.")
         return UNREAD
     got: dict[str, Any] = {}
     for key, entry in cast("Mapping[Any, Any]", value).items():
         if isinstance(key, str):
-            got[key] = fit(entry, kind, problems.at(key))
+            got[key] = fit(entry, form.inner[0], problems.at(key))
         else:
             problems.add(f"has the key {shown(key)}; keys must be strings. Quote it.")
             got[""] = UNREAD
     return UNREAD if any(entry is UNREAD for entry in got.values()) else got
 
 
-def _is_config(kind: Any) -> bool:
-    return is_dataclass(kind)
-
-
-def _fit_object(value: Any, kind: Any, problems: Problems) -> Any:
+def _fit_object(value: Any, form: Form, problems: Problems) -> Any:
+    kind: Any = form.kind
     if isinstance(value, kind):
         return value
     try:
-        if not _is_config(kind):
+        if not hasattr(kind, "__dataclass_fields__"):
             return kind.from_json(value)
         if hasattr(kind, "expand"):
             value = kind.expand(value, problems)
@@ -275,29 +298,30 @@ def make(kind: type[Any], settings: Mapping[str, Any], problems: Problems) -> An
         StepladderError: The config refuses what fits its annotations.
     """
     before, values = len(problems), dict[str, Any]()
-    hints = hints_of(kind)
+    forms = forms_of(kind)
     for field in fields(kind):
         if field.name in settings:
             place = problems.at(field.name)
-            values[field.name] = fit(settings[field.name], hints[field.name], place)
+            values[field.name] = fit(settings[field.name], forms[field.name], place)
         elif field.default is MISSING and field.default_factory is MISSING:
             problems.at(field.name).add("is missing. Give it.")
     for name in settings:
-        if name not in hints:
-            problems.add_unknown(name, hints)
+        if name not in forms:
+            problems.add_unknown(name, forms)
     return kind(**values) if len(problems) == before else UNREAD
 
 
-def _fit_leaf(value: Any, kind: Any, limits: list[Limit], problems: Problems) -> Any:
+def _fit_leaf(value: Any, form: Form, problems: Problems) -> Any:
     """Return a value that holds no settings of its own."""
+    kind = form.kind
     if kind is Any:
         before = len(problems)
         plain = to_plain(value, problems.path, found=problems.found)
         return plain if len(problems) == before else UNREAD
-    text = _broken(value, limits)
+    text = _broken(value, form)
     if text is None:
-        fits, wanted = _expected(value, kind)
-        if fits:
+        fits, wanted = _LEAVES[kind] if kind in _LEAVES else _other_leaf(kind)
+        if fits(value):
             return kind(value) if kind in (bool, int, float) else value
         text = f"must be {wanted}; got {shown(value)}."
     if isinstance(value, list):
@@ -306,19 +330,27 @@ def _fit_leaf(value: Any, kind: Any, limits: list[Limit], problems: Problems) ->
     return UNREAD
 
 
-def _expected(value: Any, kind: Any) -> tuple[bool, str]:
-    """Return whether a value is of a kind, and that kind in words."""
+Leaf: TypeAlias = tuple[Callable[[Any], bool], str]
+"""Whether a value is of a kind, and that kind in words."""
+
+_LEAVES: Mapping[Any, Leaf] = {
+    bool: (lambda value: isinstance(value, bool | np.bool_), "true or false"),
+    int: (is_whole, "a whole number"),
+    float: (is_finite, "a finite number"),
+    str: (lambda value: isinstance(value, str), "a text"),
+}
+
+
+def _other_leaf(kind: Any) -> Leaf:
     if get_origin(kind) is Literal:
-        *others, last = map(repr, get_args(kind))
-        fits = isinstance(value, str) and value in get_args(kind)
-        return fits, f"{', '.join(others)} or {last}" if others else last
-    if not isinstance(kind, type):
-        # Something that only another package's config can hold; it has its own checks.
-        return True, ""
-    words = {bool: "true or false", float: "a finite number", int: "a whole number", str: "a text"}
-    numbers = {
-        bool: isinstance(value, bool | np.bool_),
-        int: is_whole(value),
-        float: is_finite(value),
-    }
-    return numbers.get(kind, isinstance(value, kind)), words.get(kind, f"a {kind.__name__}")
+        choices = get_args(kind)
+        *others, last = map(repr, choices)
+        wanted = f"{', '.join(others)} or {last}" if others else last
+        return lambda value: isinstance(value, str) and value in choices, wanted
+    if isinstance(kind, type):
+        return lambda value: isinstance(value, kind), f"of type {kind.__name__}"
+    # Something that only another package's config can hold; it has its own checks.
+    return lambda value: True, ""
+
+
+_FITS = {Union: _fit_union, tuple: _fit_tuple, dict: _fit_dict, object: _fit_object}

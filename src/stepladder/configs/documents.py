@@ -124,7 +124,8 @@ def _copy_object(
             continue
         # A subclass, such as a member of an enum, is taken for its content.
         name = str.__str__(key)
-        _copy_scalar(name, path, checks)
+        if checks.bounds.text is not None:
+            _copy_scalar(name, path, checks)
         plain[name] = _copy(entry, f"{path}.{name}" if path else name, checks, depth + 1)
     return plain
 

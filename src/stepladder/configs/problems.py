@@ -16,22 +16,37 @@ class Problems:
 
     Args:
         found: Path and text of each.
-        path: Where the part of the document that is read now is, such as ``agent``; empty for the
+        key: Where the part of the document that is read now is, such as ``agent``; empty for the
             whole of it.
+        outer: The part that it is in.
     """
 
-    def __init__(self, found: Iterable[tuple[str, str]] = (), path: str = ""):
+    __slots__ = ("_key", "_outer", "found")
+
+    def __init__(
+        self,
+        found: Iterable[tuple[str, str]] = (),
+        key: str | int = "",
+        outer: "Problems | None" = None,
+    ):
         self.found = found if isinstance(found, list) else list(found)
-        self.path = path
+        self._key, self._outer = key, outer
+
+    @property
+    def path(self) -> str:
+        """Where this part is in the document."""
+        # Put together only when asked for: there is a part for every value, most without problems.
+        path = "" if self._outer is None else self._outer.path
+        if isinstance(self._key, int):
+            return f"{path}[{self._key}]"
+        return f"{path}.{self._key}" if path and self._key else path or self._key
 
     def __len__(self) -> int:
         return len(self.found)
 
     def at(self, key: str | int) -> "Problems":
         """Return the same list for a part of this part: a field, a key or an entry of a list."""
-        if isinstance(key, int):
-            return Problems(self.found, f"{self.path}[{key}]")
-        return Problems(self.found, ".".join(filter(None, (self.path, key))))
+        return Problems(self.found, key, self)
 
     def add(self, text: str) -> None:
         """Add a problem of this part: what is wrong and what would be right, in one line."""
