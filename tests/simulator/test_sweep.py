@@ -153,7 +153,9 @@ def test_a_value_that_goes_with_nothing_is_refused_before_anything_is_played(
     tmp_path: Path,
 ) -> None:
     wrong = Choice("probing", (0.1, -1.0))
-    with pytest.raises(ConfigError, match=r"probing=-1\.0 goes with nothing here: probing must lie"):
+    with pytest.raises(
+        ConfigError, match=r"probing=-1\.0 goes with nothing here: probing must lie"
+    ):
         sweep(SMALL, [wrong, TRIALS], folder=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
