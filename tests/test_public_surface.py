@@ -124,10 +124,10 @@ def test_curricula_need_numba_and_no_env() -> None:
 
 LIGHT = (
     "stepladder.agents.config",
-    "stepladder.training.ancestor_config",
     "stepladder.training.config",
     "stepladder.training.evaluation",
     "stepladder.training.presets",
+    "stepladder.training.published.config",
     "stepladder.training.tasks",
 )
 """Modules beside the learners that are read, checked and printed without torch."""

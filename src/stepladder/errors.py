@@ -30,6 +30,9 @@ class StepladderError(Exception):
 class ConfigError(StepladderError, ValueError):
     """A setting is missing, out of range or contradicts another."""
 
+    problems: tuple[tuple[str, str], ...] = ()
+    """Path and text of each problem, where the settings are named."""
+
 
 class TaskError(StepladderError, ValueError):
     """A task or a source of tasks is malformed, or does not contain what was asked for."""

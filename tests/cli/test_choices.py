@@ -82,7 +82,7 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path: Path) -> None:
     for path, words in (
         (missing, "no.json cannot be read: No such file"),
         (broken, "broken.json is not JSON: Expecting"),
-        (foreign, "list.json must be an object with its settings"),
+        (foreign, "list.json; nothing was started: must be of type CurriculumConfig"),
     ):
         with pytest.raises(ConfigError, match=words):
             config_from_file(path)

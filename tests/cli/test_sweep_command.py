@@ -130,8 +130,8 @@ def test_where_seeds_do_not_finish_it_is_marked(command: CommandLine) -> None:
     [
         ([], "nothing is varied. Name a field and its values: probing=0.02,0.05,0.1."),
         (["--grid", "porbing=1"], "there is no field 'porbing' to vary; there are exploration,"),
-        (["--grid", "probing=much"], "probing must be a number; got 'much'"),
-        (["--grid", "probing=-1"], "probing=-1.0 fits no combination: probing must be"),
+        (["--grid", "probing=much"], "probing must be a finite number; got 'much'"),
+        (["--grid", "probing=-1"], "probing=-1.0 fits no combination: probing must lie"),
         (["--range", "probing=0.1..0.2"], "only a search can try a --range"),
         (["--grid", "probing=0.1", "--curriculum", "no"], "there is no curriculum 'no'"),
         (["--grid", "probing=0.1", "--scenario", "no"], "there is no scenario 'no'"),

@@ -101,7 +101,9 @@ def test_its_settings_are_read_from_a_file(package: Path, command: CommandLine) 
     told = json.loads(command("simulate", "from-file", "mine.json", *quick, "--json").out)
     assert told["curriculum"] == "mine"
     Path("mine.json").write_text(json.dumps({"type": "rarest", "pwer": 0.5}))
-    assert "no setting 'pwer'" in command.fails("simulate", "from-file", "mine.json")
+    assert "pwer: unknown key. Did you mean 'power'?" in command.fails(
+        "simulate", "from-file", "mine.json"
+    )
 
 
 @pytest.mark.processes

@@ -177,7 +177,7 @@ def test_many_mistakes_are_a_list_with_a_line_for_each(command: CommandLine) -> 
     assert (code, out) == (2, "")
     first, *rest = err.splitlines()
     assert first == "stepladder: 3 problems in many.json; nothing was started:"
-    assert [line.split(":")[0] for line in rest] == ["  num_env", "  agent.clip", "  seed"]
+    assert [line.split(":")[0] for line in rest] == ["  seed", "  agent.clip", "  num_env"]
 
 
 def test_flags_that_contradict_each_other_in_many_ways_are_a_list_too(

@@ -1,4 +1,4 @@
-"""Settings that all curricula share: checks, plain JSON, one source of settings at a time."""
+"""Settings that all curricula share: plain JSON, one source of settings at a time."""
 
 import json
 from dataclasses import FrozenInstanceError, replace
@@ -7,12 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepladder.configs.checks import (
-    plain,
-    require_positive,
-    require_share,
-    require_whole,
-)
 from stepladder.curricula import (
     SEVEN_STAGES,
     AncestorProgressConfig,
@@ -112,7 +106,7 @@ def test_the_config_of_another_curriculum_is_refused_by_name(config: CurriculumC
 
 def test_settings_may_be_given_as_keywords():
     assert Uniform(TASKS, exploration=0.25).config == UniformConfig(exploration=0.25)
-    with pytest.raises(ConfigError, match="no setting 'no_such_setting'; it has exploration"):
+    with pytest.raises(ConfigError, match="no_such_setting: unknown key"):
         LearningProgress(TASKS, no_such_setting=1)
 
 
@@ -138,29 +132,6 @@ def test_a_curriculum_takes_a_list_a_source_or_a_pool():
     assert Uniform(pool).pool is pool
     with pytest.raises(ConfigError, match="capacity 1 was given beside a Pool"):
         Uniform(pool, capacity=1)
-
-
-def test_shares_positives_and_whole_numbers():
-    for value in (0.0, 0.5, 1.0, 1):
-        require_share("x", value)
-    for value in (-1e-9, 1 + 1e-9, np.nan):
-        with pytest.raises(ConfigError, match="x must lie in"):
-            require_share("x", value)
-    require_positive("x", 1e-9)
-    for value in (0.0, -1.0, np.inf, np.nan):
-        with pytest.raises(ConfigError, match="x must be finite and above 0"):
-            require_positive("x", value)
-    for whole in (3, 100, np.int64(3)):
-        require_whole("x", whole, 3)
-    for value in (2, 3.0, 3.5, True, np.nan, "3", None):
-        with pytest.raises(ConfigError, match="x must be a whole number of at least 3; got"):
-            require_whole("x", value, 3)
-
-
-def test_settings_become_what_json_gives_back():
-    value = {"a": (1, [2.0, (np.float32(0.5), np.int64(3))]), 5: np.bool_(True)}
-    assert plain(value) == {"a": [1, [2.0, [0.5, 3]]], "5": True}
-    assert json.loads(json.dumps(plain(value))) == plain(value)
 
 
 def test_presets_are_configs():

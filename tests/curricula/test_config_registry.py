@@ -21,8 +21,7 @@ from stepladder.curricula import (
     StagedConfig,
     UniformConfig,
 )
-from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.registry import CURRICULA
+from stepladder.curricula.registry import CURRICULA, config_from_json
 from stepladder.errors import ConfigError
 
 STAGED = StagedConfig(
@@ -99,32 +98,38 @@ def test_a_stage_may_be_just_its_name() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ([1], "must be an object with its settings; got [1]"),
-        ({}, "must name its method under 'type': one of uniform, frontier,"),
+        ([1], "must be of type CurriculumConfig; got [1]. Give"),
+        ({}, "type: must be one of uniform, frontier,"),
         ({"type": "Nonsense"}, "got 'Nonsense'"),
         ({"config": "FrontierConfig"}, 'write {"type": "frontier"} instead of {"config":'),
         ({"type": ["frontier"]}, "got ['frontier']"),
-        ({"type": "frontier", "porbing": 1}, "no setting 'porbing'; it has exploration,"),
-        ({"type": "frontier", "probing": "much"}, "probing must be a number; got 'much'"),
-        ({"type": "frontier", "probing": True}, "probing must be a number; got True"),
+        (
+            {"type": "frontier", "porbing": 1},
+            "porbing: unknown key. Did you mean 'probing'?",
+        ),
+        (
+            {"type": "frontier", "probing": "much"},
+            "probing: must lie in (0, 1000]; got 'much'",
+        ),
+        ({"type": "frontier", "probing": True}, "probing: must lie in (0, 1000]; got True"),
         (
             {"type": "frontier", "trial_episodes": 2.5},
-            "trial_episodes must be a whole number; got 2.5",
+            "trial_episodes: must be a whole number of at least 2; got 2.5",
         ),
-        ({"type": "frontier", "features": "x"}, "features must be a list; got 'x'"),
-        ({"type": "frontier", "features": [1]}, "features[0] must be a text; got 1"),
+        ({"type": "frontier", "features": "x"}, "features: must be a list; got 'x'"),
+        ({"type": "frontier", "features": [1]}, "features[0]: must be a text; got 1"),
         (
             {"type": "learnability", "signal": "luck"},
-            "signal must be one of 'success', 'return'; got 'luck'",
+            "signal: must be 'success' or 'return'; got 'luck'",
         ),
-        ({"type": "staged"}, "lacks 'stages'"),
+        ({"type": "staged"}, "stages: is missing. Give it."),
         (
             {"type": "staged", "stages": [{"name": "a", "size": 1}]},
-            "stages[0] has no setting 'size'",
+            "stages[0].size: unknown key. Known here: name, labels,",
         ),
         (
             {"type": "staged", "stages": [{"name": "a"}], "standard": 1},
-            "standard must be true or false; got 1",
+            "standard: must be true or false; got 1",
         ),
         (
             {
@@ -132,13 +137,16 @@ def test_a_stage_may_be_just_its_name() -> None:
                 "stages": [{"name": "a"}],
                 "mixing": {"table": [[0.5, 0.4, 0.3]]},
             },
-            "mixing.table[0] must be a list of 2; got [0.5, 0.4, 0.3]",
+            "mixing.table[0]: must be a list of 2; got [0.5, 0.4, 0.3]",
         ),
-        ({"type": "staged", "stages": [3]}, "stages[0] must be an object; got 3"),
-        ({"type": "mixture", "weights": 3}, "weights must be an object; got 3"),
+        (
+            {"type": "staged", "stages": [3]},
+            "stages[0]: must be of type Stage; got 3. Give Stage(…)",
+        ),
+        ({"type": "mixture", "weights": 3}, "weights: must be an object; got 3"),
         (
             {"type": "phased", "phases": [{"name": "a", "curriculum": {"type": "X"}}]},
-            "phases[0].curriculum must name its method",
+            "phases[0].curriculum.type: must be one of uniform, frontier,",
         ),
         (
             {
@@ -152,9 +160,9 @@ def test_a_stage_may_be_just_its_name() -> None:
                     }
                 ],
             },
-            "phases[0].settings.x.start must be a number; got '0'",
+            "phases[0].settings.x.start: must be a finite number; got '0'",
         ),
-        ({"type": "frontier", "probing": -1}, "probing must be finite and above 0"),
+        ({"type": "frontier", "probing": -1}, "probing: must lie in (0, 1000]; got -1"),
     ],
 )
 def test_what_does_not_fit_is_named_in_one_line(data: object, words: str) -> None:

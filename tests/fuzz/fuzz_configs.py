@@ -19,13 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stepladder.agents.config import AGENTS, AgentConfig, agent_from_json
+from stepladder.agents.config import AGENTS, AgentConfig
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
-from stepladder.curricula.registry import CURRICULA
+from stepladder.curricula.registry import CURRICULA, config_from_json
 from stepladder.curricula.staged.config import (
     DemotionRule,
     EarlyRule,
@@ -198,9 +197,8 @@ def targets() -> list[Target]:
             Target(f"training with {name}", document, load_config, TrainingConfig.to_json, _nothing)
         )
     for kind in AGENTS.values():
-        found.append(
-            Target(kind.kind, kind().to_json(), agent_from_json, AgentConfig.to_json, _nothing)
-        )
+        read, write = AgentConfig.from_json, AgentConfig.to_json
+        found.append(Target(kind.kind, kind().to_json(), read, write, _nothing))
     return found
 
 

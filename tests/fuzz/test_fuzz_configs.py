@@ -97,12 +97,12 @@ def test_everything_that_is_wrong_is_listed_with_its_path() -> None:
     lines = str(caught.value).splitlines()
     assert lines[0] == "4 problems in the config; nothing was started:"
     assert lines[1:] == [
-        "  num_envs: is 1000000000000000000000000000000; it must fit into 64 bits. Give a smaller "
-        "one.",
-        "  curriculum.phases[0].settings.opponent.weights[0]: is a whole number of 133 bits; it "
-        "must fit into 64 bits. Give a smaller one.",
-        "  agent.gamma: must be finite; got inf.",
-        "  reward_scale: must be finite; got nan.",
+        "  num_envs: must fit into 64 bits; got 1000000000000000000000000000000. Give a smaller "
+        "number.",
+        "  curriculum.phases[0].settings.opponent.weights[0]: must fit into 64 bits; got a whole "
+        "number of 133 bits. Give a smaller number.",
+        "  agent.gamma: is inf; numbers must be finite. Replace it or leave it out.",
+        "  reward_scale: is nan; numbers must be finite. Replace it or leave it out.",
     ]
 
 

@@ -65,12 +65,12 @@ def test_an_unknown_recipe_is_refused_with_the_names_there_are():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Prerequisite(eta=0.0), "eta 0.0"),
-        (lambda: Prerequisite(eta=1.5), "eta must lie in [0, 1]; got 1.5"),
+        (lambda: Prerequisite(eta=0.0), "eta must lie in (0, 1]; got 0.0"),
+        (lambda: Prerequisite(eta=1.5), "eta must lie in (0, 1]; got 1.5"),
         (lambda: Prerequisite(gamma=-0.1), "gamma"),
-        (lambda: Prerequisite(lambda_forget=1.0), "lambda_forget 1.0 below 1"),
+        (lambda: Prerequisite(lambda_forget=1.0), "lambda_forget must lie in [0, 1); got 1.0"),
         (lambda: Prerequisite(start=2.0), "start"),
-        (lambda: Prerequisite(mastery=0.0), "mastery 0.0"),
+        (lambda: Prerequisite(mastery=0.0), "mastery must lie in (0, 1]; got 0.0"),
         (lambda: Prerequisite(mastery=float("nan")), "mastery"),
         (lambda: Prerequisite(eta="fast"), "eta"),
         (lambda: Epochwise(dt=0.0), "dt"),
@@ -82,8 +82,11 @@ def test_an_unknown_recipe_is_refused_with_the_names_there_are():
         (lambda: Noise(reward="points"), "reward must be 'success' or 'skill'; got 'points'"),
         (lambda: Noise(reward="skill", task_noise_std=-1.0), "task_noise_std"),
         (lambda: Noise(reward="skill", sample_noise_std=float("nan")), "sample_noise_std"),
-        (lambda: Noise(reward="skill", reward_base=float("inf")), "reward_base must be finite"),
-        (lambda: Noise(reward="skill", reward_base="half"), "reward_base must be finite"),
+        (
+            lambda: Noise(reward="skill", reward_base=float("inf")),
+            "reward_base must be a finite number",
+        ),
+        (lambda: Noise(reward="skill", reward_base="half"), "reward_base must be a finite number"),
     ],
 )
 def test_impossible_settings_are_refused(make, message):

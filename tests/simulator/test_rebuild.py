@@ -78,5 +78,5 @@ def test_damaged_settings_are_named(tmp_path: Path) -> None:
     document = json.loads((folder / "config.json").read_text())
     document["config"]["simulator"]["graph"] = {"parents": 3}
     (folder / "config.json").write_text(json.dumps(document))
-    with pytest.raises(ConfigError, match="a graph in JSON is an object"):
+    with pytest.raises(ConfigError, match="parents: must be a list; got 3"):
         rebuilt_curriculum(RunReader(folder))

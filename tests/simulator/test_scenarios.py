@@ -166,8 +166,8 @@ def test_a_file_may_say_which_tasks_are_impossible_noisy_or_known(tmp_path):
     [
         ({"parents": [[]], "impossible": [4]}, "impossible"),
         ({"parents": [[]], "start": [1]}, "start is an object"),
-        ({"parents": [[]], "names": ["a"]}, "a graph has no 'names'"),
-        ([[]], "a graph in JSON is an object"),
+        ({"parents": [[]], "names": ["a"]}, "names: unknown key. Known here: parents, features."),
+        ([[]], "must be of type TaskGraph; got [[]]"),
     ],
 )
 def test_a_file_with_something_else_in_it_is_refused(tmp_path, data, message):

@@ -121,11 +121,11 @@ def test_descriptions_tell_a_range_from_a_value_that_looks_like_one():
         (lambda: Choice("abc"), "Choice.values must be a list; got 'abc'"),
         (lambda: Choice(3), "Choice.values must be a list; got 3"),  # pyright: ignore
         (lambda: Choice([1, math.nan]), "Choice.values.1 is nan"),
-        (lambda: Choice([[IntRange(1, 2)]]), "Choice.values.0.0 has type IntRange"),
+        (lambda: Choice([[IntRange(1, 2)]]), r"Choice\.values\.0\[0\] has type IntRange"),
         (lambda: Choice([1, 2], [1]), r"must hold 2 numbers, one per value; got \[1\]"),
         (lambda: Choice([1, 2], [1, -1]), "Choice.weights.1 must be a number of at least 0"),
         (lambda: Choice([1, 2], [0, 0]), "positive, finite sum"),
-        (lambda: Choice([1, 2], [1, math.nan]), "Choice.weights.1 is nan"),
+        (lambda: Choice([1, 2], [1, math.nan]), r"Choice\.weights\[1\] is nan"),
         (lambda: as_range([], "puck.speed"), r"ranges\['puck.speed'\]: Choice.values is empty"),
         (lambda: as_range(math.nan, "puck.speed"), r"ranges\['puck.speed'\]: .* is nan"),
         (lambda: as_range({1}, "puck.speed"), r"ranges\['puck.speed'\]: .* type set"),

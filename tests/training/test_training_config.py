@@ -29,14 +29,15 @@ HOCKEY = "stepladder/Hockey-v0"
 
 
 def problems_of(data, document="run.json"):
-    """Return the lines after the first of what is refused."""
+    """Return a line for each problem of what is refused."""
     with pytest.raises(ConfigError) as refusal:
         TrainingConfig.from_json(data, document)
-    first, *lines = str(refusal.value).splitlines()
-    assert first == (
-        f"{len(lines)} problem{'s' * (len(lines) > 1)} in {document}; nothing was started:"
-    )
-    return [line.removeprefix("  ") for line in lines]
+    lines = [f"{path}: {text}".removeprefix(": ") for path, text in refusal.value.problems]
+    count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
+    heading = f"{count} in {document}; nothing was started:"
+    separator = " " if len(lines) == 1 else "\n  "
+    assert str(refusal.value) == separator.join([heading, *lines])
+    return lines
 
 
 def paths_of(data):
@@ -171,9 +172,9 @@ def test_all_problems_are_listed_at_once_with_their_paths():
         "curriculum.stages[0].threshold",
         "curriculum.threshold",
         "evaluation.num_games",
-        "evaluation.opponents",
+        "evaluation.opponents[1]",
         "levels.per_stage",
-        "levels.stages",
+        "levels.stages[1]",
         "num_env",
         "num_envs",
         "opponents.archive",
@@ -193,7 +194,7 @@ def test_a_key_like_no_other_is_refused_with_all_that_are_known():
 def test_two_fields_that_disagree_inside_one_part_are_one_problem():
     agent = {"type": "SAC", "batch_size": 64, "buffer_size": 32}
     (line,) = problems_of({"env": HOCKEY, "agent": agent})
-    assert line.startswith("agent.buffer_size: (32) must be at least batch_size (64)")
+    assert line.startswith("agent.buffer_size: must be at least batch_size (64); got 32.")
     agent["buffer_size"], agent["batch_size"] = 3_000_000, 2_000_000
     assert TrainingConfig.from_json({"env": HOCKEY, "agent": agent}).agent.batch_size == 2_000_000
 
@@ -217,11 +218,14 @@ def test_a_part_of_the_wrong_kind_is_refused(part):
 
 
 def test_a_document_that_is_no_object_is_refused():
-    assert problems_of([1]) == ["must be an object with settings; got [1]."]
+    assert problems_of([1]) == [
+        "must be of type TrainingConfig; got [1]. Give TrainingConfig(…), in JSON an object with "
+        "its settings."
+    ]
 
 
 def test_keys_that_are_no_texts_are_refused():
-    assert problems_of({1: 2}) == ["has the key 1; keys must be texts. Put it in quotes."]
+    assert problems_of({1: 2}) == ["has the key 1 of type int; keys must be strings. Quote it."]
 
 
 def test_settings_that_do_not_go_together_are_listed_when_all_else_is_right():
@@ -266,7 +270,7 @@ def hockey_phases(**settings):
 
 def test_neural_opponents_are_found_and_need_both_players():
     curriculum = hockey_phases(opponent=Mixed(("weak", "caller:newest", "caller:pool")))
-    with pytest.raises(ConfigError, match=r'env_kwargs\.players: must be "both"'):
+    with pytest.raises(ConfigError, match=r'env_kwargs\.players must be "both"'):
         TrainingConfig(env=HOCKEY, curriculum=curriculum)
     config = TrainingConfig(env=HOCKEY, curriculum=curriculum, env_kwargs={"players": "both"})
     assert neural_opponents(config) == ("caller:newest", "caller:pool")
@@ -278,7 +282,7 @@ def test_neural_opponents_are_found_and_need_both_players():
     [
         ("caller", "says .caller. and not who"),
         ("caller:", "with a name behind it"),
-        ("caller:archive", r"opponents\.archive: is missing"),
+        ("caller:archive", r"opponents\.archive is missing"),
         ("storng", "must be one of"),
     ],
 )
@@ -302,7 +306,7 @@ def test_what_hockey_would_refuse_later_is_refused_now():
                 mode=Mixed(("NORMAL", "SHOOT")), touch_weight=Ramp(start=0.0, end=1e9)
             ),
         )
-    assert [line.split(":")[0] for line in str(refusal.value).splitlines()] == [
+    assert [path for path, _ in refusal.value.problems] == [
         "evaluation.num_games",
         "env_kwargs.keep_mode",
         "tasks[0].params.puck_sped",

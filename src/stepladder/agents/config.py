@@ -5,24 +5,23 @@ not have to wait for it. `training.config` holds one of these; `agents.make` bui
 describes.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
 
 from stepladder.configs.checks import (
-    is_finite,
-    plain,
-    require_kind,
-    require_positive,
-    require_range,
-    require_share,
-    require_whole,
+    Count,
+    CountOrZero,
+    NotNegative,
+    Positive,
+    Share,
+    Whole,
+    Within,
+    not_empty,
 )
-from stepladder.configs.documents import require_readable
-from stepladder.curricula.config_registry import typed
-from stepladder.errors import ConfigError, shown
+from stepladder.configs.codec import Config, Kinds
 
-MAX_UPDATES_PER_STEP = 1_000.0
+UpdatesPerStep = Annotated[float, Within(0.0, 1_000.0, above=True)]
 """With more, a training would never come to its next step."""
 
 Noise = Literal["normal", "pink"]
@@ -31,74 +30,62 @@ Activation = Literal["tanh", "relu"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgentConfig:
+class AgentConfig(Config):
     """Settings that every agent has."""
 
     kind: ClassVar[str]
     """What the agent is called in configs and on the command line."""
 
-    learning_rate: float = 3e-4
+    learning_rate: Positive = 3e-4
     """Step size of Adam."""
 
-    gamma: float = 0.99
+    gamma: Share = 0.99
     """Discount per env step, in [0, 1]."""
 
-    hidden_sizes: tuple[int, ...] = (256, 256)
+    hidden_sizes: Annotated[tuple[Count, ...], not_empty] = (256, 256)
     """Widths of the hidden layers of every network."""
 
     normalise_observations: bool = False
     """Whether numbers that are seen are brought to mean 0 and spread 1, as met so far."""
 
-    def __post_init__(self) -> None:
-        require_positive("learning_rate", self.learning_rate)
-        require_share("gamma", self.gamma)
-        require_kind("hidden_sizes", self.hidden_sizes, (list, tuple), fix="Give several widths.")
-        if not self.hidden_sizes:
-            raise ConfigError("hidden_sizes must name at least one layer; got none. Add a width.")
-        for width in self.hidden_sizes:
-            require_whole("hidden_sizes", width, 1)
+    @classmethod
+    def kinds(cls) -> Kinds:
+        """Return every agent's config, by the name that JSON has under "type"."""
+        return AGENTS
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the agent under "type"."""
-        return {"type": self.kind, **plain(asdict(self))}
+        return {self.type_key: self.kind, **super().to_json()}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayConfig(AgentConfig):
     """Settings of agents that learn from a memory of transitions."""
 
-    batch_size: int = 256
+    batch_size: Count = 256
     """Transitions per update."""
 
-    updates_per_step: float = 1.0
+    updates_per_step: UpdatesPerStep = 1.0
     """Updates per env step: the update-to-data ratio, whatever the number of envs."""
 
-    buffer_size: int = 1_000_000
+    buffer_size: Count = 1_000_000
     """Transitions that are remembered; the oldest make room."""
 
-    warmup_steps: int = 1_000
+    warmup_steps: CountOrZero = 1_000
     """Env steps before the first update, and again after the memory was cleared."""
 
-    num_step_returns: int = 1
+    num_step_returns: Count = 1
     """Rewards that are added up before a value is trusted; 1 is plain temporal difference."""
 
     mirror: bool = False
     """Whether each remembered transition is also learnt from as in a mirror, where the env has one
     (hockey). Half of all samples are mirrored."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_whole("batch_size", self.batch_size, 1)
-        require_positive("updates_per_step", self.updates_per_step)
-        require_range("updates_per_step", self.updates_per_step, 0.0, MAX_UPDATES_PER_STEP)
-        require_whole("buffer_size", self.buffer_size, 1)
-        require_whole("warmup_steps", self.warmup_steps, 0)
-        require_whole("num_step_returns", self.num_step_returns, 1)
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield a memory that is smaller than a batch."""
         if self.buffer_size < self.batch_size:
-            raise ConfigError(
-                f"buffer_size ({self.buffer_size}) must be at least batch_size "
-                f"({self.batch_size}). Raise it."
-            )
+            text = f"must be at least batch_size ({self.batch_size}); got {self.buffer_size}."
+            yield "buffer_size", f"{text} Raise it."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,49 +94,38 @@ class DDDQNConfig(ReplayConfig):
 
     kind: ClassVar[str] = "DDDQN"
 
-    learning_rate: float = 1e-4
-    updates_per_step: float = 0.25
+    learning_rate: Positive = 1e-4
+    updates_per_step: UpdatesPerStep = 0.25
 
-    target_every_updates: int = 500
+    target_every_updates: Count = 500
     """Updates between two copies of the network to its target."""
 
-    epsilon_start: float = 1.0
+    epsilon_start: Share = 1.0
     """Share of random actions at first."""
 
-    epsilon_final: float = 0.05
+    epsilon_final: Share = 0.05
     """Share of random actions in the end."""
 
-    epsilon_steps: int = 50_000
+    epsilon_steps: Count = 50_000
     """Env steps over which it falls, evenly."""
 
     loss: Loss = "huber"
     """How errors are weighed."""
 
-    max_grad_norm: float = 10.0
+    max_grad_norm: Positive = 10.0
     """Gradients are scaled down to this length."""
 
     prioritised: bool = False
     """Whether transitions with larger errors are replayed more often."""
 
-    priority_exponent: float = 0.6
+    priority_exponent: Share = 0.6
     """How much more often, in [0, 1]."""
 
-    priority_correction: float = 0.4
+    priority_correction: Share = 0.4
     """How much of that the loss corrects at first, in [0, 1]; all of it in the end."""
 
-    priority_correction_updates: int = 100_000
+    priority_correction_updates: Count = 100_000
     """Updates until it corrects all of it."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_whole("target_every_updates", self.target_every_updates, 1)
-        require_share("epsilon_start", self.epsilon_start)
-        require_share("epsilon_final", self.epsilon_final)
-        require_whole("epsilon_steps", self.epsilon_steps, 1)
-        require_positive("max_grad_norm", self.max_grad_norm)
-        require_share("priority_exponent", self.priority_exponent)
-        require_share("priority_correction", self.priority_correction)
-        require_whole("priority_correction_updates", self.priority_correction_updates, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +134,10 @@ class SACConfig(ReplayConfig):
 
     kind: ClassVar[str] = "SAC"
 
-    tau: float = 0.005
+    tau: Share = 0.005
     """Share of the critics that goes into their targets with every update."""
 
-    initial_temperature: float = 1.0
+    initial_temperature: Annotated[float, Within(1e-30, 1e30)] = 1.0
     """Weight of entropy at first; it is learnt unless `learn_temperature` is off."""
 
     learn_temperature: bool = True
@@ -174,19 +150,8 @@ class SACConfig(ReplayConfig):
     """Exploration: independent from step to step, or pink (correlated in time), one process per
     env."""
 
-    pink_steps: int = 1_000
+    pink_steps: Annotated[int, Whole(2)] = 1_000
     """Steps after which a pink process begins anew; about the longest episode."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_share("tau", self.tau)
-        require_range("initial_temperature", self.initial_temperature, 1e-30, 1e30)
-        require_whole("pink_steps", self.pink_steps, 2)
-        if self.target_entropy is not None and not is_finite(self.target_entropy):
-            raise ConfigError(
-                f"target_entropy must be a finite number or None; got {shown(self.target_entropy)}."
-                " Leave it out for minus the number of action dimensions."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,31 +160,31 @@ class PPOConfig(AgentConfig):
 
     kind: ClassVar[str] = "PPO"
 
-    hidden_sizes: tuple[int, ...] = (128, 128)
+    hidden_sizes: Annotated[tuple[Count, ...], not_empty] = (128, 128)
 
-    rollout_steps: int = 8_192
+    rollout_steps: Count = 8_192
     """Env steps of all envs together between two rounds of updates; a multiple of the number of
     envs is made of it."""
 
-    minibatch_size: int = 1_024
+    minibatch_size: Count = 1_024
     """Env steps per update."""
 
-    num_epochs: int = 4
+    num_epochs: Count = 4
     """How often each env step is learnt from."""
 
-    gae_lambda: float = 0.95
+    gae_lambda: Share = 0.95
     """How far advantages look ahead, in [0, 1]."""
 
-    clip: float = 0.2
+    clip: Positive = 0.2
     """How far the policy may move away from the one that played."""
 
-    entropy_coef: float = 0.01
+    entropy_coef: NotNegative = 0.01
     """Weight of entropy in the loss."""
 
-    value_coef: float = 0.5
+    value_coef: NotNegative = 0.5
     """Weight of the value's error in the loss."""
 
-    max_grad_norm: float = 0.5
+    max_grad_norm: Positive = 0.5
     """Gradients are scaled down to this length."""
 
     normalise_advantages: bool = True
@@ -237,42 +202,11 @@ class PPOConfig(AgentConfig):
     anneal_learning_rate: bool = False
     """Whether the learning rate falls evenly to 0 over `anneal_steps`."""
 
-    anneal_steps: int = 1_000_000
+    anneal_steps: Count = 1_000_000
     """Env steps over which it does."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("rollout_steps", "minibatch_size", "num_epochs", "anneal_steps"):
-            require_whole(name, getattr(self, name), 1)
-        require_share("gae_lambda", self.gae_lambda)
-        require_positive("clip", self.clip)
-        require_positive("max_grad_norm", self.max_grad_norm)
-        for name in ("entropy_coef", "value_coef"):
-            value = getattr(self, name)
-            if not is_finite(value) or value < 0:
-                raise ConfigError(f"{name} must be finite and 0 or more; got {shown(value)}.")
 
 
 AGENTS: dict[str, type[AgentConfig]] = {
     kind.kind: kind for kind in (DDDQNConfig, SACConfig, PPOConfig)
 }
 """Every agent's config by the agent's name."""
-
-
-def agent_from_json(data: Any, where: str = "agent") -> AgentConfig:
-    """Return the config whose `to_json` gave this; fields left out have their defaults.
-
-    Raises:
-        ConfigError: It is no such thing; the message names the field.
-
-    Example:
-        >>> agent_from_json({"type": "SAC", "tau": 0.01}).kind
-        'SAC'
-    """
-    require_readable(data, where)
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{where} must be an object with its settings; got {shown(data)}.")
-    name = data.get("type")
-    if not isinstance(name, str) or name not in AGENTS:
-        raise ConfigError(f"{where}.type must be one of {', '.join(AGENTS)}; got {shown(name)}.")
-    return typed({key: entry for key, entry in data.items() if key != "type"}, AGENTS[name], where)

@@ -16,7 +16,7 @@ from torch import nn
 
 from stepladder.agents.actor_critic import ActorCritic
 from stepladder.agents.base import checked_device
-from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig, agent_from_json
+from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
 from stepladder.agents.dddqn import DDDQNPolicy
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.room import require_room_for_networks
@@ -168,7 +168,7 @@ def make_player(
         raise SnapshotError(f"a policy is described by an object; got {shown(description)}.")
     chosen = checked_device(device)
     try:
-        config = agent_from_json(description["config"])
+        config = AgentConfig.from_json(description["config"], "the agent")
         layout = Layout(space_from_json(description["observation_space"]))
         action_space = space_from_json(description["action_space"])
         _require_size(config, layout, action_space, weights)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 
-from stepladder.configs.documents import require_readable
+from stepladder.configs.documents import DOCUMENT, to_plain
 from stepladder.errors import ConfigError, SnapshotError, shown
 
 MAX_SIZE = 10_000_000
@@ -47,7 +47,7 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
 def space_from_json(data: Any) -> Space[Any]:
     """Return the space of which `space_to_json` gave this."""
     try:
-        require_readable(data, "a space")
+        to_plain(data, "a space", error=ConfigError, bounds=DOCUMENT)
         kind = data["space"]
         if kind == "discrete":
             if type(data["n"]) is not int or type(data["start"]) is not int:

@@ -10,11 +10,9 @@ from typing import Annotated, Any, Union
 
 import tyro
 
+from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.registry import curriculum_variants
-from stepladder.errors import ConfigError
-from stepladder.files import read_json
+from stepladder.curricula.registry import config_from_json, curriculum_variants
 
 USUAL = "learning-progress"
 """The curriculum that is simulated unless another is named."""
@@ -68,10 +66,4 @@ def config_from_file(file: Path) -> CurriculumConfig:
     Raises:
         ConfigError: The file cannot be read, or does not describe a curriculum.
     """
-    try:
-        data = read_json(file, follow=True)
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}. Correct the path.") from error
-    except ValueError as error:
-        raise ConfigError(f"{file} is not JSON: {error}. Correct the file.") from error
-    return config_from_json(data, str(file))
+    return config_from_json(load_document(file), str(file))

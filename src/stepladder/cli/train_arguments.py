@@ -16,16 +16,15 @@ from stepladder.agents.config import AGENTS, AgentConfig
 from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse
 from stepladder.cli.playable import read_settings
+from stepladder.configs.documents import load_document
+from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.config_registry import config_from_json
-from stepladder.curricula.registry import curriculum_variants
+from stepladder.curricula.registry import config_from_json, curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import names_of_code
 from stepladder.training.config import STAGES_IN_ORDER, TrainingConfig, load_config
-from stepladder.training.contradictions import LEDGE, ContradictionError, labels_of
+from stepladder.training.contradictions import LEDGE, labels_of
 from stepladder.training.presets import PRESETS, any_env
-from stepladder.training.problems import Problems
-from stepladder.training.reading import load_document
 
 USUAL = "ledge"
 """What is trained unless something is named."""
@@ -209,13 +208,9 @@ def _config(
         changes["env_kwargs"] = {**base.env_kwargs, **more}
     try:
         return replace(base, **changes)
-    except ContradictionError as error:
-        if len(error.found) == 1:
-            raise
-        problems = Problems()
-        for path, text in error.found:
-            problems.add(path, text)
-        problems.raise_if_any("the options")
+    except ConfigError as error:
+        if len(error.problems) > 1:
+            Problems(error.problems).raise_if_any("the options")
         raise
 
 

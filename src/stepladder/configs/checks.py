@@ -1,15 +1,19 @@
-"""Checks that all configs share: each raises one line that names setting, value and expectation.
+"""Limits of single values: each says in one line what is wrong with a value, or None.
 
-Used by the configs of curricula, agents and trainings when they are made.
+Configs declare them in annotations (``exploration: Share``), where `codec` finds them for values
+from JSON and from Python alike. Functions with arguments of their own call the `require_…` forms.
 """
 
 import math
 import sys
-from typing import Any, cast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from stepladder.configs.documents import MAX_INTEGER
+from stepladder.configs.problems import nearest
 from stepladder.errors import ConfigError, shown
 
 MAX_WINDOW = 1_000_000
@@ -18,64 +22,132 @@ MAX_WINDOW = 1_000_000
 MAX_ENVS = 2**20
 """Envs of one vector env: each has arrays of its own."""
 
+Limit: TypeAlias = Callable[[Any], str | None]
+"""Takes any value; returns what is wrong with it, as in "must lie in [0, 1]; got 3.", or None."""
 
-def plain(value: Any) -> Any:
-    """Turn a value into what JSON would give back: lists for tuples, numbers for NumPy's own."""
-    if isinstance(value, np.generic):
-        return cast("Any", value).item()
-    if isinstance(value, dict):
-        fields = cast("dict[Any, Any]", value)
-        return {str(key): plain(entry) for key, entry in fields.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in cast("list[Any]", value)]
-    return value
+
+@dataclass(frozen=True)
+class Within:
+    """Finite numbers from `low` to `high`; the bounds belong to the range unless excluded."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    above: bool = False
+    """Whether `low` itself is excluded."""
+    below: bool = False
+    """Whether `high` itself is excluded."""
+    fix: str = ""
+    """The next step; by default, to give such a number."""
+
+    def __call__(self, value: Any) -> str | None:
+        """Return what is wrong with a value."""
+        fits = is_finite(value) and self.low <= value <= self.high
+        if fits and not ((self.above and value == self.low) or (self.below and value == self.high)):
+            return None
+        default = "Give a number in that range." if self.high < math.inf else "Give such a number."
+        return f"must {self._words}; got {shown(value)}. {self.fix or default}"
+
+    @property
+    def _words(self) -> str:
+        if self.high < math.inf:
+            left, right = "(" if self.above else "[", ")" if self.below else "]"
+            return f"lie in {left}{self.low:g}, {self.high:g}{right}"
+        if self.low > -math.inf:
+            return f"be finite and {'above' if self.above else 'at least'} {self.low:g}"
+        return "be a finite number"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """Integers from `least` to `most`; 5.0 is none."""
+
+    least: int
+    most: int = MAX_INTEGER
+
+    def __call__(self, value: Any) -> str | None:
+        """Return what is wrong with a value."""
+        if not is_whole(value) or value < self.least:
+            wanted = f"must be a whole number of at least {self.least}"
+            return f"{wanted}; got {shown(value)}. Give such a number."
+        if value > self.most:
+            return f"must be at most {self.most}; got {shown(value)}. Give a lower number."
+        return None
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of several texts."""
+
+    choices: tuple[str, ...]
+
+    def __call__(self, value: Any) -> str | None:
+        """Return what is wrong with a value."""
+        if isinstance(value, str) and value in self.choices:
+            return None
+        known = ", ".join(self.choices)
+        return f"must be one of {known}; got {shown(value)}.{nearest(value, self.choices)}"
+
+
+def not_empty(value: Any) -> str | None:
+    """Refuse an empty text, list or object."""
+    if isinstance(value, str | tuple | list | dict) and not value:
+        fix = "Give a text." if isinstance(value, str) else "Give at least one entry."
+        return f"must not be empty; got {value!r}. {fix}"
+    return None
+
+
+def each_once(values: tuple[Any, ...]) -> str | None:
+    """Refuse a list that names something twice."""
+    for value in values:
+        if values.count(value) > 1:
+            return f"has {shown(value)} twice. Name it once."
+    return None
+
+
+Share: TypeAlias = Annotated[float, Within(0.0, 1.0)]
+Positive: TypeAlias = Annotated[float, Within(0.0, above=True)]
+NotNegative: TypeAlias = Annotated[float, Within(0.0)]
+Count: TypeAlias = Annotated[int, Whole(1)]
+CountOrZero: TypeAlias = Annotated[int, Whole(0)]
+Window: TypeAlias = Annotated[int, Whole(1, MAX_WINDOW)]
+Name: TypeAlias = Annotated[str, not_empty]
+
+
+def require(name: str, value: Any, limit: Limit) -> None:
+    """Raise unless a limit accepts a value."""
+    text = limit(value)
+    if text is not None:
+        error = ConfigError(f"{name} {text}")
+        error.problems = ((name, text),)
+        raise error
 
 
 def require_share(name: str, value: float) -> None:
     """Raise unless `value` is a number in [0, 1]."""
-    require_range(name, value, 0.0, 1.0)
-
-
-def require_range(name: str, value: float, low: float, high: float) -> None:
-    """Raise unless `value` is a number from `low` to `high`."""
-    if not is_number(value) or not low <= value <= high:
-        raise ConfigError(
-            f"{name} must lie in [{low:g}, {high:g}]; got {shown(value)}. Give a number in that "
-            "range."
-        )
+    require(name, value, Within(0.0, 1.0))
 
 
 def require_positive(name: str, value: float) -> None:
     """Raise unless `value` is finite and above 0."""
-    if not is_finite(value) or not value > 0:
-        raise ConfigError(
-            f"{name} must be finite and above 0; got {shown(value)}. Give such a number."
-        )
+    require(name, value, Within(0.0, above=True))
 
 
 def require_whole(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None:
     """Raise unless `value` is an integer from `least` to `most`; 5.0 is none."""
-    if not _is_whole(value) or value < least:
-        raise ConfigError(
-            f"{name} must be a whole number of at least {least}; got {shown(value)}. Give such a "
-            "number."
-        )
-    if value > most:
-        raise ConfigError(
-            f"{name} must be at most {most}; got {shown(value)}. Give a lower number."
-        )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(name, value, Whole(least, most))
 
 
 def require_kind(name: str, value: Any, kind: type | tuple[type, ...], *, fix: str) -> None:
     """Raise unless `value` is of a kind; None is for the caller to allow."""
-    if not isinstance(value, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        wanted = " or ".join(entry.__name__ for entry in kinds)
-        raise ConfigError(f"{name} must be a {wanted}; got {shown(value)}. {fix}")
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    wanted = " or ".join(entry.__name__ for entry in kinds)
+    text = f"must be a {wanted}; got {shown(value)}. {fix}"
+    require(name, value, lambda value: None if isinstance(value, kind) else text)
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer, and not a bool."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_number(value: Any) -> bool:

@@ -6,7 +6,6 @@ What a method of your own needs is exported here too; `registry` is where method
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
-from stepladder.curricula.config_registry import config_from_json
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.evicting import Evicting
 from stepladder.curricula.explanation import Explanation, TaskExplanation
@@ -37,7 +36,12 @@ from stepladder.curricula.phased import (
     PhasedExplanation,
     Ramp,
 )
-from stepladder.curricula.registry import CURRICULA, curriculum_variants, register_curriculum
+from stepladder.curricula.registry import (
+    CURRICULA,
+    config_from_json,
+    curriculum_variants,
+    register_curriculum,
+)
 from stepladder.curricula.staged import (
     SEVEN_STAGES,
     SEVEN_STAGES_LENIENT,

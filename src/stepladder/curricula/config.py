@@ -1,23 +1,22 @@
-"""Settings that every curriculum has, and the checks that all configs share.
+"""Settings that every curriculum has.
 
-A config is a frozen dataclass beside the class it configures. It has a name (`kind`) under which
-the registry finds it, checks itself, builds what it describes (`make`), and offers ready-made
-settings by name (`variants`).
+A config is a frozen dataclass beside the class it configures; `configs.codec` checks, reads and
+writes it. It has a name (`kind`) under which the registry finds it, builds what it describes
+(`make`), and offers ready-made settings by name (`variants`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, Field, asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
 
-from stepladder.configs.checks import plain, require_share
+from stepladder.configs.checks import Share
+from stepladder.configs.codec import UNREAD, Config, Kinds, make
+from stepladder.configs.problems import Problems
 from stepladder.errors import ConfigError
 from stepladder.tasks import Pool, Source, Task
 
 if TYPE_CHECKING:
     from stepladder.curricula.base import Curriculum
-
-TYPE = "type"
-"""Key of the method's name in the JSON form."""
 
 Tasks: TypeAlias = Pool | Source | Sequence[Task]
 """What a curriculum can be built over."""
@@ -49,17 +48,36 @@ class Variant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CurriculumConfig:
+class CurriculumConfig(Config):
     """Settings that every method has."""
 
     kind: ClassVar[str]
     """Name of the method in the registry, in JSON (key "type") and on the command line."""
 
-    exploration: float = 0.0
+    exploration: Share = 0.0
     """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
 
-    def __post_init__(self) -> None:
-        require_share("exploration", self.exploration)
+    @classmethod
+    def kinds(cls) -> Kinds:
+        """Return the config class of every curriculum, by the name that JSON has under "type"."""
+        # Imported here: the registry holds classes that derive from this one.
+        from stepladder.curricula.registry import CURRICULA
+
+        return CURRICULA
+
+    @classmethod
+    def expand(cls, value: Any, problems: Problems) -> Any:
+        """Refuse settings as version 0.1.0 wrote them."""
+        if cls is not CurriculumConfig or not isinstance(value, Mapping):
+            return value
+        if "config" not in value or cls.type_key in value:
+            return cast("Any", value)
+        problems.at(cls.type_key).add(
+            f"must be one of {', '.join(cls.kinds())}; it is missing. The class under "
+            '"config" is how version 0.1.0 wrote it: write {"type": "frontier"} instead of '
+            '{"config": "FrontierConfig"}.'
+        )
+        return UNREAD
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Curriculum":
         """Build the curriculum that this config describes."""
@@ -75,7 +93,7 @@ class CurriculumConfig:
         By default these are the default settings under the method's own name, or none where a
         setting has no default. Override it if the method needs to know something about the tasks.
         """
-        if any(_is_required(field) for field in fields(cls)):
+        if any(one.default is MISSING and one.default_factory is MISSING for one in fields(cls)):
             return {}
         return {cls.kind: Variant(cls.summary(), lambda tasks: cls())}
 
@@ -93,28 +111,19 @@ class CurriculumConfig:
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the method under "type"."""
-        return {TYPE: self.kind, **plain(asdict(self))}
+        return {self.type_key: self.kind, **super().to_json()}
 
 
-Config = TypeVar("Config", bound=CurriculumConfig)
+Chosen = TypeVar("Chosen", bound=CurriculumConfig)
 
 
-def settle(kind: type[Config], config: Config | None, settings: dict[str, Any]) -> Config:
+def settle(kind: type[Chosen], config: Chosen | None, settings: dict[str, Any]) -> Chosen:
     """Return the config that was given, or one made of the settings that were given instead."""
     if config is None:
-        known = {field.name: field for field in fields(kind)}
-        unknown = sorted(settings.keys() - known.keys())
-        if unknown:
-            raise ConfigError(
-                f"{kind.__name__} has no setting {unknown[0]!r}; it has {', '.join(known)}. "
-                "Correct the name."
-            )
-        missing = [
-            name for name, field in known.items() if _is_required(field) and name not in settings
-        ]
-        if missing:
-            raise ConfigError(f"{missing[0]} is missing. Give it, or a {kind.__name__}.")
-        return kind(**settings)
+        problems = Problems()
+        made = make(kind, settings, problems)
+        problems.raise_if_any()
+        return made
     if settings:
         raise ConfigError(
             f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
@@ -126,7 +135,3 @@ def settle(kind: type[Config], config: Config | None, settings: dict[str, Any]) 
             "config make what it describes with its own make(tasks)."
         )
     return config
-
-
-def _is_required(field: Field[Any]) -> bool:
-    return field.default is MISSING and field.default_factory is MISSING

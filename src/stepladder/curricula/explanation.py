@@ -4,10 +4,10 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 `to_json` gives plain JSON. Text second: `str()` says the same in words.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
-from stepladder.configs.checks import plain
+from stepladder.configs.codec import fields_to_json
 
 
 class Change(Protocol):
@@ -49,7 +49,7 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        return plain(asdict(self))
+        return fields_to_json(self)
 
     def lines(self) -> list[str]:
         """Return the text, line by line."""
@@ -82,7 +82,7 @@ class TaskExplanation:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        return plain(asdict(self))
+        return fields_to_json(self)
 
     def __str__(self) -> str:
         measured = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())

@@ -7,7 +7,7 @@ pool are in the snapshot, its tasks are not. The registry says which class the s
 from typing import Any
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config_registry import config_from_json
+from stepladder.curricula.registry import config_from_json
 from stepladder.errors import SnapshotError
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Pool, Source

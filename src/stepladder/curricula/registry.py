@@ -61,6 +61,23 @@ def register_curriculum(config_class: ConfigClass) -> ConfigClass:
     return CURRICULA.register(name)(config_class)
 
 
+def config_from_json(data: Any, document: str = "the curriculum") -> CurriculumConfig:
+    """Return the config whose `to_json` gave this; fields left out have their defaults.
+
+    Args:
+        data: What `json` made of a file, say.
+        document: What to call it in messages.
+
+    Raises:
+        ConfigError: Something is wrong; all of it is listed, with paths.
+
+    Example:
+        >>> config_from_json({"type": "frontier", "probing": 0.1}).probing
+        0.1
+    """
+    return CurriculumConfig.from_json(data, document)
+
+
 def curriculum_variants() -> dict[str, Variant]:
     """Return the ready-made settings of every curriculum, by the names that commands accept.
 

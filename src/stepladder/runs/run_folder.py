@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import stepladder
-from stepladder.errors import ConfigError, RunError, TaskError
+from stepladder.configs.documents import to_plain
+from stepladder.errors import ConfigError, RunError
 from stepladder.files import is_real_folder, read_json, replacing, require_folder
 from stepladder.runs.checkpoint_files import is_folder, is_unfinished
-from stepladder.tasks.plain import to_plain
 
 SCHEMA = 1
 """Version of the layout of a run's folder and of its ``config.json``; another is refused."""
@@ -136,10 +136,8 @@ def describe(kind: str, config: Mapping[str, Any], seed: int | Sequence[int] | N
         raise ConfigError(f"kind must be one word, such as 'training'; got {kind!r}.")
     if not isinstance(config, Mapping):
         raise ConfigError(f"config must be a mapping of settings; got {config!r}.")
-    try:
-        plain_config, plain_seed = to_plain(config, "config"), to_plain(seed, "seed")
-    except TaskError as error:
-        raise ConfigError(str(error)) from error
+    plain_config = to_plain(config, "config", error=ConfigError)
+    plain_seed = to_plain(seed, "seed", error=ConfigError)
     seeds = plain_seed if isinstance(plain_seed, list) else [plain_seed]
     if plain_seed is not None and not all(type(one) is int for one in seeds):
         raise ConfigError(f"seed must be an integer, a list of integers or None; got {seed!r}.")

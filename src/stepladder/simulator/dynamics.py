@@ -5,26 +5,20 @@ Settings of `TaskDependencySimulator`; the arithmetic is in `world`. Two kinds o
 the equations of an earlier simulator, kept for comparison with their published settings.
 """
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
-from stepladder.configs.checks import (
-    is_number,
-    require_positive,
-    require_share,
-    require_whole,
-)
+from stepladder.configs.checks import Count, NotNegative, Positive, Share, Within
+from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
 from stepladder.simulator.graph import TaskGraph
 
-
-def _require_finite(name: str, value: float) -> None:
-    if not is_number(value) or not 0.0 <= value < math.inf:
-        raise ConfigError(f"{name} must be finite and at least 0; got {value!r}.")
+AboveZero = Annotated[float, Within(0.0, 1.0, above=True, fix="With 0, nothing is learned.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prerequisite:
+class Prerequisite(Config):
     """A play of a task adds ``eta * gate * (1 - P)`` to its skill P.
 
     The gate is the product of the squares of the parents' skills, 1 without parents. Each parent
@@ -33,36 +27,26 @@ class Prerequisite:
     play them.
     """
 
-    eta: float = 0.05
+    eta: AboveZero = 0.05
     """Rate of learning, in (0, 1]."""
 
-    gamma: float = 0.1
+    gamma: Share = 0.1
     """How much a play also teaches the task's prerequisites, in [0, 1]."""
 
-    lambda_forget: float = 2e-5
+    lambda_forget: Annotated[
+        float, Within(0.0, 1.0, below=True, fix="With 1, nothing is learned.")
+    ] = 2e-5
     """Share of all skill that is lost with every play, in [0, 1)."""
 
-    start: float = 0.01
+    start: Share = 0.01
     """Skill at the start, in [0, 1]."""
 
-    mastery: float = 0.9
+    mastery: AboveZero = 0.9
     """Skill from which a task counts as mastered, in (0, 1]."""
-
-    def __post_init__(self) -> None:
-        require_share("eta", self.eta)
-        require_share("gamma", self.gamma)
-        require_share("lambda_forget", self.lambda_forget)
-        require_share("start", self.start)
-        require_share("mastery", self.mastery)
-        if self.eta == 0.0 or self.mastery == 0.0 or self.lambda_forget == 1.0:
-            raise ConfigError(
-                f"eta {self.eta} and mastery {self.mastery} must be above 0, lambda_forget "
-                f"{self.lambda_forget} below 1; otherwise nothing can be learned."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Epochwise:
+class Epochwise(Config):
     """The ancestor's equations: skills change at the end of an epoch only.
 
     With c plays of each task in the epoch, all from the old skills::
@@ -77,31 +61,23 @@ class Epochwise:
     judge a curriculum; use this to repeat an old experiment.
     """
 
-    gamma: float = 0.1
+    gamma: NotNegative = 0.1
     """Weight of the parents' plays in a task's stimulus."""
 
-    lambda_forget: float = 0.1
+    lambda_forget: NotNegative = 0.1
     """Rate of forgetting per epoch, before it is divided by the number of plays."""
 
-    dt: float = 0.1
+    dt: Positive = 0.1
     """Step of the update."""
 
-    start: float = 0.01
+    start: Share = 0.01
     """Skill at the start, in [0, 1]."""
 
-    mastery: float = 0.9
+    mastery: Share = 0.9
     """Skill from which a task counts as mastered (`performance_threshold` in the ancestor)."""
 
-    samples_per_epoch: int = 50
+    samples_per_epoch: Count = 50
     """Plays per env and epoch; the update divides by this times the number of envs."""
-
-    def __post_init__(self) -> None:
-        require_share("start", self.start)
-        require_share("mastery", self.mastery)
-        require_positive("dt", self.dt)
-        require_whole("samples_per_epoch", self.samples_per_epoch, 1)
-        _require_finite("gamma", self.gamma)
-        _require_finite("lambda_forget", self.lambda_forget)
 
 
 Dynamics = Prerequisite | Epochwise
@@ -113,7 +89,7 @@ def learning_order(graph: TaskGraph, dynamics: Dynamics) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Noise:
+class Noise(Config):
     """What a play shows of the skill behind it.
 
     Success is always a coin that lands on success with probability P. The return is that success,
@@ -121,13 +97,13 @@ class Noise:
     cutting anything off: the return keeps rising while the skill does.
     """
 
-    reward: str = "success"
+    reward: Literal["success", "skill"] = "success"
     """``success`` or ``skill``: what the return of a play is."""
 
-    task_noise_std: float = 0.0
+    task_noise_std: NotNegative = 0.0
     """Standard deviation of a task's fixed error, drawn once per task from the simulator's seed."""
 
-    sample_noise_std: float = 0.0
+    sample_noise_std: NotNegative = 0.0
     """Standard deviation of the error of a single play."""
 
     reward_base: float = 0.0
@@ -137,20 +113,15 @@ class Noise:
     """Whether returns that are the skill are cut to [0, 1], as the ancestor does: with a base of
     0.5 that hides all learning above a skill of 0.5."""
 
-    def __post_init__(self) -> None:
-        if self.reward not in ("success", "skill"):
-            raise ConfigError(
-                f"reward must be 'success' or 'skill'; got {self.reward!r}. Choose one."
-            )
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield errors of a return that has none."""
         for name in ("task_noise_std", "sample_noise_std"):
-            _require_finite(name, getattr(self, name))
             if self.reward == "success" and getattr(self, name) > 0.0:
-                raise ConfigError(
-                    f"{name} is {getattr(self, name)}, but the return is the success itself, which "
-                    "has no such error. Set reward='skill', or leave it out."
+                yield (
+                    name,
+                    f"is {getattr(self, name)}, but the return is the success itself, which has no "
+                    "such error. Set reward='skill', or leave it out.",
                 )
-        if not is_number(self.reward_base) or not math.isfinite(self.reward_base):
-            raise ConfigError(f"reward_base must be finite; got {self.reward_base!r}.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,15 +4,18 @@ Start of the simulator's data flow: a graph and a kind of `dynamics` make a
 `TaskDependencySimulator`. A node is a task; its parents are its prerequisites.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 
-from stepladder import files
-from stepladder.errors import ConfigError
+from stepladder.configs.checks import CountOrZero, not_empty, require_whole
+from stepladder.configs.codec import Config
+from stepladder.configs.documents import load_document
+from stepladder.configs.problems import Problems
 from stepladder.tasks import ListSource, Task
 
 LABEL = "taskclass"
@@ -26,66 +29,52 @@ SCHEMA = 1
 
 
 @dataclass(frozen=True)
-class TaskGraph:
+class TaskGraph(Config):
     """Prerequisites of every task, and numbers that describe where each task lies.
 
     Raises:
         ConfigError: A parent does not exist, or a task is its own ancestor.
     """
 
-    parents: tuple[tuple[int, ...], ...]
+    parents: Annotated[tuple[tuple[CountOrZero, ...], ...], not_empty]
     """Prerequisites per node, in any order."""
 
-    features: Mapping[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
+    features: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
     """Numbers per node, such as a position or a difficulty; they become parameters of the tasks."""
 
-    def __post_init__(self) -> None:
-        if not self.parents:
-            raise ConfigError("a graph needs at least one task; got none. Add a node.")
-        # Lists are welcome too; what is kept can be compared and joined.
-        object.__setattr__(self, "parents", tuple(map(tuple, self.parents)))
-        features = {name: tuple(values) for name, values in self.features.items()}
-        object.__setattr__(self, "features", features)
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield parents that do not exist or form a circle, and features of other tasks."""
         for node, parents in enumerate(self.parents):
-            for parent in parents:
-                if isinstance(parent, bool) or not isinstance(parent, int):
-                    raise ConfigError(
-                        f"node {node} has parent {parent!r}; expected the number of a node."
-                    )
-                if not 0 <= parent < self.num_tasks:
-                    raise ConfigError(
-                        f"node {node} has parent {parent}; expected 0 to {self.num_tasks - 1}."
-                    )
             if len(set(parents)) != len(parents):
-                raise ConfigError(f"node {node} names a parent twice: {list(parents)}.")
+                yield f"parents[{node}]", f"names a parent twice: {list(parents)}. Name it once."
+            if max(parents, default=0) >= self.num_tasks:
+                text = f"must be from 0 to {self.num_tasks - 1}; got {max(parents)}."
+                yield f"parents[{node}]", f"{text} Name nodes of the graph."
+                return
+        if len(self.order) < self.num_tasks:
+            stuck = min(set(range(self.num_tasks)) - set(self.order))
+            yield (
+                f"parents[{stuck}]",
+                f"node {stuck} is its own ancestor, or below one that is; prerequisites must not "
+                "form a circle. Remove one of the edges.",
+            )
         for name, values in self.features.items():
-            self._check_feature(name, values)
-        object.__setattr__(self, "_order", _topological(self.parents))
-
-    def _check_feature(self, name: str, values: tuple[float, ...]) -> None:
-        if name == NODE:
-            raise ConfigError(
-                f"a feature cannot be called {NODE!r}: tasks carry their number under that name. "
-                "Rename it."
-            )
-        if len(values) != self.num_tasks:
-            raise ConfigError(
-                f"feature {name!r} must hold {self.num_tasks} numbers, one per node; got "
-                f"{len(values)}."
-            )
-        for node, value in enumerate(values):
-            if not np.isfinite(value):
-                raise ConfigError(f"feature {name!r} of node {node} is {value}; must be finite.")
+            if name == NODE:
+                text = f"cannot be called {NODE!r}: tasks carry their number under that name."
+                yield f"features.{name}", f"{text} Rename it."
+            if len(values) != self.num_tasks:
+                text = f"must hold {self.num_tasks} numbers, one per node; got {len(values)}."
+                yield f"features.{name}", text
 
     @property
     def num_tasks(self) -> int:
         """Number of nodes."""
         return len(self.parents)
 
-    @property
+    @cached_property
     def order(self) -> tuple[int, ...]:
         """All nodes, each after its parents."""
-        return self.__dict__["_order"]
+        return _topological(self.parents)
 
     def depths(self) -> list[int]:
         """Return the length of the longest way from a root to each node."""
@@ -117,15 +106,15 @@ class TaskGraph:
     @classmethod
     def chain(cls, num_tasks: int) -> "TaskGraph":
         """Each task unlocks the next."""
-        _require_count("num_tasks", num_tasks)
+        require_whole("num_tasks", num_tasks, 1)
         parents = [() if node == 0 else (node - 1,) for node in range(num_tasks)]
         return cls(tuple(parents), {"position": tuple(float(node) for node in range(num_tasks))})
 
     @classmethod
     def tree(cls, num_tasks: int, branching: int = 2) -> "TaskGraph":
         """Each task unlocks `branching` others, filled level by level from the root."""
-        _require_count("num_tasks", num_tasks)
-        _require_count("branching", branching)
+        require_whole("num_tasks", num_tasks, 1)
+        require_whole("branching", branching, 1)
         parents = [() if node == 0 else ((node - 1) // branching,) for node in range(num_tasks)]
         # A child lies under its parent: each gets an equal part of the parent's width.
         left, width = [0.0] * num_tasks, [1.0] * num_tasks
@@ -141,8 +130,8 @@ class TaskGraph:
     @classmethod
     def grid(cls, columns: int, rows: int) -> "TaskGraph":
         """A task is unlocked by its neighbours to the left and above."""
-        _require_count("columns", columns)
-        _require_count("rows", rows)
+        require_whole("columns", columns, 1)
+        require_whole("rows", rows, 1)
         parents: list[tuple[int, ...]] = []
         for row in range(rows):
             for column in range(columns):
@@ -159,8 +148,8 @@ class TaskGraph:
 
         Parents come from the quarter of all tasks that precedes a task, so that the graph is deep.
         """
-        _require_count("num_tasks", num_tasks)
-        _require_count("max_parents", max_parents)
+        require_whole("num_tasks", num_tasks, 1)
+        require_whole("max_parents", max_parents, 1)
         rng = np.random.default_rng([seed, num_tasks, max_parents])
         parents: list[tuple[int, ...]] = []
         for node in range(num_tasks):
@@ -174,7 +163,7 @@ class TaskGraph:
     @classmethod
     def independent(cls, num_tasks: int) -> "TaskGraph":
         """No task needs another."""
-        _require_count("num_tasks", num_tasks)
+        require_whole("num_tasks", num_tasks, 1)
         return cls(((),) * num_tasks, {"position": tuple(float(n) for n in range(num_tasks))})
 
     def beside(self, other: "TaskGraph") -> "TaskGraph":
@@ -193,60 +182,28 @@ class TaskGraph:
 
     def to_json(self) -> dict[str, Any]:
         """Return the graph as plain JSON."""
-        return {
-            "schema": SCHEMA,
-            "parents": [list(parents) for parents in self.parents],
-            "features": {name: list(values) for name, values in self.features.items()},
-        }
+        return {"schema": SCHEMA, **super().to_json()}
 
     @classmethod
-    def from_json(cls, data: Any) -> "TaskGraph":
-        """Make a graph of what `to_json` gave, or of ``{"parents": [[], [0], …]}`` alone."""
-        if not isinstance(data, Mapping) or not isinstance(data.get("parents"), Sequence):
-            raise ConfigError(
-                'a graph in JSON is an object with "parents": one list of node numbers per task, '
-                f"such as [[], [0], [0, 1]]; got {str(data)[:80]!r}."
-            )
-        unknown = sorted(map(str, set(data) - {"schema", "parents", "features"}))
-        if unknown:
-            raise ConfigError(
-                f"a graph has no {unknown[0]!r}; it has schema, parents and features. Correct the "
-                "name, or leave it out."
-            )
-        if data.get("schema", SCHEMA) != SCHEMA:
-            raise ConfigError(
-                f"the graph has schema {data['schema']!r}; this version reads {SCHEMA}. "
-                "Use a newer Stepladder."
-            )
-        try:
-            parents = tuple(tuple(entry) for entry in data["parents"])
-            features = {
-                str(name): tuple(float(value) for value in values)
-                for name, values in dict(data.get("features", {})).items()
-            }
-        except (TypeError, ValueError) as error:
-            raise ConfigError(
-                f"the graph's parents must be lists of numbers and its features numbers ({error})."
-            ) from error
-        return cls(parents, features)
+    def expand(cls, value: Any, problems: Problems) -> Any:
+        """Take the schema off, which a graph written by hand may lack."""
+        if not isinstance(value, Mapping) or "schema" not in value:
+            return value
+        given = dict(cast("Mapping[str, Any]", value))
+        schema = given.pop("schema")
+        if schema != SCHEMA:
+            text = f"is {schema!r}; this version reads {SCHEMA}. Use a newer Stepladder."
+            problems.at("schema").add(text)
+        return given
 
     @classmethod
     def from_file(cls, path: Path | str) -> "TaskGraph":
         """Read a graph from a JSON file."""
-        return cls.from_json(read_json(path))
-
-
-def read_json(path: Path | str) -> Any:
-    """Return what a JSON file holds."""
-    try:
-        return files.read_json(path, follow=True)
-    except OSError as error:
-        raise ConfigError(f"the graph {path} cannot be read: {error.strerror}.") from error
-    except ValueError as error:
-        raise ConfigError(f"the graph {path} is not JSON: {error}.") from error
+        return cls.from_json(load_document(path), str(path))
 
 
 def _topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return nodes, each after its parents; those on a circle, or behind it, are left out."""
     missing = [len(entry) for entry in parents]
     children: list[list[int]] = [[] for _ in parents]
     for node, entry in enumerate(parents):
@@ -261,19 +218,8 @@ def _topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
             missing[child] -= 1
             if missing[child] == 0:
                 ready.append(child)
-    if len(order) < len(parents):
-        stuck = next(node for node, count in enumerate(missing) if count)
-        raise ConfigError(
-            f"node {stuck} is its own ancestor, or below one that is; prerequisites must not form "
-            "a circle. Remove one of the edges."
-        )
     return tuple(order)
 
 
 def _padded(values: tuple[float, ...] | None, count: int) -> tuple[float, ...]:
     return (0.0,) * count if values is None else values
-
-
-def _require_count(name: str, value: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")

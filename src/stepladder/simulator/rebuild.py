@@ -25,5 +25,5 @@ def rebuilt_curriculum(reader: RunReader) -> Curriculum:
         SnapshotError: The checkpoint is damaged.
         ConfigError: The run's settings are.
     """
-    graph = TaskGraph.from_json(reader.config["simulator"]["graph"])
+    graph = TaskGraph.from_json(reader.config["simulator"]["graph"], "the graph of the run")
     return rebuilt(reader.checkpoint(), graph.source())

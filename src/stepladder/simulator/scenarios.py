@@ -11,10 +11,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from stepladder.configs.documents import load_document
 from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
-from stepladder.simulator.graph import LABEL, TaskGraph, read_json
+from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner import TaskDependencySimulator
 
 SUITE = (
@@ -216,11 +217,11 @@ def scenario(name: str) -> Scenario:
 
 def _from_file(path: str) -> Scenario:
     """Read a graph, and beside it which tasks are impossible, noisy or known from the start."""
-    data = read_json(path)
+    data = load_document(path)
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
         kinds = {key: data.pop(key) for key in ("impossible", "noisy", "start") if key in data}
-    graph = TaskGraph.from_json(data)
+    graph = TaskGraph.from_json(data, path)
     try:
         made = Scenario(
             name=Path(path).stem,

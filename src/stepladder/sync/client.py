@@ -9,7 +9,7 @@ import logging
 import math
 import time
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +75,7 @@ class Client(ABC):
             self._start = direct(mailbox.start, block, mail, 0, 0, self._dials)
             self._end = direct(mailbox.post, mail, 0, 0.0, 0, 0.0, 0)
             box = Mailboxes(mail[None], self._num_dials)
-            self._mail, self._ring, self._head = mail, box.ring_at, cast("Any", box.heads[0])
+            self._mail, self._ring, self._head = mail, box.ring_at, box.heads[0]
             # Last: a client that has these is taken to have the rest.
             self._block, self._box = block, box
         return self._block, self._mail

@@ -13,10 +13,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
 from stepladder.tasks.cache import TaskCache
 from stepladder.tasks.paths import read_path, write_path
-from stepladder.tasks.plain import to_plain, whole_number
+from stepladder.tasks.plain import whole_number
 from stepladder.tasks.ranges import MAX_LISTED_VALUES, Range, as_range
 from stepladder.tasks.source import MAX_TASKS, Source
 from stepladder.tasks.task import MAX_SEED, Task

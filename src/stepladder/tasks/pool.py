@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, TaskError
-from stepladder.tasks.plain import to_plain, whole_number
+from stepladder.tasks.plain import whole_number
 from stepladder.tasks.pool_state import PoolState, check_source, read_state
 from stepladder.tasks.scramble import Permutation
 from stepladder.tasks.source import Source

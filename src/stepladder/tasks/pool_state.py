@@ -12,10 +12,11 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import SnapshotError, TaskError
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks.difference import name_difference
-from stepladder.tasks.plain import canonical_json, digest, to_plain, whole_number
+from stepladder.tasks.plain import canonical_json, digest, whole_number
 from stepladder.tasks.source import Source
 from stepladder.tasks.task import MAX_SEED
 

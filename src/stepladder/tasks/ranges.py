@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, cast
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
-from stepladder.tasks.plain import to_plain, whole_number
+from stepladder.tasks.plain import whole_number
 
 MAX_LISTED_VALUES = 1000
 """Most values of a range that may serve as labels."""

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
-from stepladder.tasks.plain import canonical_json, digest, to_plain, whole_number
+from stepladder.tasks.plain import canonical_json, digest, whole_number
 from stepladder.tasks.task import Task
 
 MAX_TASKS = 2**63

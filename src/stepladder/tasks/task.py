@@ -11,9 +11,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast, final
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
 from stepladder.tasks.paths import write_path
-from stepladder.tasks.plain import canonical_json, digest, to_plain, whole_number
+from stepladder.tasks.plain import canonical_json, digest, whole_number
 
 MAX_SEED = 2**63 - 1
 """Largest seed: what a signed 64-bit integer in shared memory can hold."""

@@ -15,8 +15,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
-from stepladder.tasks.plain import to_plain
 from stepladder.tasks.scramble import mix64, stream_key
 from stepladder.tasks.source import MAX_TASKS, Source
 from stepladder.tasks.task import Task

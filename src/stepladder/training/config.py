@@ -5,37 +5,35 @@ opponents and checkpoints each read their part. Nothing here needs torch.
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from stepladder.agents.config import AgentConfig, PPOConfig
 from stepladder.configs.checks import (
     MAX_ENVS,
-    plain,
+    Count,
+    Name,
+    OneOf,
+    Positive,
+    Whole,
+    each_once,
+    not_empty,
     require_kind,
-    require_positive,
-    require_whole,
 )
-from stepladder.configs.documents import MAX_INTEGER
+from stepladder.configs.codec import Config
+from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError, TaskError, shown
+from stepladder.errors import shown
 from stepladder.games.hockey.task import CALLED, OPPONENTS
 from stepladder.games.ledge.stages import STAGES
 from stepladder.tasks import Task
-from stepladder.tasks.plain import to_plain
 from stepladder.tasks.task import MAX_SEED
-from stepladder.training.contradictions import (
-    LEDGE,
-    ContradictionError,
-    contradictions,
-)
-from stepladder.training.problems import Problems
-from stepladder.training.reading import UNREAD, load_document, read_object
+from stepladder.training.contradictions import LEDGE, contradictions
 
 CLIMB = STAGES[:5]
 """The stages of Ledge over which difficulty rises."""
@@ -48,153 +46,118 @@ STAGES_IN_ORDER = StagedConfig(
 )
 """The default curriculum, as long as nobody has chosen another."""
 
-MAX_LEVELS = 10_000_000
-"""Levels of one stage of Ledge; without a number there is no end to them, and no list either."""
 
-MAX_SEATS = 1_000
-"""Past selves: each has a network of its own."""
+def _is_opponent(value: Any) -> str | None:
+    if isinstance(value, str) and (value in SCRIPTED or value.startswith(CALLED)):
+        return None
+    wanted = f"must be one of {', '.join(SCRIPTED)}, or '{CALLED}' and a file"
+    return f"{wanted}; got {shown(value)}. Correct the name."
 
-MAX_THREADS = 4_096
 
-MAX_EPISODE_STEPS = 2**31 - 1
-"""Games count their steps in 32 bits."""
+def _is_device(value: Any) -> str | None:
+    if isinstance(value, str) and re.fullmatch(r"auto|cpu|cuda(:\d+)?", value):
+        return None
+    return f"must be cpu, cuda, cuda: with a number, or auto; got {shown(value)}."
 
-_DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
+
+Seed = Annotated[int, Whole(0, MAX_SEED)]
+Stages = Annotated[tuple[Annotated[str, OneOf(STAGES)], ...], each_once]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelsConfig:
+class LevelsConfig(Config):
     """Which generated levels of Ledge are practised."""
 
-    stages: tuple[str, ...] = CLIMB
+    stages: Annotated[Stages, not_empty] = CLIMB
     """Their stages; each is a label for the curriculum."""
 
-    per_stage: int | None = 200
-    """Levels of each stage; None is without end."""
+    per_stage: Annotated[int, Whole(1, 10_000_000)] | None = 200
+    """Levels of each stage; None is without end, and without a list of them."""
 
-    seed: int = 0
+    seed: Seed = 0
     """Another seed gives other levels; the held-out ones stay the same."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stages", _checked_stages(self.stages))
-        if not self.stages:
-            raise ConfigError(f"stages is empty. Name some of {', '.join(STAGES)}.")
-        if self.per_stage is not None:
-            require_whole("per_stage", self.per_stage, 1, MAX_LEVELS)
-        _require_seed(self.seed)
-
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationConfig:
+class EvaluationConfig(Config):
     """How often, and on what, the agent is examined."""
 
-    every_steps: int | None = 100_000
+    every_steps: Count | None = 100_000
     """Env steps of training between two evaluations; None is only at the end."""
 
-    num_games: int = 200
+    num_games: Annotated[int, Whole(1, MAX_ENVS)] = 200
     """Games per task, or per opponent."""
 
-    opponents: tuple[str, ...] = ("weak", "strong")
+    opponents: tuple[Annotated[str, _is_opponent], ...] = ("weak", "strong")
     """Whom the agent plays (hockey): scripted ones, or "caller:" and a file or an archive's id."""
 
-    seed: int = 10_000
+    seed: Seed = 10_000
     """Seed of all evaluations, so that each has the same games."""
 
-    stages: tuple[str, ...] = ()
+    stages: Stages = ()
     """Stages of Ledge whose held-out levels are played; none named is all that are practised."""
-
-    def __post_init__(self) -> None:
-        if self.every_steps is not None:
-            require_whole("every_steps", self.every_steps, 1)
-        require_whole("num_games", self.num_games, 1, MAX_ENVS)
-        require_kind("opponents", self.opponents, (list, tuple), fix="Give several names.")
-        object.__setattr__(self, "opponents", tuple(self.opponents))
-        for opponent in self.opponents:
-            is_neural = isinstance(opponent, str) and opponent.startswith(CALLED)
-            if not is_neural and opponent not in SCRIPTED:
-                raise ConfigError(
-                    f"opponents must be of {', '.join(SCRIPTED)}, or '{CALLED}' and a file; got "
-                    f"{shown(opponent)}. Correct the name."
-                )
-        _require_seed(self.seed)
-        object.__setattr__(self, "stages", _checked_stages(self.stages))
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpponentsConfig:
+class OpponentsConfig(Config):
     """Where neural opponents come from, and how they play."""
 
-    snapshot_every_steps: int = 250_000
+    snapshot_every_steps: Count = 250_000
     """Env steps between two past selves that are kept for "caller:pool"."""
 
-    pool_size: int = 8
-    """Past selves that are kept; when all seats are taken, a well-known one from whom least can be
-    learnt makes room, else the oldest."""
+    pool_size: Annotated[int, Whole(1, 1_000)] = 8
+    """Past selves that are kept, each with a network of its own; when all seats are taken, a
+    well-known one from whom least can be learnt makes room, else the oldest."""
 
-    archive: str | None = None
+    archive: Name | None = None
     """Folder of the archive, for "caller:archive" and to which this agent is added."""
 
     deterministic: bool = False
     """Whether they play their best action rather than a sample."""
 
-    def __post_init__(self) -> None:
-        require_whole("snapshot_every_steps", self.snapshot_every_steps, 1)
-        require_whole("pool_size", self.pool_size, 1, MAX_SEATS)
-        if self.archive is not None and not (isinstance(self.archive, str) and self.archive):
-            raise ConfigError(
-                f"archive must be a folder's path or None; got {shown(self.archive)}."
-            )
-        require_kind("deterministic", self.deterministic, bool, fix="Give True or False.")
-
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointConfig:
+class CheckpointConfig(Config):
     """How often the training is saved."""
 
-    every_steps: int | None = None
+    every_steps: Count | None = None
     """Env steps between two checkpoints; None goes by time alone."""
 
-    every_s: float = 60.0
+    every_s: Positive = 60.0
     """Seconds between two checkpoints, whatever the steps."""
 
-    keep: int = 2
+    keep: Count = 2
     """Checkpoints that are kept; the oldest make room."""
-
-    def __post_init__(self) -> None:
-        if self.every_steps is not None:
-            require_whole("every_steps", self.every_steps, 1)
-        require_positive("every_s", self.every_s)
-        require_whole("keep", self.keep, 1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingConfig:
+class TrainingConfig(Config):
     """One training: what is practised, by whom, for how long. By default, PPO climbs Ledge."""
 
-    env: str = LEDGE
+    env: Name = LEDGE
     """Gymnasium's id of the env; as module:id, importing the module registers it. Or a function
     that makes an env, as module:function."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env."""
 
-    num_envs: int = 128
+    num_envs: Annotated[int, Whole(1, MAX_ENVS)] = 128
     """Envs that are stepped together."""
 
-    total_steps: int = 2_000_000
+    total_steps: Count = 2_000_000
     """Env steps of all envs together, after which training ends; those of evaluations count, unless
     there are `total_episodes`."""
 
-    total_episodes: int | None = None
+    total_episodes: Count | None = None
     """Episodes after which training ends, if `total_steps` have not ended it; None is no limit."""
 
-    seed: int = 0
+    seed: Seed = 0
     """Seed of everything: weights, exploration, draws, envs."""
 
-    device: str = "cpu"
+    device: Annotated[str, _is_device] = "cpu"
     """Where the networks are: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
-    num_threads: int | None = 1
+    num_threads: Annotated[int, Whole(1, 4_096)] | None = 1
     """Threads of torch on the CPU; None leaves torch's own. More of them help large networks on an
     idle machine; where one has to share its core, all wait for it."""
 
@@ -211,10 +174,10 @@ class TrainingConfig:
     agent: AgentConfig = field(default_factory=PPOConfig)
     """Who learns."""
 
-    reward_scale: float = 1.0
+    reward_scale: Positive = 1.0
     """Factor on rewards before they are learnt from; what is reported is not scaled."""
 
-    max_episode_steps: int | None = None
+    max_episode_steps: Annotated[int, Whole(1, 2**31 - 1)] | None = None
     """Steps after which any episode is cut off; None leaves it to the env."""
 
     clear_buffer: bool = True
@@ -232,101 +195,32 @@ class TrainingConfig:
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     """What is saved so that the training can be resumed."""
 
-    epoch_steps: int = 16_384
+    epoch_steps: Count = 16_384
     """Env steps between two lines of metrics; as many as between two evaluations at the most."""
 
-    def __post_init__(self) -> None:
-        self._check_numbers()
-        self._check_kinds()
-        self._check_tasks()
-        if self.curriculum is STAGES_IN_ORDER:
-            object.__setattr__(self, "curriculum", self._default_curriculum())
-        found = contradictions(self)
-        if found:
-            raise ContradictionError(found)
-
-    def _default_curriculum(self) -> CurriculumConfig:
+    def derive(self) -> None:
+        """Let the default curriculum follow from what is practised."""
+        if self.curriculum is not STAGES_IN_ORDER:
+            return
         if self.env != LEDGE or self.tasks:
-            return UniformConfig()
-        if self.levels.stages == CLIMB:
-            return STAGES_IN_ORDER
-        stages = tuple(Stage(name=stage) for stage in self.levels.stages)
-        return replace(STAGES_IN_ORDER, stages=stages)
+            object.__setattr__(self, "curriculum", UniformConfig())
+        elif self.levels.stages != CLIMB:
+            stages = tuple(Stage(name=stage) for stage in self.levels.stages)
+            object.__setattr__(self, "curriculum", replace(STAGES_IN_ORDER, stages=stages))
 
-    def _check_numbers(self) -> None:
-        require_whole("num_envs", self.num_envs, 1, MAX_ENVS)
-        for name in ("total_steps", "epoch_steps"):
-            require_whole(name, getattr(self, name), 1)
-        most = {"max_episode_steps": MAX_EPISODE_STEPS, "num_threads": MAX_THREADS}
-        for name in ("total_episodes", "max_episode_steps", "num_threads"):
-            if getattr(self, name) is not None:
-                require_whole(name, getattr(self, name), 1, most.get(name, MAX_INTEGER))
-        _require_seed(self.seed)
-        require_positive("reward_scale", self.reward_scale)
-        if not isinstance(self.device, str) or not _DEVICE.fullmatch(self.device):
-            raise ConfigError(
-                f"device must be cpu, cuda, cuda: with a number, or auto; got {shown(self.device)}."
-            )
-
-    def _check_kinds(self) -> None:
-        for name, kind, fix in (
-            ("curriculum", CurriculumConfig, "Give its config, such as StagedConfig(…)."),
-            ("agent", AgentConfig, "Give its config, such as PPOConfig(…)."),
-            ("levels", LevelsConfig, "Give LevelsConfig(…)."),
-            ("evaluation", EvaluationConfig, "Give EvaluationConfig(…)."),
-            ("opponents", OpponentsConfig, "Give OpponentsConfig(…)."),
-            ("checkpoints", CheckpointConfig, "Give CheckpointConfig(…)."),
-            ("clear_buffer", bool, "Give True or False."),
-            ("clear_buffer_on", dict, "Give True or False by the name of a phase."),
-            ("env_kwargs", dict, "Give arguments by name."),
-            ("tasks", (list, tuple), "Give several Task(…)."),
-        ):
-            require_kind(name, getattr(self, name), kind, fix=fix)
-        for phase, choice in self.clear_buffer_on.items():
-            require_kind(f"clear_buffer_on[{phase!r}]", choice, bool, fix="Give True or False.")
-        if not isinstance(self.env, str) or not self.env:
-            raise ConfigError(f"env must be an env's id; got {shown(self.env)}.")
-        try:
-            # As it would come back from a file.
-            object.__setattr__(self, "env_kwargs", to_plain(self.env_kwargs, "env_kwargs"))
-        except TaskError as error:
-            raise ConfigError(str(error)) from error
-
-    def _check_tasks(self) -> None:
-        object.__setattr__(self, "tasks", tuple(self.tasks))
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield tasks of the same name, and settings that do not go together."""
         names: set[str] = set()
-        for task in self.tasks:
-            require_kind("tasks", task, Task, fix="Give Task(…), or leave tasks out.")
+        for index, task in enumerate(self.tasks):
             if task.name in names:
-                raise ConfigError(f"tasks has {task.name!r} twice; names must differ. Rename one.")
+                text = f"is {task.name!r}, as of an earlier task. Rename one."
+                yield f"tasks[{index}].name", text
             names.add(task.name)
+        yield from contradictions(self)
 
     def clears_buffer(self, phase: str) -> bool:
         """Return whether the memory is cleared at the beginning of a phase."""
         return self.clear_buffer_on.get(phase, self.clear_buffer)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the config as plain JSON, from which `from_json` makes an equal one."""
-        return {entry.name: _as_json(getattr(self, entry.name)) for entry in fields(self)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], document: str = "the config") -> "TrainingConfig":
-        """Return the config that `to_json` gave, or somebody wrote; what is left out has defaults.
-
-        Args:
-            data: The settings, by the names of the fields.
-            document: What to call it in messages.
-
-        Raises:
-            ConfigError: Something is wrong; all of it is listed.
-        """
-        problems = Problems()
-        problems.add_unreadable(data)
-        problems.raise_if_any(document)
-        config = read_object(data, cls, "", problems)
-        problems.raise_if_any(document)
-        assert config is not UNREAD
-        return config
 
 
 def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConfig:
@@ -334,15 +228,15 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
 
     Args:
         source: A preset of `presets.PRESETS`; the path of a JSON file with the fields of
-            `TrainingConfig`, or in the schema that `ancestor_config` describes; or its content.
+            `TrainingConfig`, or in the schema of `published.schema`; or its content.
 
     Raises:
         ConfigError: There is no such preset or file, or something in it is wrong; all of it is
             listed, with its path.
     """
     # Loaded here: both are made of what this module defines.
-    from stepladder.training.ancestor_config import ancestor_from_json, is_ancestor
     from stepladder.training.presets import PRESETS, no_such_preset
+    from stepladder.training.published.config import is_published, published_from_json
 
     if isinstance(source, str) and source in PRESETS:
         return PRESETS[source]
@@ -353,8 +247,8 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
     else:
         require_kind("source", source, (str, PathLike), fix="Name a preset or a file.")
         data, document = load_document(source), str(source)
-    if is_ancestor(data):
-        return ancestor_from_json(data, document)
+    if is_published(data):
+        return published_from_json(data, document)
     return TrainingConfig.from_json(data, document)
 
 
@@ -364,29 +258,3 @@ def _is_there(path: str) -> bool:
     except (OSError, ValueError):
         # Too long a name, or one that no file can have.
         return False
-
-
-def _as_json(value: Any) -> Any:
-    if isinstance(value, CurriculumConfig | AgentConfig | Task):
-        return value.to_json()
-    if isinstance(value, tuple):
-        return [_as_json(entry) for entry in value]
-    return plain(asdict(value)) if is_dataclass(value) and not isinstance(value, type) else value
-
-
-def _require_seed(seed: Any) -> None:
-    require_whole("seed", seed, 0)
-    if seed > MAX_SEED:
-        raise ConfigError(
-            f"seed must be at most {MAX_SEED}; got {shown(seed)}. Choose a smaller one."
-        )
-
-
-def _checked_stages(stages: Any) -> tuple[str, ...]:
-    require_kind("stages", stages, (list, tuple), fix="Give several names.")
-    for stage in stages:
-        if stage not in STAGES:
-            raise ConfigError(f"stages has {shown(stage)}; expected some of {', '.join(STAGES)}.")
-        if stages.count(stage) > 1:
-            raise ConfigError(f"stages has {stage!r} twice. Name each once.")
-    return tuple(stages)

@@ -13,10 +13,8 @@ from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed
 from stepladder.curricula.staged.config import StagedConfig
-from stepladder.errors import ConfigError
 from stepladder.games.hockey.task import CALLED
 from stepladder.training.hockey_settings import about_hockey
-from stepladder.training.problems import join
 
 if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig
@@ -24,24 +22,15 @@ if TYPE_CHECKING:
 HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
 
-class ContradictionError(ConfigError):
-    """Fields that do not go together, each with its path and what is wrong."""
-
-    def __init__(self, found: list[tuple[str, str]]):
-        super().__init__("\n".join(f"{path}: {text}" for path, text in found))
-        self.found = found
-
-
-def contradictions(config: "TrainingConfig") -> list[tuple[str, str]]:
-    """Return the path and the text of each."""
-    return [
-        *_about_actions(config),
-        *_about_mirror(config),
-        *_about_labels(config.curriculum, labels_of(config), "curriculum"),
-        *_about_phases(config),
-        *_about_opponents(config),
-        *(about_hockey(config) if config.env == HOCKEY else ()),
-    ]
+def contradictions(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each."""
+    yield from _about_actions(config)
+    yield from _about_mirror(config)
+    yield from _about_labels(config.curriculum, labels_of(config), "curriculum")
+    yield from _about_phases(config)
+    yield from _about_opponents(config)
+    if config.env == HOCKEY:
+        yield from about_hockey(config)
 
 
 def neural_opponents(config: "TrainingConfig") -> tuple[str, ...]:
@@ -98,7 +87,7 @@ def _about_labels(
                 yield f"{path}.stages", f"tasks labelled {label!r} are in no stage; add it."
     if isinstance(curriculum, MixtureConfig):
         for label in curriculum.weights.keys() - set(labels):
-            yield join(f"{path}.weights", label), f"no task has this label; {there}."
+            yield f"{path}.weights.{label}", f"no task has this label; {there}."
     for index, phase in enumerate(phases_of(curriculum)):
         inside = "mixture" if phase.mixture is not None else "curriculum"
         yield from _about_labels(phase.inner(), labels, f"{path}.phases[{index}].{inside}")
@@ -109,7 +98,7 @@ def _about_phases(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
     for name in config.clear_buffer_on:
         if name not in names:
             known = f"the phases are {', '.join(names)}" if names else "the curriculum has none"
-            yield join("clear_buffer_on", name), f"there is no such phase; {known}."
+            yield f"clear_buffer_on.{name}", f"there is no such phase; {known}."
 
 
 def _about_opponents(config: "TrainingConfig") -> Iterator[tuple[str, str]]:

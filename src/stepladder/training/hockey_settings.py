@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stepladder.configs.problems import nearest
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import TaskError
 from stepladder.games.hockey.task import DEFAULTS, TASK_DTYPE, write_task
-from stepladder.training.problems import meant
 
 if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig
@@ -44,7 +44,7 @@ def _about_phases(curriculum: CurriculumConfig, path: str) -> Iterator[tuple[str
 def _about(settings: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
     for name, setting in settings.items():
         if name not in DEFAULTS:
-            yield f"{path}.{name}", f"hockey has no such parameter.{meant(name, DEFAULTS)}"
+            yield f"{path}.{name}", f"hockey has no such parameter.{nearest(name, DEFAULTS)}"
             continue
         for value in _values(setting):
             text = _refusal(name, value)

@@ -5,6 +5,7 @@ A preset is an instance of `TrainingConfig`; change a field with `dataclasses.re
 """
 
 from stepladder.agents.config import PPOConfig, SACConfig
+from stepladder.configs.problems import nearest
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.curricula.uniform import UniformConfig
@@ -17,7 +18,6 @@ from stepladder.training.config import (
     TrainingConfig,
 )
 from stepladder.training.contradictions import HOCKEY
-from stepladder.training.problems import meant
 
 TARGET_STAGES = ("medium", "complex")
 """What an agent on Ledge is meant to master in the end."""
@@ -162,5 +162,5 @@ def no_such_preset(name: str) -> ConfigError:
     """Return the error that says what a user may have meant."""
     return ConfigError(
         f"{shown(name)} is neither a preset nor a file; the presets are {', '.join(PRESETS)}."
-        f"{meant(name, PRESETS)}"
+        f"{nearest(name, PRESETS)}"
     )

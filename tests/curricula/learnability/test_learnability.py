@@ -239,9 +239,9 @@ def test_a_return_may_take_the_place_of_success():
     [
         ({"signal": "reward"}, "signal must be 'success' or 'return'"),
         ({"halflife_episodes": 0.0}, "halflife_episodes must be finite and above 0"),
-        ({"prior_successes": 0.0}, "prior_successes must be finite and above 0"),
-        ({"prior_failures": np.nan}, "prior_failures must be finite and above 0"),
-        ({"prior_failures": 1e7}, "at most a million"),
+        ({"prior_successes": 0.0}, r"prior_successes must lie in \(0, 1e\+06\]; got 0"),
+        ({"prior_failures": np.nan}, "prior_failures must lie in .* got nan"),
+        ({"prior_failures": 1e7}, "must lie in .* With more, results would not count"),
         ({"exponent": -1.0}, r"exponent must lie in \[0, 100\]; got -1"),
         ({"exponent": np.nan}, "exponent must lie in"),
         ({"exponent": "keen"}, "exponent must lie in .* got 'keen'"),

@@ -19,20 +19,24 @@ from stepladder.errors import ConfigError
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"name": ""}, "a phase needs a name"),
-        ({"name": "p", "mixture": {"a": 1.0}, "curriculum": UniformConfig()}, "give one"),
-        ({"name": "p", "episodes": 0}, "episodes of phase 'p' must be a whole number"),
-        ({"name": "p", "episodes": 1e3}, "episodes of phase 'p' must be a whole number"),
-        ({"name": "p", "steps": -1}, "steps of phase 'p' must be a whole number"),
-        ({"name": "p", "success": 1.5}, "success of phase 'p' must lie in"),
-        ({"name": "p", "min_episodes": 0}, "min_episodes of phase 'p'"),
-        ({"name": "p", "window_episodes": 0}, "window_episodes of phase 'p'"),
-        ({"name": "p", "settings": {"x": object()}}, "setting 'x' of phase 'p' has type object"),
-        ({"name": "p", "settings": {"x": [np.nan]}}, r"setting 'x' of phase 'p'\.0 is nan"),
+        ({"name": ""}, "name must not be empty; got ''"),
         (
-            {"name": "p", "settings": {"x": Mixed((1, {2}))}},
-            "setting 'x' of phase 'p' has type set",
+            {"name": "p", "mixture": {"a": 1.0}, "curriculum": UniformConfig()},
+            "beside mixture",
         ),
+        ({"name": "p", "episodes": 0}, "episodes must be a whole number"),
+        ({"name": "p", "episodes": 1e3}, "episodes must be a whole number"),
+        ({"name": "p", "steps": -1}, "steps must be a whole number"),
+        ({"name": "p", "success": 1.5}, "success must lie in"),
+        ({"name": "p", "min_episodes": 0}, "min_episodes must"),
+        ({"name": "p", "window_episodes": 0}, "window_episodes must"),
+        ({"name": "p", "settings": {"x": object()}}, r"settings\.x has type object"),
+        ({"name": "p", "settings": {"x": [np.nan]}}, r"settings\.x\[0\] is nan"),
+        (
+            {"name": "p", "settings": {"x": {"values": [1, {2}], "weights": []}}},
+            r"settings\.x\.values\[1\] has type set",
+        ),
+        ({"name": "p", "settings": {"x": {}, "x.y": 1}}, "has both 'x' and 'x.y'"),
     ],
 )
 def test_phases_that_cannot_be_meant_are_refused(settings: dict[str, Any], words: str):
@@ -43,9 +47,12 @@ def test_phases_that_cannot_be_meant_are_refused(settings: dict[str, Any], words
 @pytest.mark.parametrize(
     ("phases", "words"),
     [
-        ((), "phases is empty"),
-        ((Phase(name="p", episodes=1), Phase(name="p")), "phase 'p' is named twice"),
-        ((Phase(name="p"), Phase(name="q")), "phase 'p' has no limit"),
+        ((), "phases must not be empty"),
+        (
+            (Phase(name="p", episodes=1), Phase(name="p")),
+            r"\[1\]\.name is 'p', as of an earlier",
+        ),
+        ((Phase(name="p"), Phase(name="q")), r"phases\[0\] has no limit"),
     ],
 )
 def test_lists_of_phases_that_cannot_be_meant_are_refused(phases: Any, words: str):

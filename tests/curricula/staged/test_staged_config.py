@@ -103,23 +103,29 @@ def test_a_backoff_that_would_not_end_the_turns_is_refused(backoff: float):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"stages": ()}, "stages is empty"),
-        ({"stages": ("a", "b", "a")}, "stage 'a' is named twice"),
+        ({"stages": ()}, "stages must not be empty"),
+        ({"stages": ("a", "b", "a")}, r"stages\[2\]\.name is 'a', as of an earlier stage"),
         (
             {"stages": ("a", Stage(name="b", labels=("c", "a")))},
-            "label 'a' belongs to stages 'a' and 'b'",
+            r"stages\[1\]\.labels has 'a', which belongs to stage 'a' too",
         ),
         ({"stages": STAGES, "starting_stage": "d"}, "unknown stage 'd'"),
-        ({"stages": STAGES, "confidence_z": 0.0}, "confidence_z must be finite and above 0"),
-        ({"stages": STAGES, "confidence_z": np.inf}, "confidence_z must be finite and above 0"),
+        ({"stages": STAGES, "confidence_z": 0.0}, r"confidence_z must lie in \(0, 100\]; got 0"),
+        (
+            {"stages": STAGES, "confidence_z": np.inf},
+            r"_z must lie in \(0, 100\]; got inf",
+        ),
         (
             {"stages": STAGES, "standard": False, "early": None, "trend": None},
-            "all three rules of advancement are switched off",
+            "standard is off, and so are early and trend",
         ),
-        ({"stages": STAGES, "threshold": 0.2}, "stage 'b' is left downwards below 0.2 and upwards"),
+        (
+            {"stages": STAGES, "threshold": 0.2},
+            r"stages\[1\]: demotes below 0.2 and adv",
+        ),
         (
             {"stages": ("a", "b", Stage(name="c", demotion_threshold=0.7))},
-            "stage 'c' is left downwards below 0.7 and upwards from 0.7",
+            r"stages\[2\]: demotes below 0.7 and advances from 0.7",
         ),
     ],
 )
@@ -134,13 +140,13 @@ def test_the_first_stage_needs_no_room_below_and_without_demotion_none_does():
 
 
 def test_a_stage_needs_a_name():
-    with pytest.raises(ConfigError, match="a stage needs a name"):
+    with pytest.raises(ConfigError, match="name must not be empty; got ''"):
         Stage(name="")
 
 
 @pytest.mark.parametrize("table", [((0.8, 0.1), (0.5, 0.4)), ((0.5, 0.1), (0.5, 0.4))])
 def test_a_mixing_table_must_rise(table: Any):
-    with pytest.raises(ConfigError, match="the mixing table must rise"):
+    with pytest.raises(ConfigError, match="table must rise in success"):
         Mixing(table=table)
 
 

@@ -64,7 +64,7 @@ def test_values_are_read_as_the_field_wants_them(
         ("porbing=1", "there is no field 'porbing' to vary; there are exploration, mastery,"),
         ("probing", "'probing' names no values; expected field=value,value"),
         ("probing=", "names no values"),
-        ("probing=much", "probing must be a number; got 'much'"),
+        ("probing=much", "probing must be a finite number; got 'much'"),
         ("probing=nan", "probing must be finite; got 'nan'"),
         ("trial_episodes=2.5", "trial_episodes must be a whole number; got '2.5'"),
         ("trial_episodes=None", "trial_episodes must be a whole number; got 'None'"),
@@ -78,7 +78,7 @@ def test_a_wrong_field_or_value_is_named_in_one_line(text: str, words: str) -> N
 
 
 def test_a_wrong_choice_lists_the_right_ones() -> None:
-    with pytest.raises(ConfigError, match="must be one of 'success', 'return'; got 'luck'"):
+    with pytest.raises(ConfigError, match="must be 'success' or 'return'; got 'luck'"):
         parse_choice("signal=luck", PROGRESS)
 
 

@@ -163,7 +163,7 @@ def test_a_value_that_fits_no_combination_is_refused_before_anything_is_played(
     tmp_path: Path,
 ) -> None:
     wrong = Choice("probing", (0.1, -1.0))
-    with pytest.raises(ConfigError, match=r"probing=-1\.0 fits no combination: probing must be"):
+    with pytest.raises(ConfigError, match=r"probing=-1\.0 fits no combination: probing must lie"):
         sweep(SMALL, [wrong, TRIALS], folder=tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

@@ -4,15 +4,16 @@ Read by `learnability` and by its kernels.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from stepladder.configs.checks import is_number, require_positive, require_share, require_whole
+from stepladder.configs.checks import Count, Positive, Share, Within
 from stepladder.curricula.config import Tasks
 from stepladder.curricula.learning_progress.config import SignalConfig
-from stepladder.errors import ConfigError
 
 if TYPE_CHECKING:
     from stepladder.curricula.learnability.learnability import Learnability
+
+Prior = Annotated[float, Within(0.0, 1e6, above=True, fix="With more, results would not count.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,41 +25,24 @@ class LearnabilityConfig(SignalConfig):
 
     kind: ClassVar[str] = "learnability"
 
-    halflife_episodes: float = 20.0
+    halflife_episodes: Positive = 20.0
     """Half-life of a result, in plays of the same task: how quickly a learner is followed."""
 
-    prior_successes: float = 1.0
+    prior_successes: Prior = 1.0
     """Successes that a task counts as having had before its first play."""
 
-    prior_failures: float = 1.0
+    prior_failures: Prior = 1.0
     """Failures that a task counts as having had before its first play."""
 
-    exponent: float = 1.0
+    exponent: Annotated[float, Within(0.0, 100.0, fix="1 is the plain p(1 - p).")] = 1.0
     """Power of p(1 - p) that is the weight; above 1 is keener, 0 draws all tasks alike."""
 
-    eviction_percentile: float = 0.3
+    eviction_percentile: Share = 0.3
     """A task whose learnability is among this lowest share of all well-known tasks is replaced,
     if the source has more tasks than the pool, in [0, 1]. 0 never replaces."""
 
-    eviction_plays: int = 30
+    eviction_plays: Count = 30
     """Plays after which a task is well known."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_positive("halflife_episodes", self.halflife_episodes)
-        require_positive("prior_successes", self.prior_successes)
-        require_positive("prior_failures", self.prior_failures)
-        require_share("eviction_percentile", self.eviction_percentile)
-        require_whole("eviction_plays", self.eviction_plays, 1)
-        if max(self.prior_successes, self.prior_failures) > 1e6:
-            raise ConfigError(
-                "prior_successes and prior_failures must be at most a million; got "
-                f"{self.prior_successes!r} and {self.prior_failures!r}. Results would not count."
-            )
-        if not (is_number(self.exponent) and 0.0 <= self.exponent <= 100.0):
-            raise ConfigError(
-                f"exponent must lie in [0, 100]; got {self.exponent!r}. 1 is the plain p(1 - p)."
-            )
 
     @property
     def replaces_tasks(self) -> bool:

@@ -6,16 +6,27 @@ of its own is one of these. Inside a label, tasks are drawn alike.
 Use it when the shares are known. Do not use it when they ought to depend on results.
 """
 
+import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from stepladder.configs.checks import is_finite
+from stepladder.configs.checks import NotNegative
 from stepladder.curricula.config import CurriculumConfig, Tasks, Variant, settle
 from stepladder.curricula.uniform import PlayCounter
 from stepladder.errors import BuildError, ConfigError, shown
 from stepladder.plans.plan import Grouping
+
+
+def some_weight(weights: dict[str, float]) -> str | None:
+    """Refuse weights of which none is above 0."""
+    if not 0.0 < sum(weights.values()) < math.inf:
+        return f"must have a weight above 0, and a finite sum of weights; got {shown(weights)}."
+    return None
+
+
+LabelWeights = Annotated[dict[str, NotNegative], some_weight]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,22 +35,8 @@ class MixtureConfig(CurriculumConfig):
 
     kind: ClassVar[str] = "mixture"
 
-    weights: dict[str, float] = field(default_factory=dict[str, float])
+    weights: LabelWeights = field(default_factory=dict[str, float])
     """Weight per label; labels left out are never drawn. Need not sum to one."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for label, weight in self.weights.items():
-            if not is_finite(weight) or weight < 0:
-                raise ConfigError(
-                    f"the weight of label {shown(label)} must be 0 or more and finite; got "
-                    f"{shown(weight)}."
-                )
-        if not 0 < sum(map(float, self.weights.values())) < np.inf:
-            raise ConfigError(
-                "a mixture needs at least one label with a weight above 0, and weights with a "
-                f"finite sum; got {shown(self.weights)}."
-            )
 
     @classmethod
     def variants(cls) -> dict[str, Variant]:

@@ -6,39 +6,39 @@ dotted path. What is drawn depends only on seed, env and episode, never on who a
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from stepladder.configs.checks import is_finite, require_whole
-from stepladder.errors import ConfigError, shown
+from stepladder.configs.checks import Count, CountOrZero, NotNegative, not_empty
+from stepladder.configs.codec import Config
+from stepladder.errors import shown
 from stepladder.plans.philox import SETTING_STREAM, uniform_and_seed
 
 
 @dataclass(frozen=True)
-class Mixed:
+class Mixed(Config):
     """One of several values, drawn per episode."""
 
-    values: tuple[Any, ...]
+    values: Annotated[tuple[Any, ...], not_empty]
     """What to choose from."""
 
-    weights: tuple[float, ...] = ()
+    weights: tuple[NotNegative, ...] = ()
     """How likely each is; need not sum to one. Empty means alike."""
 
-    def __post_init__(self) -> None:
-        if not self.values:
-            raise ConfigError("a mixed setting needs at least one value; got none.")
-        if self.weights and len(self.weights) != len(self.values):
-            raise ConfigError(
-                f"a mixed setting has {len(self.values)} values and {len(self.weights)} weights; "
-                "give one weight per value."
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield weights that do not belong to the values."""
+        if not self.weights:
+            return
+        if len(self.weights) != len(self.values):
+            yield (
+                "weights",
+                f"has {len(self.weights)} weights for {len(self.values)} values; give one each.",
             )
-        if self.weights and not (
-            all(is_finite(w) and w >= 0 for w in self.weights)
-            and 0 < sum(map(float, self.weights)) < math.inf
-        ):
-            raise ConfigError(
-                f"the weights of a mixed setting must be 0 or more with a finite sum above 0; got "
-                f"{shown(self.weights)}."
+        elif not 0.0 < sum(self.weights) < math.inf:
+            yield (
+                "weights",
+                f"must be 0 or more with a finite sum above 0; got {shown(self.weights)}.",
             )
 
     def at(self, uniform: float) -> Any:
@@ -56,7 +56,7 @@ class Mixed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ramp:
+class Ramp(Config):
     """A number that stays at its start for a while, then moves evenly to its end.
 
     Counted in episodes of the phase: ``start`` until `hold_episodes`, ``end`` from
@@ -65,16 +65,8 @@ class Ramp:
 
     start: float
     end: float
-    hold_episodes: int = 0
-    ramp_episodes: int = 1
-
-    def __post_init__(self) -> None:
-        if not (is_finite(self.start) and is_finite(self.end)):
-            raise ConfigError(
-                f"a ramp must be finite; got {shown(self.start)} to {shown(self.end)}."
-            )
-        require_whole("hold_episodes of a ramp", self.hold_episodes, 0)
-        require_whole("ramp_episodes of a ramp", self.ramp_episodes, 1)
+    hold_episodes: CountOrZero = 0
+    ramp_episodes: Count = 1
 
     def at(self, episode: float) -> float:
         """Return the value in the given episode of the phase."""

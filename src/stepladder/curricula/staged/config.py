@@ -5,17 +5,21 @@ stage holds for that stage alone; the value of `StagedConfig` holds for all that
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from stepladder.configs.checks import (
     MAX_WINDOW,
-    require_kind,
-    require_positive,
-    require_range,
-    require_share,
-    require_whole,
+    Count,
+    Name,
+    Share,
+    Whole,
+    Within,
+    not_empty,
 )
+from stepladder.configs.codec import Config
+from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
 from stepladder.errors import ConfigError
 
@@ -24,39 +28,28 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
-    """A group of tasks that unlocks the next."""
+class Stage(Config):
+    """A group of tasks that unlocks the next; in JSON, a text stands for the stage of that name."""
 
-    name: str
+    name: Name
     """How the stage is called; also the label of its tasks unless `labels` says otherwise."""
 
     labels: tuple[str, ...] = ()
     """Labels of the tasks that belong to the stage; empty means the stage's own name."""
 
-    threshold: float | None = None
+    threshold: Share | None = None
     """Success needed to leave this stage, in [0, 1]; None takes the curriculum's."""
 
-    min_episodes: int | None = None
+    min_episodes: Count | None = None
     """Episodes since entry needed to leave this stage; None takes the curriculum's."""
 
-    demotion_threshold: float | None = None
-    """Success below which this stage is left downwards; None takes the demotion rule's."""
+    demotion_threshold: Share | None = None
+    """Demoted if success falls below this; None takes the demotion rule's."""
 
-    def __post_init__(self) -> None:
-        if not isinstance(cast("object", self.name), str) or not self.name:
-            raise ConfigError(f"a stage needs a name; got {self.name!r}. Give it a text.")
-        if isinstance(self.labels, str):
-            raise ConfigError(
-                f"labels of stage {self.name!r} must be several texts; got {self.labels!r}. "
-                f"Write ({self.labels!r},)."
-            )
-        where = f"of stage {self.name!r}"
-        if self.threshold is not None:
-            require_share(f"threshold {where}", self.threshold)
-        if self.min_episodes is not None:
-            require_whole(f"min_episodes {where}", self.min_episodes, 1)
-        if self.demotion_threshold is not None:
-            require_share(f"demotion_threshold {where}", self.demotion_threshold)
+    @classmethod
+    def expand(cls, value: Any, problems: Problems) -> Any:
+        """Return the settings of a stage of which only the name is given."""
+        return {"name": value} if isinstance(value, str) else value
 
     @property
     def task_labels(self) -> tuple[str, ...]:
@@ -65,107 +58,81 @@ class Stage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EarlyRule:
+class EarlyRule(Config):
     """Leave sooner than the minimum when success is outstanding."""
 
-    success: float = 0.90
+    success: Share = 0.90
     """Success needed, in [0, 1]."""
 
-    min_episodes: int = 30
+    min_episodes: Count = 30
     """Episodes since entry needed all the same."""
 
-    def __post_init__(self) -> None:
-        require_share("success of the early rule", self.success)
-        require_whole("min_episodes of the early rule", self.min_episodes, 1)
-
 
 @dataclass(frozen=True, kw_only=True)
-class TrendRule:
+class TrendRule(Config):
     """Leave a little sooner and a little below the threshold when success is rising."""
 
-    min_trend: float = 0.15
+    min_trend: Share = 0.15
     """The newer half of the window must beat the older half by more than this."""
 
-    episodes_factor: float = 0.8
+    episodes_factor: Share = 0.8
     """Share of the stage's minimum that suffices."""
 
-    slack: float = 0.05
+    slack: Share = 0.05
     """How far below the threshold success may lie."""
 
-    min_results: int = 20
+    min_results: Annotated[int, Whole(2)] = 20
     """With fewer results in the window there is no trend."""
 
-    def __post_init__(self) -> None:
-        require_share("min_trend", self.min_trend)
-        require_share("episodes_factor", self.episodes_factor)
-        require_share("slack", self.slack)
-        require_whole("min_results of the trend rule", self.min_results, 2)
-
 
 @dataclass(frozen=True, kw_only=True)
-class DemotionRule:
+class DemotionRule(Config):
     """Go back one stage when the present one turns out to be too hard.
 
-    Each demotion out of a stage multiplies the evidence needed for the next one out of it, so
-    that in n episodes a stage can be left downwards at most about log2(n / min_episodes) times:
-    two stages cannot take turns for ever.
+    Each demotion out of a stage multiplies the evidence needed for the next one out of it. In n
+    episodes a stage can be demoted at most about log2(n / min_episodes) times, so two stages cannot
+    take turns without end.
     """
 
-    threshold: float = 0.20
-    """Success below which a stage is left downwards, unless the stage sets its own."""
+    threshold: Share = 0.20
+    """Demoted if success falls below this, unless the stage sets its own threshold."""
 
-    min_episodes: int = 200
+    min_episodes: Count = 200
     """Episodes since entry needed before the first demotion out of a stage."""
 
-    backoff: float = 2.0
+    backoff: Annotated[
+        float, Within(1.0, 1000.0, above=True, fix="With 1, two stages could take turns for ever.")
+    ] = 2.0
     """Factor on that number after each demotion out of the same stage; more than 1, up to 1000."""
-
-    def __post_init__(self) -> None:
-        require_share("threshold of the demotion rule", self.threshold)
-        require_whole("min_episodes of the demotion rule", self.min_episodes, 1)
-        if not 1.0 < self.backoff <= 1000.0:
-            raise ConfigError(
-                f"backoff of the demotion rule must be more than 1, or two stages could take "
-                f"turns for ever, and at most 1000; got {self.backoff!r}."
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixing:
+class Mixing(Config):
     """How much of earlier stages is mixed into the present one."""
 
-    base_ratio: float = 0.20
+    base_ratio: Share = 0.20
     """Share of earlier tasks while there are too few results, or always if not adaptive."""
 
     adaptive: bool = True
     """Whether the share depends on the success of the present stage."""
 
-    table: tuple[tuple[float, float], ...] = ((0.50, 0.40), (0.65, 0.25), (0.80, 0.15))
+    table: tuple[tuple[Share, Share], ...] = ((0.50, 0.40), (0.65, 0.25), (0.80, 0.15))
     """Pairs (success below, share), rising in success."""
 
-    otherwise: float = 0.05
+    otherwise: Share = 0.05
     """Share when success is at or above the last entry of the table."""
 
-    min_results: int = 5
+    min_results: Count = 5
     """Results since entry needed before the table is used."""
 
     source: Literal["previous", "all_earlier"] = "previous"
     """Whether the share goes to the stage just before, or evenly to all earlier ones."""
 
-    def __post_init__(self) -> None:
-        require_share("base_ratio", self.base_ratio)
-        require_share("otherwise", self.otherwise)
-        require_whole("min_results of mixing", self.min_results, 1)
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield a table that does not rise."""
         bounds = [bound for bound, _ in self.table]
         if bounds != sorted(set(bounds)):
-            raise ConfigError(f"the mixing table must rise in success; got bounds {bounds}.")
-        for bound, ratio in self.table:
-            require_share("a success in the mixing table", bound)
-            require_share("a share in the mixing table", ratio)
-        if self.source not in ("previous", "all_earlier"):
-            raise ConfigError(
-                f"mixing source must be 'previous' or 'all_earlier'; got {self.source!r}."
-            )
+            yield "table", f"must rise in success; got bounds {bounds}. Sort its entries."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,22 +141,22 @@ class StagedConfig(CurriculumConfig):
 
     kind: ClassVar[str] = "staged"
 
-    stages: tuple[Stage, ...]
+    stages: Annotated[tuple[Stage, ...], not_empty]
     """The stages, easiest first; a plain string stands for a stage of that name."""
 
     starting_stage: str | None = None
     """Where to begin; None is the first stage."""
 
-    threshold: float = 0.70
+    threshold: Share = 0.70
     """Success needed to leave a stage that sets no threshold of its own, in [0, 1]."""
 
-    min_episodes: int = 100
+    min_episodes: Count = 100
     """Episodes since entry needed to leave a stage that sets no minimum of its own."""
 
-    window_episodes: int = 50
+    window_episodes: Annotated[int, Whole(2, MAX_WINDOW)] = 50
     """Success is the mean over this many latest episodes of a stage since entry."""
 
-    check_interval_episodes: int = 10
+    check_interval_episodes: Count = 10
     """Advancement is considered after every so many episodes, whichever env they come from."""
 
     standard: bool = True
@@ -207,7 +174,7 @@ class StagedConfig(CurriculumConfig):
     demotion: DemotionRule | None = field(default_factory=DemotionRule)
     """When to go back a stage; None never does."""
 
-    confidence_z: float | None = None
+    confidence_z: Annotated[float, Within(0.0, 100.0, above=True)] | None = None
     """Judge by Wilson's lower bound at so many standard deviations; None takes the plain rate."""
 
     balance_by: str | None = None
@@ -217,45 +184,52 @@ class StagedConfig(CurriculumConfig):
     ignore_truncated: bool = False
     """Leave episodes that were cut off without success out of the success rate."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.stages, str):
-            raise ConfigError(f"stages must be several stages; got {self.stages!r}. Give a tuple.")
-        stages = tuple(Stage(name=s) if isinstance(s, str) else s for s in self.stages)
-        for stage in stages:
-            require_kind("a stage", stage, Stage, fix="Give Stage(name=…), or just its name.")
-        object.__setattr__(self, "stages", stages)
-        self._check_stages()
-        self._check_rules()
-        require_share("threshold", self.threshold)
-        require_whole("min_episodes", self.min_episodes, 1)
-        require_whole("window_episodes", self.window_episodes, 2, MAX_WINDOW)
-        require_whole("check_interval_episodes", self.check_interval_episodes, 1)
-        if self.confidence_z is not None:
-            require_positive("confidence_z", self.confidence_z)
-            require_range("confidence_z", self.confidence_z, 0.0, 100.0)
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield stages that share a name or a label, and stages that could never be left."""
+        yield from self._about_names()
         if not (self.standard or self.early or self.trend):
-            raise ConfigError(
-                "all three rules of advancement are switched off, so no stage could ever be left. "
-                "Leave at least one of standard, early and trend on."
+            yield (
+                "standard",
+                "is off, and so are early and trend: no stage could ever be left. Leave at least "
+                "one of them on.",
             )
-        self._check_hysteresis()
-        self._check_reach()
+            return
+        for index in range(len(self.stages)):
+            low, high = self.demotion_threshold_of(index), self.threshold_of(index)
+            if self.demotion is not None and index > 0 and low >= high:
+                yield (
+                    f"stages[{index}]",
+                    f"demotes below {low} and advances from {high}; the first must be smaller. "
+                    "Lower its demotion_threshold or the threshold of the DemotionRule, or set "
+                    "demotion to None.",
+                )
+        yield from self._about_reach()
 
-    def _check_rules(self) -> None:
-        require_kind("standard", self.standard, bool, fix="Give True or False.")
-        for name, kind in (
-            ("early", EarlyRule),
-            ("trend", TrendRule),
-            ("mixing", Mixing),
-            ("demotion", DemotionRule),
-        ):
-            if getattr(self, name) is not None:
-                fix = f"Give {kind.__name__}(…), or None to switch it off."
-                require_kind(name, getattr(self, name), kind, fix=fix)
+    def _about_names(self) -> Iterator[tuple[str, str]]:
+        owner: dict[str, str] = {}
+        names = [stage.name for stage in self.stages]
+        for index, stage in enumerate(self.stages):
+            if stage.name in names[:index]:
+                yield (
+                    f"stages[{index}].name",
+                    f"is {stage.name!r}, as of an earlier stage. Rename one.",
+                )
+                continue
+            for label in stage.task_labels:
+                if owner.setdefault(label, stage.name) != stage.name:
+                    yield (
+                        f"stages[{index}].labels",
+                        f"has {label!r}, which belongs to stage {owner[label]!r} too; a label "
+                        "belongs to one stage.",
+                    )
+        if self.starting_stage is not None and self.starting_stage not in names:
+            yield (
+                "starting_stage",
+                f"unknown stage {self.starting_stage!r}; the stages are {names}. Correct the name.",
+            )
 
-    def _check_reach(self) -> None:
-        """Refuse a confidence bound that even perfect success cannot lift over the bar."""
+    def _about_reach(self) -> Iterator[tuple[str, str]]:
+        """Yield stages that even perfect success cannot lift over a confidence bound."""
         if self.confidence_z is None:
             return
         best = self.window_episodes / (self.window_episodes + self.confidence_z**2)
@@ -264,43 +238,12 @@ class StagedConfig(CurriculumConfig):
             bars += [self.early.success] if self.early else []
             bars += [self.threshold_of(index) - self.trend.slack] if self.trend else []
             if min(bars) > best:
-                raise ConfigError(
-                    f"stage {stage.name!r} could never be left: with confidence_z="
-                    f"{self.confidence_z} and a window of {self.window_episodes} episodes the "
-                    f"lower bound reaches at most {best:.3f}, and {min(bars):g} is needed. Raise "
-                    "window_episodes, or lower the threshold or confidence_z."
-                )
-
-    def _check_stages(self) -> None:
-        if not self.stages:
-            raise ConfigError("stages is empty; expected at least one stage.")
-        names = [stage.name for stage in self.stages]
-        owner: dict[str, str] = {}
-        for stage in self.stages:
-            if names.count(stage.name) > 1:
-                raise ConfigError(
-                    f"stage {stage.name!r} is named twice; names must differ. Rename one."
-                )
-            for label in stage.task_labels:
-                if label in owner:
-                    raise ConfigError(
-                        f"label {label!r} belongs to stages {owner[label]!r} and {stage.name!r}; "
-                        "a label belongs to one stage."
-                    )
-                owner[label] = stage.name
-        if self.starting_stage is not None:
-            self.index_of(self.starting_stage)
-
-    def _check_hysteresis(self) -> None:
-        if self.demotion is None:
-            return
-        for index, stage in enumerate(self.stages):
-            low, high = self.demotion_threshold_of(index), self.threshold_of(index)
-            if index > 0 and low >= high:
-                raise ConfigError(
-                    f"stage {stage.name!r} is left downwards below {low} and upwards from {high}; "
-                    "the first must be smaller. Lower the stage's demotion_threshold or the "
-                    "threshold of the DemotionRule, or pass demotion=None."
+                yield (
+                    "confidence_z",
+                    f"is {self.confidence_z}, and stage {stage.name!r} could never be left: with a "
+                    f"window of {self.window_episodes} episodes the lower bound reaches at most "
+                    f"{best:.3f}, and {min(bars):g} is needed. Raise window_episodes, or lower the "
+                    "threshold or confidence_z.",
                 )
 
     def index_of(self, stage: str) -> int:

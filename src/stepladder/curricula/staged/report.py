@@ -3,9 +3,10 @@
 Made by `staged`; read by people, by the logs of `envs` and by whatever keeps runs.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
+from stepladder.configs.codec import fields_to_json
 from stepladder.curricula.explanation import Explanation
 
 
@@ -56,8 +57,7 @@ class StageChange:
 
     def to_json(self) -> dict[str, Any]:
         """Return all fields as plain JSON."""
-        needs = {rule: list(need) for rule, need in self.needs.items()}
-        return {**asdict(self), "rules": list(self.rules), "needs": needs}
+        return fields_to_json(self)
 
     @property
     def reason(self) -> str:

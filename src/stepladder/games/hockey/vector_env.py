@@ -11,6 +11,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 from gymnasium.vector import AutoresetMode
 
+from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, EnvError, TaskError
 from stepladder.games.arguments import as_array, check_rows, require_positive, whole_actions
 from stepladder.games.batch import GameVectorEnv
@@ -29,7 +30,6 @@ from stepladder.games.hockey.task import (
 from stepladder.games.hockey.world import WORLD_DTYPE
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
-from stepladder.tasks.plain import to_plain
 
 NUM_VIEW = 18
 STEPS_PER_SECOND = 50

@@ -12,9 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from stepladder.configs.checks import plain, require_whole
+from stepladder.configs.checks import require_whole
+from stepladder.configs.codec import fitted, to_json
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.config_registry import typed
 from stepladder.errors import ConfigError
 from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.scenarios import Scenario, scenario
@@ -32,7 +32,7 @@ class Choice:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
-        return {"field": self.field, "values": plain(list(self.values))}
+        return {"field": self.field, "values": to_json(self.values)}
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def _value(text: str, kind: Any, name: str) -> Any:
         read = text
     if isinstance(read, float) and not math.isfinite(read):
         raise ConfigError(f"{name} must be finite; got {text!r}.")
-    return typed(read, kind, name)
+    return fitted(read, kind, name)
 
 
 def no_field_twice(dimensions: Sequence[Dimension]) -> None:
@@ -241,5 +241,5 @@ def _with(config: Any, changes: Mapping[str, Any]) -> Any:
         if dot:
             new[field] = _with(new.get(field, getattr(config, field)), {rest: value})
         else:
-            new[field] = typed(value, hints[field], name)
+            new[field] = fitted(value, hints[field], name)
     return replace(config, **new)

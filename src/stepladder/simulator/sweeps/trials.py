@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepladder.configs.checks import plain, require_whole
+from stepladder.configs.checks import require_whole
+from stepladder.configs.codec import to_json
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.compare import HORIZON, Cell, play_seed, summarise
 from stepladder.simulator.oracle import OracleRun, best_oracle
@@ -107,7 +108,7 @@ class SweepTrial:
         """Return the trial as plain JSON."""
         return {
             "number": self.number,
-            "params": plain(self.params),
+            "params": to_json(self.params),
             "cost": self.cost,
             "cell": None if self.cell is None else self.cell.to_json(),
             "error": self.error,
@@ -232,7 +233,7 @@ class _Start:
 
     def _oracle(self, params: Params, setup: Setup) -> OracleRun:
         parts = {n: v for n, v in params.items() if n.startswith(("dynamics.", "simulation."))}
-        key = json.dumps([plain(parts), setup.budget], sort_keys=True)
+        key = json.dumps([to_json(parts), setup.budget], sort_keys=True)
         if key not in self.oracles:
             simulator = setup.place.simulator(self.config.seed)
             self.oracles[key] = best_oracle(simulator, setup.budget)
