@@ -56,6 +56,8 @@ CASES: dict[str, CurriculumConfig] = {
 }
 FEATURES = FrontierConfig(features=("position",))
 
+TALLIED = ["num_samples", "num_epoch_samples", "successes", "num_judged"]
+
 
 def make(config: CurriculumConfig, capacity: int | None, seed: int = 5) -> Curriculum:
     return config.make(Pool(GRAPH.source(), capacity, seed), seed=seed)
