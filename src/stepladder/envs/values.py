@@ -37,6 +37,8 @@ def reward_of(value: Any, env_index: int) -> float:
     Raises:
         EnvError: It is not a number.
     """
+    if isinstance(value, np.floating):
+        return float(value)
     number = number_of(value)
     if number is None:
         raise EnvError(
