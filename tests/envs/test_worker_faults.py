@@ -940,7 +940,7 @@ def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches:
             np.testing.assert_array_equal(vec.step(no_actions(vec))[0][:, 2], 1)
 
 
-@pytest.mark.parametrize("moment", ["ring", "send_bytes"])
+@pytest.mark.parametrize("moment", ["wake", "send_bytes"])
 def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_reset(
     moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
