@@ -49,14 +49,18 @@ class CommandLine:
 
 
 @contextmanager
-def running(*argv: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+def running(
+    *argv: object, cwd: Path, packages: Path | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Run a command in a process group of its own, as a shell does; warnings are errors.
 
-    As for the installed command, the working directory is not on Python's path.
+    As for the installed command, the working directory is not on Python's path; a folder with
+    further installed packages may be.
     """
+    path = [str(SOURCE)] if packages is None else [str(SOURCE), str(packages)]
     process = subprocess.Popen(
         [sys.executable, "-P", "-W", "error", "-m", "stepladder", *map(str, argv)],
-        env={**os.environ, "PYTHONPATH": str(SOURCE), "COLUMNS": "80"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "80"},
         cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -72,9 +76,9 @@ def running(*argv: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate(timeout=TIMEOUT_S)
 
 
-def finished(*argv: object, cwd: Path) -> Outcome:
+def finished(*argv: object, cwd: Path, packages: Path | None = None) -> Outcome:
     """Run a command in a process of its own to its end."""
-    with running(*argv, cwd=cwd) as process:
+    with running(*argv, cwd=cwd, packages=packages) as process:
         out, err = process.communicate(timeout=TIMEOUT_S)
     return Outcome(process.returncode, out, err)
 

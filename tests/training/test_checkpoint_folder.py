@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 
 from stepladder.curricula import Snapshot
 from stepladder.errors import SnapshotError
-from stepladder.training.checkpoint_folder import write_folder
 from stepladder.training.checkpoints import load, load_policy
+from stepladder.training.checkpoints.folder import write_folder
 from training.checkpoint_scenes import DESCRIPTION, content, flip, make_checkpoint
 
 FILES = ["envs.npz", "manifest.json", "memory.safetensors", "trainer.npz", "weights.safetensors"]

@@ -10,7 +10,12 @@ from safetensors.torch import load_file, save_file
 
 from stepladder.errors import SnapshotError
 from stepladder.training import tensor_files
-from stepladder.training.tensor_files import load_tensors, read_policy, save_policy, save_tensors
+from stepladder.training.checkpoints.tensor_files import (
+    load_tensors,
+    read_policy,
+    save_policy,
+    save_tensors,
+)
 
 PARAMETER = torch.nn.Parameter(torch.rand(2, 3))
 FLAT = torch.arange(12.0)

@@ -17,6 +17,7 @@ from stepladder.agents.config import PPOConfig
 from stepladder.agents.gradients import choice_gradient, normal_gradient
 from stepladder.agents.networks import Kept, Linear, trunk
 from stepladder.agents.observations import Encoder, Layout, Seen
+from stepladder.agents.policy import Policy
 from stepladder.errors import ConfigError
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
@@ -40,7 +41,7 @@ class Slopes(NamedTuple):
     """With the entropy of each row, the same for all."""
 
 
-class ActorCritic(nn.Module):
+class ActorCritic(Policy):
     """Says what to do and what it will bring.
 
     Args:
@@ -182,6 +183,13 @@ class ActorCritic(nn.Module):
             outputs.shape, device=outputs.device, generator=generator, dtype=outputs.dtype
         )
         return Said(torch.addcmul(outputs, self.log_std.exp(), noise), memory)
+
+    def act(
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[npt.NDArray[Any], torch.Tensor]:
+        """Choose an action in every row, as the env takes it; return what is remembered too."""
+        chosen = self.play(seen, memory, generator, deterministic)
+        return self.to_env(chosen.raw), chosen.memory
 
     @torch.no_grad()
     def judge(

@@ -1,13 +1,14 @@
-"""Settings of the agents, and how they are read from JSON.
+"""Settings of the agents, the registry of agents, and how settings are read from JSON.
 
-Apart from the agents themselves, which need torch: whoever reads, checks or prints a config does
-not have to wait for it. `training.config` holds one of these; `agents.make` builds what it
-describes.
+Apart from the agents themselves, which need torch: a config is read, checked and printed without
+it. `training.config` holds one of these; its `make` builds the agent that it describes. A package
+adds an agent through the entry-point group ``stepladder.agents``: the name of the agent, and its
+config class.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from stepladder.configs.checks import (
     is_finite,
@@ -21,6 +22,16 @@ from stepladder.configs.checks import (
 from stepladder.configs.documents import require_readable
 from stepladder.curricula.config_registry import typed
 from stepladder.errors import ConfigError, shown
+from stepladder.registry import Registry
+
+if TYPE_CHECKING:
+    import torch
+    from gymnasium.spaces import Space
+
+    from stepladder.agents.base import Agent
+    from stepladder.agents.mirror import Mirror
+    from stepladder.agents.observations import Layout
+    from stepladder.agents.policy import Policy
 
 MAX_UPDATES_PER_STEP = 1_000.0
 """With more, a training would never come to its next step."""
@@ -28,14 +39,18 @@ MAX_UPDATES_PER_STEP = 1_000.0
 Noise = Literal["normal", "pink"]
 Loss = Literal["huber", "mse"]
 Activation = Literal["tanh", "relu"]
+ActionKind = Literal["any", "continuous", "discrete"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig:
-    """Settings that every agent has."""
+    """Settings that every agent has. A kind of agent derives its own from these."""
 
     kind: ClassVar[str]
     """What the agent is called in configs and on the command line."""
+
+    action_kind: ClassVar[ActionKind] = "any"
+    """Which actions it can learn."""
 
     learning_rate: float = 3e-4
     """Step size of Adam."""
@@ -62,6 +77,32 @@ class AgentConfig:
         """Return the settings as plain JSON, with the name of the agent under "type"."""
         return {"type": self.kind, **plain(asdict(self))}
 
+    def make(
+        self,
+        observation_space: "Space[Any]",
+        action_space: "Space[Any]",
+        num_envs: int,
+        *,
+        device: "str | torch.device" = "cpu",
+        seed: int = 0,
+        mirror: "Mirror | None" = None,
+    ) -> "Agent":
+        """Make the agent that these settings describe; `make_agent` explains the arguments."""
+        raise ConfigError(f"{type(self).__name__} describes no agent; use one of its kinds.")
+
+    def make_policy(
+        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
+    ) -> "Policy":
+        """Make what chooses actions, for players that do not learn; its weights come later."""
+        raise ConfigError(f"{type(self).__name__} describes no policy; use one of its kinds.")
+
+    def layer_widths(self, num_inputs: int, num_outputs: int) -> tuple[int, ...]:
+        """Return the widths of the largest network's layers, to check sizes before memory is taken.
+
+        An agent whose networks do not have `hidden_sizes` returns other widths, or none.
+        """
+        return (num_inputs, *map(int, self.hidden_sizes), num_outputs)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayConfig(AgentConfig):
@@ -83,8 +124,8 @@ class ReplayConfig(AgentConfig):
     """Rewards that are added up before a value is trusted; 1 is plain temporal difference."""
 
     mirror: bool = False
-    """Whether each remembered transition is also learnt from as in a mirror, where the env has one
-    (hockey). Half of all samples are mirrored."""
+    """Whether each remembered transition is also learnt from as in a mirror, where the env has
+    such a symmetry. Half of all samples are mirrored."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,6 +147,7 @@ class DDDQNConfig(ReplayConfig):
     """Settings of the dueling double deep Q-network."""
 
     kind: ClassVar[str] = "DDDQN"
+    action_kind: ClassVar[ActionKind] = "discrete"
 
     learning_rate: float = 1e-4
     updates_per_step: float = 0.25
@@ -151,12 +193,37 @@ class DDDQNConfig(ReplayConfig):
         require_share("priority_correction", self.priority_correction)
         require_whole("priority_correction_updates", self.priority_correction_updates, 1)
 
+    def make(
+        self,
+        observation_space: "Space[Any]",
+        action_space: "Space[Any]",
+        num_envs: int,
+        *,
+        device: "str | torch.device" = "cpu",
+        seed: int = 0,
+        mirror: "Mirror | None" = None,
+    ) -> "Agent":
+        """Make the agent."""
+        from stepladder.agents.dddqn import DDDQN
+
+        spaces = observation_space, action_space
+        return DDDQN(self, *spaces, num_envs, device=device, seed=seed, mirror=mirror)
+
+    def make_policy(
+        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
+    ) -> "Policy":
+        """Make its policy."""
+        from stepladder.agents.dddqn import DDDQNPolicy
+
+        return DDDQNPolicy(layout, action_space, self, generator)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SACConfig(ReplayConfig):
     """Settings of soft actor-critic."""
 
     kind: ClassVar[str] = "SAC"
+    action_kind: ClassVar[ActionKind] = "continuous"
 
     tau: float = 0.005
     """Share of the critics that goes into their targets with every update."""
@@ -187,6 +254,30 @@ class SACConfig(ReplayConfig):
                 f"target_entropy must be a finite number or None; got {shown(self.target_entropy)}."
                 " Leave it out for minus the number of action dimensions."
             )
+
+    def make(
+        self,
+        observation_space: "Space[Any]",
+        action_space: "Space[Any]",
+        num_envs: int,
+        *,
+        device: "str | torch.device" = "cpu",
+        seed: int = 0,
+        mirror: "Mirror | None" = None,
+    ) -> "Agent":
+        """Make the agent."""
+        from stepladder.agents.sac import SAC
+
+        spaces = observation_space, action_space
+        return SAC(self, *spaces, num_envs, device=device, seed=seed, mirror=mirror)
+
+    def make_policy(
+        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
+    ) -> "Policy":
+        """Make its policy."""
+        from stepladder.agents.sac import SACPolicy
+
+        return SACPolicy(layout, action_space, self, generator)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -252,11 +343,77 @@ class PPOConfig(AgentConfig):
             if not is_finite(value) or value < 0:
                 raise ConfigError(f"{name} must be finite and 0 or more; got {shown(value)}.")
 
+    def make(
+        self,
+        observation_space: "Space[Any]",
+        action_space: "Space[Any]",
+        num_envs: int,
+        *,
+        device: "str | torch.device" = "cpu",
+        seed: int = 0,
+        mirror: "Mirror | None" = None,
+    ) -> "Agent":
+        """Make the agent."""
+        from stepladder.agents.ppo import PPO
 
-AGENTS: dict[str, type[AgentConfig]] = {
-    kind.kind: kind for kind in (DDDQNConfig, SACConfig, PPOConfig)
-}
+        spaces = observation_space, action_space
+        return PPO(self, *spaces, num_envs, device=device, seed=seed)
+
+    def make_policy(
+        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
+    ) -> "Policy":
+        """Make its policy."""
+        from stepladder.agents.actor_critic import ActorCritic
+
+        return ActorCritic(layout, action_space, self, generator)
+
+
+def _require_config(name: str, entry: Any) -> None:
+    is_config = isinstance(entry, type) and issubclass(entry, AgentConfig)
+    if not is_config or getattr(entry, "kind", None) != name:
+        raise ConfigError(
+            f"the agent {name!r} must be a class that derives from AgentConfig and has the kind "
+            f"{name!r}; got {shown(entry)}."
+        )
+
+
+AGENTS: Registry[type[AgentConfig]] = Registry(
+    "agents",
+    _require_config,
+    {
+        "DDDQN": "stepladder.agents.config:DDDQNConfig",
+        "SAC": "stepladder.agents.config:SACConfig",
+        "PPO": "stepladder.agents.config:PPOConfig",
+    },
+)
 """Every agent's config by the agent's name."""
+
+Config = TypeVar("Config", bound=AgentConfig)
+
+
+def register_agent(config: type[Config]) -> type[Config]:
+    """Register an agent for this process: a decorator for its config, under its `kind`.
+
+    Raises:
+        ConfigError: The name is taken, or the class is no config of an agent.
+    """
+    return AGENTS.register(getattr(config, "kind", ""))(config)
+
+
+def agent_named(name: str, what: str = "agent") -> type[AgentConfig]:
+    """Return the config class of an agent, by its name in upper or lower case.
+
+    Args:
+        name: Such as ``"ppo"``.
+        what: What to call the setting in a message.
+
+    Raises:
+        ConfigError: There is no such agent.
+    """
+    for known in AGENTS:
+        if known.lower() == name.lower():
+            return AGENTS[known]
+    raise ConfigError(f"{what} must be one of {', '.join(AGENTS).lower()}; got {name!r}.")
 
 
 def agent_from_json(data: Any, where: str = "agent") -> AgentConfig:

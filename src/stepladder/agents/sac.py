@@ -1,7 +1,7 @@
 """Soft actor-critic: two critics, a learned temperature, and pink noise if asked for.
 
 After Haarnoja et al. 2018, "Soft actor-critic algorithms and applications". For continuous actions,
-such as those of hockey. `training` feeds it; `arithmetic` has the formulas.
+such as forces. `training` feeds it; `arithmetic` has the formulas.
 
 Do not use it where actions are choices (`dddqn`, `ppo`), or where envs are so quick that updates
 are the bottleneck: `ppo` makes more of many cheap steps.
@@ -26,6 +26,7 @@ from stepladder.agents.networks import GaussianActor, TwinCritic, spread_of
 from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam, flattened
+from stepladder.agents.policy import Policy
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
@@ -36,7 +37,7 @@ MAX_LOG_TEMPERATURE = 88.0
 """Beyond this, the temperature is not a number of 32 bits."""
 
 
-class SACPolicy(nn.Module):
+class SACPolicy(Policy):
     """What is needed to act.
 
     Args:
@@ -84,6 +85,17 @@ class SACPolicy(nn.Module):
         mean, log_std = self.actor(seen)
         raw = mean if noise is None else torch.addcmul(mean, log_std.exp(), noise)
         return torch.addcmul(self.centre, self.reach, raw.tanh())
+
+    def act(
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[npt.NDArray[Any], torch.Tensor]:
+        """Choose an action in every row; nothing is remembered."""
+        noise = None
+        if not deterministic:
+            shape = (len(seen.numbers), self.num_dims)
+            noise = torch.randn(shape, device=seen.numbers.device, generator=generator)
+        actions = self.choose(seen, noise).cpu().numpy()
+        return actions.reshape(len(actions), *self.shape), memory
 
 
 class SAC(ReplayAgent):

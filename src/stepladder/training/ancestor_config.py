@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepladder.curricula.phased.config import PhasedConfig
-from stepladder.games.hockey.task import CALLED
+from stepladder.games.game import CALLED
+from stepladder.games.hockey.game import ENV as HOCKEY
 from stepladder.tasks import Task
 from stepladder.training.ancestor_agent import Surroundings, read_agent
 from stepladder.training.ancestor_phases import NEURAL_TYPES, Course, read_course
@@ -20,7 +21,6 @@ from stepladder.training.config import (
     OpponentsConfig,
     TrainingConfig,
 )
-from stepladder.training.contradictions import HOCKEY
 from stepladder.training.problems import Problems
 from stepladder.training.sections import Section
 

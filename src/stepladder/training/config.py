@@ -1,4 +1,4 @@
-"""Everything that is said about a training before it begins.
+"""All settings of a training.
 
 Start of `training`: a config comes from Python, a file or a preset; the loop, evaluations,
 opponents and checkpoints each read their part. Nothing here needs torch.
@@ -6,7 +6,7 @@ opponents and checkpoints each read their part. Nothing here needs torch.
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -21,35 +21,23 @@ from stepladder.configs.checks import (
 )
 from stepladder.configs.documents import MAX_INTEGER
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
+from stepladder.envs.ids import known_game, name_of
 from stepladder.errors import ConfigError, TaskError, shown
-from stepladder.games.hockey.task import CALLED, OPPONENTS
-from stepladder.games.ledge.stages import STAGES
-from stepladder.tasks import Task
+from stepladder.games.registry import DEFAULT_ENV
+from stepladder.tasks import ListSource, Source, Task
 from stepladder.tasks.plain import to_plain
 from stepladder.tasks.task import MAX_SEED
-from stepladder.training.contradictions import (
-    LEDGE,
-    ContradictionError,
-    contradictions,
-)
+from stepladder.training.contradictions import ContradictionError, contradictions
 from stepladder.training.problems import Problems
 from stepladder.training.reading import UNREAD, load_document, read_object
 
-CLIMB = STAGES[:5]
-"""The stages of Ledge over which difficulty rises."""
+UNCHOSEN = UniformConfig()
+"""Stands for the default curriculum of whatever is practised, as long as none is chosen."""
 
-SCRIPTED = tuple(name for name in OPPONENTS if name != "caller")
-"""Opponents in hockey whom the env plays itself."""
-
-STAGES_IN_ORDER = StagedConfig(
-    stages=tuple(Stage(name=stage) for stage in CLIMB), threshold=0.75, window_episodes=200
-)
-"""The default curriculum, as long as nobody has chosen another."""
-
-MAX_LEVELS = 10_000_000
-"""Levels of one stage of Ledge; without a number there is no end to them, and no list either."""
+_defaults: list[CurriculumConfig] = [UNCHOSEN]
+"""Default curricula of games. A config that holds one of these very objects has chosen none, so
+that the curriculum follows when env or source are changed."""
 
 MAX_SEATS = 1_000
 """Past selves: each has a network of its own."""
@@ -63,61 +51,38 @@ _DEVICE = re.compile(r"auto|cpu|cuda(:\d+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelsConfig:
-    """Which generated levels of Ledge are practised."""
-
-    stages: tuple[str, ...] = CLIMB
-    """Their stages; each is a label for the curriculum."""
-
-    per_stage: int | None = 200
-    """Levels of each stage; None is without end."""
-
-    seed: int = 0
-    """Another seed gives other levels; the held-out ones stay the same."""
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "stages", _checked_stages(self.stages))
-        if not self.stages:
-            raise ConfigError(f"stages is empty. Name some of {', '.join(STAGES)}.")
-        if self.per_stage is not None:
-            require_whole("per_stage", self.per_stage, 1, MAX_LEVELS)
-        _require_seed(self.seed)
-
-
-@dataclass(frozen=True, kw_only=True)
 class EvaluationConfig:
-    """How often, and on what, the agent is examined."""
+    """How often, and on what, the agent is evaluated."""
 
     every_steps: int | None = 100_000
     """Env steps of training between two evaluations; None is only at the end."""
 
     num_games: int = 200
-    """Games per task, or per opponent."""
+    """Games per label of tasks, or per opponent."""
 
-    opponents: tuple[str, ...] = ("weak", "strong")
-    """Whom the agent plays (hockey): scripted ones, or "caller:" and a file or an archive's id."""
+    opponents: tuple[str, ...] = ()
+    """Whom the agent plays in a game for two: scripted players, or "caller:" and a file or an
+    archive's id; none named is the game's own choice."""
 
     seed: int = 10_000
     """Seed of all evaluations, so that each has the same games."""
 
-    stages: tuple[str, ...] = ()
-    """Stages of Ledge whose held-out levels are played; none named is all that are practised."""
+    labels: tuple[str, ...] = ()
+    """Which labels of tasks are played, such as stages; none named is all that are practised."""
 
     def __post_init__(self) -> None:
         if self.every_steps is not None:
             require_whole("every_steps", self.every_steps, 1)
         require_whole("num_games", self.num_games, 1, MAX_ENVS)
-        require_kind("opponents", self.opponents, (list, tuple), fix="Give several names.")
-        object.__setattr__(self, "opponents", tuple(self.opponents))
-        for opponent in self.opponents:
-            is_neural = isinstance(opponent, str) and opponent.startswith(CALLED)
-            if not is_neural and opponent not in SCRIPTED:
-                raise ConfigError(
-                    f"opponents must be of {', '.join(SCRIPTED)}, or '{CALLED}' and a file; got "
-                    f"{shown(opponent)}. Correct the name."
-                )
+        for name in ("opponents", "labels"):
+            given = getattr(self, name)
+            require_kind(name, given, (list, tuple), fix="Give several names.")
+            for entry in given:
+                require_kind(name, entry, str, fix="Give names.")
+            if len(set(given)) < len(given):
+                raise ConfigError(f"{name} must differ; got {shown(list(given))}. Name each once.")
+            object.__setattr__(self, name, tuple(given))
         _require_seed(self.seed)
-        object.__setattr__(self, "stages", _checked_stages(self.stages))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,17 +134,21 @@ class CheckpointConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """One training: what is practised, by whom, for how long. By default, PPO climbs Ledge."""
+    """One training: what is practised, by whom, for how long."""
 
-    env: str = LEDGE
-    """Gymnasium's id of the env; as module:id, importing the module registers it. Or a function
-    that makes an env, as module:function."""
+    env: str = DEFAULT_ENV
+    """Gymnasium's id of the env; as module:id, importing the module registers it. Or a class or
+    function that makes an env, as module:name; in Python, the class or function itself."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env."""
 
     num_envs: int = 128
     """Envs that are stepped together."""
+
+    num_workers: int | None = None
+    """Processes beside this one that step envs; None chooses the faster of none and one per core.
+    Built-in games use threads instead unless a number above 0 is given."""
 
     total_steps: int = 2_000_000
     """Env steps of all envs together, after which training ends; those of evaluations count, unless
@@ -199,14 +168,15 @@ class TrainingConfig:
     idle machine; where one has to share its core, all wait for it."""
 
     tasks: tuple[Task, ...] = ()
-    """What is practised. Without any: the `levels` of Ledge; in any other env, the env itself."""
+    """What is practised. Without any: what the game offers (`source`), else the env as it is."""
 
-    levels: LevelsConfig = field(default_factory=LevelsConfig)
-    """Generated levels, where the env is Ledge and there are no `tasks`."""
+    source: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Which tasks of its own a game offers, where there are no `tasks`; the game says what can be
+    set, such as stages, per_stage and seed."""
 
-    curriculum: CurriculumConfig = STAGES_IN_ORDER
-    """Which task next. By default one of the `levels`' stages after the other; where there are no
-    levels, every task alike."""
+    curriculum: CurriculumConfig = UNCHOSEN
+    """Which task next. By default the game's own curriculum over its own tasks; over `tasks`, or
+    where the game has none, every task alike."""
 
     agent: AgentConfig = field(default_factory=PPOConfig)
     """Who learns."""
@@ -239,22 +209,38 @@ class TrainingConfig:
         self._check_numbers()
         self._check_kinds()
         self._check_tasks()
-        if self.curriculum is STAGES_IN_ORDER:
-            object.__setattr__(self, "curriculum", self._default_curriculum())
-        found = contradictions(self)
+        game = known_game(self.env)
+        labels = self._labels()
+        if any(self.curriculum is default for default in _defaults):
+            own = UNCHOSEN if self.tasks or game is None else game.curriculum(labels)
+            if own not in _defaults:
+                _defaults.append(own)
+            object.__setattr__(self, "curriculum", _defaults[_defaults.index(own)])
+        found = contradictions(self, game, labels)
         if found:
             raise ContradictionError(found)
 
-    def _default_curriculum(self) -> CurriculumConfig:
-        if self.env != LEDGE or self.tasks:
-            return UniformConfig()
-        if self.levels.stages == CLIMB:
-            return STAGES_IN_ORDER
-        stages = tuple(Stage(name=stage) for stage in self.levels.stages)
-        return replace(STAGES_IN_ORDER, stages=stages)
+    def _labels(self) -> tuple[str, ...]:
+        """Return the labels of what is practised; none if only the env's module knows them."""
+        if known_game(self.env) is None and not self.tasks:
+            return ()
+        try:
+            return tuple(self.task_source().labels())
+        except (ConfigError, TaskError) as error:
+            raise ConfigError(f"source {error}") from error
+
+    def task_source(self) -> Source:
+        """Return what is practised: the tasks, what the game offers, or the env as it is."""
+        if self.tasks:
+            return ListSource(self.tasks)
+        game = known_game(self.env)
+        own = None if game is None else game.source(self.source)
+        return ListSource([Task(self.env)]) if own is None else own
 
     def _check_numbers(self) -> None:
         require_whole("num_envs", self.num_envs, 1, MAX_ENVS)
+        if self.num_workers is not None:
+            require_whole("num_workers", self.num_workers, 0, MAX_ENVS)
         for name in ("total_steps", "epoch_steps"):
             require_whole(name, getattr(self, name), 1)
         most = {"max_episode_steps": MAX_EPISODE_STEPS, "num_threads": MAX_THREADS}
@@ -272,23 +258,25 @@ class TrainingConfig:
         for name, kind, fix in (
             ("curriculum", CurriculumConfig, "Give its config, such as StagedConfig(…)."),
             ("agent", AgentConfig, "Give its config, such as PPOConfig(…)."),
-            ("levels", LevelsConfig, "Give LevelsConfig(…)."),
             ("evaluation", EvaluationConfig, "Give EvaluationConfig(…)."),
             ("opponents", OpponentsConfig, "Give OpponentsConfig(…)."),
             ("checkpoints", CheckpointConfig, "Give CheckpointConfig(…)."),
             ("clear_buffer", bool, "Give True or False."),
             ("clear_buffer_on", dict, "Give True or False by the name of a phase."),
             ("env_kwargs", dict, "Give arguments by name."),
+            ("source", dict, "Give settings by name."),
             ("tasks", (list, tuple), "Give several Task(…)."),
         ):
             require_kind(name, getattr(self, name), kind, fix=fix)
         for phase, choice in self.clear_buffer_on.items():
             require_kind(f"clear_buffer_on[{phase!r}]", choice, bool, fix="Give True or False.")
-        if not isinstance(self.env, str) or not self.env:
+        object.__setattr__(self, "env", name_of(self.env))
+        if not self.env:
             raise ConfigError(f"env must be an env's id; got {shown(self.env)}.")
         try:
-            # As it would come back from a file.
-            object.__setattr__(self, "env_kwargs", to_plain(self.env_kwargs, "env_kwargs"))
+            for name in ("env_kwargs", "source"):
+                # As it would come back from a file.
+                object.__setattr__(self, name, to_plain(getattr(self, name), name))
         except TaskError as error:
             raise ConfigError(str(error)) from error
 
@@ -380,13 +368,3 @@ def _require_seed(seed: Any) -> None:
         raise ConfigError(
             f"seed must be at most {MAX_SEED}; got {shown(seed)}. Choose a smaller one."
         )
-
-
-def _checked_stages(stages: Any) -> tuple[str, ...]:
-    require_kind("stages", stages, (list, tuple), fix="Give several names.")
-    for stage in stages:
-        if stage not in STAGES:
-            raise ConfigError(f"stages has {shown(stage)}; expected some of {', '.join(STAGES)}.")
-        if stages.count(stage) > 1:
-            raise ConfigError(f"stages has {stage!r} twice. Name each once.")
-    return tuple(stages)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stepladder.errors import RunError
+from stepladder.runs import RunReader
 from stepladder.training.evaluation import Evaluation
 from stepladder.training.loop import Clockwork
 
@@ -84,6 +86,17 @@ class TrainingResult:
 
     refused_checkpoints: list[str] = field(default_factory=list[str])
     """Checkpoints that could not be used when it was resumed, and why."""
+
+    @property
+    def run(self) -> RunReader:
+        """The run, to read what was logged.
+
+        Raises:
+            RunError: No run was kept.
+        """
+        if self.run_folder is None:
+            raise RunError("no run was kept. Give run_folder to train.")
+        return RunReader(self.run_folder)
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain JSON."""

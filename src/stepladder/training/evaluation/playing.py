@@ -1,8 +1,8 @@
-"""How well a policy plays what it was not trained on: one batch of fixed games.
+"""One batch of fixed games, from who plays and what is asked for to their scores.
 
-Called by the training loop and by ``stepladder eval``. Takes who plays and what is asked for, lets
-`held_out` say which games that means, and gives `scores` what came of them. The envs are its own:
-no curriculum sees these games, and no env of a training takes part.
+Called by the training loop and by ``stepladder eval``. The request says which games are played
+(`games.programme`), and `scores` counts the results. The envs are its own: no curriculum sees
+these games, and no env of a training takes part.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,9 +17,9 @@ from stepladder.envs import make_vec
 from stepladder.envs.delivery import METADATA_KEY
 from stepladder.envs.success import USUAL_KEYS, SuccessReader
 from stepladder.errors import DeliveryError
-from stepladder.training.evaluation_request import EvaluationRequest
-from stepladder.training.held_out import Programme
-from stepladder.training.scores import Evaluation, Games, Score, score
+from stepladder.games.programme import Programme
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.evaluation.scores import Evaluation, Games, Score, score
 
 MOST_STEPS = 100_000
 """An episode that nobody ends is cut off here, so that an evaluation comes to an end."""

@@ -1,7 +1,7 @@
 """Checkpoints of a training: saved whole or not at all, and the newest whole one found again.
 
 The training loop saves and resumes here; whoever needs a policy (evaluation, `watch`, opponents)
-gets it from `load_policy`. What lies in a checkpoint is in `checkpoint_folder`.
+gets it from `load_policy`. What lies in a checkpoint is in `folder`.
 
 A checkpoint counts once two things are there: its row in the database of the run, which says what
 was logged before it, and then its folder, which appears complete. Whatever a kill leaves of
@@ -31,7 +31,7 @@ from stepladder.runs.checkpoint_files import (
 )
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG, RunInfo, naming
 from stepladder.saving.snapshot import Snapshot, difference
-from stepladder.training.checkpoint_folder import (
+from stepladder.training.checkpoints.folder import (
     Manifest,
     TrainingCheckpoint,
     read_folder,
@@ -39,7 +39,7 @@ from stepladder.training.checkpoint_folder import (
     read_weights,
     write_folder,
 )
-from stepladder.training.tensor_files import read_policy, sync
+from stepladder.training.checkpoints.tensor_files import read_policy, sync
 from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.training")
@@ -49,10 +49,8 @@ T = TypeVar("T")
 Policy = tuple[dict[str, Any], dict[str, torch.Tensor]]
 """The description of an agent, and its weights by name, on the CPU."""
 
-MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "levels", "num_envs", "tasks")
+MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "num_envs", "source", "tasks")
 """Settings of a run without which its checkpoints are of no use to it."""
-
-__all__ = ["Policy", "TrainingCheckpoint", "find", "load", "load_newest", "load_policy", "save"]
 
 
 def save(
