@@ -10,13 +10,15 @@ import gymnasium as gym
 import pytest
 
 import stepladder
+from cli.command_line import CommandLine
 from stepladder.agents import DDDQNConfig, PPOConfig
+from stepladder.cli import explain
 from stepladder.curricula import FrontierConfig, UniformConfig
 from stepladder.envs.ids import find_env, game_of, known_game, name_of
 from stepladder.errors import ConfigError, RunError
 from stepladder.games import Game, register_game
 from stepladder.games.registry import GAMES
-from stepladder.training import resume, train
+from stepladder.training import config, resume, train
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from training.own_env import TASKS, Corridor, Described, make_corridor
 
@@ -46,9 +48,9 @@ def test_a_class_is_trained_in_workers_with_tasks_and_a_curriculum(tmp_path: Pat
         run_folder=tmp_path / "run", **SMALL,
     )  # fmt: skip
     assert groups_of(result) == ["short", "long"]
-    config = result.run.config
-    assert config["env"] == "training.own_env:Corridor"
-    assert (config["num_workers"], config["curriculum"]["config"]) == (1, "FrontierConfig")
+    kept = result.run.config
+    assert kept["env"] == "training.own_env:Corridor"
+    assert (kept["num_workers"], kept["curriculum"]["config"]) == (1, "FrontierConfig")
     assert result.run.status == "finished"
 
 
@@ -125,10 +127,20 @@ def test_what_a_class_says_about_itself_is_used() -> None:
     )
     result = train(env=Described, source={"num_tasks": 2}, agent=agent, **SMALL)
     assert groups_of(result) == ["exam"]
-    config = TrainingConfig(env=Described, source={"num_tasks": 2})
-    assert config.task_source().labels() == ["short"]
+    described = TrainingConfig(env=Described, source={"num_tasks": 2})
+    assert described.task_source().labels() == ["short"]
     with pytest.raises(ConfigError, match=r"agent\.mirror: .*Corridor has no symmetry"):
         TrainingConfig(env=Corridor, agent=agent)
+
+
+def test_a_run_is_explained_without_importing_what_knows_its_tasks(
+    tmp_path: Path, command: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(env=Described, agent=PPO, run_folder=tmp_path / "run", **SMALL)
+    assert "length 2" in command("explain", tmp_path / "run").out
+    for user in (config, explain):
+        monkeypatch.setattr(user, "known_game", lambda name: None)
+    assert command("explain", tmp_path / "run").code == 0
 
 
 def test_a_registered_env_has_an_id_of_its_own() -> None:
@@ -139,8 +151,8 @@ def test_a_registered_env_has_an_id_of_its_own() -> None:
     assert find_env("tests/Corridor-v0").entry_point is Registered
     assert game_of("tests/Corridor-v0") is Described.game
     assert isinstance(gym.make("tests/Corridor-v0").unwrapped, Registered)
-    config = TrainingConfig(env="tests/Corridor-v0")
-    assert config.task_source().num_tasks == len(TASKS)
+    registered = TrainingConfig(env="tests/Corridor-v0")
+    assert registered.task_source().num_tasks == len(TASKS)
     with pytest.raises(ConfigError, match="already have an entry 'stepladder/Hockey-v0'"):
         register_game("stepladder/Hockey-v0")(Corridor)
 
@@ -157,10 +169,10 @@ def test_the_game_of_an_env_is_found_by_name_spec_class_or_function() -> None:
 
 def test_a_config_imports_nothing_and_the_game_counts_once_it_is_there(tmp_path: Path) -> None:
     assert known_game("no_such_module:Env") is None
-    config = TrainingConfig(env="no_such_module:Env", agent=DDDQNConfig(mirror=True))
-    assert config.curriculum == UniformConfig()
+    unknown = TrainingConfig(env="no_such_module:Env", agent=DDDQNConfig(mirror=True))
+    assert unknown.curriculum == UniformConfig()
     with pytest.raises(ConfigError, match="cannot be imported"):
-        train(config)
+        train(unknown)
 
 
 def test_functions_without_a_name_of_their_own_are_told_apart() -> None:

@@ -8,6 +8,7 @@ config class.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from stepladder.configs.checks import (
@@ -52,6 +53,12 @@ class AgentConfig:
     action_kind: ClassVar[ActionKind] = "any"
     """Which actions it can learn."""
 
+    agent_class: ClassVar[str] = ""
+    """Where the agent is, as ``module:name``; loaded by `make`, because it needs torch."""
+
+    policy_class: ClassVar[str] = ""
+    """Where its policy is, likewise."""
+
     learning_rate: float = 3e-4
     """Step size of Adam."""
 
@@ -88,13 +95,22 @@ class AgentConfig:
         mirror: "Mirror | None" = None,
     ) -> "Agent":
         """Make the agent that these settings describe; `make_agent` explains the arguments."""
-        raise ConfigError(f"{type(self).__name__} describes no agent; use one of its kinds.")
+        options = {"mirror": mirror} if hasattr(self, "mirror") else {}
+        spaces = observation_space, action_space
+        agent = self._loaded(self.agent_class)
+        return agent(self, *spaces, num_envs, device=device, seed=seed, **options)
 
     def make_policy(
         self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
     ) -> "Policy":
         """Make what chooses actions, for players that do not learn; its weights come later."""
-        raise ConfigError(f"{type(self).__name__} describes no policy; use one of its kinds.")
+        return self._loaded(self.policy_class)(layout, action_space, self, generator)
+
+    def _loaded(self, place: str) -> Any:
+        if not place:
+            raise ConfigError(f"{type(self).__name__} describes no agent; use one of its kinds.")
+        module, name = place.split(":")
+        return getattr(import_module(module), name)
 
     def layer_widths(self, num_inputs: int, num_outputs: int) -> tuple[int, ...]:
         """Return the widths of the largest network's layers, to check sizes before memory is taken.
@@ -148,6 +164,8 @@ class DDDQNConfig(ReplayConfig):
 
     kind: ClassVar[str] = "DDDQN"
     action_kind: ClassVar[ActionKind] = "discrete"
+    agent_class: ClassVar[str] = "stepladder.agents.dddqn:DDDQN"
+    policy_class: ClassVar[str] = "stepladder.agents.dddqn:DDDQNPolicy"
 
     learning_rate: float = 1e-4
     updates_per_step: float = 0.25
@@ -193,30 +211,6 @@ class DDDQNConfig(ReplayConfig):
         require_share("priority_correction", self.priority_correction)
         require_whole("priority_correction_updates", self.priority_correction_updates, 1)
 
-    def make(
-        self,
-        observation_space: "Space[Any]",
-        action_space: "Space[Any]",
-        num_envs: int,
-        *,
-        device: "str | torch.device" = "cpu",
-        seed: int = 0,
-        mirror: "Mirror | None" = None,
-    ) -> "Agent":
-        """Make the agent."""
-        from stepladder.agents.dddqn import DDDQN
-
-        spaces = observation_space, action_space
-        return DDDQN(self, *spaces, num_envs, device=device, seed=seed, mirror=mirror)
-
-    def make_policy(
-        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
-    ) -> "Policy":
-        """Make its policy."""
-        from stepladder.agents.dddqn import DDDQNPolicy
-
-        return DDDQNPolicy(layout, action_space, self, generator)
-
 
 @dataclass(frozen=True, kw_only=True)
 class SACConfig(ReplayConfig):
@@ -224,6 +218,8 @@ class SACConfig(ReplayConfig):
 
     kind: ClassVar[str] = "SAC"
     action_kind: ClassVar[ActionKind] = "continuous"
+    agent_class: ClassVar[str] = "stepladder.agents.sac:SAC"
+    policy_class: ClassVar[str] = "stepladder.agents.sac:SACPolicy"
 
     tau: float = 0.005
     """Share of the critics that goes into their targets with every update."""
@@ -255,36 +251,14 @@ class SACConfig(ReplayConfig):
                 " Leave it out for minus the number of action dimensions."
             )
 
-    def make(
-        self,
-        observation_space: "Space[Any]",
-        action_space: "Space[Any]",
-        num_envs: int,
-        *,
-        device: "str | torch.device" = "cpu",
-        seed: int = 0,
-        mirror: "Mirror | None" = None,
-    ) -> "Agent":
-        """Make the agent."""
-        from stepladder.agents.sac import SAC
-
-        spaces = observation_space, action_space
-        return SAC(self, *spaces, num_envs, device=device, seed=seed, mirror=mirror)
-
-    def make_policy(
-        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
-    ) -> "Policy":
-        """Make its policy."""
-        from stepladder.agents.sac import SACPolicy
-
-        return SACPolicy(layout, action_space, self, generator)
-
 
 @dataclass(frozen=True, kw_only=True)
 class PPOConfig(AgentConfig):
     """Settings of proximal policy optimisation."""
 
     kind: ClassVar[str] = "PPO"
+    agent_class: ClassVar[str] = "stepladder.agents.ppo:PPO"
+    policy_class: ClassVar[str] = "stepladder.agents.actor_critic:ActorCritic"
 
     hidden_sizes: tuple[int, ...] = (128, 128)
 
@@ -343,30 +317,6 @@ class PPOConfig(AgentConfig):
             if not is_finite(value) or value < 0:
                 raise ConfigError(f"{name} must be finite and 0 or more; got {shown(value)}.")
 
-    def make(
-        self,
-        observation_space: "Space[Any]",
-        action_space: "Space[Any]",
-        num_envs: int,
-        *,
-        device: "str | torch.device" = "cpu",
-        seed: int = 0,
-        mirror: "Mirror | None" = None,
-    ) -> "Agent":
-        """Make the agent."""
-        from stepladder.agents.ppo import PPO
-
-        spaces = observation_space, action_space
-        return PPO(self, *spaces, num_envs, device=device, seed=seed)
-
-    def make_policy(
-        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
-    ) -> "Policy":
-        """Make its policy."""
-        from stepladder.agents.actor_critic import ActorCritic
-
-        return ActorCritic(layout, action_space, self, generator)
-
 
 def _require_config(name: str, entry: Any) -> None:
     is_config = isinstance(entry, type) and issubclass(entry, AgentConfig)
@@ -395,7 +345,7 @@ def register_agent(config: type[Config]) -> type[Config]:
     """Register an agent for this process: a decorator for its config, under its `kind`.
 
     Raises:
-        ConfigError: The name is taken, or the class is no config of an agent.
+        ConfigError: The name is taken, or the class is not the config of an agent.
     """
     return AGENTS.register(getattr(config, "kind", ""))(config)
 
@@ -420,7 +370,7 @@ def agent_from_json(data: Any, where: str = "agent") -> AgentConfig:
     """Return the config whose `to_json` gave this; fields left out have their defaults.
 
     Raises:
-        ConfigError: It is no such thing; the message names the field.
+        ConfigError: It does not fit; the message names the field.
 
     Example:
         >>> agent_from_json({"type": "SAC", "tau": 0.01}).kind

@@ -1,6 +1,6 @@
-"""Somebody who plays but does not learn: an opponent, an evaluation, a film.
+"""A policy that plays but does not learn: as an opponent, in an evaluation, in a film.
 
-Made from what an agent says about itself and its weights, on whichever device, for any number of
+Made from the description of an agent and its weights, on whichever device, for any number of
 rows. `training` and `cli` use it; agents do not.
 """
 
@@ -113,7 +113,7 @@ def make_player(
     device: str | torch.device = "cpu",
     seed: int = 0,
 ) -> Player:
-    """Make a player of what an agent said about itself, and its weights.
+    """Make a player from the description of an agent and its weights.
 
     Raises:
         SnapshotError: They do not go together, or are damaged.

@@ -31,7 +31,7 @@ MARK = '"stepladder": "evaluation"'
 """What every file of this command holds."""
 
 RANDOM: Random = "random"
-"""Who plays without having learnt anything."""
+"""The policy that draws all actions at random."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class EvalArguments:
     """Where the networks are: cpu, cuda, cuda:1, or auto."""
 
     stochastic: bool = False
-    """Whether everybody draws actions, instead of doing what seems best."""
+    """Whether all players draw actions, instead of taking the best one."""
 
     env_id: str | None = None
     """Gymnasium's id of the env, module:id or module:function. By default the one of the run."""
@@ -202,7 +202,7 @@ def _maker(
     one: "Learnt | Random",
     seed: int,
 ) -> PlayerMaker | Random:
-    """Return what lets somebody play, if it fits."""
+    """Return what makes a player, if it fits."""
     if one == RANDOM:
         return RANDOM
     # Actions that the env does not take are translated where the game can.

@@ -198,8 +198,8 @@ def _has_tasks(reader: RunReader) -> bool:
     """Return whether a curriculum says what is played; a training may also play an env as it is."""
     config = reader.config
     if is_training(reader):
-        source = game_of(config["env"]).source(config["source"])
-        return bool(config.get("tasks")) or source is not None
+        game_of(config["env"])
+        return bool(config["tasks"]) or _config_of(reader).own_source() is not None
     return "curriculum" in config or "tasks" in config or bool(reader.checkpoints())
 
 
@@ -208,12 +208,16 @@ def is_training(reader: RunReader) -> bool:
     return reader.kind == "training" and set(OWN_SETTINGS) <= reader.config.keys()
 
 
+def _config_of(reader: RunReader) -> TrainingConfig:
+    return TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG))
+
+
 def _drawn(curriculum: Curriculum) -> Task:
     return curriculum.task(curriculum.draw_one())
 
 
 def curriculum_of(reader: RunReader) -> Curriculum:
-    """Return the curriculum of a run as its last checkpoint left it; nobody else will see it learn.
+    """Return the curriculum of a run as its last checkpoint left it; it is a copy.
 
     Raises:
         RunError: The run has no checkpoint, or does not say what its tasks are.
@@ -234,7 +238,7 @@ def curriculum_of(reader: RunReader) -> Curriculum:
 def _source_of(reader: RunReader) -> Source:
     """Return the tasks of a run: listed, in a folder, or made by a function."""
     if is_training(reader):
-        return TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG)).task_source()
+        return _config_of(reader).task_source()
     tasks = reader.config.get("tasks")
     if isinstance(tasks, list):
         return ListSource([Task.from_json(task) for task in tasks])

@@ -124,7 +124,7 @@ class TrainArguments(Keeping, TrainingConfig):
 
     @property
     def run_name(self) -> str:
-        """What the run is called unless somebody says otherwise."""
+        """Name of the run by default."""
         if self.preset_or_config is not None:
             name = Path(self.preset_or_config).stem
         else:

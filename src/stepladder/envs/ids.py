@@ -145,7 +145,7 @@ def game_of(env: Any) -> Game:
     try:
         return _described(load_env_creator(entry) if isinstance(entry, str) else entry)
     except ImportError:
-        # Whoever makes the env says what is missing.
+        # Making the env reports what is missing.
         return Game()
 
 
@@ -211,7 +211,7 @@ def _newest(name: str) -> EnvSpec | None:
 
 
 def _unknown(text: str, name: str) -> UnknownEnvError:
-    """Return the error for an id that nobody has registered."""
+    """Return the error for an id that is not registered."""
     try:
         gym.spec(name)
     except gym.error.Error as error:

@@ -10,7 +10,7 @@ A game is found by its env: registered under the env's id (`games.registry`), or
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gymnasium.spaces import Space
 
@@ -19,6 +19,10 @@ from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.games.programme import Programme, plain_programme, task_programme
 from stepladder.tasks import Source, Task
+
+if TYPE_CHECKING:
+    from stepladder.training.config import TrainingConfig
+    from stepladder.training.evaluation import EvaluationRequest
 
 PLAYERS = ("player_one", "player_two")
 """Keys of observations and actions where the caller plays both players; the first one learns."""
@@ -41,42 +45,6 @@ class Symmetry:
     """What each discrete action becomes; None for continuous actions."""
 
 
-class TrainingSettings(Protocol):
-    """The parts of a training's config that a game may check."""
-
-    @property
-    def env_kwargs(self) -> Mapping[str, Any]: ...  # noqa: D102
-    @property
-    def tasks(self) -> Sequence[Task]: ...  # noqa: D102
-    @property
-    def curriculum(self) -> CurriculumConfig: ...  # noqa: D102
-    @property
-    def agent(self) -> Any: ...  # noqa: D102
-    @property
-    def evaluation(self) -> Any: ...  # noqa: D102
-
-
-class ProgrammeRequest(Protocol):
-    """What an evaluation asks a game for; see `EvaluationRequest` for the meaning."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def num_games(self) -> int: ...  # noqa: D102
-    @property
-    def seed(self) -> int: ...  # noqa: D102
-    @property
-    def labels(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def practised(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def opponents(self) -> Sequence[str]: ...  # noqa: D102
-    @property
-    def tasks(self) -> Sequence[Task]: ...  # noqa: D102
-    @property
-    def is_deterministic(self) -> bool: ...  # noqa: D102
-
-
 class Game:
     """Describes one kind of env. Subclass it and override what the env has.
 
@@ -93,7 +61,7 @@ class Game:
     """Those of them that an evaluation plays unless others are named."""
 
     is_finite: bool = False
-    """Whether all observations and rewards are known to be finite, so that nobody checks them."""
+    """Whether all observations and rewards are known to be finite and need no check."""
 
     time_limit_argument: str | None = None
     """Argument of the env that limits an episode's steps; None has training wrap the env."""
@@ -138,7 +106,7 @@ class Game:
         """
         return {}
 
-    def check(self, training: TrainingSettings) -> Iterator[tuple[str, str]]:
+    def check(self, training: "TrainingConfig") -> Iterator[tuple[str, str]]:
         """Yield the path of every setting that this game cannot work with, and what is wrong."""
         yield from ()
 
@@ -149,7 +117,7 @@ class Game:
     # What is evaluated and watched.
 
     def programme(
-        self, request: ProgrammeRequest, env_kwargs: Mapping[str, Any], rivals: Collection[str]
+        self, request: "EvaluationRequest", env_kwargs: Mapping[str, Any], rivals: Collection[str]
     ) -> Programme:
         """Return the games of an evaluation; by default the training's tasks, all alike.
 

@@ -1,6 +1,6 @@
 """Which games there are: built in, of installed packages, or registered at run time.
 
-Asked by `envs.ids` for the game of an env and for the ids that Gymnasium shall know. A package
+Asked by `envs.ids` for the game of an env and for the ids that Gymnasium must know. A package
 adds a game through the entry-point group ``stepladder.games``; its name is the env's id.
 """
 

@@ -134,7 +134,7 @@ class CheckpointConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """One training: what is practised, by whom, for how long."""
+    """One training: what is practised, by which agent, for how long."""
 
     env: str = DEFAULT_ENV
     """Gymnasium's id of the env; as module:id, importing the module registers it. Or a class or
@@ -179,7 +179,7 @@ class TrainingConfig:
     where the game has none, every task alike."""
 
     agent: AgentConfig = field(default_factory=PPOConfig)
-    """Who learns."""
+    """The agent that learns."""
 
     reward_scale: float = 1.0
     """Factor on rewards before they are learnt from; what is reported is not scaled."""
@@ -233,9 +233,12 @@ class TrainingConfig:
         """Return what is practised: the tasks, what the game offers, or the env as it is."""
         if self.tasks:
             return ListSource(self.tasks)
+        return self.own_source() or ListSource([Task(self.env)])
+
+    def own_source(self) -> Source | None:
+        """Return the tasks that the game offers, unless others are named; None has none."""
         game = known_game(self.env)
-        own = None if game is None else game.source(self.source)
-        return ListSource([Task(self.env)]) if own is None else own
+        return None if self.tasks or game is None else game.source(self.source)
 
     def _check_numbers(self) -> None:
         require_whole("num_envs", self.num_envs, 1, MAX_ENVS)
@@ -299,7 +302,7 @@ class TrainingConfig:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], document: str = "the config") -> "TrainingConfig":
-        """Return the config that `to_json` gave, or somebody wrote; what is left out has defaults.
+        """Return the config that `to_json` gave, or a user wrote; what is left out has defaults.
 
         Args:
             data: The settings, by the names of the fields.

@@ -36,7 +36,7 @@ def contradictions(
 
     Args:
         config: The settings.
-        game: What is known about the env; None if that needs an import that nobody has allowed
+        game: What is known about the env; None if that needs an import that is not allowed
             yet, and then only what holds for any env is checked.
         labels: Of what is practised; none if they are not known either.
     """

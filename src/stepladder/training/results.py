@@ -1,6 +1,6 @@
 """What a training says about itself: on the way, and in the end.
 
-Made by `session`, shown by the command line, returned to whoever called `train`.
+Made by `session`, shown by the command line, returned by `train`.
 """
 
 from collections.abc import Callable
@@ -82,7 +82,7 @@ class TrainingResult:
 
     seconds: float
     was_stopped: bool
-    """Whether somebody ended it before its time."""
+    """Whether it was ended early."""
 
     refused_checkpoints: list[str] = field(default_factory=list[str])
     """Checkpoints that could not be used when it was resumed, and why."""

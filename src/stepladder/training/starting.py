@@ -142,7 +142,7 @@ def resume(
 
     Args:
         run_folder: The run.
-        env: The env of the run, if it was defined in a script or a notebook, or shall not be
+        env: The env of the run, if it was defined in a script or a notebook, or must not be
             imported; by default it is found by its name.
         device: Where the networks are; by default as before.
         total_steps: Another end; by default the one that the run has.
@@ -157,7 +157,7 @@ def resume(
     """
     folder = Path(run_folder)
     with ExitStack() as stack:
-        # Before anything is read: whoever reads first goes on from what another one replaces.
+        # Before anything is read: another process could replace what was read.
         lock = lock_run(folder)
         stack.callback(lock.release)
         info = RunInfo.read(folder)

@@ -92,7 +92,7 @@ class World:
         return self.envs.step({ONE: actions, TWO: rival_actions})
 
     def check(self, seen: Any, rewards: npt.NDArray[Any]) -> None:
-        """Raise if an env gives what nobody can learn from, in the numbers that agents keep.
+        """Raise if an env gives numbers that no agent can learn from.
 
         Raises:
             EnvError: An observation or a reward is not finite in 32 bits, or outside its space.
@@ -135,7 +135,7 @@ class World:
         return self.envs.unwrapped.batch.has_begun
 
     def opponents(self, rows: npt.NDArray[np.int64]) -> list[str]:
-        """Return whom the learner plays in some envs."""
+        """Return the opponents of the learner in some envs."""
         return self.envs.unwrapped.opponents(rows)
 
     def seen_now(self) -> Any:
@@ -188,7 +188,8 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
     elif config.max_episode_steps is not None:
         limit: Callable[..., Any] = partial(TimeLimit, max_episode_steps=config.max_episode_steps)
         settings["wrappers"] = (limit,)
-    if batched_entry(config.env) is None and not has_tasks(config):
+    has_tasks = bool(config.tasks) or config.own_source() is not None
+    if batched_entry(config.env) is None and not has_tasks:
         settings["curriculum_env"] = {"deliver": play_as_it_is}
     try:
         return make_vec(
@@ -205,11 +206,6 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
             f"env {config.env!r} cannot be made with env_kwargs {kwargs}: {reason} Correct env or "
             "env_kwargs."
         ) from error
-
-
-def has_tasks(config: TrainingConfig) -> bool:
-    """Return whether there are tasks to tell the envs, rather than one env as it is."""
-    return bool(config.tasks) or game_of(config.env).source(config.source) is not None
 
 
 def play_as_it_is(env: Any, task: Any) -> None:

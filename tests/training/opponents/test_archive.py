@@ -15,7 +15,7 @@ from stepladder.training.opponents.archive_table import print_archive
 from stepladder.training.opponents.entry import AGENT, WEIGHTS
 from stepladder.training.opponents.loading import find_opponent
 from stepladder.training.opponents.ratings import Games
-from training.checkpoint_scenes import create, save_steps
+from training.checkpoints.checkpoint_scenes import create, save_steps
 from training.opponents.small_agents import same_weights, small_member
 
 

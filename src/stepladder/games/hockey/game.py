@@ -6,7 +6,7 @@ the same settings, but only when a task is first drawn, which may be hours later
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.spaces import Box, Space
@@ -15,11 +15,15 @@ from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError, TaskError
-from stepladder.games.game import Game, ProgrammeRequest, Symmetry, TrainingSettings
+from stepladder.games.game import Game, Symmetry
 from stepladder.games.hockey.actions import num_actions
 from stepladder.games.hockey.task import CALLER, DEFAULTS, OPPONENTS, TASK_DTYPE, write_task
 from stepladder.games.programme import Fixture, Programme
 from stepladder.tasks import Task
+
+if TYPE_CHECKING:
+    from stepladder.training.config import TrainingConfig
+    from stepladder.training.evaluation import EvaluationRequest
 
 ENV = "stepladder/Hockey-v0"
 
@@ -70,7 +74,7 @@ class Hockey(Game):
         return Symmetry(tuple(signs), action_signs=tuple(forces))
 
     def programme(
-        self, request: ProgrammeRequest, env_kwargs: Mapping[str, Any], rivals: Collection[str]
+        self, request: "EvaluationRequest", env_kwargs: Mapping[str, Any], rivals: Collection[str]
     ) -> Programme:
         """Return whole games against each opponent, half of them from each starting side.
 
@@ -148,7 +152,7 @@ class Hockey(Game):
 
     # Checks.
 
-    def check(self, training: TrainingSettings) -> Iterator[tuple[str, str]]:
+    def check(self, training: "TrainingConfig") -> Iterator[tuple[str, str]]:
         """Yield what hockey would refuse later, with its path."""
         is_discrete = training.env_kwargs.get("actions") == "discrete"
         kind, needed = training.agent.kind, training.agent.action_kind

@@ -5,18 +5,22 @@ Found through `games.registry` by trainings, evaluations and commands.
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepladder.configs.checks import require_whole
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.errors import ConfigError
-from stepladder.games.game import Game, ProgrammeRequest, TrainingSettings
+from stepladder.games.game import Game
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.stages import STAGES
 from stepladder.games.programme import Programme, task_programme
 from stepladder.tasks import Source, Task
 from stepladder.tasks.task import MAX_SEED
+
+if TYPE_CHECKING:
+    from stepladder.training.config import TrainingConfig
+    from stepladder.training.evaluation import EvaluationRequest
 
 ENV = "stepladder/Ledge-v0"
 
@@ -27,7 +31,7 @@ DEFAULTS: dict[str, Any] = {"stages": CLIMB, "per_stage": 200, "seed": 0}
 """Settings of the generated levels: stages, how many of each (None has no end), and a seed."""
 
 MAX_LEVELS = 10_000_000
-"""Levels of one stage; a larger number is no list, and None has no end."""
+"""Levels of one stage; for more, use None, which has no end."""
 
 
 class Ledge(Game):
@@ -69,7 +73,7 @@ class Ledge(Game):
         """
         return {"shaping": True, "gamma": gamma, "task_infos": False}
 
-    def check(self, training: TrainingSettings) -> Iterator[tuple[str, str]]:
+    def check(self, training: "TrainingConfig") -> Iterator[tuple[str, str]]:
         """Yield that an agent cannot choose among discrete actions."""
         if training.agent.action_kind == "continuous":
             yield (
@@ -79,7 +83,7 @@ class Ledge(Game):
             )
 
     def programme(
-        self, request: ProgrammeRequest, env_kwargs: Mapping[str, Any], rivals: Collection[str]
+        self, request: "EvaluationRequest", env_kwargs: Mapping[str, Any], rivals: Collection[str]
     ) -> Programme:
         """Return the held-out levels of some stages, without shaping.
 

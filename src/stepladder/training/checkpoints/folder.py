@@ -2,7 +2,7 @@
 
 `store` says which folder is written, read or removed; here is what lies in it:
 
-- ``weights.safetensors``: what is needed to act, and who acts with it; of use by itself
+- ``weights.safetensors``: what is needed to act, and the description of the agent; usable by itself
 - ``memory.safetensors``: all other tensors of the agent, where there are any
 - ``envs.npz``: the envs and the curriculum
 - ``trainer.npz``: the rest, with the numbers of the agent

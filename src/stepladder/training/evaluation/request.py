@@ -1,4 +1,4 @@
-"""What an evaluation is asked for: which env, how many games, of which tasks or against whom.
+"""What an evaluation is asked for: the env, how many games, of which tasks, against which players.
 
 Made from the config of a training, or by ``stepladder eval``; the env's `Game` makes the programme
 of it, and `playing` plays that.
@@ -77,17 +77,16 @@ class EvaluationRequest:
         Raises:
             ConfigError: It asks for something that cannot be played.
         """
-        asked, game, source = config.evaluation, game_of(config.env), config.task_source()
-        is_own = not config.tasks and game.source(config.source) is not None
+        asked, game, own = config.evaluation, game_of(config.env), config.own_source()
         return cls(
             env=config.env,
             env_kwargs=config.env_kwargs,
             num_games=asked.num_games,
             seed=asked.seed,
             labels=asked.labels,
-            practised=tuple(source.labels()),
+            practised=tuple(config.task_source().labels()),
             opponents=asked.opponents,
-            tasks=_spaced(source) if is_own else config.tasks,
+            tasks=config.tasks if own is None else _spaced(own),
             # A game with a time limit of its own is played to its end.
             max_episode_steps=None if game.time_limit_argument else config.max_episode_steps,
         )

@@ -1,4 +1,4 @@
-"""Neural opponents of an evaluation: from their names to whoever makes them.
+"""Neural opponents of an evaluation: from their names to functions that make them.
 
 Between `config`, which names them, and `playing`, which lets them play.
 """
@@ -21,7 +21,7 @@ from stepladder.training.opponents.member import misfit
 def rivals_of(
     config: TrainingConfig, request: EvaluationRequest, agent: Agent
 ) -> dict[str, PlayerMaker]:
-    """Return makers of the opponents of an evaluation whom the env does not play itself.
+    """Return makers of the opponents of an evaluation that the env does not play itself.
 
     Raises:
         ConfigError: No opponent has this name, or its weights do not fit this game.

@@ -1,4 +1,4 @@
-"""Everybody against everybody, so that ratings rest on games of agents that stand still.
+"""All agents against each other, so that ratings rest on games of agents that do not learn.
 
 Above `training.evaluation`, which plays all games of one agent as a single batch, half from each
 starting side. The archive's ratings are moved by what comes of it. The scripted players take part,
@@ -50,7 +50,7 @@ def round_robin(
 
     Args:
         archive: Where they are, and where the games are counted.
-        agent_ids: Who plays; None is all.
+        agent_ids: Which agents play; None is all.
         env: The game, for two players.
         num_games: Per pair; an even number.
         env_kwargs: Arguments of the env, such as ``{"actions": "discrete"}``; agents that do not
@@ -91,7 +91,7 @@ def round_robin(
 def _players(
     archive: Archive, agent_ids: Sequence[str] | None, env: str, env_kwargs: dict[str, Any]
 ) -> tuple[list[Member], dict[str, str]]:
-    """Return who can play, and who cannot and why."""
+    """Return the agents that can play, and why the others cannot."""
     listing = archive.list()
     skipped = dict(listing.skipped) if agent_ids is None else {}
     if agent_ids is None:

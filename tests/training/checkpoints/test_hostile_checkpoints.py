@@ -31,7 +31,7 @@ from stepladder.training.checkpoints.folder import TrainingCheckpoint
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.starting import resume, train
 from test_files import IRREGULAR
-from training.checkpoint_scenes import content, create, make_checkpoint, save_steps
+from training.checkpoints.checkpoint_scenes import content, create, make_checkpoint, save_steps
 from training.training_scenes import DISCRETE
 
 pytestmark = pytest.mark.timeout(60)
