@@ -68,8 +68,8 @@ def train(
         device: Where the networks are, likewise.
         agent: Its config, or its name, such as ``"ppo"``.
         run_folder: Where the run is kept; None keeps nothing, and nothing can be resumed.
-        resume: A run to continue instead of starting one, with `env` if the run's env cannot be
-            imported, and with `device` and ``total_steps`` if they are to change.
+        resume: A run to continue instead of starting one; beside it only the arguments of `resume`
+            may be given.
         overwrite: Whether a run that is there already is replaced.
         initial_weights: A run, checkpoint or file whose policy the agent begins with; what states
             and actions are worth, it learns anew.
@@ -87,17 +87,14 @@ def train(
     if resume is not None:
         given = {"config": config, "num_envs": num_envs, "agent": agent, "run_folder": run_folder}
         given |= {"initial_weights": initial_weights, **changes}
-        total_steps = given.pop("total_steps", None)
-        beside = [name for name, value in given.items() if value is not None]
-        if beside:
-            raise ConfigError(
-                f"{beside[0]} cannot be given beside resume: a training continues as it began. "
-                "Leave it out, or start another training."
-            )
-        return _resume(
-            resume, env=env, device=device, total_steps=total_steps, loggers=loggers,
-            on_epoch=on_epoch,
-        )  # fmt: skip
+        wanted = {name: given.pop(name) for name in ("total_steps", "trust") if name in given}
+        for name, value in given.items():
+            if value is not None:
+                raise ConfigError(
+                    f"{name} cannot be given beside resume: a training continues as it began. "
+                    "Leave it out, or start another training."
+                )
+        return _resume(resume, env=env, device=device, loggers=loggers, on_epoch=on_epoch, **wanted)
     if isinstance(agent, str):
         agent = agent_named(agent)()
     changes = {**changes, "env": env, "num_envs": num_envs, "device": device, "agent": agent}

@@ -17,12 +17,15 @@ from stepladder.envs import make_vec
 from stepladder.envs.delivery import METADATA_KEY
 from stepladder.envs.success import USUAL_KEYS, SuccessReader
 from stepladder.errors import DeliveryError
+from stepladder.games.game import PLAYERS
 from stepladder.games.programme import Programme
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import Evaluation, Games, Score, score
 
 MOST_STEPS = 100_000
 """An episode that does not end is cut off here, so that an evaluation ends."""
+
+ONE, TWO = PLAYERS
 
 Mask = npt.NDArray[np.bool_]
 
@@ -112,7 +115,7 @@ def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
         spaces = envs.single_observation_space, envs.single_action_space
     finally:
         envs.close()
-    seen, done = (space["player_one"] if programme.rivals() else space for space in spaces)
+    seen, done = (space[ONE] if programme.rivals() else space for space in spaces)
     return seen, done
 
 
@@ -131,7 +134,7 @@ class _Players:
         rows_by_rival = programme.rivals()
         space = envs.single_action_space
         # With rivals there is an action of either player, alike for both.
-        space = space["player_one"] if rows_by_rival else space
+        space = space[ONE] if rows_by_rival else space
         self._player = _made(player_maker, space, envs.num_envs, request.seed)
         self._rivals = [
             # With other draws than those of its opponent.
@@ -145,7 +148,7 @@ class _Players:
         """Return the actions of all players, as the envs take them."""
         if not self._rivals:
             return self._player.act_batch(observations, deterministic=self._is_deterministic)
-        seen, seen_by_two = observations["player_one"], observations["player_two"]
+        seen, seen_by_two = observations[ONE], observations[TWO]
         actions = self._player.act_batch(seen, deterministic=self._is_deterministic)
         # Where the env plays player two itself, it does not look at these.
         actions_two = np.zeros_like(actions)
@@ -153,7 +156,7 @@ class _Players:
             actions_two[rows] = rival.act_batch(
                 seen_by_two[rows], deterministic=self._is_deterministic
             )
-        return {"player_one": actions, "player_two": actions_two}
+        return {ONE: actions, TWO: actions_two}
 
 
 def _made(maker: PlayerMaker | Random, space: Space[Any], num_rows: int, seed: int) -> Player:
