@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -180,5 +181,9 @@ def test_functions_without_a_name_of_their_own_are_told_apart() -> None:
     names = [name_of(one), name_of(two), name_of(one)]
     assert names[0] == names[2] != names[1]
     assert [find_env(name) for name in names] == [one, two, one]
+    short = partial(Corridor, 2)
+    assert find_env(name_of(short)) is short
+    with pytest.raises(ConfigError, match="Give it again"):
+        find_env("training.own_env:Corridor#77")
     with pytest.raises(ConfigError, match="env must be an env's id, or a class or function"):
         name_of(3)

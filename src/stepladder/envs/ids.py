@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from functools import partial, reduce
 from importlib import import_module
+from itertools import count
 from types import ModuleType
 from typing import Any
 
@@ -23,8 +24,8 @@ from stepladder.games.registry import GAMES, register_id
 
 logger = logging.getLogger("stepladder.envs")
 
-_given: dict[str, Callable[..., Any]] = {}
-"""Classes and functions that this process was given, by the name that stands for each."""
+_given: dict[str, EnvSpec | Callable[..., Any]] = {}
+"""What this process was given to make envs, by the name that stands for each."""
 
 
 class UnknownEnvError(ConfigError, gym.error.UnregisteredEnv):
@@ -66,19 +67,16 @@ def name_of(env: Any) -> str:
     name = f"{made.__module__}:{made.__qualname__}"
     if "<" in name or made is not env:
         # Many functions can have such a name; each gets its own.
-        same = (number for number in range(1, len(_given) + 2))
-        name = next(
-            numbered for number in same if _given.get(numbered := f"{name}#{number}", env) is env
-        )
+        numbered = (f"{name}#{number}" for number in count(1))
+        name = next(one for one in numbered if _given.get(one, env) is env)
     _given[name] = env
     return name
 
 
 def give_env(name: str, env: Any) -> None:
-    """Let a name stand for a class, a function or another name's env in this process."""
-    found = find_env(env) if isinstance(env, str) else env
-    name_of(found)
-    _given[name] = partial(gym.make, found) if isinstance(found, EnvSpec) else found
+    """Let a name stand for an env in this process: for a class, a function, or another name."""
+    name_of(env)
+    _given[name] = find_env(env) if isinstance(env, str) else env
 
 
 def find_env(text: str) -> EnvSpec | Callable[..., Any]:
@@ -109,7 +107,7 @@ def find_env(text: str) -> EnvSpec | Callable[..., Any]:
     newest = _newest(name)
     if newest is not None:
         return newest
-    if module == "__main__" or "<" in name:
+    if module == "__main__" or "<" in name or "#" in name:
         raise UnknownEnvError(
             f"the env {text!r} was defined in a script, a notebook or a function, and cannot be "
             "found from here. Give it again: train(env=..., resume=run)."
@@ -158,7 +156,7 @@ def known_game(name: str) -> Game | None:
     if bare in GAMES:
         return GAMES[bare]
     if name in _given:
-        return _described(_given[name])
+        return game_of(_given[name])
     if module is not None and module not in sys.modules:
         return None
     spec = gym.registry.get(bare)
