@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip $(QUIET)
 STAMPS := $(VENV)/.stamps
 # Processes that run tests side by side. Each file of tests stays in one of them.
 JOBS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+PYTEST := $(BIN)/python -m pytest -n $(JOBS)
 
 .PHONY: help demo quick test test-bounds test-core fuzz check fix docs package bench clean
 help:  ## Show the targets
@@ -92,7 +92,7 @@ test-core:  ## The tests of the core, installed without any extra
 	@test -x $(CORE_VENV)/bin/python || $(PYTHON) -m venv $(CORE_VENV)
 	$(CORE_VENV)/bin/python -m pip install $(QUIET) -c constraints.txt hatchling editables $(TEST_TOOLS)
 	$(CORE_VENV)/bin/python -m pip install $(QUIET) -c constraints.txt --no-build-isolation -e .
-	$(CORE_VENV)/bin/python -m pytest -n $(JOBS) --dist loadgroup $(CORE_TESTS)
+	$(CORE_VENV)/bin/python -m pytest -n $(JOBS) $(CORE_TESTS)
 
 SECONDS ?= 600
 fuzz: $(STAMPS)/test  ## Search for files that break it, SECONDS with each fuzzer

@@ -8,7 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,15 +22,28 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of a file to the same process of pytest-xdist, unless they name a group.
+SEES_ALL_SEGMENTS = (
+    "tests/envs/test_worker_faults.py",
+    "tests/envs/test_worker_soak.py",
+    "tests/sync/test_segment.py",
+)
+"""Files that make or list shared memory with a name, which is visible to the whole machine."""
 
-    Files share fixtures, and what they compile. A group is for files that must not run at the same
-    time, because they look at something that the whole machine shares.
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep all tests of a file in one process of pytest-xdist: they share fixtures and kernels.
+
+    Files that would disturb each other are kept together in the same way.
     """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return "segments" if file in SEES_ALL_SEGMENTS else file
+
+    return ByFile(config, log)
 
 
 def pytest_collection_finish() -> None:

@@ -60,6 +60,7 @@ def test_ppo_trains_over_workers_and_every_episode_is_accounted_for():
     assert "Exam, far off only" in said
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(90)
 def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path):
     picture = (ROOT / "docs/pictures/stages.svg").read_text()
@@ -87,6 +88,7 @@ def test_a_simulated_run_lies_beside_a_real_one(tmp_path):
     assert 6 * 50 * 8 * 0.5 < steps[-1] <= 6 * 50 * 8
 
 
+@pytest.mark.processes
 @pytest.mark.timeout(110)
 @pytest.mark.parametrize(
     ("example", "ending"),

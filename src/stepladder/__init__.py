@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stepladder.tasks import FolderSource, ListSource, ParameterSource, Task, UnionSource
     from stepladder.training import train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     name: home

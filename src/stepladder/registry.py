@@ -59,9 +59,6 @@ class Registry(Collection[str], Generic[Entry]):
         """Return all names: built-in ones first, then those of other packages."""
         return tuple(dict.fromkeys([*self._places, *self._installed(), *self._entries]))
 
-    def __len__(self) -> int:
-        return len(self.names())
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 

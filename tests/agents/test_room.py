@@ -67,6 +67,7 @@ def test_a_space_that_is_none_is_refused_in_one_line(data: Any):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_usual_sizes_have_room():
     large = Box(0, 255, (84, 84, 4), np.uint8)
     make_agent(PPOConfig(hidden_sizes=(512, 512)), large, Discrete(18), 8)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import pytest
 import tyro
+from tyro.conf import subcommand
 
 from stepladder.cli.parsing import one_line, parse
 from stepladder.errors import ConfigError
@@ -35,10 +36,11 @@ class Deeper(Inner):
 class Example:
     """An example of options."""
 
-    kind: (
-        Annotated[Inner, tyro.conf.subcommand("inner")]
-        | Annotated[Deeper, tyro.conf.subcommand("deeper", default=Deeper(depth=7))]
-    ) = field(default_factory=Inner)
+    kind: Annotated[
+        Annotated[Inner, subcommand("inner", prefix_name=False)]
+        | Annotated[Deeper, subcommand("deeper", default=Deeper(depth=7), prefix_name=False)],
+        tyro.conf.arg(name=""),
+    ] = field(default_factory=Inner)
 
     keep: bool = True
     """Whether it is kept."""

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from stepladder.curricula import (
     Uniform,
     UniformConfig,
 )
+from stepladder.curricula.registry import CURRICULA
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 
@@ -50,6 +52,12 @@ def test_a_config_is_plain_json_with_its_name(config: CurriculumConfig):
     written = config.to_json()
     assert written["type"] == config.kind
     assert json.loads(json.dumps(written, allow_nan=False)) == written
+
+
+@every_config
+def test_a_curriculum_has_its_config_as_an_attribute(config: CurriculumConfig):
+    kind: Any = type(config.make(TASKS))
+    assert kind.Config is type(config) is CURRICULA[config.kind]
 
 
 @every_config

@@ -157,6 +157,7 @@ def play_with_interrupts(envs: Any, curriculum: Any) -> None:
     assert min(num_interrupted) > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_ctrl_c_at_any_line_of_a_step_loses_and_doubles_no_episode(

@@ -174,7 +174,7 @@ def test_a_worker_killed_while_it_is_being_reconnected_is_replaced_again() -> No
                 kills.pop()
                 os.kill(worker_pid(base), signal.SIGKILL)
 
-        base._coordinator._restart.listeners.insert(0, kill_once)
+        base._coordinator.restarts.listeners.insert(0, kill_once)
         os.kill(worker_pid(base), signal.SIGKILL)
         lost = 0
         for _ in range(10):

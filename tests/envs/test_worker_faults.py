@@ -45,12 +45,7 @@ from worker_envs import (
     worker_pids,
 )
 
-pytestmark = [
-    pytest.mark.processes,
-    pytest.mark.timeout(60, method="signal"),
-    # It looks at all shared memory of the machine.
-    pytest.mark.xdist_group("segments"),
-]
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(60, method="signal")]
 
 MODES = pytest.mark.parametrize("mode", list(AutoresetMode))
 ROWS = pytest.mark.parametrize("row", [0, 3], ids=["parent", "worker"])

@@ -186,7 +186,7 @@ def test_no_kill_at_any_moment_tears_an_observation(mode: AutoresetMode) -> None
                 steps_to_go -= vec._coordinator._pool.handles[0] is not handle
             killer.join()
             # An episode that ends by itself would show that the worker is well again.
-            vec._coordinator._restart._deaths[:] = [0]
+            vec._coordinator.restarts._deaths[:] = [0]
 
 
 def assert_whole(observation: dict[str, Any]) -> None:

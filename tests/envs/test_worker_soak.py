@@ -18,8 +18,7 @@ from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.tasks import Task
 from worker_envs import SAME_STEP, TroubleEnv, trouble_envs, worker_env
 
-# It looks at all shared memory of the machine.
-pytestmark = [pytest.mark.soak, pytest.mark.xdist_group("segments")]
+pytestmark = pytest.mark.soak
 
 MIB = 2**20
 NUM_ENVS = 64

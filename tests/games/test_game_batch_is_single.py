@@ -34,6 +34,7 @@ def reset_some(ours: Any, theirs: Any, must: Any, rng: np.random.Generator) -> N
     assert_same(answers[0], answers[1], "reset some")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("case", CASES)
 def test_every_trajectory_is_that_of_single_games(case: str, mode: AutoresetMode) -> None:

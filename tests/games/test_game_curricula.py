@@ -45,6 +45,7 @@ from stepladder.tasks import Task
 # The same as single games.
 
 
+@pytest.mark.slow
 @EACH_MODE
 @EACH_GAME
 @EACH_CURRICULUM

@@ -107,6 +107,7 @@ def wild_actions(vec: Any, rng: np.random.Generator, number: int) -> Any:
     return actions
 
 
+@pytest.mark.slow
 def test_a_million_steps_of_hockey() -> None:
     vec: Any = make_batch("hockey", NUM_ENVS, players="both", autoreset_mode=SAME_STEP)
     rng = np.random.default_rng(0)
@@ -163,6 +164,7 @@ def held_actions(rng: np.random.Generator, actions: Any) -> Any:
     return np.where(changes, rng.choice([0, 1, 2, 2, 3, 4, 5, 5], len(actions)), actions)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shaping", [False, True])
 def test_a_million_steps_of_ledge(shaping: bool) -> None:
     levels = [

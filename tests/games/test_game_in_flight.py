@@ -146,6 +146,7 @@ def check_it_goes_on(case: str, tmp_path: Path, threads: tuple[int, int], mode: 
     saving.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "threads"),
     [(case, ((1, 2), (2, 1))[number % 2]) for number, case in enumerate(CASES)],

@@ -52,6 +52,7 @@ def one_step() -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "position", "velocity", "at_least"),
     [

@@ -55,6 +55,7 @@ def assert_inside(track: Floats) -> None:
     assert np.all((x < WALL_X - PUCK_RADIUS + 0.01) | (y < POST_Y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", ["noise", "full force"])
 @pytest.mark.parametrize("chase", [0.0, 2.0])

@@ -242,7 +242,7 @@ def test_one_env_draws_the_same_whatever_the_others_draw():
 
 def test_a_plan_moves_to_other_memory_with_everything_in_it():
     plan = make_plan([1.0, 2.0, 3.0], num_dials=1)
-    plan.rows[:] = [10, 0, 11, 1, 12, 2]
+    plan.slots["task_id"], plan.slots["generation"] = [10, 11, 12], [0, 1, 2]
     probs, old = plan.probs(), plan.block
     memory = aligned_words(len(plan.block) + 100)
     plan.move_to(memory)

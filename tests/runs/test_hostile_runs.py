@@ -362,6 +362,7 @@ def nested_pages(path: Path, table: str) -> None:
     path.write_bytes(content)
 
 
+@pytest.mark.slow
 def test_pages_that_lead_in_circles_end_soon(folder: Path) -> None:
     nested_pages(folder / "run.sqlite", "steps")
     tracemalloc.start()
@@ -468,6 +469,7 @@ def changes(rng: np.random.Generator, content: bytes) -> Iterator[bytes]:
             yield bytes(changed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["run.sqlite", "config.json", "checkpoints/first.1.npz"])
 def test_changed_files_are_refused_or_read(tmp_path: Path, pristine: Path, file: str) -> None:
     shutil.copytree(pristine, tmp_path / "run")

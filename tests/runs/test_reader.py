@@ -273,6 +273,7 @@ def test_a_database_that_holds_nonsense_is_told_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_no_damage_raises_anything_but_our_own_errors(folder: Path) -> None:
     path = folder / "run.sqlite"
     whole, rng = path.read_bytes(), np.random.default_rng(0)

@@ -347,6 +347,7 @@ def suite():
     return {(cell.scenario, cell.curriculum): cell for cell in cells}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BARS)
 def test_the_frontier_comes_close_to_the_oracle(suite, name: str):
     assert suite[name, "frontier"].ratio_to_oracle < BARS[name]

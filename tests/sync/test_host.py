@@ -10,6 +10,7 @@ import pytest
 
 from stepladder.curricula import Uniform
 from stepladder.errors import BuildError, ChannelError, ConfigError, RecordError, TaskError
+from stepladder.plans.record import RECORD_DTYPE
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import EpisodeCounts, Host, LocalHost, PushedHost, SharedHost, mailbox
 from stepladder.sync.collector import MAX_LAG
@@ -241,9 +242,9 @@ def test_staleness_is_a_histogram_by_collections() -> None:
 
 
 def test_lags_beyond_the_last_are_counted_together() -> None:
-    records = np.zeros((3, mailbox.RECORD_WORDS), dtype=np.int64)
+    records = np.zeros(3, dtype=RECORD_DTYPE)
     last, histogram = np.array([30]), np.zeros(MAX_LAG + 1, dtype=np.int64)
-    records[:, 3] = (30 - MAX_LAG, 0, 31)
+    records["tick"] = (30 - MAX_LAG, 0, 31)
     mailbox.measure_staleness(records[:1], 1, 31, last, histogram)
     assert histogram.tolist() == [*[0] * MAX_LAG, 1]
     last[0] = 30
@@ -291,7 +292,7 @@ def test_nobody_is_dead_where_nobody_has_played() -> None:
         assert host.find_dead() == []
 
 
-def test_burying_counts_what_was_in_flight_once() -> None:
+def test_discarding_dead_envs_counts_what_was_in_flight_once() -> None:
     with LocalHost(numbered(5), 3) as host:
         clients = host.clients()
         for client in clients[:2]:

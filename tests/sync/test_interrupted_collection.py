@@ -33,6 +33,8 @@ from stepladder.plans.status import DONE
 from stepladder.sync import EpisodeCounts, LocalHost, mailbox
 from sync.rig import CURRICULA, IN_PROCESS, Rig, numbered, rig
 
+pytestmark = pytest.mark.slow
+
 NUM_ENVS = 2
 NUM_BATCHES = {Frontier: 50, AncestorProgress: 70}
 """Until a task is evicted; 40 for others."""

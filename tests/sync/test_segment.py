@@ -23,8 +23,6 @@ from sync.rig import forked, numbered, open_descriptors, receive
 
 pytestmark = [
     pytest.mark.timeout(60),
-    # It makes shared memory with a name, which other tests would find.
-    pytest.mark.xdist_group("segments"),
     pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
 ]
 

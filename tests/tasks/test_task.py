@@ -96,6 +96,7 @@ def test_json_and_pickle_give_back_an_equal_task(task):
         assert hash(twin) == hash(task)
 
 
+@pytest.mark.processes
 def test_keys_are_equal_in_a_process_with_another_hash_seed():
     code = "from stepladder.tasks import Task; print(Task('é', 'l', {'b': 1, 'a': [0.1]}, 9).key)"
     source_root = str(Path(stepladder.__path__[0]).parent)

@@ -91,6 +91,7 @@ DDDQN = DDDQNConfig(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "agent", [PPO, replace(PPO, recurrent=True), DDDQN, replace(DDDQN, prioritised=True)]
 )
@@ -118,6 +119,7 @@ def test_the_last_good_checkpoint_stays_and_is_named(
     assert are_finite(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", [LEDGE_PPO, DISCRETE, SELF_PLAY])
 def test_a_scale_that_is_too_large_ends_a_training_in_a_game(scene: TrainingConfig, tmp_path: Path):
     with pytest.raises((DivergenceError, EnvError), match="Lower reward_scale"):

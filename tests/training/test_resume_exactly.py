@@ -140,6 +140,7 @@ def ctrl_c_in_step(number: int) -> Callable[[Trainer], None]:
 
 
 # In the middle of an epoch; in its very last step, before it was reported.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "step"), [("ppo", 26), ("sac", 26), ("dddqn", 26), ("dddqn", 33), ("sac", 41)]
 )

@@ -35,8 +35,8 @@ class CompareArguments:
     stands for all that curricula are judged by."""
 
     curricula: tuple[str, ...] = ("frontier", "learning-progress", "learnability", "level-replay")
-    """Names of curricula, those of installed packages included; "all" stands for all of them.
-    stepladder simulate --help lists them."""
+    """Names of curricula, which are the subcommands of stepladder simulate; "all" stands for all
+    of them."""
 
     num_seeds: int = 32
     """Seeds per curriculum and scenario; the same ones for every curriculum."""
@@ -106,7 +106,7 @@ def _check(names: Sequence[str], places: Sequence[Scenario]) -> None:
 
 
 def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments) -> list[Cell]:
-    """Compare in one scenario, telling whoever looks on how far it is."""
+    """Compare in one scenario, and show the progress."""
     total = len(dict.fromkeys([UNIFORM, *names]))
     aside, done = console.asides(), 0
 

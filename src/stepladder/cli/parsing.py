@@ -67,8 +67,8 @@ def parse(
         argv: Everything after the verb.
         verb: Its name.
         default: Instead of the defaults of the dataclass.
-        dotted: Whether flags of nested settings have their path before them, such as
-            ``--agent.gamma``, and nothing is a subcommand.
+        dotted: Whether nothing is a subcommand: each of several kinds of settings has flags with
+            its path before them, such as ``--agent.gamma``.
 
     Raises:
         ConfigError: An option is unknown, missing or has a wrong value.

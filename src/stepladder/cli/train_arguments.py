@@ -90,8 +90,8 @@ class TrainArguments(Keeping, TrainingConfig):
     preset's, its own flags begin with defaults."""
 
     curriculum_kind: Annotated[str | None, tyro.conf.arg(name="curriculum", metavar="NAME")] = None
-    """What chooses the tasks: a curriculum by name, as stepladder simulate --help lists them, or a
-    JSON file such as {"type": "frontier"}."""
+    """What chooses the tasks: a curriculum by name, one of the subcommands of stepladder simulate,
+    or a JSON file such as {"type": "frontier"}."""
 
     # Redeclared for the help alone, which has a group of flags for each.
     curriculum: CurriculumConfig = UNCHOSEN

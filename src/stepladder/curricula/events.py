@@ -1,6 +1,6 @@
 """What a curriculum decided, with its reasons, each decision once: for the log of a run.
 
-Reads the histories that the methods keep; whoever writes a run asks once per epoch.
+Reads the histories and states that the methods keep; `runs.reporter` asks once per epoch.
 """
 
 from collections.abc import Sequence

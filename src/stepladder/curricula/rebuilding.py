@@ -1,7 +1,7 @@
-"""A curriculum again, of a snapshot and the tasks it was made over.
+"""Build a curriculum again from a snapshot and its tasks.
 
-For whoever wants to ask a run why, or to draw from it: the settings of the curriculum, its seed and
-the size of its pool are in the snapshot, its tasks are not.
+Used to explain a run and to resume it: the settings of the curriculum, its seed and the size of its
+pool are in the snapshot, its tasks are not. The registry says which class the settings belong to.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from stepladder.tasks.task import MAX_SEED
 
 
 def rebuilt(snapshot: Snapshot, source: Source) -> Curriculum:
-    """Return the curriculum that a snapshot was made of; nobody else will see it learn.
+    """Return the curriculum that a snapshot was made of.
 
     Raises:
         SnapshotError: The snapshot is damaged, or was made with other tasks.

@@ -48,18 +48,10 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
 def register_curriculum(config_class: ConfigClass) -> ConfigClass:
     """Add a config class to the registry under its `kind`, for this process; use as a decorator.
 
+    CONTRIBUTING.md has a whole example.
+
     Raises:
         ConfigError: The class has no `kind`, or another method has the same one.
-
-    Example:
-        >>> from dataclasses import dataclass
-        >>> from stepladder.curricula import UniformConfig
-        >>> @register_curriculum
-        ... @dataclass(frozen=True, kw_only=True)
-        ... class MyConfig(UniformConfig):
-        ...     kind = "mine"
-        >>> CURRICULA["mine"].__name__
-        'MyConfig'
     """
     name: Any = getattr(config_class, "kind", None)
     if not isinstance(name, str) or not name:

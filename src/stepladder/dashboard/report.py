@@ -56,7 +56,10 @@ def write_report(
         raise ConfigError(f"smooth must be at least 1 (no smoothing); got {smooth}.")
     if out.is_dir():
         raise ConfigError(f"out must be a file, but {str(out)!r} is a folder; add a file name.")
-    _write_whole(out, render(open_runs(run_folders, smooth), metrics))
+    text = render(open_runs(run_folders, smooth), metrics)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(out) as file:
+        file.write(text.encode())
     return out
 
 
@@ -145,10 +148,3 @@ def _events(runs: Sequence[RunView]) -> str:
 
 def _titled(title: str, content: str) -> str:
     return f"<section><h2>{title}</h2>{content}</section>" if content else ""
-
-
-def _write_whole(out: Path, text: str) -> None:
-    """Write a file under another name first, so that no reader sees half of it."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(out) as file:
-        file.write(text.encode())

@@ -38,7 +38,7 @@ class AgentRows(GymVectorEnv):
 
     Row ``env_index * num_agents + agent_index`` is one agent. ``num_envs`` counts rows.
 
-    When an agent leaves before its env ends, its row waits, with zeros, until the env begins anew:
+    When an agent leaves before its env ends, its row waits, with zeros, until the env is reset:
     ``infos["alive"]`` says which rows took part in the step just made, and is there only if some
     did not. Leave out those that did not when you learn. With next-step autoreset, a whole env is
     reset in the step after its last agent has ended. With same-step autoreset every row that ends

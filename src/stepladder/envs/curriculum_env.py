@@ -1,4 +1,4 @@
-"""One env that plays what the curriculum chooses.
+"""A wrapper for one env, which plays the tasks that a curriculum chooses.
 
 Between the client of `sync` and any Gymnasium env: draws at reset, counts return and length, reads
 success at the end, reports. It holds no curriculum state. In a vector env each env has one of
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
+from stepladder.envs.check_interval import apply_check_interval, check_interval_of
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
 from stepladder.envs.types import Action, EnvStep, GymEnv, Info, ResetResult
@@ -28,7 +29,7 @@ MAX_REDRAWS = 1000
 """Draws of tasks already known to be unbuildable that one reset puts up with."""
 
 MOST_BUILD_FAILURES = mailbox.CAPACITY // 2
-"""More failures in one reset could fill the mailbox, which nobody empties during a reset."""
+"""More failures in one reset could fill the mailbox, which is not emptied during a reset."""
 
 MAX_ENV_SEED = 2**31 - 1
 """Seeds above this are refused by many envs, whose generators take 32 bits or fewer."""
@@ -52,7 +53,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             an error, for envs that set the key only on success.
         check_interval_episodes: For local tracking of stages: episodes between checks.
         check_advancement_freq: The same under its published name (`check_interval_of`).
-        seed_episodes: Whether the env is seeded anew for each episode, with a seed that depends
+        seed_episodes: Whether the env is seeded again for each episode, with a seed that depends
             only on the curriculum's seed, the env's index and the episode's number.
         max_build_failures: Tasks that one reset may fail to build before it raises, at most 32.
         build_errors: Exceptions during ``set_task`` or ``reset`` that mean the task is at fault.
@@ -79,7 +80,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if max_build_failures > MOST_BUILD_FAILURES:
             raise ConfigError(
                 f"max_build_failures must be at most {MOST_BUILD_FAILURES}; got "
-                f"{max_build_failures}. Mend tasks that fail so often, or leave them out."
+                f"{max_build_failures}. Fix tasks that fail so often, or leave them out."
             )
         self._delivery = Delivery(env, deliver)
         self._reader = SuccessReader(
@@ -119,7 +120,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         if isinstance(curriculum, ForeignCurriculum):
             raise WrongProcessError(
                 "this env runs in another process than its curriculum, so local tracking would "
-                "reach nobody. Pass enable_local_tracking=False and wrap the vector env."
+                "have no effect. Pass enable_local_tracking=False and wrap the vector env."
             )
         self._host = LocalHost(curriculum, 1)
         try:
@@ -355,7 +356,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             self._host.close()
         super().close()
         if self._client is not None:
-            # At once, whoever else still knows this env.
+            # At once, even if there are other references to this env.
             self._client.disconnect()
 
     # Asking: also through ``env_method`` or ``call``.
@@ -379,35 +380,3 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
     def get_curriculum_task(self) -> Task | None:
         """Return the task being played, or None before the first reset."""
         return self._task
-
-
-def check_interval_of(
-    check_interval_episodes: int | None, check_advancement_freq: int | None
-) -> int | None:
-    """Return the episodes between two checks of stages, given under either of its names.
-
-    ``check_advancement_freq`` is the name in the published wrappers `CurriculumEnv` and
-    `CurriculumVecEnvWrapper`. Only the two classes with these names accept it.
-    """
-    if check_advancement_freq is None:
-        return check_interval_episodes
-    if check_interval_episodes is not None:
-        raise ConfigError(
-            f"check_interval_episodes={check_interval_episodes} and "
-            f"check_advancement_freq={check_advancement_freq} are two names of one setting. Pass "
-            "check_interval_episodes only."
-        )
-    return check_advancement_freq
-
-
-def apply_check_interval(curriculum: Curriculum, check_interval_episodes: int | None) -> None:
-    """Set how often advancement is considered, on a curriculum that has stages."""
-    if check_interval_episodes is None:
-        return
-    setter = getattr(curriculum, "set_check_interval_episodes", None)
-    if setter is None:
-        raise ConfigError(
-            f"check_interval_episodes={check_interval_episodes} was given, but "
-            f"{type(curriculum).__name__} has no stages to advance. Leave it out."
-        )
-    setter(check_interval_episodes)

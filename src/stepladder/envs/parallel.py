@@ -137,7 +137,7 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
             elif agent in self._playing:
                 raise ConfigError(
                     f"the parallel env gave no observation of agent {agent!r}, which is still in "
-                    f"play; got those of {list(observations)}. Mend its reset or step."
+                    f"play; got those of {list(observations)}. Fix its reset or step."
                 )
         out = create_empty_array(self.agent_observation_space, n=self.num_agents)
         return {"agents": concatenate(self.agent_observation_space, items, out), "alive": alive}

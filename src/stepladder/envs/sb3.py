@@ -24,7 +24,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.curriculum_env import CurriculumEnv, check_interval_of
+from stepladder.envs.check_interval import check_interval_of
+from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
 from stepladder.envs.tracker import Backend, Tracker, release_processes
@@ -141,7 +142,7 @@ class WatchedRemote:
     """The host's end of the pipe to one worker, which notices that the worker has died.
 
     Forked workers inherit the ends of each other's pipes, so the pipe of a dead one stays open as
-    long as its siblings live, and a plain `recv` waits for ever.
+    long as its siblings live, and a plain `recv` never returns.
     """
 
     def __init__(self, remote: Connection, process: BaseProcess):

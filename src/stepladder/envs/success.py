@@ -69,7 +69,7 @@ class SuccessReader:
 
 
 def unreadable(key: str, value: Any) -> SignalError:
-    """Say that a signal is there but is no number."""
+    """Return the error for a signal that is not a number."""
     return SignalError(
         f"info[{key!r}] is {shown(value)}; expected a bool or a number in [0, 1]. "
         "Name another key with success_key=…."

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.curriculum_env import apply_check_interval
+from stepladder.envs.check_interval import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.env_access import EnvAccess
 from stepladder.errors import (
@@ -254,7 +254,7 @@ class Tracker:
         Episodes that it had finished are observed here; those in flight are counted as aborted.
         """
         self.collect(may_have_reset=True)
-        # The training loop will see these end, and nobody has reported them.
+        # The training loop will see these end, but no record reports them.
         self._num_explained += self.host.discard_dead(env_indices)
         return [self.host.client(env_index) for env_index in env_indices]
 

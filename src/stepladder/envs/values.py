@@ -11,7 +11,7 @@ import numpy as np
 
 from stepladder.errors import EnvError, shown
 
-# Tuples made once: a union in a call of `isinstance` is made anew each time.
+# Tuples made once: a union in a call of `isinstance` is made again each time.
 _CONTAINERS = (np.ndarray, list, tuple)
 _NOT_REAL = (str, bytes, complex, np.complexfloating)
 
@@ -37,6 +37,8 @@ def reward_of(value: Any, env_index: int) -> float:
     Raises:
         EnvError: It is not a number.
     """
+    if isinstance(value, np.floating):
+        return float(value)
     number = number_of(value)
     if number is None:
         raise EnvError(

@@ -77,7 +77,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         )
 
     def _reconnect(self, env_indices: list[int]) -> None:
-        """Give envs that a restarted worker has made anew their clients."""
+        """Give the new envs of a restarted worker their clients."""
         if "tracker" not in self.__dict__:
             # It is just about to connect all of them.
             return
@@ -240,7 +240,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         try:
             self.close()
         except BaseException:
-            # Ctrl-C: whoever made it in the `with` statement may not be able to close it again.
+            # Ctrl-C: after the `with` statement there may be no reference left to close it by.
             self.close()
             raise
 
@@ -250,7 +250,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         release_processes(self.worker_processes())
         base = self.env.unwrapped
         if isinstance(base, AsyncVectorEnv):
-            # Its two ends of a pipe stay open as long as somebody knows it.
+            # Its two ends of a pipe stay open as long as there is a reference to it.
             vars(base)["error_queue"] = None
 
 

@@ -18,7 +18,7 @@ from stepladder.errors import SnapshotError
 from stepladder.files import parsed_json
 from stepladder.saving.archive_file import read_arrays, write_arrays
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the layout of every snapshot; a higher one is refused."""
 
 

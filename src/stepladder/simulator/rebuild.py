@@ -1,6 +1,6 @@
 """Build the curriculum of a simulated run again, as its last checkpoint left it.
 
-Between `runs` and whoever wants to ask a finished or running simulation why: the run's settings
+Between `runs` and the command `explain`, for finished and running simulations: the run's settings
 hold the graph of tasks, the checkpoint holds everything else.
 """
 

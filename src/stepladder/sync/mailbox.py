@@ -99,7 +99,7 @@ class Mailboxes:
         copies = Mailboxes(self.words.copy(), self.dials.shape[1])
         counted = ["posted", "started", "aborted"]
         for index in range(len(self.words)):
-            while copies.heads[counted][index] != self.heads[counted][index]:
+            while not np.array_equal(copies.heads[counted][index], self.heads[counted][index]):
                 copies.words[index] = self.words[index]
         return copies
 

@@ -204,8 +204,8 @@ def test_a_million_results_leave_finite_numbers():
         records["success"] = rng.random(10_000) < rates[records["slot"]]
         curriculum.observe(records)
     assert curriculum.num_observed == 1_000_000
-    snapshot = curriculum.snapshot()
-    assert all(np.all(np.isfinite(array)) for array in snapshot.arrays.values())
+    other = Frontier(NumberedSource(50))
+    other.restore(curriculum.snapshot())  # refuses numbers that are not finite
     np.testing.assert_allclose(curriculum.probs().sum(), 1.0)
     states = curriculum.states()
     assert states[:5] == ["probed"] * 5

@@ -176,7 +176,7 @@ def test_the_whole_text_of_an_explanation():
         f"Staged: 6 tasks, 14 episodes observed, plan version {curriculum.plan.version}.",
         "Stage 2 of 3: 'b'. Stage 'b' has not advanced: 6 more episodes needed; trend +0.00.",
         "Share of earlier tasks: 20%.",
-        "Left downwards below success 0.25 after 30 episodes.",
+        "Demoted if success falls below 0.25 after 30 episodes.",
         f"Last change: {curriculum.history[0]}.",
         f"  a {gap} completed  success 1.00 (needs 0.70), episodes 10 (needs 10), 10 in all",
         f"  b {gap} current    success 0.75 (needs 0.70), episodes 4 (needs 10), 4 in all",
@@ -186,7 +186,7 @@ def test_the_whole_text_of_an_explanation():
 
 def test_what_cannot_happen_is_left_out_of_the_text():
     text = str(explain(make()))
-    assert "Left downwards" not in text
+    assert "Demoted" not in text
     assert "Last change" not in text
     assert "(not used: there is no earlier stage)" in text
 

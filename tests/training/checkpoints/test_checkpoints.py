@@ -199,11 +199,11 @@ def test_a_checkpoint_of_a_newer_version_is_refused(folder: Path) -> None:
     with create(folder) as run:
         save_steps(run, 10, 20)
     path = folder / "checkpoints" / TWENTY / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 2, "version": "7.0"}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 9, "version": "7.0"}))
     checkpoint, (line,) = load_newest(folder)
     assert checkpoint.step == 10
     assert line == (
-        f"{TWENTY} was refused: manifest.json has schema 2 and this version reads 1: it was "
+        f"{TWENTY} was refused: manifest.json has schema 9 and this version reads 2: it was "
         "written by version 7.0 of Stepladder"
     )
 

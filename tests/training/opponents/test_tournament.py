@@ -15,6 +15,7 @@ def test_outcomes_are_mixed_evenly_and_none_is_lost() -> None:
     assert in_turn(0, 0, 0) == []
 
 
+@pytest.mark.slow
 def test_everybody_plays_everybody_and_the_baselines_and_is_rated(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     one, two = (archive.add(small_member(seed), origin="run") for seed in (1, 2))

@@ -58,10 +58,6 @@ class Method(Fields):
     until_check: int
     """Episodes until advancement is considered again."""
     num_envs: Annotated[int, Limits(0, 2**31)]
-    event: Annotated[int, Limits(NOTHING, NOTHING)]
-    """What is due, between the kernel that finds it and the one that does it."""
-    is_entering: Annotated[int, Limits(0, 0)]
-    """Whether an entry is still to be written; likewise."""
 
 
 class StageEvidence(Fields):
@@ -139,8 +135,16 @@ class Settings(StagedConfig):
     mixes_all_earlier: bool
 
 
+class Due(Fields):
+    """What is due, between the kernel that finds it and the one that does it."""
+
+    event: int
+    is_entering: int
+    """Whether an entry is still to be written."""
+
+
 class Constants(NamedTuple):
-    """What stays the same."""
+    """What stays the same, and what is due."""
 
     settings: Records[Settings]
     limits: Records[StageLimits]
@@ -148,6 +152,7 @@ class Constants(NamedTuple):
     """Rows of a success below which a ratio holds, and the ratio."""
     group_of_slot: Words
     stage_of_group: Words
+    due: Records[Due]
 
 
 class Verdict(NamedTuple):
@@ -328,11 +333,11 @@ def observe(
             method.until_check = settings.check_interval_episodes
             verdict = judge(state, constants, method.current)
             if verdict.demote:
-                method.event = DEMOTE
+                constants.due[0].event = DEMOTE
                 return STAGE_DUE, index + 1
             advances = verdict.standard or verdict.early or verdict.bonus
             if advances and method.current < len(state.stages) - 1:
-                method.event = ADVANCE
+                constants.due[0].event = ADVANCE
                 return STAGE_DUE, index + 1
     return DONE, len(records)
 
@@ -345,11 +350,11 @@ def enter(
 
     Nothing is changed unless an entry is due, and none is due afterwards.
     """
-    method, own = state.method[0], state.stages[stage]
-    if method.is_entering == 0:
+    method, own, due = state.method[0], state.stages[stage], constants.due[0]
+    if due.is_entering == 0:
         return
     begin_write(block)
-    if method.event == DEMOTE:
+    if due.event == DEMOTE:
         state.stages[method.current].num_demotions += 1
     method.current = stage
     # The version that readers will see when this write has ended.
@@ -360,8 +365,8 @@ def enter(
     own.ratio = constants.settings[0].mixing.base_ratio
     _write_shares(block, table, first_dial, state, constants)
     end_write(block)
-    method.event = NOTHING
-    method.is_entering = 0
+    due.event = NOTHING
+    due.is_entering = 0
 
 
 def constants_of(config: StagedConfig, group_of_slot: Words, stage_of_group: Words) -> Constants:
@@ -379,4 +384,4 @@ def constants_of(config: StagedConfig, group_of_slot: Words, stage_of_group: Wor
         limits["min_episodes"][index] = config.min_episodes_of(index)
         limits["demotion_threshold"][index] = config.demotion_threshold_of(index)
     table = np.array(() if mixing is None else mixing.table, dtype=np.float64).reshape(-1, 2)
-    return Constants(settings, limits, table, group_of_slot, stage_of_group)
+    return Constants(settings, limits, table, group_of_slot, stage_of_group, Due.zeros())

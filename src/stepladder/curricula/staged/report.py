@@ -177,7 +177,7 @@ class StagedExplanation(Explanation):
         ]
         if self.demotion_below is not None:
             text.append(
-                f"Left downwards below success {self.demotion_below:.2f} after "
+                f"Demoted if success falls below {self.demotion_below:.2f} after "
                 f"{self.demotion_episodes} episodes."
             )
         if self.last_change is not None:

@@ -122,7 +122,7 @@ class Staged(Curriculum):
         if self._entering is not None:
             self._carry_out_entry()
         # Due already only if this is called again.
-        if num_done and self._state.method["event"][0] != rules.NOTHING:
+        if num_done and self._constants.due["event"][0] != rules.NOTHING:
             self._leave()
         while True:
             status, num_done = self._observe_kernel(
@@ -139,7 +139,7 @@ class Staged(Curriculum):
             self._leave()
 
     def _leave(self) -> None:
-        if self._state.method["event"][0] == rules.DEMOTE:
+        if self._constants.due["event"][0] == rules.DEMOTE:
             self._enter(self.stage_index - 1, ("demotion",))
             return
         verdict = self._judge(self.stage_index)
@@ -149,7 +149,7 @@ class Staged(Curriculum):
     def _enter(self, index: int, held: tuple[str, ...]) -> None:
         """Make another stage the current one."""
         change = self._change_to(index, held)
-        self._state.method["is_entering"] = 1
+        self._constants.due["is_entering"] = 1
         # From here on it is carried out, if need be by the next call.
         self._entering = index, change, len(self.history)
         self._carry_out_entry()

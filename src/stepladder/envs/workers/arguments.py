@@ -89,7 +89,8 @@ def check_settings(num_envs: int, num_workers: int | None, settings: WorkerSetti
     is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
     if timeout_s is not None and not (is_number and timeout_s > 0):
         raise ConfigError(
-            f"timeout_s must be a positive number of seconds, or None for ever; got {timeout_s!r}."
+            "timeout_s must be a positive number of seconds, or None for no limit; got "
+            f"{timeout_s!r}."
         )
     if num_workers != 0:
         _check_may_start(num_workers)
@@ -156,7 +157,7 @@ def checked_seeds(seed: Any, num_envs: int) -> list[int | None] | None:
         return [int(seed) + env_index for env_index in range(num_envs)]
     if not isinstance(seed, Iterable) or not all(one is None or _is_whole(one) for one in seed):
         raise ConfigError(
-            f"seed must be a whole number, or one per env (None is none); got {seed!r}."
+            f"seed must be an integer, or one per env (None is no seed); got {seed!r}."
         )
     seeds = [None if one is None else int(one) for one in seed]
     if len(seeds) != num_envs:

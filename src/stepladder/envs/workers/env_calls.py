@@ -1,15 +1,25 @@
-"""What single envs are asked through a vector env, wherever they live.
+"""Call single envs through a vector env, and make calls in two parts.
 
-The lower half of `vector_env`: methods, attributes and functions of some envs or all, and what must
-hold before anything is asked of them.
+The lower half of `vector_env`: methods, attributes and functions of some envs or all, in whichever
+process they are; and Gymnasium's calls in two parts, where one method begins and another waits. One
+such call runs at a time: the workers do their share meanwhile, this process when it waits.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from gymnasium.error import ResetNeeded
 
-from stepladder.envs.types import GymEnv, GymVectorEnv
+from stepladder.envs.types import (
+    Action,
+    GymEnv,
+    GymVectorEnv,
+    ResetOptions,
+    ResetResult,
+    Seed,
+    VectorStep,
+)
 from stepladder.envs.workers.arguments import check_indices
 from stepladder.envs.workers.env_functions import (
     call_method,
@@ -18,7 +28,12 @@ from stepladder.envs.workers.env_functions import (
     name_of,
     set_attribute,
 )
-from stepladder.envs.workers.gymnasium_errors import ClosedError, PendingCallError
+from stepladder.envs.workers.gymnasium_errors import (
+    CallTimeoutError,
+    ClosedError,
+    NoPendingCallError,
+    PendingCallError,
+)
 from stepladder.envs.workers.parent.coordinator import Coordinator
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
 from stepladder.errors import ChannelError, ConfigError
@@ -26,7 +41,7 @@ from stepladder.sync.process import current_pid
 
 
 class EnvCalls(GymVectorEnv):
-    """A vector env whose single envs can be reached."""
+    """A vector env whose single envs can be called, and which has calls in two parts."""
 
     _coordinator: Coordinator
     _pid: int
@@ -38,6 +53,9 @@ class EnvCalls(GymVectorEnv):
 
     _pending: str
     """The call in two parts that has begun and was not waited for: step, reset, call or none."""
+
+    _finish: Callable[[], Any]
+    """Does the rest of that call."""
 
     # What must hold.
 
@@ -105,7 +123,7 @@ class EnvCalls(GymVectorEnv):
             function: Called with the env, wrappers included, and the arguments.
             arguments: For all of them.
         """
-        return self._reach(env_indices, function, [arguments] * len(env_indices))
+        return self._call_each(env_indices, function, [arguments] * len(env_indices))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of every env."""
@@ -128,17 +146,17 @@ class EnvCalls(GymVectorEnv):
             raise ConfigError(
                 f"got {len(values)} values for {len(env_indices)} envs. Give one value for each."
             )
-        self._reach(env_indices, set_attribute, [(name, value) for value in values])
+        self._call_each(env_indices, set_attribute, [(name, value) for value in values])
 
-    def _reach(
+    def _call_each(
         self,
         env_indices: Sequence[int],
         function: Callable[..., Any],
         arguments: Sequence[Sequence[Any]],
     ) -> list[Any]:
-        return self._begin_reaching(env_indices, function, arguments)()
+        return self._begin_calls(env_indices, function, arguments)()
 
-    def _begin_reaching(
+    def _begin_calls(
         self,
         env_indices: Sequence[int],
         function: Callable[..., Any],
@@ -148,22 +166,22 @@ class EnvCalls(GymVectorEnv):
         self._check_open()
         check_indices(env_indices, self.num_envs)
         rows, coordinator = list(env_indices), self._coordinator
-        if coordinator.is_restarting:
-            # Called by whoever is told of the restart; a new death is for the restart to handle.
+        if coordinator.restarts.is_going_on:
+            # Called by a listener of the restart, which handles another death itself.
             return coordinator.envs.begin(rows, function, arguments)
         self._check_not_pending(name_of(function, arguments).strip("'"))
         if self._must_reset:
             coordinator.settle()
             self._sent.clear()
         self._check_idle()
-        coordinator.ensure_alive()
+        coordinator.restarts.restart_dead()
         finish = coordinator.envs.begin(rows, function, arguments)
 
         def get_results() -> list[Any]:
             try:
                 return finish()
             except WorkerGoneError as gone:
-                coordinator.restart(gone.worker_index)
+                coordinator.restarts.restart(gone.worker_index)
                 raise died_in_call(gone.worker_index, function, arguments) from gone
 
         return get_results
@@ -181,3 +199,70 @@ class EnvCalls(GymVectorEnv):
     def np_random(self) -> Any:  # type: ignore[override]
         """Copies of the envs' own generators; not to be set from outside."""
         return self.get_attr("np_random")
+
+    # Calls in two parts, as in Gymnasium's `AsyncVectorEnv`.
+
+    def step_async(self, actions: Action) -> None:
+        """Have the workers begin to step all envs; `step_wait` returns what they gave."""
+        self._hold("step", lambda: self._begin_step(actions))
+
+    def step_wait(self, timeout: float | None = None) -> VectorStep:
+        """Return what `step` returns for the actions that `step_async` was given.
+
+        Args:
+            timeout: Seconds to wait for the workers; None waits as long as there is progress.
+                Envs of this process are not interrupted.
+
+        Raises:
+            CallTimeoutError: The workers have not finished. All envs must be reset then.
+        """
+        return self._take("step", timeout)
+
+    def reset_async(self, seed: Seed = None, options: ResetOptions = None) -> None:
+        """Have the workers begin to reset; the arguments are those of `reset`."""
+        self._hold("reset", lambda: self._begin_reset(seed, options))
+
+    def reset_wait(self, timeout: float | None = None) -> ResetResult:
+        """Return what `reset` returns; `step_wait` explains the argument."""
+        return self._take("reset", timeout)
+
+    def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
+        """Have the workers begin to call a method of their envs, or to read an attribute."""
+        rows = range(self.num_envs)
+        arguments = [(name, args, kwargs)] * self.num_envs
+        self._hold("call", lambda: self._begin_calls(rows, call_method, arguments))
+
+    def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
+        """Return what `call` returns; `step_wait` explains the argument."""
+        return tuple(self._take("call", timeout))
+
+    @abstractmethod
+    def _begin_step(self, actions: Action) -> Callable[[], VectorStep]:
+        """Have the workers begin to step; return what does the rest."""
+
+    @abstractmethod
+    def _begin_reset(self, seed: Seed, options: ResetOptions) -> Callable[[], ResetResult]:
+        """Have the workers begin to reset; return what does the rest."""
+
+    def _hold(self, name: str, begin: Callable[[], Callable[[], Any]]) -> None:
+        self._check_open()
+        self._check_not_pending(f"{name}_async")
+        self._finish = begin()
+        self._pending = name
+
+    def _take(self, name: str, timeout: float | None) -> Any:
+        self._check_open()
+        if self._pending != name:
+            raise NoPendingCallError(
+                f"Calling `{name}_wait` without any prior call to `{name}_async`. Call "
+                f"{name}_async() first.",
+                name,
+            )
+        self._pending = ""
+        if timeout is not None and not self._coordinator.is_done_within(timeout):
+            self._must_reset = f"its last {name} did not come to an end"
+            raise CallTimeoutError(
+                f"The call to `{name}_wait` has timed out after {timeout} second(s). Call reset() "
+                "to go on, or allow more time."
+            )
+        return self._finish()

@@ -65,8 +65,8 @@ def died_in_call(
 ) -> WorkerDiedError:
     """Say that a worker has died over a call, and has been replaced."""
     error = WorkerDiedError(
-        f"worker {worker} died over a call of {name_of(function, arguments)}. What it died of "
-        "stands on its error output. It has been restarted, and its unfinished episodes end as "
+        f"worker {worker} died over a call of {name_of(function, arguments)}. Its error "
+        "output shows the cause. It has been restarted, and its unfinished episodes end as "
         "truncated."
     )
     error.was_restarted = True

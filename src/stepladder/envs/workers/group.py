@@ -3,7 +3,7 @@
 The inner loop of the vector env: the parent has a group for its own share, each worker one per
 batch, and `num_workers=0` is one group with all envs. A group reads actions from `memory`, steps or
 resets its envs as the autoreset mode says, writes each row as soon as it is there, and tells infos
-to whoever listens. What a row has gone through is never known by two groups.
+through callbacks. The state of a row is known to one group only.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class EnvGroup:
         memory: Where the rows lie.
         mode: When an env that has ended is reset.
         tell_info: Called with each info that is not empty.
-        tell_objects: Called with leaves of an observation that are no arrays; None where memory
+        tell_objects: Called with leaves of an observation that are not arrays; None where memory
             is this process's own, and they need no telling.
         progress: Where to write how many envs are done with the present order.
     """
@@ -243,7 +243,7 @@ class EnvGroup:
         return build(self.envs[0].observation_space, values)
 
     def keep(self) -> None:
-        """Copy the observations as they are now, for whoever comes after a worker that dies."""
+        """Copy the observations as they are now, for the successor of a worker that dies."""
         for written, kept in self._kept:
             np.copyto(kept, written)
 

@@ -20,7 +20,7 @@ class PendingCallError(AlreadyPendingCallError, ChannelError):
 
 
 class NoPendingCallError(NoAsyncCallError, ChannelError):
-    """A call is waited for that nobody has begun."""
+    """A call is waited for that was not begun."""
 
 
 class CallTimeoutError(multiprocessing.TimeoutError, EnvTimeoutError):

@@ -1,8 +1,8 @@
-"""How long to spin before sleeping: about as long as waking up takes, and not if cores are short.
+"""Limit how long a process spins before it sleeps.
 
-Used by both sides of a wait. Waking a process through the kernel takes some 100 µs, a word in
-shared memory is seen in less than one. So whoever waits looks at the word for a while, giving its
-core away between looks to anybody who wants it, and only then sleeps.
+Used by both sides of a wait. Waking a process through the kernel takes about 100 µs, a value in
+shared memory is seen in less than one. So a process that waits reads the value for a while, yields
+its core between reads, and only then sleeps. It does not spin if there are too few cores.
 """
 
 import os

@@ -30,18 +30,18 @@ from stepladder.envs.workers.arguments import (
     checked_options,
     checked_seeds,
 )
+from stepladder.envs.workers.env_calls import EnvCalls
 from stepladder.envs.workers.memory.layout import SharedBuffers
 from stepladder.envs.workers.memory.rows import RowView
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.parent.coordinator import Coordinator
 from stepladder.envs.workers.parent.infos import merge_infos
 from stepladder.envs.workers.parent.worker_pool import CLOSE_S
-from stepladder.envs.workers.two_part_calls import TwoPartCalls
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
 
 
-class WorkerVectorEnv(TwoPartCalls):
+class WorkerVectorEnv(EnvCalls):
     """Steps envs in this process and in workers at the same time, over shared memory.
 
     Made by `make_vec`, which explains the arguments and chooses the number of workers.
@@ -142,15 +142,15 @@ class WorkerVectorEnv(TwoPartCalls):
             return
         if "not been reset" not in self._must_reset:
             raise ConfigError(
-                f"autoreset mode {self._coordinator.mode.value!r} is already in use; make the "
-                f"vector env with autoreset_mode={checked.value!r} instead."
+                f"the vector env already runs in mode {self._coordinator.mode.value!r}; "
+                f"make it with autoreset_mode={checked.value!r} instead."
             )
         self._coordinator.use_mode(checked)
         self.metadata["autoreset_mode"] = checked
 
     def on_restart(self, call: Callable[[list[int]], None]) -> None:
-        """Have a function called with the indices of envs that are made anew, before a reset."""
-        self._coordinator.on_restart(call)
+        """Register a function; it gets the indices of restarted envs before they are reset."""
+        self._coordinator.restarts.listeners.append(call)
 
     # Stepping.
 
@@ -180,7 +180,7 @@ class WorkerVectorEnv(TwoPartCalls):
         coordinator.settle()
         self._sent.clear()
         self._must_reset = "its last reset did not come to an end"
-        coordinator.ensure_alive()
+        coordinator.restarts.restart_dead()
         coordinator.begin_reset(0, mask, seeds, options)
 
         def finish() -> ResetResult:
@@ -308,7 +308,7 @@ class WorkerVectorEnv(TwoPartCalls):
         if self.closed:
             return
         if current_pid() != self._pid:
-            # A copy that a fork has made must not end somebody else's workers.
+            # A copy that a fork has made must not end the workers of another process.
             self.closed = True
             return
         try:

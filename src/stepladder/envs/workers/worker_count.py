@@ -85,7 +85,7 @@ def _pays_off(
     settings: WorkerSettings,
     num_workers: int,
 ) -> bool:
-    """Whether so many workers step all the envs quicker than a plain loop."""
+    """Whether this number of workers steps all envs faster than a plain loop."""
     num_shared, num_plain = _numbers_to_try(functions, num_workers)
     trial: WorkerSettings = {
         **settings,

@@ -35,7 +35,7 @@ from stepladder.training.checkpoints.tensor_files import (
 )
 from stepladder.training.checkpoints.tensor_files import sync as synced
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the layout of the folder; another is refused."""
 
 PACKAGE = "stepladder"

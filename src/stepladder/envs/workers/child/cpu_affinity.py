@@ -15,19 +15,19 @@ LONGEST_PAUSE_S = 1.0
 
 
 class CpuAffinity:
-    """Looks for a core of its own, now and then."""
+    """Moves this process to a free core, with a limit on how often."""
 
     def __init__(self) -> None:
         self._pause_s = PAUSE_S
         self._last = -LONGEST_PAUSE_S
 
     def move_to_free_core(self, in_use: set[int]) -> None:
-        """Move to a core that nobody of ours uses, if there is one and it is time."""
+        """Move to a free core, if there is one and the last move was long enough ago."""
         now = time.monotonic()
         since = now - self._last
         if since < self._pause_s or not hasattr(os, "sched_setaffinity"):
             return
-        # Crowded again so soon: others want the cores, and moving about helps nobody.
+        # Crowded again so soon: other processes use the cores, and moving does not help.
         is_soon = since < 4 * self._pause_s
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S) if is_soon else PAUSE_S
         self._last = now

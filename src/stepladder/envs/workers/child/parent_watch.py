@@ -1,6 +1,6 @@
 """End a worker when its parent ends.
 
-Started by `worker`: nobody else would end a worker whose parent was killed.
+Started by `worker`: nothing else would end a worker whose parent was killed.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
-"""What a worker process does: build its envs, then wait for orders and carry them out.
+"""The worker process: build its envs, then wait for orders and carry them out.
 
-Started by `pool`. Orders come through the words of `control`; commands, which are rare, through a
-pipe, which is also what wakes a worker that sleeps. A worker ends when it is told to or when its
-parent is gone, whatever its envs do.
+Started by `worker_pool`. Orders come through `lanes`; commands, which are rare, through a pipe,
+which also wakes a worker that sleeps. A worker ends when it is told to or when its parent is gone,
+whatever its envs do.
 """
 
 import os
@@ -48,14 +48,14 @@ class EnvFunctions:
         self._functions: list[Any] | bytes = list(functions)
 
     def __getstate__(self) -> bytes:
-        # Only a worker that is no fork gets them like this.
+        # Only a worker that was not forked gets them like this.
         return pickled_for(self._functions, known_to_worker("spawn"))
 
     def __setstate__(self, state: bytes) -> None:
         self._functions = state
 
     def load(self) -> list[Any]:
-        """Return the functions; not before somebody can be told what goes wrong over it.
+        """Return the functions; called late, when errors can be sent to the parent.
 
         Raises:
             ConfigError: One of them is not found here.
@@ -109,7 +109,7 @@ def main(assignment: Assignment, pipe: Connection) -> None:
         if worker.build():
             worker.serve()
     except (EOFError, BrokenPipeError, ConnectionResetError):
-        # The parent is gone, and nobody is left to tell.
+        # The parent is gone, so there is no one to report to.
         os._exit(1)
 
 
@@ -277,7 +277,7 @@ class Worker:
         self._pipe.send_bytes(MARK.pack(REPLY, order) + fault)
 
     def _take_objects(self, rows: slice, columns: list[list[Any]]) -> None:
-        """Take over the leaves of actions that are no arrays."""
+        """Take over the leaves of actions that are not arrays."""
         loose = [column for column in self._memory.actions if isinstance(column, list)]
         for column, values in zip(loose, columns, strict=True):
             column[rows] = values

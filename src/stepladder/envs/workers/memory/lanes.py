@@ -1,9 +1,9 @@
 """The record through which parent and one worker exchange orders, and the kernels that use it.
 
 Shared memory holds one record, a lane, per worker and batch. The parent writes an order and reads
-what is done; the worker does the reverse; nobody else writes. Whoever waits spins for a bounded
-time and then marks that it sleeps. The other side checks that mark after its own value is visible,
-and wakes the sleeper through the pipe. Used by `parent.worker_pool` and `child.worker`.
+what is done; the worker does the reverse; no other process writes. A side that waits spins for a
+bounded time and then marks that it sleeps. The other side checks that mark after its own value is
+visible, and wakes the sleeper through the pipe. Used by `parent.worker_pool` and `child.worker`.
 """
 
 import numpy as np

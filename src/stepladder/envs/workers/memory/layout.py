@@ -60,7 +60,7 @@ class MemoryLayout:
         ]
 
     def _kept_parts(self) -> list[tuple[DType, tuple[int, ...]]]:
-        """Return type and shape of the kept observations: none where there is no worker to die."""
+        """Return type and shape of the kept observations: none if there are no workers."""
         return [
             (leaf.dtype, (self.num_envs, *leaf.shape))
             for leaf in self.observations
@@ -123,16 +123,16 @@ class Memory:
         ]
 
     def put_objects(self, row: int, values: Sequence[Any]) -> None:
-        """Put the leaves of an observation that are no arrays into their columns."""
+        """Put the leaves of an observation that are not arrays into their columns."""
         for column, value in zip(self.loose_observations(), values, strict=True):
             column[row] = value
 
     def loose_observations(self) -> list[list[Any]]:
-        """Return the columns of observations that are no arrays."""
+        """Return the columns of observations that are not arrays."""
         return [column for column in self.observations if isinstance(column, list)]
 
     def loose_actions(self, rows: range) -> list[list[Any]] | None:
-        """Return what is no array of the actions of some rows; None if all of it is."""
+        """Return the parts of some rows' actions that are not arrays; None if there are none."""
         loose = [column for column in self.actions if isinstance(column, list)]
         return [column[rows.start : rows.stop] for column in loose] if loose else None
 

@@ -28,7 +28,7 @@ of an order that is not in an array.
 """
 
 MARK = struct.Struct("<iq")
-"""Mark and order: a reply that nobody took is not mistaken for that of a later order."""
+"""Mark and order: a reply that was not read is not mistaken for that of a later order."""
 
 HEAD = struct.Struct("<iii")
 """Kind, row, length."""

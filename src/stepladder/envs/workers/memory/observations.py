@@ -21,7 +21,7 @@ PLAIN_SCALARS: dict[str, tuple[type, ...]] = {
 """What needs no second look, by the kind of the space's type."""
 
 WHOLE = "biu"
-"""Kinds of NumPy's types that hold whole numbers or flags."""
+"""Kinds of NumPy's types that hold integers or flags."""
 
 
 def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
@@ -78,6 +78,6 @@ def _as_array(value: Any, row: int, where: str) -> Any:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
         raise EnvError(
-            f"env {row} returned the observation{where} {shown(value)}, which is no array "
+            f"env {row} returned the observation{where} {shown(value)}, which is not an array "
             f"({' '.join(str(error).split())}). Fix the env."
         ) from error

@@ -120,7 +120,7 @@ class Recycler:
         self._used: list[Array] = []
 
     def __call__(self) -> Array:
-        """Return a copy that nobody else has."""
+        """Return a copy to which there is no other reference."""
         for number in range(len(self._used)):
             # Known to our list and to this call: neither the user nor a view of his has it.
             if sys.getrefcount(self._used[number]) == 2:

@@ -1,8 +1,8 @@
-"""All envs of a vector env over one memory: this process's own groups, and the pool's.
+"""Step all envs of a vector env over one memory: those of this process and those of workers.
 
-Below `vector_env`, which knows Gymnasium's interface; above `group` and `pool`, which step. Gives
-an order to the workers, carries it out for its own rows meanwhile, waits, and gathers what was
-said. When a worker has died, it decides with `restart` what its rows are in, and goes on.
+Below `vector_env`, which has Gymnasium's interface; above `group` and `worker_pool`, which step.
+Gives an order to the workers, carries it out for its own rows meanwhile, waits, and gathers the
+messages. When a worker has died, `worker_restart` replaces it.
 """
 
 import logging
@@ -43,11 +43,11 @@ logger = logging.getLogger("stepladder.envs")
 NOTHING = MemoryLayout(0, 0, 0, (), ())
 """Before the spaces are known."""
 POLL_S = 0.005
-"""How often one who waits for a limited time looks whether it is over."""
+"""Interval between checks during a wait with a limit."""
 
 
 class Coordinator:
-    """Steps and resets rows, wherever their envs live."""
+    """Steps and resets rows, in whichever process their envs are."""
 
     def __init__(
         self,
@@ -110,14 +110,14 @@ class Coordinator:
         return [described[row] for row in range(shares.num_envs)]
 
     def _set_up(self) -> None:
-        """Make what steps and restarts."""
+        """Make the groups that step and what restarts workers."""
         shares = self.shares
         self._has_loose_actions = self.memory.loose_actions(range(0)) is not None
         self._told: list[bool] | None = None
         self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
         ended: Flags = np.ones(shares.num_envs, dtype=np.bool_)
         self._in_flight = InFlight(ended)
-        self._restart = WorkerRestart(self._pool, self.memory, self._in_flight, self._on_death)
+        self.restarts = WorkerRestart(self._pool, self.memory, self._in_flight, self._on_death)
         self.envs = EnvCaller(self._own_envs, self._pool)
         self._ended_rows = [ended[rows] for rows in shares.batches]
         flags = self.memory.terminated, self.memory.truncated
@@ -163,7 +163,7 @@ class Coordinator:
             self._pool.give(lanes.STEP, batch, self._loose_actions(batch))
 
     def _loose_actions(self, batch: int) -> list[Any] | None:
-        """Return per worker what is no array of its actions; None if all of it is."""
+        """Return the parts of actions that are not arrays, per worker; None if there are none."""
         if not self._has_loose_actions:
             return None
         shares = self.shares
@@ -252,7 +252,7 @@ class Coordinator:
                 self._pool.wait(batch)
                 return
             except WorkerGoneError as gone:
-                self._restart.restart(gone.worker_index)
+                self.restarts.restart(gone.worker_index)
 
     def _gather(self, batch: int, error: Exception | None) -> list[RowInfo]:
         """Return the infos of an order that all have carried out, in env order.
@@ -265,7 +265,7 @@ class Coordinator:
         del in_flight.orders[batch]
         if self.shares.num_workers and self._pool.have_messages(batch):
             error = self._gather_from_workers(batch, infos, error)
-        if self._restart.was_needed:
+        if self.restarts.was_needed:
             error = self._gather_recovered(batch, infos) or error
         if error is not None:
             raise error
@@ -277,8 +277,8 @@ class Coordinator:
     def _gather_from_workers(
         self, batch: int, infos: list[RowInfo], error: Exception | None
     ) -> Exception | None:
-        """Add what the workers have said; return the first thing that an env has raised."""
-        # All of it before anything is raised: what is not taken now would be found later.
+        """Add the infos of the workers; return the first exception of an env."""
+        # All of them before anything is raised: what is not taken now would be found later.
         for worker in range(self.shares.num_workers):
             infos += self._sort_out(self._pool.gather(worker, batch))
             fault = self._pool.fault(worker, batch)
@@ -286,14 +286,14 @@ class Coordinator:
         return error
 
     def _gather_recovered(self, batch: int, infos: list[RowInfo]) -> Exception | None:
-        """Add what workers that have died had said; return what their envs have raised."""
+        """Add the infos of workers that have died; return an exception of their envs."""
         infos += self._sort_out(self._in_flight.recovered.pop(batch, []))
         infos.sort(key=lambda info: info[0])
-        self._restart.note_endings(batch, infos)
+        self.restarts.note_endings(batch, infos)
         return self._in_flight.errors.pop(batch, None)
 
     def _sort_out(self, messages: list[Message]) -> list[RowInfo]:
-        """Put leaves that are no arrays into memory; return the rest, which are infos."""
+        """Put leaves that are not arrays into memory; return the rest, which are infos."""
         infos: list[RowInfo] = []
         for kind, row, value in messages:
             if kind == INFO:
@@ -301,23 +301,6 @@ class Coordinator:
             else:
                 self.memory.put_objects(row, value)
         return infos
-
-    def on_restart(self, call: Callable[[list[int]], None]) -> None:
-        """Have a function called with the rows of each worker that is restarted."""
-        self._restart.listeners.append(call)
-
-    @property
-    def is_restarting(self) -> bool:
-        """Whether a worker is being replaced at this moment."""
-        return self._restart.is_going_on
-
-    def ensure_alive(self) -> None:
-        """Replace workers that have died since the last order."""
-        self._restart.restart_dead()
-
-    def restart(self, worker: int) -> None:
-        """Replace a worker that has died."""
-        self._restart.restart(worker)
 
     def settle(self) -> None:
         """Wait for orders that were given and never gathered, and forget them."""
@@ -336,7 +319,7 @@ class Coordinator:
         try:
             self._pool.tell(worker, batch, *command)
         except WorkerGoneError:
-            self._restart.restart(worker)
+            self.restarts.restart(worker)
             return False
         return True
 
@@ -349,7 +332,7 @@ class Coordinator:
         try:
             self._pool.answer(worker, batch)
         except WorkerGoneError:
-            self._restart.restart(worker)
+            self.restarts.restart(worker)
         except EnvTimeoutError:
             raise
         except Exception as fault:  # raised again when all have answered
@@ -357,7 +340,7 @@ class Coordinator:
         return error
 
     def use_mode(self, mode: AutoresetMode) -> None:
-        """Reset envs in another way from now on; for a vector env that nobody has reset yet."""
+        """Change the autoreset mode; for a vector env that has not been reset yet."""
         self.mode = mode
         self._pool.use_mode(mode)
         for group in self._groups:
@@ -371,12 +354,12 @@ class Coordinator:
         May be called again where Ctrl-C has broken it off.
         """
         for group in self._groups:
-            # Unless the channel was closed first, and there is nobody to report to.
+            # Unless the channel was closed first: then nothing can be reported.
             with suppress(ChannelError):
                 group.settle()
         errors = self._pool.close(timeout_s)
         errors += self._close_own()
-        self._restart.listeners.clear()
+        self.restarts.listeners.clear()
         self._release()
         for error in errors:
             logger.error("[VecEnv] An env raised while it was closed", exc_info=error)

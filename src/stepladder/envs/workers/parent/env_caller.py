@@ -45,7 +45,7 @@ class EnvCaller:
         Returns:
             What calls it of this process's own envs, waits for the workers, and returns one result
             per row. It raises the first thing that went wrong, when all have answered: the next
-            command must not find an answer that nobody has taken.
+            command must not find an old answer.
         """
         errors: list[Exception] = []
         arguments_of = dict(zip(rows, arguments, strict=True))

@@ -1,7 +1,7 @@
 """Infos of single envs put together into the one dict of a vector env.
 
 Takes what `group` has gathered, gives what Gymnasium's own vector envs give, key for key and type
-for type: an array per key, and a mask ``_key`` of the envs that have it. Several times quicker,
+for type: an array per key, and a mask ``_key`` of the envs that have it. Several times faster,
 because a key's arrays are made and looked up once per step rather than once per env. Keys that are
 not strings, or that collide with the mask of another key, are rare and left to Gymnasium's code.
 """
@@ -42,7 +42,7 @@ def merge_infos(infos: Sequence[RowInfo], num_rows: int) -> Info:
             try:
                 array[row] = value
             except OverflowError:
-                # A whole number of more than 64 bits, in an array that others began.
+                # An integer of more than 64 bits, in an array that others began.
                 merged[key] = array.astype(object)
                 merged[key][row] = value
     for key, parts in nested.items():

@@ -1,7 +1,7 @@
-"""Who looks after whom: a worker ends with its parent, and a parent notices its own hung env.
+"""Notice an env that hangs, in this process or in a worker.
 
-`worker` starts `end_with_parent`; `coordinator` keeps a `HangWatch` over the envs it steps itself.
-Hung envs in workers are noticed by `pool`, which waits for them with a `ProgressClock`.
+`coordinator` runs a `HangWatch` over the envs that this process steps. `worker_pool` waits for the
+envs of workers with a `ProgressClock`.
 """
 
 import ctypes
@@ -115,7 +115,7 @@ def _look_now_and_then(
 
 
 class ProgressClock:
-    """Says when an env has taken too long: nothing has moved on for the time that one may take."""
+    """Tells when an env has taken too long: no progress for the time that one env may take."""
 
     def __init__(self, timeout_s: float | None, progress: Callable[[], int]):
         self._timeout_s = timeout_s
@@ -131,11 +131,11 @@ class ProgressClock:
 
 
 def hung(row: int, timeout_s: float, where: str) -> EnvTimeoutError:
-    """Say that an env hangs."""
+    """Return the error for an env that hangs."""
     error = EnvTimeoutError(
         f"env {row}, in {where}, has not come back from its step, reset or call, "
         f"or not been made, for {timeout_s:g} s. "
-        "Mend the env, or allow it more time with timeout_s=… (None: for ever)."
+        "Fix the env, or allow more time with timeout_s=… (None is without a limit)."
     )
     error.env_index = row
     return error

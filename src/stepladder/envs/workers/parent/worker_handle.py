@@ -206,7 +206,7 @@ class WorkerHandle:
             return
         self.process.kill()
         self.process.join(timeout=END_S)
-        # Another thread that looked after all processes may have met its end, and not said so yet.
+        # Another thread may have reaped the process and not have stored its exit code yet.
         until = time.monotonic() + 1.0
         while self.process.exitcode is None and time.monotonic() < until:
             time.sleep(1e-3)

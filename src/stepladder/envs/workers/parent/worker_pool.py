@@ -1,7 +1,7 @@
-"""All workers of a vector env: started, given orders, waited for, replaced, ended.
+"""The worker processes of a vector env: start them, give orders, wait, replace, end.
 
-The parent's side of `control`. Knows processes and lanes, and nothing of what rows mean: that is
-`coordinator` and, when a worker has died, `restart`.
+The parent's side of `lanes`. Knows processes and lanes, but not what rows mean: that is the part of
+`coordinator` and, when a worker has died, of `worker_restart`.
 """
 
 import logging
@@ -76,7 +76,7 @@ class WorkerPool:
         self._spin_limit = SpinLimit(may_spin)
         self._number = 0
         self.handles: list[WorkerHandle] = []
-        # Also if nobody closes us, and before Python waits for processes that nobody has ended.
+        # Also if `close` is never called, and before Python waits for processes that still run.
         self._end = util.Finalize(self, _end_all, args=(self.handles,), exitpriority=10)
 
     # Starting.
@@ -144,7 +144,7 @@ class WorkerPool:
         handle.send(Attachment(self._ticket, self.memory.layout))
 
     def replace(self, worker: int) -> None:
-        """Start a worker anew in the place of one that has died; its lanes are empty then.
+        """Start another worker in place of one that has died; its lanes are cleared.
 
         Raises:
             WorkerGoneError: It has died over making its envs.
@@ -152,7 +152,7 @@ class WorkerPool:
         self.handles[worker].end()
         self.memory.lanes[worker] = 0
         self.memory.lanes["progress"][worker] = lanes.NOT_BEGUN
-        # Known before it is started: Ctrl-C must not leave a worker that nobody ends.
+        # Stored before it is started: Ctrl-C must not leave a worker without a handle.
         handle = self.handles[worker] = WorkerHandle(worker)
         self._start(handle)
         await_envs(handle, self.shares.all_of_worker(worker), self.timeout_s)
@@ -189,7 +189,7 @@ class WorkerPool:
 
     @staticmethod
     def _try(send: Callable[..., None], *values: Any) -> None:
-        """Send to a worker that may be gone: whoever waits for it will notice."""
+        """Send to a worker that may be gone; waiting for it will notice that."""
         try:
             send(*values)
         except WorkerGoneError as gone:
@@ -244,13 +244,13 @@ class WorkerPool:
         return killed_hung(handle, rows.start + progress, self.timeout_s)
 
     def have_messages(self, batch: int) -> bool:
-        """Whether there is anything to gather from any worker."""
+        """Whether any worker has left a message or failed."""
         return self._have_messages(self.memory.lanes, batch)
 
     def gather(self, worker: int, batch: int) -> list[Message]:
-        """Return what a worker has said while it carried out its order.
+        """Return the messages of a worker for its present order.
 
-        Also that of a worker that has died: what it has said is still there.
+        Those of a worker that has died are still there.
         """
         lane = self.lane(worker, batch)
         num_bytes, num_overflows = int(lane["message_bytes"]), int(lane["num_overflows"])

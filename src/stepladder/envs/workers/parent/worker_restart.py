@@ -30,10 +30,10 @@ DYING_S = 0.2
 """How long a process may take to end after its pipe has broken."""
 
 MAX_DEATHS = 3
-"""Times a worker may die in a row, without an episode in between that has ended by itself."""
+"""Times a worker may die in a row, without an episode in between that has ended normally."""
 
 LONG_LIFE_S = 60.0
-"""A worker that has lived so long since it was restarted begins a new row of deaths."""
+"""After this time without a death the count begins again at zero."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class InFlight:
 
     orders: dict[int, Order] = field(default_factory=dict)
     recovered: dict[int, list[Message]] = field(default_factory=dict)
-    """What workers that have died had said, and their successors for them."""
+    """Messages of workers that have died, and of their successors."""
 
     errors: dict[int, Exception] = field(default_factory=dict)
-    """What envs raised in the handles of such workers."""
+    """Exceptions of envs in such workers."""
 
     def clear(self) -> None:
         """Forget it all."""
@@ -92,12 +92,12 @@ class WorkerRestart:
 
     @property
     def was_needed(self) -> bool:
-        """Whether a worker that has died is not known to be well again, or has left something."""
+        """Whether a worker that died has not finished an episode since, or has left messages."""
         in_flight = self._in_flight
         return bool(in_flight.recovered or in_flight.errors) or any(self._deaths)
 
     def note_endings(self, batch: int, infos: Sequence[RowInfo]) -> None:
-        """Take note of workers that are well again: an episode of theirs has ended by itself."""
+        """Reset the count of deaths of workers in which an episode has ended normally."""
         lost = {row for row, info in infos if tells_of_death(info)}
         ended = self._memory.terminated | self._memory.truncated
         for worker, num_deaths in enumerate(self._deaths):
@@ -106,10 +106,10 @@ class WorkerRestart:
                 self._deaths[worker] = 0
 
     def restart(self, worker: int) -> None:
-        """Start a worker anew in the place of one that has died, and let it go on there.
+        """Replace a worker that has died, and let the new one continue its orders.
 
         Raises:
-            WorkerDiedError: The user wants to know, or it dies again and again.
+            WorkerDiedError: ``on_worker_death`` is ``"raise"``, or it dies repeatedly.
         """
         self._count_death(worker)
         states, unfinished = self._recover(worker)
@@ -164,14 +164,14 @@ class WorkerRestart:
     def _given_up(self, died: str, rows: list[int]) -> WorkerDiedError:
         again = f", {MAX_DEATHS + 1} times in a row" if self._on_death == "restart" else ""
         error = WorkerDiedError(
-            f"{died}{again}. What it died of stands on its error output. Mend the env; then close "
+            f"{died}{again}. Its error output shows the cause. Fix the env; then close "
             "this vector env and make a new one."
         )
         error.env_indices = rows
         return error
 
     def _recover(self, worker: int) -> tuple[list[list[int]], list[tuple[int, int]]]:
-        """Take what a dead worker has left.
+        """Collect what a dead worker has left.
 
         Returns:
             Per batch what its rows are in; and each batch whose order it had not carried out, with

@@ -1,7 +1,7 @@
 """How a worker process is started, so that neither Ctrl-C nor another thread finds it half made.
 
-And what is said of one that does not come up, or hangs. Used by `pool`, at the beginning and for
-every worker that takes the place of one that has died.
+Also the errors for a worker that does not start, or hangs. Used by `worker_pool`, at the beginning
+and for every worker that replaces one that has died.
 """
 
 import os
