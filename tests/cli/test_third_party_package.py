@@ -37,7 +37,7 @@ def test_it_is_trained_killed_resumed_exactly_evaluated_watched_and_reported(
     config = RunReader(run).config
     assert (config["env"], config["agent"]["type"]) == (GAME, "Linear")
     assert config["agent"]["step_size"] == 0.02
-    assert config["curriculum"]["config"] == "FrontierConfig"
+    assert config["curriculum"]["type"] == "frontier"
 
     saved = RunReader(run).checkpoint_step()
     assert saved is not None

@@ -51,7 +51,7 @@ def test_a_class_is_trained_in_workers_with_tasks_and_a_curriculum(tmp_path: Pat
     assert groups_of(result) == ["short", "long"]
     kept = result.run.config
     assert kept["env"] == "training.own_env:Corridor"
-    assert (kept["num_workers"], kept["curriculum"]["config"]) == (1, "FrontierConfig")
+    assert (kept["num_workers"], kept["curriculum"]["type"]) == (1, "frontier")
     assert result.run.status == "finished"
 
 

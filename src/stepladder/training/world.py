@@ -196,7 +196,7 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
             config.env,
             config.num_envs,
             curriculum=curriculum,
-            workers="auto" if config.num_workers is None else config.num_workers,
+            num_workers="auto" if config.num_workers is None else config.num_workers,
             env_kwargs=kwargs or None,
             **settings,
         )
