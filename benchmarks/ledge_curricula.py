@@ -23,7 +23,7 @@ from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.frontier.config import FrontierConfig
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.training.config import EvaluationConfig, LevelsConfig, TrainingConfig
+from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.presets import PRESETS, TARGET_STAGES
 
 PEER = "target"
@@ -54,9 +54,9 @@ def config_of(name: str, seed: int, num_steps: int) -> TrainingConfig:
         preset,
         seed=seed,
         total_steps=num_steps,
-        levels=LevelsConfig(stages=TARGET_STAGES) if name == PEER else preset.levels,
+        source={"stages": TARGET_STAGES} if name == PEER else preset.source,
         curriculum=preset.curriculum if curriculum is None else curriculum,
-        evaluation=EvaluationConfig(every_steps=None, stages=TARGET_STAGES),
+        evaluation=EvaluationConfig(every_steps=None, labels=TARGET_STAGES),
     )
 
 
@@ -66,7 +66,7 @@ def solved(item: Item) -> dict[str, Any]:
 
     from stepladder.agents.player import make_player
     from stepladder.training.evaluation import evaluate
-    from stepladder.training.evaluation_request import EvaluationRequest
+    from stepladder.training.evaluation.request import EvaluationRequest
     from stepladder.training.loop import Trainer
 
     torch.set_num_threads(1)

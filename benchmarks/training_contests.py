@@ -14,7 +14,6 @@ import torch
 from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, ReplayConfig, SACConfig
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Clockwork, Trainer
-from stepladder.training.tasks import source_of
 from stepladder.training.world import World, make_envs
 
 NUM_ACTIONS = 16
@@ -99,7 +98,7 @@ CONTESTS: dict[str, Sequence[Contest]] = {
 
 def fresh_envs(config: TrainingConfig) -> Any:
     """Return the vector env of a training, with a curriculum of its own."""
-    return make_envs(config, config.curriculum.make(source_of(config), seed=config.seed))
+    return make_envs(config, config.curriculum.make(config.task_source(), seed=config.seed))
 
 
 class Ours:
@@ -116,7 +115,7 @@ class Ours:
         while isinstance(config.agent, ReplayConfig) and trainer.num_updates == 0:
             trainer.advance()
         # Envs beside those of the training, which go on where they are.
-        self._world = World(config, config.curriculum.make(source_of(config), seed=1))
+        self._world = World(config, config.curriculum.make(config.task_source(), seed=1))
         self._seen = self._world.reset(seed=1)
         space = self._world.envs.action_space
         space.seed(0)

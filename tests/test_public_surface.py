@@ -128,7 +128,6 @@ LIGHT = (
     "stepladder.training.evaluation",
     "stepladder.training.presets",
     "stepladder.training.published.config",
-    "stepladder.training.tasks",
 )
 """Modules beside the learners that are read, checked and printed without torch."""
 

@@ -8,7 +8,9 @@ installed package through the entry-point group ``stepladder.KIND``, or from a d
 time.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
@@ -19,7 +21,7 @@ Entry = TypeVar("Entry")
 Registered = TypeVar("Registered")
 
 
-class Registry(Generic[Entry]):
+class Registry(Collection[str], Generic[Entry]):
     """Names of one kind of thing, each with what it stands for.
 
     Args:
@@ -57,11 +59,11 @@ class Registry(Generic[Entry]):
         """Return all names: built-in ones first, then those of other packages."""
         return tuple(dict.fromkeys([*self._places, *self._installed(), *self._entries]))
 
-    def __len__(self) -> int:
-        return len(self.names())
-
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
 
     def __contains__(self, name: object) -> bool:
         # Installed packages are looked at last: finding them takes milliseconds.
@@ -99,8 +101,14 @@ class Registry(Generic[Entry]):
                 f"({type(error).__name__}: {error}). Repair or uninstall its package."
             ) from error
 
-    def _installed(self) -> dict[str, Any]:
-        return {point.name: point for point in entry_points(group=self.group)}
+    def _installed(self) -> Mapping[str, Any]:
+        return _entry_points(self.group, tuple(sys.path))
+
+
+@lru_cache(maxsize=16)
+def _entry_points(group: str, path: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return the entry points of a group, by name; reading them all takes milliseconds."""
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def _is_same(known: Any, entry: Any) -> bool:

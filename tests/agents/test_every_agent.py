@@ -23,7 +23,7 @@ from agents.small_worlds import (
 from stepladder.agents.base import AgentState
 from stepladder.agents.player import make_player
 from stepladder.errors import SnapshotError
-from stepladder.training.tensor_files import load_tensors, save_tensors
+from stepladder.training.checkpoints.tensor_files import load_tensors, save_tensors
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
 

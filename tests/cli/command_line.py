@@ -76,9 +76,9 @@ def running(
         process.communicate(timeout=TIMEOUT_S)
 
 
-def finished(*argv: object, cwd: Path) -> Outcome:
+def finished(*argv: object, cwd: Path, packages: Path | None = None) -> Outcome:
     """Run a command in a process of its own to its end."""
-    with running(*argv, cwd=cwd) as process:
+    with running(*argv, cwd=cwd, packages=packages) as process:
         out, err = process.communicate(timeout=TIMEOUT_S)
     return Outcome(process.returncode, out, err)
 

@@ -11,7 +11,6 @@ from stepladder.runs import Run
 from stepladder.saving.snapshot import Snapshot
 from stepladder.training.checkpoints import TrainingCheckpoint, save
 from stepladder.training.config import TrainingConfig
-from stepladder.training.tasks import source_of
 
 HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 STEP = 100
@@ -28,7 +27,7 @@ def make_run(folder: Path, env: str, agent: AgentConfig, **settings: Any) -> Tra
     if config.env_kwargs.get("players") == "both":
         seen, done = seen["player_one"], done["player_one"]
     learner = make_agent(config.agent, seen, done, 1)
-    curriculum = config.curriculum.make(source_of(config))
+    curriculum = config.curriculum.make(config.task_source())
     checkpoint = TrainingCheckpoint(
         step=STEP,
         agent=learner.state(),

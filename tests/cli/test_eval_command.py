@@ -12,7 +12,7 @@ from cli.made_policies import HOCKEY, LEDGE, make_run
 from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
 from stepladder.runs import Run
 from stepladder.tasks import Task
-from stepladder.training.config import EvaluationConfig, LevelsConfig
+from stepladder.training.config import EvaluationConfig
 
 SMALL = (8,)
 
@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         LEDGE,
         PPOConfig(hidden_sizes=SMALL, recurrent=True),
         env_kwargs={"shaping": True, "time_limit": 30},
-        levels=LevelsConfig(stages=("simplest", "simpler")),
+        source={"stages": ["simplest", "simpler"]},
     )
     make_run(folder / "pole", "CartPole-v1", PPOConfig(hidden_sizes=SMALL), evaluation=few)
     return folder
@@ -98,11 +98,11 @@ def test_levels_that_were_held_out_are_played_by_a_policy_with_a_memory(
         ("simplest", 16),
         ("simpler", 16),
     ]
-    out = command("eval", runs / "ledge", "--stages", "simplest", "--each").out
+    out = command("eval", runs / "ledge", "--labels", "simplest", "--each").out
     assert "  simplest/00_flat.txt      1   " in out
     assert "best actions" in out
     assert "\nall " not in out
-    flags = ("--stages", "simplest", "--stochastic", "--episodes", 20)
+    flags = ("--labels", "simplest", "--stochastic", "--episodes", 20)
     drawn = evaluated(command, runs / "ledge", *flags)
     assert (drawn["is_deterministic"], drawn["total"]["num_games"]) == (False, 32)
     assert drawn["total"]["num_trials"] == 16
@@ -162,7 +162,7 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
     [
         ([], "POLICY"),
         (["nowhere"], "there is no 'nowhere'. Name the folder of a run, a checkpoint in it"),
-        (["random"], "Say it with --env-id, such as stepladder/Hockey-v0"),
+        (["random"], "Name it with --env-id, such as CartPole-v1"),
         (["random", "--env-id", "Nope-v1"], "the env 'Nope-v1' cannot be found: Environment"),
         (["random", "--env-id", "CartPole-v1", "--env", "x=1"], "CartPole-v1 raised TypeError"),
         (["random", "--env-id", "CartPole-v1", "--env", "x"], "--env must be KEY=VALUE; got 'x'"),
@@ -170,13 +170,13 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
         (["RUNS/sac", "--episodes", "3"], "num_games must be even in hockey"),
         (["RUNS/sac", "--episodes", "0"], "episodes must be a whole number of at least 1"),
         (["RUNS/sac", "--seed", "-1"], "seed must be a whole number of at least 0"),
-        (["RUNS/sac", "--stages", "medium"], "--stages is for stepladder/Ledge-v0; this is"),
+        (["RUNS/sac", "--labels", "medium"], "stepladder/Hockey-v0 is evaluated by opponent"),
         (["RUNS/sac", "--opponents", "weak", "weak"], "the opponent weak was given twice"),
         (["RUNS/sac", "--opponents", "nobody"], "there is no 'nobody'"),
         (["RUNS/sac", "--opponents", "RUNS/pole"], "pole cannot play stepladder/Hockey-v0: its"),
         (["RUNS/sac", "--env-id", LEDGE], "observation_space is box [18], and here it is dict"),
-        (["RUNS/ledge", "--stages", "steep"], "There is no stage 'steep'"),
-        (["RUNS/ledge", "--opponents", "weak"], "--opponents is for stepladder/Hockey-v0"),
+        (["RUNS/ledge", "--labels", "steep"], "There is no stage 'steep'"),
+        (["RUNS/ledge", "--opponents", "weak"], "--opponents is for games for two players"),
         (["RUNS/pole", "--device", "tpu"], "device must be 'cpu', 'cuda', 'cuda:1' or 'auto'"),
         (["RUNS/pole/config.json"], "is not a readable safetensors file"),
     ],

@@ -22,7 +22,7 @@ SMALL = (
 )
 SHORT = ("cartpole", *SMALL, "--total-steps", "200")
 ENDLESS = ("cartpole", *SMALL, "--total-steps", "100000000", "--out", "run")
-LEDGE = (*SMALL, "--levels.stages", "simplest", "simpler", "--evaluation.stages", "simplest")
+LEDGE = (*SMALL, "--source", "stages=simplest,simpler", "--evaluation.labels", "simplest")
 
 processes = [pytest.mark.processes, pytest.mark.timeout(60)]
 
@@ -183,7 +183,7 @@ def test_many_mistakes_are_a_list_with_a_line_for_each(command: CommandLine) -> 
 def test_flags_that_contradict_each_other_in_many_ways_are_a_list_too(
     command: CommandLine,
 ) -> None:
-    argv = ("ledge", "--agent", "sac", "--levels.stages", "simple", "--curriculum.threshold", 0.5)
+    argv = ("ledge", "--agent", "sac", "--source", "stages=simple", "--curriculum.threshold", 0.5)
     err = command("train", *argv).err
     assert err.startswith("stepladder: 5 problems in the options; nothing was started:\n  agent: ")
 

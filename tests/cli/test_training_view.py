@@ -10,7 +10,7 @@ from rich.console import Console
 from stepladder.cli.kept_scores import evaluation_from_json
 from stepladder.cli.training_view import SAMPLES, SUCCESS, TrainingView, places
 from stepladder.training.config import TrainingConfig
-from stepladder.training.scores import Evaluation, Interval, Score
+from stepladder.training.evaluation.scores import Evaluation, Interval, Score
 
 pytest.importorskip("torch")
 

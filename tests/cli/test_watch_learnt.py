@@ -17,7 +17,6 @@ from stepladder.cli.playing import Shutter, Tally, make_policy, play
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.tasks import Task
-from stepladder.training.config import LevelsConfig
 
 SMALL = (8,)
 FEW = ("--max-steps", 4, "--fps", 10, "--scale", 0.2)
@@ -32,7 +31,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder / "ledge",
         LEDGE,
         DDDQNConfig(hidden_sizes=SMALL),
-        levels=LevelsConfig(stages=("simplest",), per_stage=3),
+        source={"stages": ["simplest"], "per_stage": 3},
     )
     make_run(
         folder / "hockey",

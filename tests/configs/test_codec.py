@@ -118,11 +118,11 @@ def test_all_problems_are_listed_with_their_paths():
     found = problems_of(
         {
             "size": 0,
-            "sise": 3,
+            "sizex": 3,
             "is_open": 1,
             "colour": "blue",
             "where": [1],
-            "names": ["a", {"nam": "b"}, 3],
+            "names": ["a", {"namex": "b"}, 3],
             "shape": {"type": "box", "low": 2, "high": "x"},
             "limit": 2,
             "weights": {"a": -1},
@@ -136,17 +136,17 @@ def test_all_problems_are_listed_with_their_paths():
         "colour",
         "where",
         "names[1].name",
-        "names[1].nam",
+        "names[1].namex",
         "names[2]",
         "shape.high",
         "limit",
         "weights.a",
         "free.a.x",
         "tasks[0]",
-        "sise",
+        "sizex",
     ]
     assert found["colour"] == "must be 'red' or 'green'; got 'blue'."
-    assert found["names[1].nam"] == "unknown key. Did you mean 'name'?"
+    assert found["names[1].namex"] == "unknown key. Did you mean 'name'?"
     assert found["shape.high"] == "must be a whole number; got 'x'."
 
 
@@ -161,7 +161,7 @@ def test_what_a_part_says_about_its_own_fields_has_their_path():
     ("shape", "path", "text"),
     [
         ({"radius": 1}, "shape.type", "must be one of circle, box; it is missing."),
-        ({"type": "cirle"}, "shape.type", "got 'cirle'. Did you mean 'circle'?"),
+        ({"type": "circlex"}, "shape.type", "got 'circlex'. Did you mean 'circle'?"),
         ({"type": ["box"]}, "shape.type", "got ['box']."),
         ("box", "shape", "got 'box'. Give Shape(…), in JSON an object with its settings."),
     ],
@@ -195,7 +195,7 @@ def test_one_problem_is_one_line_and_several_are_a_list():
 
 
 def test_what_json_cannot_hold_is_found_before_anything_is_read():
-    assert list(problems_of({"free": {"a": {1: 2}}, "size": float("nan"), "sise": 0})) == [
+    assert list(problems_of({"free": {"a": {1: 2}}, "size": float("nan"), "sizex": 0})) == [
         "free.a",
         "size",
     ]

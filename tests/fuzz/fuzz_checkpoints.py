@@ -18,7 +18,7 @@ from fuzz.mutations import change_array, change_bytes, change_json_text
 from stepladder.curricula import Snapshot
 from stepladder.errors import DivergenceError, StepladderError
 from stepladder.training import checkpoints, train
-from stepladder.training.checkpoint_folder import MANIFEST
+from stepladder.training.checkpoints.folder import MANIFEST
 from stepladder.training.loop import Trainer
 from stepladder.training.session import Session
 from training.training_scenes import TRAININGS

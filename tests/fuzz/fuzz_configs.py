@@ -158,9 +158,7 @@ def _build_curriculum(config: CurriculumConfig) -> None:
 
 def _build_training(config: TrainingConfig) -> None:
     """Build what a training is made of, as far as it is made before its envs."""
-    from stepladder.training.tasks import source_of
-
-    config.curriculum.make(source_of(config), seed=config.seed)
+    config.curriculum.make(config.task_source(), seed=config.seed)
 
 
 def targets() -> list[Target]:
@@ -196,7 +194,7 @@ def targets() -> list[Target]:
         found.append(
             Target(f"training with {name}", document, load_config, TrainingConfig.to_json, _nothing)
         )
-    for kind in AGENTS.values():
+    for kind in map(AGENTS.__getitem__, AGENTS):
         read, write = AgentConfig.from_json, AgentConfig.to_json
         found.append(Target(kind.kind, kind().to_json(), read, write, _nothing))
     return found

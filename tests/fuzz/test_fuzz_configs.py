@@ -29,7 +29,7 @@ KEPT_CASES: list[tuple[str, tuple[Any, ...], str]] = [
     ("preset ledge", ("curriculum", "confidence_z"), "10**400"),
     ("preset ledge", ("curriculum", "window_episodes"), "1000000000000000"),
     ("preset ledge", ("curriculum", "stages", 0, "min_episodes"), "10**400"),
-    ("preset ledge", ("levels", "stages", 0), "a long text"),
+    ("preset ledge", ("source", "stages"), "a long text"),
     ("preset hockey-sac", ("curriculum", "phases", 0, "settings", "opponent"), "a ramp"),
     ("preset hockey-sac", ("curriculum", "phases", 0, "settings", "opponent"), "a mixture"),
     ("preset hockey-sac", ("curriculum", "phases", 0, "settings"), "{1: 2}"),

@@ -12,9 +12,9 @@ import pytest
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture, packages, palette
 from stepladder.games.drawing.canvas import Canvas, resized
-from stepladder.games.drawing.hockey_painter import HockeyPainter, HockeyScene
-from stepladder.games.drawing.ledge_painter import LedgePainter, LedgeScene
+from stepladder.games.hockey.painter import HockeyPainter, HockeyScene
 from stepladder.games.ledge.level import Level
+from stepladder.games.ledge.painter import LedgePainter, LedgeScene
 
 SCALE = 60
 ONE, TWO, PUCK = (-2.5, 0.6), (2.2, -1.2), (0.8, 1.5)

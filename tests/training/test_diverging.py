@@ -15,9 +15,9 @@ from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import DivergenceError, EnvError, SnapshotError
 from stepladder.runs import RunReader
 from stepladder.training import checkpoints, train
+from stepladder.training.checkpoints.tensor_files import save_policy
 from stepladder.training.config import CheckpointConfig, EvaluationConfig, TrainingConfig
 from stepladder.training.starting import resume
-from stepladder.training.tensor_files import save_policy
 from training.training_scenes import DISCRETE, LEDGE_PPO, SELF_PLAY
 
 ONCE = EvaluationConfig(every_steps=None, num_games=2)

@@ -20,13 +20,15 @@ from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError
 from stepladder.games.hockey.actions import num_actions
+from stepladder.games.hockey.game import ENV as HOCKEY
+from stepladder.games.hockey.game import mirrored_choices
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE
 from stepladder.games.hockey.vector_env import HockeyVectorEnv
 from stepladder.training.config import EvaluationConfig, TrainingConfig
-from stepladder.training.contradictions import HOCKEY, phases_of
+from stepladder.training.contradictions import phases_of
 from stepladder.training.loop import Trainer
 from stepladder.training.session import Session
-from stepladder.training.world import mirror_of, mirrored_choices
+from stepladder.training.world import mirror_of
 from training.training_scenes import DISCRETE, FOREIGN, LEDGE_PPO, REPLAY, SELF_PLAY, of_snapshot
 
 GAMMA = 0.99

@@ -46,13 +46,13 @@ def test_an_env_that_gives_no_number_is_named_before_anything_is_learnt(what: st
         del gym.registry["Poisoned-v0"]
 
 
-def test_an_archive_of_opponents_is_for_hockey() -> None:
-    with pytest.raises(ConfigError, match=r"opponents\.archive: opponents are for"):
+def test_an_archive_of_opponents_is_for_games_for_two() -> None:
+    with pytest.raises(ConfigError, match=r"opponents\.archive: opponents need a game for two"):
         TrainingConfig(env="CartPole-v1", opponents=OpponentsConfig(archive="somewhere"))
 
 
-def test_a_mirror_is_for_hockey() -> None:
-    with pytest.raises(ConfigError, match=r"agent\.mirror: only stepladder/Hockey-v0"):
+def test_a_mirror_is_for_envs_with_a_symmetry() -> None:
+    with pytest.raises(ConfigError, match=r"agent\.mirror: Pendulum-v1 has no symmetry"):
         TrainingConfig(env="Pendulum-v1", agent=SACConfig(mirror=True))
 
 
@@ -64,7 +64,7 @@ def test_an_action_that_cannot_move_is_refused() -> None:
 
 def test_an_unknown_env_is_said_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
     config = TrainingConfig(env="Nope-v7", num_envs=2, total_steps=64, agent=TINY)
-    with pytest.raises(ConfigError, match="env 'Nope-v7' cannot be made"):
+    with pytest.raises(ConfigError, match="env 'Nope-v7' cannot be found"):
         train(config)
     assert not caplog.records
 

@@ -20,7 +20,7 @@ from stepladder.training.loop import Trainer
 from stepladder.training.results import Progress
 from stepladder.training.starting import resume, train
 from sync.rig import forked, receive
-from training.checkpoint_scenes import flip
+from training.checkpoints.checkpoint_scenes import flip
 from training.training_scenes import (
     DISCRETE,
     FOREIGN,

@@ -60,7 +60,7 @@ def test_an_unknown_setting_is_refused_and_nothing_begun(tmp_path: Path):
         train(SHORT, nonsense=1, run_folder=tmp_path / "run")
     with pytest.raises(ConfigError, match="run_folder"):
         train(SHORT, loggers=lambda config: [])
-    with pytest.raises(ConfigError, match="cannot be made"):
+    with pytest.raises(ConfigError, match="cannot be found"):
         train(SHORT, env="NoSuch-v0", run_folder=tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 

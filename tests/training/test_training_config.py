@@ -17,13 +17,11 @@ from stepladder.tasks import Task
 from stepladder.training.config import (
     CheckpointConfig,
     EvaluationConfig,
-    LevelsConfig,
     OpponentsConfig,
     TrainingConfig,
     load_config,
 )
 from stepladder.training.contradictions import neural_opponents
-from stepladder.training.tasks import source_of
 
 HOCKEY = "stepladder/Hockey-v0"
 
@@ -48,28 +46,35 @@ def test_by_default_ppo_climbs_five_stages_of_ledge():
     config = TrainingConfig()
     stages = [stage.name for stage in config.curriculum.stages]
     assert stages == ["simplest", "simpler", "simple", "medium", "complex"]
-    assert config.levels.stages == tuple(stages)
+    assert config.task_source().labels() == stages
     assert (config.agent.kind, config.num_envs, config.device) == ("PPO", 128, "cpu")
-    curriculum = config.curriculum.make(source_of(config))
+    curriculum = config.curriculum.make(config.task_source())
     assert curriculum.pool.num_slots == 1_000
 
 
 def test_the_default_curriculum_follows_the_levels_and_the_env():
-    few = TrainingConfig(levels=LevelsConfig(stages=["medium", "complex"]))
+    few = TrainingConfig(source={"stages": ["medium", "complex"]})
     assert [stage.name for stage in few.curriculum.stages] == ["medium", "complex"]
     assert TrainingConfig(env="CartPole-v1").curriculum == UniformConfig()
     named = TrainingConfig(env=HOCKEY, tasks=(Task("a"), Task("b")))
     assert named.curriculum == UniformConfig()
 
 
+def test_a_chosen_curriculum_stays_where_a_default_one_follows():
+    default = TrainingConfig(env="CartPole-v1")
+    assert len(replace(default, env="stepladder/Ledge-v0").curriculum.stages) == 5
+    chosen = TrainingConfig(env="CartPole-v1", curriculum=UniformConfig())
+    assert replace(chosen, env="stepladder/Ledge-v0").curriculum == UniformConfig()
+
+
 def test_what_is_practised_is_levels_or_tasks_or_the_env():
-    levels = source_of(TrainingConfig(levels=LevelsConfig(per_stage=None, seed=3)))
+    levels = TrainingConfig(source={"per_stage": None, "seed": 3}).task_source()
     assert isinstance(levels, LedgeLevels)
     assert levels.num_tasks is None
     assert levels.get(0).seed != LedgeLevels(seed=4).get(0).seed
     tasks = (Task("a"), Task("b"))
-    assert source_of(TrainingConfig(env=HOCKEY, tasks=tasks)).get(1) == Task("b")
-    assert source_of(TrainingConfig(env="CartPole-v1")).get(0) == Task("CartPole-v1")
+    assert TrainingConfig(env=HOCKEY, tasks=tasks).task_source().get(1) == Task("b")
+    assert TrainingConfig(env="CartPole-v1").task_source().get(0) == Task("CartPole-v1")
 
 
 def every_setting_changed():
@@ -82,7 +87,7 @@ def every_setting_changed():
         seed=2,
         device="cuda:1",
         tasks=(Task("a", "x", {"opponent": "weak"}, 1), Task("b", "y")),
-        levels=LevelsConfig(stages=("medium",), per_stage=None, seed=1),
+        num_workers=0,
         curriculum=PhasedConfig(
             exploration=0.1,
             phases=(
@@ -145,8 +150,7 @@ def test_all_problems_are_listed_at_once_with_their_paths():
             "num_env": 3,
             "num_envs": -1,
             "total_steps": "many",
-            "levels": {"stages": ["simple", "hard"], "per_stage": 0},
-            "evaluation": {"num_games": 0, "opponents": ["weak", "storng"]},
+            "evaluation": {"num_games": 0, "opponents": ["weak", "weak"]},
             "opponents": {"pool_size": 0, "archive": 3},
             "checkpoints": {"every_s": 0, "keep": 1.5},
             "agent": {"type": "SAC", "tau": 3, "gama": 0.9, "batch_size": -4, "noise": "red"},
@@ -172,9 +176,7 @@ def test_all_problems_are_listed_at_once_with_their_paths():
         "curriculum.stages[0].threshold",
         "curriculum.threshold",
         "evaluation.num_games",
-        "evaluation.opponents[1]",
-        "levels.per_stage",
-        "levels.stages[1]",
+        "evaluation.opponents",
         "num_env",
         "num_envs",
         "opponents.archive",
@@ -184,11 +186,24 @@ def test_all_problems_are_listed_at_once_with_their_paths():
     ]
     assert "num_env: unknown key. Did you mean 'num_envs'?" in lines
     assert "agent.gama: unknown key. Did you mean 'gamma'?" in lines
+    own = {"num_envs": -1, "source": {"stages": ["simple", "hard"], "per_stage": 0}}
+    assert sorted(paths_of(own)) == ["num_envs", "source.per_stage", "source.stages[1]"]
 
 
 def test_a_key_like_no_other_is_refused_with_all_that_are_known():
-    (line,) = problems_of({"levels": {"xyz": 1}})
-    assert line == "levels.xyz: unknown key. Known here: stages, per_stage, seed."
+    (line,) = problems_of({"checkpoints": {"xyz": 1}})
+    assert line == "checkpoints.xyz: unknown key. Known here: every_steps, every_s, keep."
+    (line,) = problems_of({"source": {"xyz": 1}})
+    assert line == "source.xyz: unknown key. Known here: stages, per_stage, seed."
+    (line,) = problems_of({"env": "CartPole-v1", "source": {"stages": ["simple"]}})
+    assert line.startswith("source: has 'stages', and this env has no tasks of its own")
+
+
+def test_an_opponent_of_an_evaluation_that_the_game_lacks_is_refused():
+    evaluation = {"opponents": ["weak", "storng", "caller:rivals/3"]}
+    (line,) = problems_of({"env": HOCKEY, "agent": {"type": "SAC"}, "evaluation": evaluation})
+    assert line.startswith("evaluation.opponents: must be of none, weak, strong, ")
+    assert "got 'storng'" in line
 
 
 def test_two_fields_that_disagree_inside_one_part_are_one_problem():
@@ -212,7 +227,7 @@ def test_a_curriculum_as_the_last_version_wrote_it_is_refused_with_the_new_form(
         assert 'write {"type": "frontier"} instead' in line
 
 
-@pytest.mark.parametrize("part", ["levels", "agent", "curriculum", "env_kwargs", "tasks"])
+@pytest.mark.parametrize("part", ["source", "agent", "curriculum", "env_kwargs", "tasks"])
 def test_a_part_of_the_wrong_kind_is_refused(part):
     assert paths_of({part: 3}) == [part]
 
@@ -234,7 +249,7 @@ def test_settings_that_do_not_go_together_are_listed_when_all_else_is_right():
             "agent": {"type": "SAC"},
             "clear_buffer_on": {"shooting": True},
             "curriculum": {"type": "staged", "stages": ["simple", "hard"]},
-            "levels": {"stages": ["simple", "medium"]},
+            "source": {"stages": ["simple", "medium"]},
         }
     )
     assert [line.split(":")[0] for line in lines] == [
@@ -350,10 +365,13 @@ def test_a_wrong_setting_is_named_when_made_in_python(settings):
 
 
 def test_stages_are_names_that_exist_each_once():
-    for stages in ("simple", ("simple", "simple"), ("none",), ()):
+    for stages in (3, ("simple", "simple"), ("none",), ()):
         with pytest.raises(ConfigError, match="stages"):
-            LevelsConfig(stages=stages)
-    assert EvaluationConfig().stages == ()
+            TrainingConfig(source={"stages": stages})
+    assert TrainingConfig(source={"stages": "simple,medium"}).task_source().labels() == [
+        "simple",
+        "medium",
+    ]
 
 
 def test_a_config_can_be_changed_in_one_field():

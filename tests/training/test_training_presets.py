@@ -8,7 +8,6 @@ from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.presets import PRESETS
 from stepladder.training.starting import changed
-from stepladder.training.tasks import source_of
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -16,7 +15,7 @@ def test_a_preset_is_found_by_name_and_its_curriculum_can_be_built(name):
     config = load_config(name)
     assert config is PRESETS[name]
     assert TrainingConfig.from_json(config.to_json()) == config
-    config.curriculum.make(source_of(config))
+    config.curriculum.make(config.task_source())
 
 
 def test_a_preset_that_does_not_exist_is_refused_with_the_one_that_was_meant():
@@ -31,7 +30,7 @@ def test_the_ledge_is_the_default():
 
 def test_the_target_alone_is_two_stages_drawn_alike():
     config = PRESETS["ledge-target"]
-    assert config.levels.stages == ("medium", "complex")
+    assert config.source["stages"] == ["medium", "complex"]
     assert config.agent == PRESETS["ledge"].agent == PRESETS["ledge-uniform"].agent
     assert config.total_steps == PRESETS["ledge"].total_steps
 

@@ -18,11 +18,11 @@ from stepladder.training.checkpoints import TrainingCheckpoint
 from stepladder.training.config import (
     CheckpointConfig,
     EvaluationConfig,
-    LevelsConfig,
     OpponentsConfig,
     TrainingConfig,
 )
-from stepladder.training.contradictions import HOCKEY
+
+HOCKEY = "stepladder/Hockey-v0"
 
 ONCE = EvaluationConfig(every_steps=None, num_games=2, opponents=("weak",))
 """As little examination as there can be."""
@@ -38,7 +38,7 @@ REPLAY: dict[str, Any] = {
 LEDGE_PPO = TrainingConfig(
     num_envs=4,
     total_steps=384,
-    levels=LevelsConfig(stages=("simplest",), per_stage=4),
+    source={"stages": ["simplest"], "per_stage": 4},
     agent=PPOConfig(
         hidden_sizes=(8,), rollout_steps=48, minibatch_size=24, recurrent=True,
         normalise_observations=True,

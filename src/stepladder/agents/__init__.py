@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from stepladder.agents.base import Agent, AgentState, VectorStep
-    from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
+    from stepladder.agents.config import (
+        AgentConfig,
+        DDDQNConfig,
+        PPOConfig,
+        SACConfig,
+        register_agent,
+    )
     from stepladder.agents.dddqn import DDDQN
     from stepladder.agents.making import make_agent
     from stepladder.agents.player import Player, make_player
+    from stepladder.agents.policy import Policy
     from stepladder.agents.ppo import PPO
     from stepladder.agents.sac import SAC
 
@@ -25,11 +32,13 @@ _HOMES = {
     "PPO": "ppo",
     "PPOConfig": "config",
     "Player": "player",
+    "Policy": "policy",
     "SAC": "sac",
     "SACConfig": "config",
     "VectorStep": "base",
     "make_agent": "making",
     "make_player": "player",
+    "register_agent": "config",
 }
 
 __all__ = [
@@ -42,10 +51,12 @@ __all__ = [
     "DDDQNConfig",
     "PPOConfig",
     "Player",
+    "Policy",
     "SACConfig",
     "VectorStep",
     "make_agent",
     "make_player",
+    "register_agent",
 ]
 
 

@@ -17,6 +17,7 @@ from stepladder.agents.config import PPOConfig
 from stepladder.agents.gradients import choice_gradient, normal_gradient
 from stepladder.agents.networks import Linear, Trace, Trunk
 from stepladder.agents.observations import Encoder, Layout, Seen
+from stepladder.agents.policy import Policy
 from stepladder.errors import ConfigError
 
 
@@ -48,7 +49,7 @@ class Slopes(NamedTuple):
     """With respect to the entropy of each row; the same for all."""
 
 
-class ActorCritic(nn.Module):
+class ActorCritic(Policy):
     """Chooses actions and predicts returns.
 
     Args:
@@ -192,6 +193,13 @@ class ActorCritic(nn.Module):
             outputs.shape, device=outputs.device, generator=generator, dtype=outputs.dtype
         )
         return ActionOutput(torch.addcmul(outputs, self.log_std.exp(), noise), memory)
+
+    def act(
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[npt.NDArray[Any], torch.Tensor]:
+        """Choose an action in every row, as the env takes it; return what is remembered too."""
+        chosen = self.play(seen, memory, generator, deterministic)
+        return self.to_env(chosen.raw), chosen.memory
 
     @torch.no_grad()
     def evaluate(self, heads: torch.Tensor, actions: torch.Tensor) -> Evaluation:

@@ -21,6 +21,7 @@ from stepladder.agents.divergence import Extent, divergence
 from stepladder.agents.flattening import flatten, unflatten
 from stepladder.agents.observations import Layout, Observations
 from stepladder.agents.optimiser import Adam
+from stepladder.agents.policy import Policy
 from stepladder.agents.saved_values import (
     NumberSpec,
     TensorSpec,
@@ -199,9 +200,10 @@ class Agent(ABC):
                 raise self._diverged(f"losses/{name} is {number}")
 
     def _diverged(self, what: str, update: int | None = None) -> DivergenceError:
-        if update is None:
-            update = max(adam.num_steps + adam.has_stopped for adam in self._optimisers().values())
-        return divergence(update, what, self._extent(), self.config.learning_rate)
+        optimisers = self._optimisers().values()
+        counts = (int(adam.num_steps + adam.has_stopped) for adam in optimisers)
+        failed = max(counts, default=self.num_updates) if update is None else update
+        return divergence(failed, what, self._extent(), self.config.learning_rate)
 
     @abstractmethod
     def memory_stats(self) -> dict[str, float]:
@@ -210,7 +212,7 @@ class Agent(ABC):
     # Saving.
 
     @abstractmethod
-    def policy(self) -> torch.nn.Module:
+    def policy(self) -> Policy:
         """Return what chooses actions."""
 
     def description(self) -> dict[str, Any]:

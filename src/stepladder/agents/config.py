@@ -1,13 +1,15 @@
-"""Settings of the agents, and how they are read from JSON.
+"""Settings of the agents, and the registry of agents.
 
-Apart from the agents themselves, which need torch: whoever reads, checks or prints a config does
-not have to wait for it. `training.config` holds one of these; `agents.make` builds what it
-describes.
+Apart from the agents themselves, which need torch: a config is read, checked and printed without
+it. `training.config` holds one of these; its `make` builds the agent that it describes. A package
+adds an agent through the entry-point group ``stepladder.agents``: the name of the agent, and its
+config class.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from stepladder.configs.checks import (
     Count,
@@ -20,6 +22,17 @@ from stepladder.configs.checks import (
     not_empty,
 )
 from stepladder.configs.codec import Config, Kinds
+from stepladder.errors import ConfigError, shown
+from stepladder.registry import Registry
+
+if TYPE_CHECKING:
+    import torch
+    from gymnasium.spaces import Space
+
+    from stepladder.agents.base import Agent
+    from stepladder.agents.mirror import Mirror
+    from stepladder.agents.observations import Layout
+    from stepladder.agents.policy import Policy
 
 UpdatesPerStep = Annotated[float, Within(0.0, 1_000.0, above=True)]
 """With more, a training would never come to its next step."""
@@ -27,14 +40,24 @@ UpdatesPerStep = Annotated[float, Within(0.0, 1_000.0, above=True)]
 Noise = Literal["normal", "pink"]
 Loss = Literal["huber", "mse"]
 Activation = Literal["tanh", "relu"]
+ActionKind = Literal["any", "continuous", "discrete"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(Config):
-    """Settings that every agent has."""
+    """Settings that every agent has. A kind of agent derives its own from these."""
 
     kind: ClassVar[str]
     """What the agent is called in configs and on the command line."""
+
+    action_kind: ClassVar[ActionKind] = "any"
+    """Which actions it can learn."""
+
+    agent_class: ClassVar[str] = ""
+    """Where the agent is, as ``module:name``; loaded by `make`, because it needs torch."""
+
+    policy_class: ClassVar[str] = ""
+    """Where its policy is, likewise."""
 
     learning_rate: Positive = 3e-4
     """Step size of Adam."""
@@ -57,6 +80,41 @@ class AgentConfig(Config):
         """Return the settings as plain JSON, with the name of the agent under "type"."""
         return {self.type_key: self.kind, **super().to_json()}
 
+    def make(
+        self,
+        observation_space: "Space[Any]",
+        action_space: "Space[Any]",
+        num_envs: int,
+        *,
+        device: "str | torch.device" = "cpu",
+        seed: int = 0,
+        mirror: "Mirror | None" = None,
+    ) -> "Agent":
+        """Make the agent that these settings describe; `make_agent` explains the arguments."""
+        options = {"mirror": mirror} if hasattr(self, "mirror") else {}
+        spaces = observation_space, action_space
+        agent = self._loaded(self.agent_class)
+        return agent(self, *spaces, num_envs, device=device, seed=seed, **options)
+
+    def make_policy(
+        self, layout: "Layout", action_space: "Space[Any]", generator: "torch.Generator"
+    ) -> "Policy":
+        """Make what chooses actions, for players that do not learn; its weights come later."""
+        return self._loaded(self.policy_class)(layout, action_space, self, generator)
+
+    def _loaded(self, place: str) -> Any:
+        if not place:
+            raise ConfigError(f"{type(self).__name__} describes no agent; use one of its kinds.")
+        module, name = place.split(":")
+        return getattr(import_module(module), name)
+
+    def layer_widths(self, num_inputs: int, num_outputs: int) -> tuple[int, ...]:
+        """Return the widths of the largest network's layers, to check sizes before memory is taken.
+
+        An agent whose networks do not have `hidden_sizes` returns other widths, or none.
+        """
+        return (num_inputs, *map(int, self.hidden_sizes), num_outputs)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayConfig(AgentConfig):
@@ -78,8 +136,8 @@ class ReplayConfig(AgentConfig):
     """Rewards that are added up before a value is trusted; 1 is plain temporal difference."""
 
     mirror: bool = False
-    """Whether each remembered transition is also learnt from as in a mirror, where the env has one
-    (hockey). Half of all samples are mirrored."""
+    """Whether each remembered transition is also learnt from as in a mirror, where the env has
+    such a symmetry. Half of all samples are mirrored."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield a memory that is smaller than a batch."""
@@ -93,6 +151,9 @@ class DDDQNConfig(ReplayConfig):
     """Settings of the dueling double deep Q-network."""
 
     kind: ClassVar[str] = "DDDQN"
+    action_kind: ClassVar[ActionKind] = "discrete"
+    agent_class: ClassVar[str] = "stepladder.agents.dddqn:DDDQN"
+    policy_class: ClassVar[str] = "stepladder.agents.dddqn:DDDQNPolicy"
 
     learning_rate: Positive = 1e-4
     updates_per_step: UpdatesPerStep = 0.25
@@ -133,6 +194,9 @@ class SACConfig(ReplayConfig):
     """Settings of soft actor-critic."""
 
     kind: ClassVar[str] = "SAC"
+    action_kind: ClassVar[ActionKind] = "continuous"
+    agent_class: ClassVar[str] = "stepladder.agents.sac:SAC"
+    policy_class: ClassVar[str] = "stepladder.agents.sac:SACPolicy"
 
     tau: Share = 0.005
     """Share of the critics that goes into their targets with every update."""
@@ -159,6 +223,8 @@ class PPOConfig(AgentConfig):
     """Settings of proximal policy optimisation."""
 
     kind: ClassVar[str] = "PPO"
+    agent_class: ClassVar[str] = "stepladder.agents.ppo:PPO"
+    policy_class: ClassVar[str] = "stepladder.agents.actor_critic:ActorCritic"
 
     hidden_sizes: Annotated[tuple[Count, ...], not_empty] = (128, 128)
 
@@ -206,7 +272,49 @@ class PPOConfig(AgentConfig):
     """Env steps over which it does."""
 
 
-AGENTS: dict[str, type[AgentConfig]] = {
-    kind.kind: kind for kind in (DDDQNConfig, SACConfig, PPOConfig)
-}
+def _require_config(name: str, entry: Any) -> None:
+    is_config = isinstance(entry, type) and issubclass(entry, AgentConfig)
+    if not is_config or getattr(entry, "kind", None) != name:
+        raise ConfigError(
+            f"the agent {name!r} must be a class that derives from AgentConfig and has the kind "
+            f"{name!r}; got {shown(entry)}."
+        )
+
+
+AGENTS: Registry[type[AgentConfig]] = Registry(
+    "agents",
+    _require_config,
+    {
+        "DDDQN": "stepladder.agents.config:DDDQNConfig",
+        "SAC": "stepladder.agents.config:SACConfig",
+        "PPO": "stepladder.agents.config:PPOConfig",
+    },
+)
 """Every agent's config by the agent's name."""
+
+AgentClass = TypeVar("AgentClass", bound=type[AgentConfig])
+
+
+def register_agent(config: AgentClass) -> AgentClass:
+    """Register an agent for this process: a decorator for its config, under its `kind`.
+
+    Raises:
+        ConfigError: The name is taken, or the class is not the config of an agent.
+    """
+    return AGENTS.register(getattr(config, "kind", ""))(config)
+
+
+def agent_named(name: str, what: str = "agent") -> type[AgentConfig]:
+    """Return the config class of an agent, by its name in upper or lower case.
+
+    Args:
+        name: Such as ``"ppo"``.
+        what: What to call the setting in a message.
+
+    Raises:
+        ConfigError: There is no such agent.
+    """
+    for known in AGENTS:
+        if known.lower() == name.lower():
+            return AGENTS[known]
+    raise ConfigError(f"{what} must be one of {', '.join(AGENTS).lower()}; got {name!r}.")

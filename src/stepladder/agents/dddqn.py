@@ -23,6 +23,7 @@ from stepladder.agents.mirror import Mirror
 from stepladder.agents.networks import DuelingNetwork
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam
+from stepladder.agents.policy import Policy
 from stepladder.agents.priorities import Priorities, importance
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
@@ -30,7 +31,7 @@ from stepladder.agents.replaying import ReplayAgent
 from stepladder.errors import ConfigError
 
 
-class DDDQNPolicy(nn.Module):
+class DDDQNPolicy(Policy):
     """The network that chooses actions.
 
     Args:
@@ -51,9 +52,10 @@ class DDDQNPolicy(nn.Module):
         if not isinstance(action_space, Discrete):
             raise ConfigError(
                 f"DDDQN needs actions that are choices (Discrete); got {action_space}. Use SAC or "
-                'PPO; for hockey, env_kwargs={"actions": "discrete"}.'
+                "PPO, or an env with discrete actions."
             )
         self.num_actions, self.start = int(action_space.n), int(action_space.start)
+        self._epsilon = config.epsilon_final
         self.network = DuelingNetwork(
             layout,
             1 + self.num_actions,
@@ -65,6 +67,18 @@ class DDDQNPolicy(nn.Module):
     def choose(self, seen: Seen) -> torch.Tensor:
         """Return the best action of every row, counted from 0."""
         return self.network.advantages(seen).argmax(-1)
+
+    def act(
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[npt.NDArray[Any], torch.Tensor]:
+        """Choose an action in every row, some at random if it explores; nothing is remembered."""
+        actions = self.choose(seen)
+        if not deterministic:
+            options = {"device": actions.device, "generator": generator}
+            explores = torch.rand(len(actions), **options) < self._epsilon
+            random = torch.randint(self.num_actions, (len(actions),), **options)
+            actions = torch.where(explores, random, actions)
+        return actions.cpu().numpy() + self.start, memory
 
 
 class DDDQN(ReplayAgent):

@@ -2,7 +2,7 @@
 
 Called by `ppo` (through `actor_critic`), `dddqn` and `networks`; `arithmetic` has the losses
 themselves. With small networks and batches the graph that autograd builds and walks through takes
-longer than the arithmetic. Measured end to end on hockey, as env steps per second of CPU time
+longer than the arithmetic. Measured end to end on one built-in game, as env steps per CPU second
 against autograd with the same optimiser: 1.34 to 1.61 times for PPO with minibatches of 64, 1.28 to
 1.47 times for DDDQN with batches of 32, 0.94 to 1.12 times for PPO with minibatches of 1,024
 (`benchmarks/agents_gradients.py`; docs/benchmarks.md has the table).

@@ -1,6 +1,6 @@
-"""The agent that a config describes.
+"""The agent that a config describes, if there is room for it.
 
-Where `training` gets its agent; the only place that knows all kinds.
+Where `training` gets its agent. Which kind it is, the config decides (`AgentConfig.make`).
 """
 
 from typing import Any
@@ -9,14 +9,10 @@ import torch
 from gymnasium.spaces import Space
 
 from stepladder.agents.base import Agent, checked_device
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
-from stepladder.agents.dddqn import DDDQN
+from stepladder.agents.config import AgentConfig
 from stepladder.agents.mirror import Mirror
 from stepladder.agents.observations import Layout
-from stepladder.agents.ppo import PPO
 from stepladder.agents.room import require_room_for_networks
-from stepladder.agents.sac import SAC
-from stepladder.errors import ConfigError
 
 
 def make_agent(
@@ -44,13 +40,7 @@ def make_agent(
         ConfigError: The agent cannot play such an env.
     """
     layout, there = Layout(observation_space), checked_device(device)
-    if isinstance(config, PPOConfig | SACConfig | DDDQNConfig):
-        require_room_for_networks(config, layout, action_space, there)
-    settings: dict[str, Any] = {"device": there, "seed": seed}
-    if isinstance(config, PPOConfig):
-        return PPO(config, observation_space, action_space, num_envs, **settings)
-    if isinstance(config, SACConfig):
-        return SAC(config, observation_space, action_space, num_envs, mirror=mirror, **settings)
-    if isinstance(config, DDDQNConfig):
-        return DDDQN(config, observation_space, action_space, num_envs, mirror=mirror, **settings)
-    raise ConfigError(f"{type(config).__name__} describes no agent; use one of its kinds.")
+    require_room_for_networks(config, layout, action_space, there)
+    return config.make(
+        observation_space, action_space, num_envs, device=there, seed=seed, mirror=mirror
+    )

@@ -1,6 +1,6 @@
-"""Somebody who plays but does not learn: an opponent, an evaluation, a film.
+"""A policy that plays but does not learn: as an opponent, in an evaluation, in a film.
 
-Made from what an agent says about itself and its weights, on whichever device, for any number of
+Made from the description of an agent and its weights, on whichever device, for any number of
 rows. `training` and `cli` use it; agents do not.
 """
 
@@ -12,15 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium.spaces import flatdim
-from torch import nn
 
-from stepladder.agents.actor_critic import ActorCritic
 from stepladder.agents.base import checked_device
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
-from stepladder.agents.dddqn import DDDQNPolicy
-from stepladder.agents.observations import Layout, Observations, Seen
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.observations import Layout, Observations
+from stepladder.agents.policy import Policy
 from stepladder.agents.room import require_room_for_networks
-from stepladder.agents.sac import SACPolicy
 from stepladder.agents.saved_values import (
     TensorSpec,
     check_generator,
@@ -39,31 +36,19 @@ class Player:
         layout: Of what is seen.
         num_rows: Envs that it plays at once.
         seed: Of what it draws where it explores.
-        epsilon: Share of random actions where it explores and its actions are values' choices.
     """
 
-    def __init__(
-        self,
-        policy: nn.Module,
-        layout: Layout,
-        num_rows: int,
-        *,
-        seed: int = 0,
-        epsilon: float = 0.0,
-    ):
+    def __init__(self, policy: Policy, layout: Layout, num_rows: int, *, seed: int = 0):
         self.num_rows = num_rows
-        self.policy: Any = policy
-        self._layout, self._epsilon = layout, epsilon
+        self.policy = policy
+        self._layout = layout
         self._device = next(policy.parameters()).device
         self._generator = torch.Generator(self._device).manual_seed(seed)
-        self._memory = torch.zeros(num_rows, 0)
         self.begin()
 
     @torch.inference_mode()
     def begin(self, rows: npt.NDArray[np.bool_] | None = None) -> None:
-        """Let some rows begin a new episode; None is all. Only a policy with a memory cares."""
-        if not isinstance(self.policy, ActorCritic):
-            return
+        """Let some rows begin a new episode; None is all."""
         if rows is None:
             self._memory = self.policy.first_memory(self.num_rows)
         else:
@@ -85,17 +70,12 @@ class Player:
                 what the others remember stays.
         """
         seen = self._layout.to_seen(observations, self._device)
-        if isinstance(self.policy, ActorCritic):
-            return self._remembering(self.policy, seen, deterministic, rows)
-        if isinstance(self.policy, SACPolicy):
-            return self._continuous(self.policy, seen, deterministic)
-        actions = self.policy.choose(seen)
-        if not deterministic:
-            options = {"device": self._device, "generator": self._generator}
-            explores = torch.rand(len(actions), **options) < self._epsilon
-            random = torch.randint(self.policy.num_actions, (len(actions),), **options)
-            actions = torch.where(explores, random, actions)
-        return actions.cpu().numpy() + self.policy.start
+        places = slice(None) if rows is None else torch.from_numpy(rows).to(self._device)
+        actions, memory = self.policy.act(
+            seen, self._memory[places], self._generator, deterministic
+        )
+        self._memory[places] = memory
+        return actions
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Play with other weights from now on; what the rows remember stays."""
@@ -124,32 +104,6 @@ class Player:
         restore_generator(self._generator, state["generator"])
         self._memory = state["memory"].to(self._device, copy=True)
 
-    def _remembering(
-        self,
-        policy: ActorCritic,
-        seen: Seen,
-        deterministic: bool,
-        rows: npt.NDArray[np.int64] | None,
-    ) -> npt.NDArray[Any]:
-        if rows is None:
-            said = policy.play(seen, self._memory, self._generator, deterministic)
-            self._memory = said.memory
-        else:
-            places = torch.from_numpy(rows).to(self._device)
-            said = policy.play(seen, self._memory[places], self._generator, deterministic)
-            self._memory[places] = said.memory
-        return policy.to_env(said.raw)
-
-    def _continuous(
-        self, policy: SACPolicy, seen: Seen, deterministic: bool
-    ) -> npt.NDArray[np.float32]:
-        noise = None
-        if not deterministic:
-            shape = (len(seen.numbers), policy.num_dims)
-            noise = torch.randn(shape, device=self._device, generator=self._generator)
-        actions = policy.choose(seen, noise).cpu().numpy()
-        return actions.reshape(len(actions), *policy.shape)
-
 
 def make_player(
     description: Mapping[str, Any],
@@ -159,7 +113,7 @@ def make_player(
     device: str | torch.device = "cpu",
     seed: int = 0,
 ) -> Player:
-    """Make a player of what an agent said about itself, and its weights.
+    """Make a player from the description of an agent and its weights.
 
     Raises:
         SnapshotError: They do not go together, or are damaged.
@@ -173,7 +127,7 @@ def make_player(
         action_space = space_from_json(description["action_space"])
         _require_size(config, layout, action_space, weights)
         require_room_for_networks(config, layout, action_space, chosen)
-        policy = _policy_of(config, layout, action_space)
+        policy = config.make_policy(layout, action_space, torch.Generator().manual_seed(0))
         load_module(policy, weights)
     except (KeyError, TypeError, RuntimeError, ConfigError, SnapshotError) as error:
         text = " ".join(str(error).split())
@@ -181,29 +135,17 @@ def make_player(
             f"these weights cannot be played with ({text}). Use another checkpoint."
         ) from error
     policy.to(chosen).eval()
-    epsilon = config.epsilon_final if isinstance(config, DDDQNConfig) else 0.0
-    return Player(policy, layout, num_rows, seed=seed, epsilon=epsilon)
+    return Player(policy, layout, num_rows, seed=seed)
 
 
 def _require_size(
-    config: Any, layout: Layout, action_space: Any, weights: Mapping[str, torch.Tensor]
+    config: AgentConfig, layout: Layout, action_space: Any, weights: Mapping[str, torch.Tensor]
 ) -> None:
     """Raise before memory is taken if networks are described that the weights do not fill."""
-    num_actions = flatdim(action_space)
-    sizes = [layout.num_features, *config.hidden_sizes, num_actions]
-    needed = max(num_in * num_out for num_in, num_out in pairwise(sizes))
+    sizes = config.layer_widths(layout.num_features, flatdim(action_space))
+    needed = max((num_in * num_out for num_in, num_out in pairwise(sizes)), default=0)
     present = sum(tensor.numel() for tensor in weights.values())
     if needed > present:
         raise SnapshotError(
-            f"layers of sizes {sizes} are described, and there are {present:,} weights"
+            f"layers of sizes {list(sizes)} are described, and there are {present:,} weights"
         )
-
-
-def _policy_of(config: Any, layout: Layout, action_space: Any) -> nn.Module:
-    generator = torch.Generator().manual_seed(0)
-    if isinstance(config, SACConfig):
-        return SACPolicy(layout, action_space, config, generator)
-    if isinstance(config, DDDQNConfig):
-        return DDDQNPolicy(layout, action_space, config, generator)
-    assert isinstance(config, PPOConfig)
-    return ActorCritic(layout, action_space, config, generator)

@@ -48,7 +48,7 @@ def require_room_for_networks(
         if isinstance(action_space, Discrete)
         else math.prod(action_space.shape or (1,))
     )
-    widths = (layout.num_features, *map(int, config.hidden_sizes), num_outputs)
+    widths = config.layer_widths(layout.num_features, num_outputs)
     num_weights = sum(one * two for one, two in pairwise(widths))
     require_room(
         num_weights * FLOAT_BYTES * NUM_COPIES,

@@ -1,7 +1,7 @@
 """Soft actor-critic: two critics, a learned temperature, optionally pink noise.
 
 After Haarnoja et al. 2018, "Soft actor-critic algorithms and applications". For continuous actions,
-such as those of hockey. `training` calls it; `arithmetic` has the formulas.
+such as forces. `training` calls it; `arithmetic` has the formulas.
 
 Do not use it for discrete actions (`dddqn`, `ppo`), or where envs are so fast that updates are the
 bottleneck: `ppo` makes better use of many cheap steps.
@@ -25,6 +25,7 @@ from stepladder.agents.networks import GaussianActor, TwinCritic
 from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam, flatten_parameters
+from stepladder.agents.policy import Policy
 from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
@@ -35,7 +36,7 @@ MAX_LOG_TEMPERATURE = 88.0
 """Beyond this, the temperature overflows 32 bits."""
 
 
-class SACPolicy(nn.Module):
+class SACPolicy(Policy):
     """The network that chooses actions.
 
     Args:
@@ -83,6 +84,17 @@ class SACPolicy(nn.Module):
         mean, log_std = self.actor(self.actor.encoder(seen))
         raw = mean if noise is None else torch.addcmul(mean, log_std.exp(), noise)
         return torch.addcmul(self.centre, self.reach, raw.tanh())
+
+    def act(
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[npt.NDArray[Any], torch.Tensor]:
+        """Choose an action in every row; nothing is remembered."""
+        noise = None
+        if not deterministic:
+            shape = (len(seen.numbers), self.num_dims)
+            noise = torch.randn(shape, device=seen.numbers.device, generator=generator)
+        actions = self.choose(seen, noise).cpu().numpy()
+        return actions.reshape(len(actions), *self.shape), memory
 
 
 class SAC(ReplayAgent):

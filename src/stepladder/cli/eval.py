@@ -1,7 +1,7 @@
 """``stepladder eval``: how well a policy plays what it was not trained on."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import tyro
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Space
 
 from stepladder.cli import console
 from stepladder.cli.finding import guarded, learning, look_for
@@ -17,14 +17,12 @@ from stepladder.cli.parsing import parse
 from stepladder.cli.playable import read_settings
 from stepladder.cli.scoreboard import scoreboard
 from stepladder.configs.checks import require_whole
+from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import require_trust
-from stepladder.training.config import SCRIPTED
-from stepladder.training.contradictions import HOCKEY, LEDGE
 from stepladder.training.evaluation import Player, PlayerMaker, Random, evaluate, spaces_of
-from stepladder.training.evaluation_request import EvaluationRequest
-from stepladder.training.forces import InForces, fineness_of
-from stepladder.training.scores import Evaluation
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.evaluation.scores import Evaluation
 
 if TYPE_CHECKING:
     from stepladder.cli.learnt import Learnt
@@ -33,22 +31,16 @@ MARK = '"stepladder": "evaluation"'
 """What every file of this command holds."""
 
 RANDOM: Random = "random"
-"""Who plays without having learnt anything."""
-
-RESERVED = (*SCRIPTED, RANDOM)
-"""Opponents who need not be found."""
-
-USUAL = ("weak", "strong")
-"""Whom hockey is played against unless somebody is named."""
+"""The policy that draws all actions at random."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvalArguments:
     """Measure how well a policy plays what it was not trained on.
 
-    Ledge: the held-out levels. Hockey: whole games against each opponent, half from each starting
-    side. Any other env: as it comes, with other seeds than in training. All of it is played at
-    once; the same seed gives the same result.
+    A built-in game: its held-out levels, or whole games against each opponent, half from each
+    starting side. Any other env: its tasks, or the env as it is, with other seeds than in
+    training. All of it is played at once; the same seed gives the same result.
     """
 
     policy: tyro.conf.Positional[str]
@@ -56,14 +48,14 @@ class EvalArguments:
 
     episodes: int | None = None
     """Games per opponent or in all. By default as many as the run's own evaluations have, else
-    200. A level of Ledge is played once unless the policy is stochastic."""
+    200. Held-out levels are played once unless the policy is stochastic."""
 
     opponents: tuple[str, ...] = ()
-    """In hockey: weak, strong, random, or another policy, named like the first. By default weak and
-    strong."""
+    """In a game for two: a scripted player (weak, strong), random, or another policy, named like
+    the first. By default the scripted players."""
 
-    stages: tuple[str, ...] = ()
-    """In Ledge: whose held-out levels are played. By default those that the run practises."""
+    labels: tuple[str, ...] = ()
+    """Which labels of tasks are played, such as stages. By default those that the run practises."""
 
     seed: int = 10_000
     """Seed of the games."""
@@ -72,7 +64,7 @@ class EvalArguments:
     """Where the networks are: cpu, cuda, cuda:1, or auto."""
 
     stochastic: bool = False
-    """Whether everybody draws actions, instead of doing what seems best."""
+    """Whether all players draw actions, instead of taking the best one."""
 
     env_id: str | None = None
     """Gymnasium's id of the env, module:id or module:function. By default the one of the run."""
@@ -130,8 +122,8 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
     env = arguments.env_id or (None if config is None else config.env)
     if env is None:
         raise ConfigError(
-            f"{arguments.policy} lies in no run, so nobody knows what it plays. Say it with "
-            "--env-id, such as stepladder/Hockey-v0."
+            f"{arguments.policy} lies in no run, so its env is not known. Name it with --env-id, "
+            "such as CartPole-v1."
         )
     if subject != RANDOM and subject.run is not None and arguments.env_id is None:
         require_trust(subject.run.folder, subject.run.config, arguments.trust)
@@ -140,14 +132,15 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
         request = EvaluationRequest.of(config)
     else:
         request = EvaluationRequest(env=env)
-    for flag, home in (("opponents", HOCKEY), ("stages", LEDGE)):
-        if getattr(arguments, flag) and request.name != home:
-            raise ConfigError(f"--{flag} is for {home}; this is {request.name}. Leave it out.")
+    if arguments.opponents and not game_of(env).opponents:
+        raise ConfigError(
+            f"--opponents is for games for two players; {request.name} has one. Leave it out."
+        )
     return replace(
         request,
         env_kwargs={**request.env_kwargs, **read_settings(arguments.env)},
         num_games=arguments.episodes or request.num_games,
-        stages=arguments.stages or request.stages,
+        labels=arguments.labels or request.labels,
         seed=arguments.seed,
         is_deterministic=not arguments.stochastic,
     )
@@ -156,18 +149,22 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
 def _evaluated(
     arguments: EvalArguments, request: EvaluationRequest, subject: "Learnt | Random"
 ) -> Evaluation:
-    """Find everybody who plays, and let them."""
-    others = _others(arguments.opponents or USUAL) if request.name == HOCKEY else {}
+    """Find all players, and let them play."""
+    game = game_of(request.env)
+    others: dict[str, Learnt | Random | None] = {}
+    if game.opponents:
+        others = _others(arguments.opponents or game.usual_opponents, game.opponents)
     rivals: dict[str, Learnt | Random] = {
         name: one for name, one in others.items() if one is not None
     }
-    if request.name == HOCKEY:
-        kwargs = _with_actions(request.env_kwargs, [subject, *rivals.values()])
+    if others:
+        players = [one for one in (subject, *rivals.values()) if one != RANDOM]
+        kwargs = game.shared_arguments(request.env_kwargs, [one.num_choices for one in players])
         request = replace(request, opponents=tuple(others), env_kwargs=kwargs)
     spaces = guarded(request.name, spaces_of, request)
     maker = partial(_maker, arguments, request, *spaces)
     makers = {
-        # Somebody against themselves shall not draw the same actions on both sides.
+        # Two players of one policy must not draw the same actions.
         name: maker(one, arguments.seed + number)
         for number, (name, one) in enumerate(rivals.items(), start=1)
     }
@@ -177,37 +174,24 @@ def _evaluated(
         return guarded(request.name, evaluate, player, request, rivals=makers)
 
 
-def _others(texts: Sequence[str]) -> "dict[str, Learnt | Random | None]":
-    """Return opponents by what they are called; None where the env plays them itself."""
+def _others(texts: Sequence[str], scripted: Sequence[str]) -> "dict[str, Learnt | Random | None]":
+    """Return opponents by name; None where the env plays them itself."""
+    reserved = (*scripted, RANDOM)
     others: dict[str, Learnt | Random | None] = {}
     for text in texts:
-        if text in RESERVED and text in others:
+        if text in reserved and text in others:
             raise ConfigError(f"the opponent {text} was given twice. Name each once.")
-        one = None if text in SCRIPTED else _found(text)
+        one = None if text in scripted else _found(text)
         if one is None or one == RANDOM:
             others[text] = one
             continue
         name, number = one.name, 1
-        # Runs of one name are told apart, and from whoever is always called so.
-        while name in (*RESERVED, *others):
+        # Runs of one name get numbers; a reserved name is never a run's.
+        while name in (*reserved, *others):
             number += 1
             name = f"{one.name} {number}"
         others[name] = one
     return others
-
-
-def _with_actions(
-    kwargs: Mapping[str, Any], players: "Sequence[Learnt | Random]"
-) -> dict[str, Any]:
-    """Return arguments of hockey with the actions that all know; forces where they differ."""
-    choices = {one.num_choices for one in players if one != RANDOM}
-    if not choices:
-        return dict(kwargs)
-    kept = {name: value for name, value in kwargs.items() if name not in ("actions", "fineness")}
-    count = choices.pop()
-    if choices or count is None:
-        return kept
-    return {**kept, "actions": "discrete", "fineness": fineness_of(count)}
 
 
 def _maker(
@@ -218,15 +202,15 @@ def _maker(
     one: "Learnt | Random",
     seed: int,
 ) -> PlayerMaker | Random:
-    """Return what lets somebody play, if it fits."""
+    """Return what makes a player, if it fits."""
     if one == RANDOM:
         return RANDOM
-    # In hockey, numbered actions that the env does not take are translated.
-    is_translated = request.name == HOCKEY and one.num_choices is not None and isinstance(done, Box)
-    one.require_fit(request.name, seen, None if is_translated else done)
+    # Actions that the env does not take are translated where the game can.
+    translator = game_of(request.env).translator(one.num_choices, done)
+    one.require_fit(request.name, seen, done if translator is None else None)
 
     def make(num_rows: int) -> Player:
         player = one.player(num_rows, device=arguments.device, seed=seed)
-        return InForces(player, fineness_of(one.num_choices or 0)) if is_translated else player
+        return player if translator is None else translator(player)
 
     return make

@@ -17,7 +17,8 @@ from stepladder.cli.playable import curriculum_of, is_training
 from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.errors import ConfigError
+from stepladder.envs.ids import known_game
+from stepladder.errors import ConfigError, SnapshotError
 from stepladder.runs import Event, RunReader
 from stepladder.simulator.rebuild import can_rebuild, rebuilt_curriculum
 from stepladder.visible import visible
@@ -61,8 +62,8 @@ def main(argv: Sequence[str]) -> int:
     about = _about(reader)
     if can_rebuild(reader):
         told = _from_curriculum(rebuilt_curriculum(reader), arguments)
-    elif is_training(reader) and reader.checkpoints():
-        told = _from_curriculum(curriculum_of(reader), arguments)
+    elif (curriculum := _trained_curriculum(reader)) is not None:
+        told = _from_curriculum(curriculum, arguments)
         # It counts the steps of episodes that have ended, and a training saves between two epochs.
         told["as_of"] = reader.checkpoint_step()
         told["step"] = max(about["step"], told["as_of"])
@@ -80,6 +81,19 @@ def main(argv: Sequence[str]) -> int:
     else:
         _print(answer, len(past), in_full=bool(arguments.task))
     return 0
+
+
+def _trained_curriculum(reader: RunReader) -> Curriculum | None:
+    """Return the curriculum of a training; None if there is none yet, or its tasks are unknown."""
+    if not is_training(reader) or not reader.checkpoints():
+        return None
+    try:
+        return curriculum_of(reader)
+    except SnapshotError:
+        if reader.config["tasks"] or known_game(reader.config["env"]) is not None:
+            raise
+        # Only the env's module knows its tasks, and explaining a run imports nothing.
+        return None
 
 
 def _about(reader: RunReader) -> dict[str, Any]:

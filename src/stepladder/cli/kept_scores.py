@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepladder.errors import SnapshotError
-from stepladder.training.scores import Evaluation, Interval, Score
+from stepladder.training.evaluation.scores import Evaluation, Interval, Score
 
 NAN = float("nan")
 

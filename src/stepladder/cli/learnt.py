@@ -16,14 +16,12 @@ from gymnasium.spaces import Dict
 from stepladder.agents.player import Player, make_player
 from stepladder.agents.spaces import space_from_json, space_to_json
 from stepladder.errors import ConfigError
+from stepladder.games.game import PLAYERS
 from stepladder.runs import RunReader
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
 from stepladder.training.checkpoints import load_policy
 from stepladder.training.config import TrainingConfig
 from stepladder.training.opponents.member import SPACES, misfit
-
-PLAYERS = ("player_one", "player_two")
-"""What an env shows in which one caller plays both."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

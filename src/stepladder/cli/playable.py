@@ -1,4 +1,4 @@
-"""What ``watch`` is asked to show: an env, a level of Ledge, or the env of a run.
+"""What ``watch`` is asked to show: an env, a level in a file, or the env of a run.
 
 Between the command line and `playing`: whatever was named becomes one env that can draw itself, and
 the tasks that it is to play.
@@ -17,21 +17,20 @@ from gymnasium.envs.registration import EnvSpec
 from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_for
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.rebuilding import rebuilt
-from stepladder.envs.ids import UnknownEnvError, find_env, module_of
+from stepladder.envs.ids import UnknownEnvError, find_env, game_of, module_of
 from stepladder.errors import ConfigError, RunError, StepladderError
 from stepladder.files import is_real_folder, parsed_json, read_bytes
+from stepladder.games.registry import GAMES
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
 from stepladder.runs.trust import require_trust
 from stepladder.tasks import FolderSource, ListSource, Source, Task
 from stepladder.training.config import TrainingConfig
-from stepladder.training.contradictions import LEDGE
-from stepladder.training.tasks import source_of
 
 MODE = "rgb_array"
 
-OWN_SETTINGS = ("agent", "curriculum", "evaluation", "levels")
+OWN_SETTINGS = ("agent", "curriculum", "evaluation", "source")
 """By these the config of a training is known."""
 
 MOST_PASSED_OVER = 4096
@@ -75,14 +74,21 @@ def find_playable(
         require_trust(reader.folder, reader.config, trust)
         return _of_run(reader, kwargs, seed)
     if path.is_file():
-        for name in ("level", "stage", "level_seed"):
-            if name in kwargs:
-                raise ConfigError(
-                    f"--env {name}={kwargs[name]} and the level {path} were given. Leave one out."
-                )
-        task = Task(path.stem, "level", {"level": _text_of(path)})
-        return Playable(name=path.stem, env=make_env(LEDGE, kwargs), next_task=lambda: task)
+        return _of_level(path, kwargs)
     return Playable(name=text, env=make_env(text, kwargs))
+
+
+def _of_level(path: Path, kwargs: Mapping[str, Any]) -> Playable:
+    """Return the env of the game whose level a file holds."""
+    text = _text_of(path)
+    tasks = {env: GAMES[env].level_task(path.stem, text) for env in GAMES}
+    env, task = next((env, task) for env, task in tasks.items() if task is not None)
+    for name in GAMES[env].level_arguments:
+        if name in kwargs:
+            raise ConfigError(
+                f"--env {name}={kwargs[name]} and the level {path} were given. Leave one out."
+            )
+    return Playable(name=path.stem, env=make_env(env, kwargs), next_task=lambda: task)
 
 
 def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any]:
@@ -153,8 +159,8 @@ def _text_of(path: Path) -> str:
         return read_bytes(path, follow=True).decode()
     except UnicodeDecodeError as error:
         raise ConfigError(
-            f"{path} is no text, so it holds no level ({error.reason}). Name a level's file, an "
-            "env or the folder of a run."
+            f"{path} must be a text file with a level; it is not text ({error.reason}). Name a "
+            "level's file, an env or the folder of a run."
         ) from error
 
 
@@ -172,6 +178,7 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
             f"an id, and may have 'env_kwargs'; got {env_id!r} and {run_kwargs!r}. See it with: "
             f"stepladder report {reader.folder}"
         )
+    look_for(env_id)
     next_task = None
     if _has_tasks(reader):
         curriculum = curriculum_of(reader)
@@ -191,7 +198,8 @@ def _has_tasks(reader: RunReader) -> bool:
     """Return whether a curriculum says what is played; a training may also play an env as it is."""
     config = reader.config
     if is_training(reader):
-        return bool(config.get("tasks")) or config["env"] == LEDGE
+        game_of(config["env"])
+        return bool(config["tasks"]) or _config_of(reader).own_source() is not None
     return "curriculum" in config or "tasks" in config or bool(reader.checkpoints())
 
 
@@ -200,12 +208,16 @@ def is_training(reader: RunReader) -> bool:
     return reader.kind == "training" and set(OWN_SETTINGS) <= reader.config.keys()
 
 
+def _config_of(reader: RunReader) -> TrainingConfig:
+    return TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG))
+
+
 def _drawn(curriculum: Curriculum) -> Task:
     return curriculum.task(curriculum.draw_one())
 
 
 def curriculum_of(reader: RunReader) -> Curriculum:
-    """Return the curriculum of a run as its last checkpoint left it; nobody else will see it learn.
+    """Return the curriculum of a run as its last checkpoint left it; it is a copy.
 
     Raises:
         RunError: The run has no checkpoint, or does not say what its tasks are.
@@ -226,7 +238,7 @@ def curriculum_of(reader: RunReader) -> Curriculum:
 def _source_of(reader: RunReader) -> Source:
     """Return the tasks of a run: listed, in a folder, or made by a function."""
     if is_training(reader):
-        return source_of(TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG)))
+        return _config_of(reader).task_source()
     tasks = reader.config.get("tasks")
     if isinstance(tasks, list):
         return ListSource([Task.from_json(task) for task in tasks])

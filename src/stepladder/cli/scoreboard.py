@@ -1,12 +1,12 @@
 """An evaluation as a table, for whoever reads it in a terminal.
 
-Used by the verbs that evaluate; the figures are those of `training.scores`.
+Used by the verbs that evaluate; the figures are those of `training.evaluation.scores`.
 """
 
 from rich.table import Table
 from rich.text import Text
 
-from stepladder.training.scores import Evaluation, Interval, Score
+from stepladder.training.evaluation.scores import Evaluation, Interval, Score
 from stepladder.visible import visible
 
 INDENT = "  "

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from stepladder.agents.config import AGENTS, AgentConfig
+from stepladder.agents.config import AgentConfig, PPOConfig, agent_named
+from stepladder.cli.finding import look_for
 from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse
 from stepladder.cli.playable import read_settings
@@ -20,14 +21,12 @@ from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import config_from_json, curriculum_variants
+from stepladder.envs.ids import game_of, module_of
 from stepladder.errors import ConfigError
+from stepladder.games.registry import DEFAULT_ENV
 from stepladder.runs.trust import names_of_code
-from stepladder.training.config import STAGES_IN_ORDER, TrainingConfig, load_config
-from stepladder.training.contradictions import LEDGE, labels_of
-from stepladder.training.presets import PRESETS, any_env
-
-USUAL = "ledge"
-"""What is trained unless something is named."""
+from stepladder.training.config import UNCHOSEN, TrainingConfig, load_config
+from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 WITH_RESUME = frozenset(
     {
@@ -51,12 +50,12 @@ class TrainArguments(Keeping, TrainingConfig):
     """Train an agent, in front of your eyes.
 
     Ctrl-C stops it with everything saved, and it says how to go on. The flags are those of the
-    preset or config that is named first, by default ledge: try stepladder train cartpole --help.
+    preset or config that is named first: try stepladder train cartpole --help.
     """
 
     preset_or_config: tyro.conf.Positional[str | None] = None
-    """A preset, or a JSON file with settings; ledge unless one is named. Flags change single
-    settings of it."""
+    """A preset, or a JSON file with settings; the first preset unless one is named. Flags change
+    single settings of it."""
 
     list_presets: bool = False
     """Whether to show all presets, and nothing else."""
@@ -80,19 +79,25 @@ class TrainArguments(Keeping, TrainingConfig):
     ] = ()
     """An argument for the env as KEY=VALUE; may be given several times."""
 
+    source_settings: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(name="source")
+    ] = ()
+    """Which tasks of its own a game offers, as KEY=VALUE, such as per_stage=50; may be given
+    several times."""
+
     agent_kind: Annotated[str | None, tyro.conf.arg(name="agent", metavar="NAME")] = None
-    """Who learns: ppo, sac or dddqn. With another than the preset's, its own flags begin with
-    defaults."""
+    """Who learns: ppo, sac, dddqn, or an agent of an installed package. With another than the
+    preset's, its own flags begin with defaults."""
 
     curriculum_kind: Annotated[str | None, tyro.conf.arg(name="curriculum", metavar="NAME")] = None
     """What chooses the tasks: a curriculum by name, one of the subcommands of stepladder simulate,
     or a JSON file such as {"type": "frontier"}."""
 
     # Redeclared for the help alone, which has a group of flags for each.
-    curriculum: CurriculumConfig = STAGES_IN_ORDER
+    curriculum: CurriculumConfig = UNCHOSEN
     """Settings of the curriculum."""
 
-    agent: AgentConfig = field(default_factory=AGENTS["PPO"])
+    agent: AgentConfig = field(default_factory=PPOConfig)
     """Settings of the agent."""
 
     def __post_init__(self) -> None:
@@ -100,7 +105,7 @@ class TrainArguments(Keeping, TrainingConfig):
 
     @property
     def run_name(self) -> str:
-        """What the run is called unless somebody says otherwise."""
+        """Name of the run by default."""
         if self.preset_or_config is not None:
             name = Path(self.preset_or_config).stem
         else:
@@ -157,34 +162,34 @@ def _parsed(
 ) -> tuple[TrainArguments, TrainingConfig, TrainArguments]:
     """Return the flags, the config that was named, and the flags as they stand for it."""
     env = given(argv, "--env")
-    # Who names an env of their own does not want the number of envs that suits Ledge.
-    base = load_config(named or USUAL) if named or env in (None, LEDGE) else any_env(str(env))
+    if env is not None and module_of(env) is not None:
+        # The user has named it; what it says about itself decides what the flags begin with.
+        look_for(env)
+        game_of(env)
+    if named or env in (None, DEFAULT_ENV):
+        base = load_config(named or DEFAULT_PRESET)
+    else:
+        base = TrainingConfig(**{**ANY_ENV, "env": env})
     settings: dict[str, Any] = {entry.name: getattr(base, entry.name) for entry in fields(base)}
     agent, curriculum = given(argv, "--agent"), given(argv, "--curriculum")
-    if agent is not None and agent.upper() != base.agent.kind:
-        settings["agent"] = _agent(agent)
+    if agent is not None and agent.lower() != base.agent.kind.lower():
+        settings["agent"] = agent_named(agent, "--agent")()
     if curriculum is not None:
         settings["curriculum"] = _curriculum(curriculum, base)
     before = TrainArguments(**settings)
     return parse(TrainArguments, argv, "train", before, dotted=True), base, before
 
 
-def _agent(name: str) -> AgentConfig:
-    if name.upper() not in AGENTS:
-        known = ", ".join(AGENTS).lower()
-        raise ConfigError(f"--agent must be one of {known}; got {name!r}.")
-    return AGENTS[name.upper()]()
-
-
 def _curriculum(name: str, base: TrainingConfig) -> CurriculumConfig:
     if name == base.curriculum.kind:
         return base.curriculum
-    if name == STAGES_IN_ORDER.kind and base.env == LEDGE and not base.tasks:
-        # This very object, which follows the levels that other flags choose.
-        return STAGES_IN_ORDER
+    labels = tuple(base.task_source().labels())
+    own = game_of(base.env).curriculum(labels)
+    if name == own.kind and not base.tasks:
+        return own
     variants = curriculum_variants()
     if name in variants:
-        return variants[name].make(TaskKnowledge(order=labels_of(base)))
+        return variants[name].make(TaskKnowledge(order=labels))
     if not Path(name).is_file():
         raise ConfigError(
             f"--curriculum must be one of {', '.join(variants)}, or a JSON file; got {name!r}."
@@ -199,13 +204,16 @@ def _config(
     changes: dict[str, Any] = {}
     for entry in fields(base):
         then, now = getattr(before, entry.name), getattr(arguments, entry.name)
-        # The very object where nothing was changed: a default curriculum follows the levels.
+        # The very object where nothing was changed: a default curriculum follows the source.
         chosen = then if now == then else now
         if chosen is not getattr(base, entry.name):
             changes[entry.name] = chosen
-    more = read_settings(arguments.env_arguments, "--env-kwargs")
-    if more:
-        changes["env_kwargs"] = {**base.env_kwargs, **more}
+    for name, texts, flag in (
+        ("env_kwargs", arguments.env_arguments, "--env-kwargs"),
+        ("source", arguments.source_settings, "--source"),
+    ):
+        if texts:
+            changes[name] = {**getattr(base, name), **read_settings(texts, flag)}
     try:
         return replace(base, **changes)
     except ConfigError as error:

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepladder.stats.names import OTHER
-from stepladder.training.scores import Evaluation
+from stepladder.training.evaluation.scores import Evaluation
 from stepladder.visible import visible
 
 if TYPE_CHECKING:

@@ -34,9 +34,8 @@ class WatchArguments:
     """
 
     env_or_run: tyro.conf.Positional[str]
-    """A Gymnasium id, such as stepladder/Hockey-v0; module:id, if importing the module registers
-    it; a function that makes an env, as module:function; the file of a level of Ledge; or the
-    folder of a run."""
+    """A Gymnasium id, such as CartPole-v1; module:id, if importing the module registers it; a
+    function that makes an env, as module:function; the file of a level; or the folder of a run."""
 
     out: Path | None = None
     """The film to write: a .gif or .mp4. Without it a window is opened."""

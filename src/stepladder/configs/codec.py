@@ -83,7 +83,8 @@ class Config:
     def expand(cls, value: Any, problems: Problems) -> Any:
         """Return the object that a short form in a document stands for.
 
-        `UNREAD` if `problems` says why there is nothing to read.
+        `UNREAD` if `problems` says why there is nothing to read. If it says something else, the
+        fields are read for their own problems.
         """
         return value
 
@@ -259,6 +260,7 @@ def _fit_object(value: Any, form: Form, problems: Problems) -> Any:
     kind: Any = form.kind
     if isinstance(value, kind):
         return value
+    before = len(problems)
     try:
         if not hasattr(kind, "__dataclass_fields__"):
             return kind.from_json(value)
@@ -269,7 +271,7 @@ def _fit_object(value: Any, form: Form, problems: Problems) -> Any:
         if value is UNREAD:
             return UNREAD
         if isinstance(value, Mapping):
-            return make(kind, cast("Mapping[str, Any]", value), problems)
+            return make(kind, cast("Mapping[str, Any]", value), problems, before)
         name, fix = kind.__name__, "in JSON an object with its settings"
         problems.add(f"must be of type {name}; got {shown(value)}. Give {name}(…), {fix}.")
         return UNREAD
@@ -291,14 +293,16 @@ def _of_kind(settings: Mapping[str, Any], base: Any, problems: Problems) -> tupl
     return kinds[name], kinds[name].expand(rest, problems)
 
 
-def make(kind: type[Any], settings: Mapping[str, Any], problems: Problems) -> Any:
-    """Return a config made of settings by name, or `UNREAD`.
+def make(
+    kind: type[Any], settings: Mapping[str, Any], problems: Problems, before: int | None = None
+) -> Any:
+    """Return a config made of settings by name, or `UNREAD` if there are more problems than before.
 
     Raises:
         StepladderError: The config refuses what fits its annotations.
     """
-    before, values = len(problems), dict[str, Any]()
-    forms = forms_of(kind)
+    before = len(problems) if before is None else before
+    forms, values = forms_of(kind), dict[str, Any]()
     for field in fields(kind):
         if field.name in settings:
             place = problems.at(field.name)

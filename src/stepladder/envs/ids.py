@@ -1,23 +1,31 @@
-"""Which env a text means: a registered id or a function that makes an env, perhaps in a module.
+"""Which env a user means: a registered id, a class or function, or the name of one in a module.
 
-The one place that reads ids: `make_vec`, trainings, evaluations and all commands ask here. The
-module in front of a colon is imported, which runs its code. That is right for what the user has
-typed; check `module_of` first where the text comes from a file.
+The one place that reads names of envs: `make_vec`, trainings, evaluations and all commands ask
+here, also for what is known about an env (`Game`). The module before a colon is imported, which
+runs its code. That is right for a name that the user has typed; for a name from a file, look at
+`module_of` first.
 """
 
 import logging
+import sys
 from collections.abc import Callable
+from functools import partial, reduce
 from importlib import import_module
+from itertools import count
 from types import ModuleType
 from typing import Any
 
 import gymnasium as gym
-from gymnasium.envs.registration import EnvSpec
+from gymnasium.envs.registration import EnvSpec, load_env_creator
 
-from stepladder.errors import ConfigError
-from stepladder.registration import NAMESPACE, register_games
+from stepladder.errors import ConfigError, shown
+from stepladder.games.game import Game
+from stepladder.games.registry import GAMES, register_id
 
 logger = logging.getLogger("stepladder.envs")
+
+_given: dict[str, EnvSpec | Callable[..., Any]] = {}
+"""What this process was given to make envs, by the name that stands for each."""
 
 
 class UnknownEnvError(ConfigError, gym.error.UnregisteredEnv):
@@ -35,39 +43,141 @@ def module_of(text: str) -> str | None:
     return module if colon else None
 
 
+def name_of(env: Any) -> str:
+    """Return the name that stands for an env in configs and runs.
+
+    A class or function is found under its name again in this process; in another one, its module
+    is imported, so an env of a script or a notebook has to be given again there.
+
+    Args:
+        env: A name, a spec, or a class or function that makes an env.
+
+    Raises:
+        ConfigError: It is none of these.
+    """
+    if isinstance(env, str):
+        return env
+    if isinstance(env, EnvSpec):
+        return env.id
+    made = env.func if isinstance(env, partial) else env
+    if not callable(env) or not hasattr(made, "__qualname__"):
+        raise ConfigError(
+            f"env must be an env's id, or a class or function that makes an env; got {shown(env)}."
+        )
+    name = f"{made.__module__}:{made.__qualname__}"
+    if "<" in name or made is not env:
+        # Many functions can have such a name; each gets its own.
+        numbered = (f"{name}#{number}" for number in count(1))
+        name = next(one for one in numbered if _given.get(one, env) is env)
+    _given[name] = env
+    return name
+
+
+def give_env(name: str, env: Any) -> None:
+    """Let a name stand for an env in this process: for a class, a function, or another name."""
+    name_of(env)
+    _given[name] = find_env(env) if isinstance(env, str) else env
+
+
 def find_env(text: str) -> EnvSpec | Callable[..., Any]:
     """Return what makes an env, given its name.
 
     Args:
         text: An id (``CartPole-v1``), an id that a module registers when it is imported
-            (``minigrid:MiniGrid-Empty-5x5-v0``), or a function in a module
+            (``minigrid:MiniGrid-Empty-5x5-v0``), or a class or function in a module
             (``package.module:make_env``).
 
     Returns:
-        What is registered under the id, or the function.
+        What is registered under the id, or the class or function.
 
     Raises:
         ConfigError: The module cannot be imported, or there is no such id or function.
     """
+    if text in _given:
+        return _given[text]
     module = module_of(text)
     name = text if module is None else text.partition(":")[2]
     found = None if module is None else _imported(module)
-    if name.startswith(NAMESPACE):
-        register_games()
+    register_id(name)
     if name in gym.registry:
         return gym.registry[name]
-    function: Any = getattr(found, name, None)
+    function = _attribute(found, name)
     if callable(function):
         return function
     newest = _newest(name)
     if newest is not None:
         return newest
-    if found is not None and name.isidentifier():
+    if module == "__main__" or "<" in name or "#" in name:
+        raise UnknownEnvError(
+            f"the env {text!r} was defined in a script, a notebook or a function, and cannot be "
+            "found from here. Give it again: train(env=..., resume=run)."
+        )
+    if found is not None and name.replace(".", "_").isidentifier():
         raise UnknownEnvError(
             f"{module} has no function {name!r}, nor does it register an env of this name. Name a "
             "function in it that makes an env, or an id."
         )
     raise _unknown(text, name)
+
+
+def game_of(env: Any) -> Game:
+    """Return what is known about an env; its module is imported if need be.
+
+    Args:
+        env: A name, a spec, or a class or function that makes an env.
+
+    Raises:
+        ConfigError: There is no such env.
+    """
+    if not isinstance(env, str | EnvSpec):
+        return _described(env)
+    name = env.id if isinstance(env, EnvSpec) else env.rpartition(":")[2]
+    if name in GAMES:
+        return GAMES[name]
+    found = env if isinstance(env, EnvSpec) else find_env(env)
+    if not isinstance(found, EnvSpec):
+        return _described(found)
+    if found.id in GAMES:
+        return GAMES[found.id]
+    entry = found.entry_point
+    try:
+        return _described(load_env_creator(entry) if isinstance(entry, str) else entry)
+    except ImportError:
+        # Making the env reports what is missing.
+        return Game()
+
+
+def known_game(name: str) -> Game | None:
+    """Return what is known about an env without importing its module; None if that is needed.
+
+    Ids of games, and of what Gymnasium has registered, need no import.
+    """
+    module, bare = module_of(name), name.rpartition(":")[2]
+    if bare in GAMES:
+        return GAMES[bare]
+    if name in _given:
+        return game_of(_given[name])
+    if module is not None and module not in sys.modules:
+        return None
+    spec = gym.registry.get(bare)
+    made: Any = None if module is None else _attribute(sys.modules[module], bare)
+    if spec is not None:
+        made = spec.entry_point
+        if isinstance(made, str):
+            home, _, attribute = made.partition(":")
+            made = _attribute(sys.modules.get(home), attribute)
+    return _described(made)
+
+
+def _described(made: Any) -> Game:
+    made = made.func if isinstance(made, partial) else made
+    game = getattr(made, "game", None)
+    return game if isinstance(game, Game) else Game()
+
+
+def _attribute(module: ModuleType | None, name: str) -> Any:
+    """Return what a module has under a name with dots; None if nothing."""
+    return reduce(lambda found, part: getattr(found, part, None), name.split("."), module)
 
 
 def _imported(module: str) -> ModuleType:

@@ -4,8 +4,8 @@ A run's folder is data: whoever plays its env, goes on with it or draws its task
 that its settings name only if they trust where the run came from. Used by `training` and by the
 commands, before anything of a run is made.
 
-An id such as ``CartPole-v1`` needs no trust: it stands for what Gymnasium, this library or a
-package that was imported already has registered, and a run cannot change that.
+An id such as ``CartPole-v1`` needs no trust: it stands for what Gymnasium, this library or an
+installed package has registered, and a run cannot change that.
 """
 
 from collections.abc import Mapping

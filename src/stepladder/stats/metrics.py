@@ -50,7 +50,7 @@ class Metric:
         if not stem.strip("/") or "*" in stem or "|" in self.name or "\n" in self.name:
             raise ConfigError(
                 f"{self.name!r} is no name of a metric. Use words and slashes, such as "
-                "'env_hockey/goals', with '/*' at most at the end."
+                "'env_maze/coins', with '/*' at most at the end."
             )
 
     @property
@@ -67,7 +67,7 @@ class Metric:
 def emitted_name(key: str) -> str:
     """Return the name under which a key of an info is logged.
 
-    ``hockey/goals`` becomes ``env_hockey/goals`` and ``score``, which has no group of its own,
+    ``maze/coins`` becomes ``env_maze/coins`` and ``score``, which has no group of its own,
     ``env_info/score``. A name that is one already stays as it is: nothing is prefixed twice.
     """
     if "/" not in key:
@@ -89,8 +89,8 @@ _declared: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 def declare(metric: Metric) -> Metric:
     """Add a metric for the whole process, such as one of your own env; return it as it is kept.
 
-    The name may be that in the info (``hockey/goals``) or the one that is logged
-    (``env_hockey/goals``). Saying the same again changes nothing.
+    The name may be that in the info (``maze/coins``) or the one that is logged
+    (``env_maze/coins``). Saying the same again changes nothing.
 
     Raises:
         ConfigError: The name is declared already, with another reduction or meaning.

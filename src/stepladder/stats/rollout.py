@@ -52,7 +52,7 @@ class ProcessedStats:
     """By name, without a prefix."""
 
     environment_stats: dict[str, float]
-    """By the name that is logged, such as ``env_hockey/goals``."""
+    """By the name that is logged, such as ``env_maze/coins``."""
 
     overview: dict[str, float]
     """By name, without a prefix; has ``reward`` if the envs reported one."""

@@ -1,12 +1,12 @@
-"""Everything that is said about a training before it begins.
+"""All settings of a training.
 
 Start of `training`: a config comes from Python, a file or a preset; the loop, evaluations,
 opponents and checkpoints each read their part. Nothing here needs torch.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,42 +16,29 @@ from stepladder.configs.checks import (
     MAX_ENVS,
     Count,
     Name,
-    OneOf,
     Positive,
     Whole,
     each_once,
-    not_empty,
     require_kind,
 )
 from stepladder.configs.codec import Config
 from stepladder.configs.documents import load_document
+from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import shown
-from stepladder.games.hockey.task import CALLED, OPPONENTS
-from stepladder.games.ledge.stages import STAGES
-from stepladder.tasks import Task
+from stepladder.envs.ids import known_game, name_of
+from stepladder.errors import StepladderError, shown
+from stepladder.games.registry import DEFAULT_ENV
+from stepladder.tasks import ListSource, Source, Task
 from stepladder.tasks.task import MAX_SEED
-from stepladder.training.contradictions import LEDGE, contradictions
+from stepladder.training.contradictions import contradictions
 
-CLIMB = STAGES[:5]
-"""The stages of Ledge over which difficulty rises."""
+UNCHOSEN = UniformConfig()
+"""Stands for the default curriculum of whatever is practised, as long as none is chosen."""
 
-SCRIPTED = tuple(name for name in OPPONENTS if name != "caller")
-"""Opponents in hockey whom the env plays itself."""
-
-STAGES_IN_ORDER = StagedConfig(
-    stages=tuple(Stage(name=stage) for stage in CLIMB), threshold=0.75, window_episodes=200
-)
-"""The default curriculum, as long as nobody has chosen another."""
-
-
-def _is_opponent(value: Any) -> str | None:
-    if isinstance(value, str) and (value in SCRIPTED or value.startswith(CALLED)):
-        return None
-    wanted = f"must be one of {', '.join(SCRIPTED)}, or '{CALLED}' and a file"
-    return f"{wanted}; got {shown(value)}. Correct the name."
+_defaults: list[CurriculumConfig] = [UNCHOSEN]
+"""Default curricula of games. A config that holds one of these very objects has chosen none, so
+that the curriculum follows when env or source are changed."""
 
 
 def _is_device(value: Any) -> str | None:
@@ -61,41 +48,27 @@ def _is_device(value: Any) -> str | None:
 
 
 Seed = Annotated[int, Whole(0, MAX_SEED)]
-Stages = Annotated[tuple[Annotated[str, OneOf(STAGES)], ...], each_once]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LevelsConfig(Config):
-    """Which generated levels of Ledge are practised."""
-
-    stages: Annotated[Stages, not_empty] = CLIMB
-    """Their stages; each is a label for the curriculum."""
-
-    per_stage: Annotated[int, Whole(1, 10_000_000)] | None = 200
-    """Levels of each stage; None is without end, and without a list of them."""
-
-    seed: Seed = 0
-    """Another seed gives other levels; the held-out ones stay the same."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig(Config):
-    """How often, and on what, the agent is examined."""
+    """How often, and on what, the agent is evaluated."""
 
     every_steps: Count | None = 100_000
     """Env steps of training between two evaluations; None is only at the end."""
 
     num_games: Annotated[int, Whole(1, MAX_ENVS)] = 200
-    """Games per task, or per opponent."""
+    """Games per label of tasks, or per opponent."""
 
-    opponents: tuple[Annotated[str, _is_opponent], ...] = ("weak", "strong")
-    """Whom the agent plays (hockey): scripted ones, or "caller:" and a file or an archive's id."""
+    opponents: Annotated[tuple[str, ...], each_once] = ()
+    """Whom the agent plays in a game for two: scripted players, or "caller:" and a file or an
+    archive's id; none named is the game's own choice."""
 
     seed: Seed = 10_000
     """Seed of all evaluations, so that each has the same games."""
 
-    stages: Stages = ()
-    """Stages of Ledge whose held-out levels are played; none named is all that are practised."""
+    labels: Annotated[tuple[str, ...], each_once] = ()
+    """Which labels of tasks are played, such as stages; none named is all that are practised."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,17 +105,21 @@ class CheckpointConfig(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingConfig(Config):
-    """One training: what is practised, by whom, for how long. By default, PPO climbs Ledge."""
+    """One training: what is practised, by which agent, for how long."""
 
-    env: Name = LEDGE
-    """Gymnasium's id of the env; as module:id, importing the module registers it. Or a function
-    that makes an env, as module:function."""
+    env: Name = DEFAULT_ENV
+    """Gymnasium's id of the env; as module:id, importing the module registers it. Or a class or
+    function that makes an env, as module:name; in Python, the class or function itself."""
 
     env_kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env."""
 
     num_envs: Annotated[int, Whole(1, MAX_ENVS)] = 128
     """Envs that are stepped together."""
+
+    num_workers: Annotated[int, Whole(0, MAX_ENVS)] | None = None
+    """Processes beside this one that step envs; None chooses the faster of none and one per core.
+    Built-in games use threads instead unless a number above 0 is given."""
 
     total_steps: Count = 2_000_000
     """Env steps of all envs together, after which training ends; those of evaluations count, unless
@@ -162,17 +139,18 @@ class TrainingConfig(Config):
     idle machine; where one has to share its core, all wait for it."""
 
     tasks: tuple[Task, ...] = ()
-    """What is practised. Without any: the `levels` of Ledge; in any other env, the env itself."""
+    """What is practised. Without any: what the game offers (`source`), else the env as it is."""
 
-    levels: LevelsConfig = field(default_factory=LevelsConfig)
-    """Generated levels, where the env is Ledge and there are no `tasks`."""
+    source: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Which tasks of its own a game offers, where there are no `tasks`; the game says what can be
+    set, such as stages, per_stage and seed."""
 
-    curriculum: CurriculumConfig = STAGES_IN_ORDER
-    """Which task next. By default one of the `levels`' stages after the other; where there are no
-    levels, every task alike."""
+    curriculum: CurriculumConfig = UNCHOSEN
+    """Which task next. By default the game's own curriculum over its own tasks; over `tasks`, or
+    where the game has none, every task alike."""
 
     agent: AgentConfig = field(default_factory=PPOConfig)
-    """Who learns."""
+    """The agent that learns."""
 
     reward_scale: Positive = 1.0
     """Factor on rewards before they are learnt from; what is reported is not scaled."""
@@ -198,29 +176,75 @@ class TrainingConfig(Config):
     epoch_steps: Count = 16_384
     """Env steps between two lines of metrics; as many as between two evaluations at the most."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "env", name_of(self.env))
+        super().__post_init__()
+
     def derive(self) -> None:
         """Let the default curriculum follow from what is practised."""
-        if self.curriculum is not STAGES_IN_ORDER:
-            return
-        if self.env != LEDGE or self.tasks:
-            object.__setattr__(self, "curriculum", UniformConfig())
-        elif self.levels.stages != CLIMB:
-            stages = tuple(Stage(name=stage) for stage in self.levels.stages)
-            object.__setattr__(self, "curriculum", replace(STAGES_IN_ORDER, stages=stages))
+        if any(self.curriculum is default for default in _defaults):
+            game, labels = known_game(self.env), self._labels()
+            own = UNCHOSEN if self.tasks or game is None or not labels else game.curriculum(labels)
+            if own not in _defaults:
+                _defaults.append(own)
+            object.__setattr__(self, "curriculum", _defaults[_defaults.index(own)])
+
+    def task_source(self) -> Source:
+        """Return what is practised: the tasks, what the game offers, or the env as it is."""
+        if self.tasks:
+            return ListSource(self.tasks)
+        return self.own_source() or ListSource([Task(self.env)])
+
+    def own_source(self) -> Source | None:
+        """Return the tasks that the game offers, unless others are named; None has none."""
+        game = known_game(self.env)
+        return None if self.tasks or game is None else game.source(self.source)
+
+    def _labels(self) -> tuple[str, ...]:
+        """Return the labels of what is practised; none if they are not known."""
+        if self.tasks:
+            return tuple(dict.fromkeys(task.label for task in self.tasks))
+        is_known = known_game(self.env) is not None
+        if not is_known or _source_problems(self.env, self.tasks, self.source):
+            return ()
+        return tuple(self.task_source().labels())
+
+    @classmethod
+    def expand(cls, value: Any, problems: Problems) -> Any:
+        """Check what only the game knows, so that it is listed with the problems of all fields."""
+        if isinstance(value, Mapping):
+            env, source = value.get("env", DEFAULT_ENV), value.get("source", {})
+            if isinstance(env, str) and isinstance(source, Mapping):
+                for path, text in _source_problems(env, value.get("tasks"), source):
+                    problems.at(path).add(text)
+        return value
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield tasks of the same name, and settings that do not go together."""
+        """Yield tasks of the same name, a wrong source, and settings that do not go together."""
         names: set[str] = set()
         for index, task in enumerate(self.tasks):
             if task.name in names:
                 text = f"is {task.name!r}, as of an earlier task. Rename one."
                 yield f"tasks[{index}].name", text
             names.add(task.name)
-        yield from contradictions(self)
+        yield from _source_problems(self.env, self.tasks, self.source)
+        yield from contradictions(self, known_game(self.env), self._labels())
 
     def clears_buffer(self, phase: str) -> bool:
         """Return whether the memory is cleared at the beginning of a phase."""
         return self.clear_buffer_on.get(phase, self.clear_buffer)
+
+
+def _source_problems(env: str, tasks: Any, source: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Return what a game refuses in the settings of its own tasks, with the paths."""
+    problems = Problems(key="source")
+    try:
+        game = known_game(env)
+        if game is not None and not tasks:
+            game.source(source)
+    except StepladderError as error:
+        problems.add_error(error)
+    return problems.found
 
 
 def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConfig:

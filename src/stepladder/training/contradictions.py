@@ -1,36 +1,41 @@
 """Settings of a training that are right by themselves and do not go together.
 
 Asked by `config` after all else was checked. What an env or a curriculum would refuse later is
-found here first, before anything is started.
+found here first, before anything is started; what only a game can know, the game says
+(`Game.check`).
 """
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from stepladder.agents.config import DDDQNConfig, SACConfig
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed
 from stepladder.curricula.staged.config import StagedConfig
-from stepladder.games.hockey.task import CALLED
-from stepladder.training.hockey_settings import about_hockey
+from stepladder.games.game import CALLED, Game
 
 if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig
 
-HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
+def contradictions(
+    config: "TrainingConfig", game: Game | None, labels: tuple[str, ...]
+) -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of each.
 
-def contradictions(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of each."""
-    yield from _about_actions(config)
-    yield from _about_mirror(config)
-    yield from _about_labels(config.curriculum, labels_of(config), "curriculum")
+    Args:
+        config: The settings.
+        game: What is known about the env; None if that needs an import that is not allowed
+            yet, and then only what holds for any env is checked.
+        labels: Of what is practised; none if they are not known either.
+    """
+    if game is not None:
+        yield from _about_game(config, game)
+    if labels:
+        yield from _about_labels(config.curriculum, labels, "curriculum")
     yield from _about_phases(config)
-    yield from _about_opponents(config)
-    if config.env == HOCKEY:
-        yield from about_hockey(config)
+    yield from _about_opponents(config, game)
 
 
 def neural_opponents(config: "TrainingConfig") -> tuple[str, ...]:
@@ -44,32 +49,19 @@ def phases_of(curriculum: CurriculumConfig) -> tuple[Phase, ...]:
     return curriculum.phases if isinstance(curriculum, PhasedConfig) else ()
 
 
-def _about_actions(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
-    """Say where an agent cannot act in a built-in game."""
-    if config.env not in (HOCKEY, LEDGE):
+def _about_game(config: "TrainingConfig", game: Game) -> Iterator[tuple[str, str]]:
+    yield from game.check(config)
+    if getattr(config.agent, "mirror", False) and game.symmetry(config.env_kwargs) is None:
+        yield "agent.mirror", f"{config.env} has no symmetry. Leave it out."
+    if not game.opponents:
         return
-    is_discrete = config.env == LEDGE or config.env_kwargs.get("actions") == "discrete"
-    if isinstance(config.agent, SACConfig) and is_discrete:
-        fix = "use DDDQN or PPO" if config.env == LEDGE else "leave env_kwargs.actions out"
-        yield "agent", f"SAC needs continuous actions and {config.env} has discrete ones; {fix}."
-    if isinstance(config.agent, DDDQNConfig) and not is_discrete:
-        yield (
-            "agent",
-            f"DDDQN needs discrete actions and {config.env} has continuous ones; set "
-            'env_kwargs.actions to "discrete".',
-        )
-
-
-def _about_mirror(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
-    if getattr(config.agent, "mirror", False) and config.env != HOCKEY:
-        yield "agent.mirror", f"only {HOCKEY} has a mirror; env is {config.env!r}. Leave it out."
-
-
-def labels_of(config: "TrainingConfig") -> tuple[str, ...]:
-    """Return the labels of the tasks that a training practises, in order."""
-    if config.tasks:
-        return tuple(dict.fromkeys(task.label for task in config.tasks))
-    return config.levels.stages if config.env == LEDGE else ("default",)
+    for opponent in config.evaluation.opponents:
+        if not opponent.startswith(CALLED) and opponent not in game.opponents:
+            yield (
+                "evaluation.opponents",
+                f"must be of {', '.join(game.opponents)}, or '{CALLED}' and a file; got "
+                f"{opponent!r}. Correct the name.",
+            )
 
 
 def _about_labels(
@@ -101,22 +93,22 @@ def _about_phases(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
             yield f"clear_buffer_on.{name}", f"there is no such phase; {known}."
 
 
-def _about_opponents(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
-    needs_both = False
+def _about_opponents(config: "TrainingConfig", game: Game | None) -> Iterator[tuple[str, str]]:
+    needs_both, has_none = False, game is not None and not game.opponents
     for path, name in _opponents(config):
         if name == "caller":
             yield path, 'says "caller" and not who; write "caller:newest" or "caller:pool".'
         elif isinstance(name, str) and name.startswith(CALLED):
             needs_both = True
-            if config.env != HOCKEY:
-                yield path, f"{name!r} can be played in {HOCKEY} only; env is {config.env!r}."
+            if has_none:
+                yield path, f"{name!r} needs a game for two players; {config.env!r} has one."
     archive = f"{CALLED}archive"
     if archive in neural_opponents(config) and config.opponents.archive is None:
         yield "opponents.archive", f"is missing, and {archive!r} is an opponent. Name its folder."
-    if config.opponents.archive is not None and config.env != HOCKEY:
+    if config.opponents.archive is not None and has_none:
         yield (
             "opponents.archive",
-            f"opponents are for {HOCKEY}; env is {config.env!r}. Leave it out.",
+            f"opponents need a game for two players; {config.env!r} has one. Leave it out.",
         )
     if needs_both and config.env_kwargs.get("players") != "both":
         yield "env_kwargs.players", 'must be "both", because there are neural opponents.'

@@ -26,7 +26,6 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.opponents.league import League
-from stepladder.training.tasks import source_of
 from stepladder.training.world import World, mirror_of
 
 NUM_LATEST = 100
@@ -124,7 +123,7 @@ class Trainer:
     def __init__(self, config: TrainingConfig, name: str = "run"):
         self.config, self._name = config, name
         self.device = checked_device(config.device)
-        self.curriculum = config.curriculum.make(source_of(config), seed=config.seed)
+        self.curriculum = config.curriculum.make(config.task_source(), seed=config.seed)
         self.world = World(config, self.curriculum)
         try:
             self.agent = make_agent(

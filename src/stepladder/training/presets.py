@@ -4,6 +4,8 @@ A preset is an instance of `TrainingConfig`; change a field with `dataclasses.re
 `config.load_config` and listed by the command line.
 """
 
+from typing import Any
+
 from stepladder.agents.config import PPOConfig, SACConfig
 from stepladder.configs.problems import nearest
 from stepladder.curricula.phased.config import Phase, PhasedConfig
@@ -13,11 +15,14 @@ from stepladder.errors import ConfigError, shown
 from stepladder.tasks import Task
 from stepladder.training.config import (
     EvaluationConfig,
-    LevelsConfig,
     OpponentsConfig,
     TrainingConfig,
 )
-from stepladder.training.contradictions import HOCKEY
+
+DEFAULT_PRESET = "ledge"
+"""What is trained if nothing is named."""
+
+HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
 TARGET_STAGES = ("medium", "complex")
 """What an agent on Ledge is meant to master in the end."""
@@ -77,19 +82,21 @@ HOCKEY_EVALUATION = EvaluationConfig(every_steps=500_000, num_games=200)
 
 PRESETS: dict[str, TrainingConfig] = {
     "ledge": TrainingConfig(
-        agent=LEDGE_AGENT, total_steps=LEDGE_STEPS, evaluation=LEDGE_EVALUATION
+        env=LEDGE, agent=LEDGE_AGENT, total_steps=LEDGE_STEPS, evaluation=LEDGE_EVALUATION
     ),
     "ledge-uniform": TrainingConfig(
+        env=LEDGE,
         agent=LEDGE_AGENT,
         total_steps=LEDGE_STEPS,
         curriculum=UniformConfig(),
         evaluation=LEDGE_EVALUATION,
     ),
     "ledge-target": TrainingConfig(
+        env=LEDGE,
         agent=LEDGE_AGENT,
         total_steps=LEDGE_STEPS,
         evaluation=LEDGE_EVALUATION,
-        levels=LevelsConfig(stages=TARGET_STAGES),
+        source={"stages": TARGET_STAGES},
         curriculum=UniformConfig(),
     ),
     "hockey-sac": TrainingConfig(
@@ -146,16 +153,14 @@ PRESETS: dict[str, TrainingConfig] = {
 """Every preset by its name."""
 
 
-def any_env(env: str) -> TrainingConfig:
-    """Return settings to begin with in an env of which nothing is known."""
-    return TrainingConfig(
-        env=env,
-        num_envs=8,
-        total_steps=200_000,
-        agent=PPOConfig(hidden_sizes=(64, 64), rollout_steps=2_048, minibatch_size=256),
-        evaluation=EvaluationConfig(every_steps=50_000, num_games=20),
-        epoch_steps=2_048,
-    )
+ANY_ENV: dict[str, Any] = {
+    "num_envs": 8,
+    "total_steps": 200_000,
+    "agent": PPOConfig(hidden_sizes=(64, 64), rollout_steps=2_048, minibatch_size=256),
+    "evaluation": EvaluationConfig(every_steps=50_000, num_games=20),
+    "epoch_steps": 2_048,
+}
+"""Settings to begin with in an env of which nothing is known."""
 
 
 def no_such_preset(name: str) -> ConfigError:

@@ -1,6 +1,6 @@
 """What a training says about itself: on the way, and in the end.
 
-Made by `session`, shown by the command line, returned to whoever called `train`.
+Made by `session`, shown by the command line, returned by `train`.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from stepladder.errors import RunError
+from stepladder.runs import RunReader
 from stepladder.training.evaluation import Evaluation
 from stepladder.training.loop import Clockwork
 
@@ -80,10 +82,21 @@ class TrainingResult:
 
     seconds: float
     was_stopped: bool
-    """Whether somebody ended it before its time."""
+    """Whether it was ended early."""
 
     refused_checkpoints: list[str] = field(default_factory=list[str])
     """Checkpoints that could not be used when it was resumed, and why."""
+
+    @property
+    def run(self) -> RunReader:
+        """The run, to read what was logged.
+
+        Raises:
+            RunError: No run was kept.
+        """
+        if self.run_folder is None:
+            raise RunError("no run was kept. Give run_folder to train.")
+        return RunReader(self.run_folder)
 
     def to_json(self) -> dict[str, Any]:
         """Return all of it as plain JSON."""

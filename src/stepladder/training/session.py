@@ -22,10 +22,10 @@ from stepladder.training import checkpoints
 from stepladder.training.checkpoints import TrainingCheckpoint
 from stepladder.training.config import TrainingConfig
 from stepladder.training.evaluation import Evaluation, evaluate
-from stepladder.training.evaluation_request import EvaluationRequest
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.evaluation.rivals import rivals_of
 from stepladder.training.loop import Clockwork, Trainer
 from stepladder.training.results import OnEpoch, Progress, TrainingResult
-from stepladder.training.rivals import rivals_of
 
 
 class Session:

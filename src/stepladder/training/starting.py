@@ -1,7 +1,7 @@
 """Train an agent: from a config to a run, and from a run on.
 
 The upper end of `training`: `train` begins, `resume` goes on, `train_single_run` is called as the
-hockey trainer's own function was.
+published trainer's own function was.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from stepladder.agents.config import AgentConfig, agent_named
+from stepladder.envs.ids import game_of, give_env
 from stepladder.errors import ConfigError, DivergenceError, RunError, SnapshotError
 from stepladder.runs import Logger, Run
 from stepladder.runs.reopening import lock_run
@@ -22,7 +24,7 @@ from stepladder.runs.trust import require_trust
 from stepladder.training import checkpoints
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.loop import Trainer
-from stepladder.training.presets import PRESETS
+from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 from stepladder.training.results import OnEpoch, Progress, TrainingResult
 from stepladder.training.session import Session
 from stepladder.visible import visible
@@ -34,12 +36,19 @@ MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
 """Makes loggers, given the config of the run."""
 
 
+AnyEnv = str | Callable[..., Any]
+"""An env's name, or a class or function that makes an env."""
+
+
 def train(
     config: AnyConfig = None,
     *,
+    env: AnyEnv | None = None,
     num_envs: int | None = None,
     device: str | None = None,
+    agent: AgentConfig | str | None = None,
     run_folder: str | PathLike[str] | None = None,
+    resume: str | PathLike[str] | None = None,
     overwrite: bool = False,
     initial_weights: str | PathLike[str] | None = None,
     loggers: Sequence[Logger] | MakeLoggers = (),
@@ -51,24 +60,45 @@ def train(
     Ctrl-C ends it after the step that is under way, with everything saved.
 
     Args:
-        config: What is trained, and how; by default PPO climbs the stages of Ledge.
+        config: What is trained, and how; by default the first preset, or settings for any env if
+            `env` is given.
+        env: A class or function that makes a Gymnasium env, or an env's name. What the env says
+            about itself (`Game`) is used: its tasks, its curriculum, its evaluation.
         num_envs: Envs that are stepped together; by default as the config says.
         device: Where the networks are, likewise.
+        agent: Its config, or its name, such as ``"ppo"``.
         run_folder: Where the run is kept; None keeps nothing, and nothing can be resumed.
+        resume: A run to continue instead of starting one; beside it only the arguments of `resume`
+            may be given.
         overwrite: Whether a run that is there already is replaced.
         initial_weights: A run, checkpoint or file whose policy the agent begins with; what states
             and actions are worth, it learns anew.
         loggers: Who else is told: TensorBoard, Weights & Biases, the console. Or a function that
             makes them of the run's settings, once everything has been checked.
         on_epoch: Is told of every epoch; if it returns True, training is saved and ends.
-        **changes: Other fields of the config to change, such as ``total_steps`` or ``seed``.
+        **changes: Other fields of the config to change, such as ``tasks``, ``curriculum``,
+            ``num_workers``, ``total_steps`` or ``seed``.
 
     Raises:
         ConfigError: The config cannot work; all that is wrong with it is listed, and nothing has
             been started.
         DivergenceError: A loss, a gradient or a weight is no longer finite.
     """
-    settings = changed(config, num_envs=num_envs, device=device, **changes)
+    if resume is not None:
+        given = {"config": config, "num_envs": num_envs, "agent": agent, "run_folder": run_folder}
+        given |= {"initial_weights": initial_weights, **changes}
+        wanted = {name: given.pop(name) for name in ("total_steps", "trust") if name in given}
+        for name, value in given.items():
+            if value is not None:
+                raise ConfigError(
+                    f"{name} cannot be given beside resume: a training continues as it began. "
+                    "Leave it out, or start another training."
+                )
+        return _resume(resume, env=env, device=device, loggers=loggers, on_epoch=on_epoch, **wanted)
+    if isinstance(agent, str):
+        agent = agent_named(agent)()
+    changes = {**changes, "env": env, "num_envs": num_envs, "device": device, "agent": agent}
+    settings = _knowing_its_env(changed(config, **changes))
     if loggers and run_folder is None:
         raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
     with threads(settings.num_threads), ExitStack() as stack:
@@ -96,6 +126,7 @@ def train(
 def resume(
     run_folder: str | PathLike[str],
     *,
+    env: AnyEnv | None = None,
     device: str | None = None,
     total_steps: int | None = None,
     trust: bool = False,
@@ -108,6 +139,8 @@ def resume(
 
     Args:
         run_folder: The run.
+        env: The env of the run, if it was defined in a script or a notebook, or must not be
+            imported; by default it is found by its name.
         device: Where the networks are; by default as before.
         total_steps: Another end; by default the one that the run has.
         trust: Whether modules that the run names may be imported, which runs their code.
@@ -121,7 +154,7 @@ def resume(
     """
     folder = Path(run_folder)
     with ExitStack() as stack:
-        # Before anything is read: whoever reads first goes on from what another one replaces.
+        # Before anything is read: another process could replace what was read.
         lock = lock_run(folder)
         stack.callback(lock.release)
         info = RunInfo.read(folder)
@@ -130,8 +163,13 @@ def resume(
                 f"{folder} is a {info.kind}, not a training, and cannot be resumed. Name a "
                 "training."
             )
-        require_trust(folder, info.config, trust)
-        settings = changed(load_config(info.config), device=device, total_steps=total_steps)
+        if env is not None:
+            give_env(str(info.config.get("env")), env)
+        # What is given need not be imported.
+        named = {name: value for name, value in info.config.items() if env is None or name != "env"}
+        require_trust(folder, named, trust)
+        loaded = changed(load_config(info.config), device=device, total_steps=total_steps)
+        settings = _knowing_its_env(loaded)
         checkpoint, refused = checkpoints.load_newest(folder)
         stack.enter_context(threads(settings.num_threads))
         trainer = Trainer(settings, folder.name)
@@ -153,6 +191,9 @@ def resume(
         return result
 
 
+_resume = resume
+
+
 @contextmanager
 def threads(count: int | None) -> Iterator[None]:
     """Let torch compute in so many threads meanwhile."""
@@ -171,9 +212,6 @@ def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
     Raises:
         ConfigError: There is no such field, or the result cannot work.
     """
-    if config is None:
-        config = PRESETS["ledge"]
-    base = config if isinstance(config, TrainingConfig) else load_config(config)
     given = {name: value for name, value in changes.items() if value is not None}
     unknown = sorted(given.keys() - TrainingConfig.__dataclass_fields__.keys())
     if unknown:
@@ -181,7 +219,18 @@ def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
             f"a training has no setting {unknown[0]!r}; it has "
             f"{', '.join(TrainingConfig.__dataclass_fields__)}. Correct the name."
         )
+    if config is None and "env" in given:
+        return TrainingConfig(**{**ANY_ENV, **given})
+    if config is None:
+        config = PRESETS[DEFAULT_PRESET]
+    base = config if isinstance(config, TrainingConfig) else load_config(config)
     return replace(base, **given) if given else base
+
+
+def _knowing_its_env(config: TrainingConfig) -> TrainingConfig:
+    """Import a config's env; return the config with the defaults and checks of its game."""
+    game_of(config.env)
+    return replace(config)
 
 
 def _begin_with(trainer: Trainer, path: str | PathLike[str]) -> None:
@@ -230,7 +279,7 @@ def train_single_run(
     checkpoint_path: str | PathLike[str] | None = None,
     num_envs: int = 1,
 ) -> dict[str, Any]:
-    """Train as the hockey trainer's function of this name did, with its parameters and results.
+    """Train as the published trainer's function of this name did, with its parameters and results.
 
     Args:
         config_path: A config, in its schema or in ours.

@@ -1,7 +1,7 @@
 """The envs of a training: what a config asks for, as one vector env with a curriculum.
 
-Between `config` and `loop`. Knows what is particular about the built-in games (shaping, both
-players, their symmetry); everything else is any Gymnasium env.
+Between `config` and `loop`. What is particular about an env (its arguments, a second player, its
+symmetry) comes from its `Game`.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,11 +18,11 @@ from gymnasium.wrappers import TimeLimit
 from stepladder.agents.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
-from stepladder.envs.ids import find_env
+from stepladder.envs.ids import game_of
+from stepladder.envs.make import batched_entry
 from stepladder.errors import ConfigError, EnvError, shown
-from stepladder.games.hockey.actions import num_actions
+from stepladder.games.game import PLAYERS
 from stepladder.training.config import TrainingConfig
-from stepladder.training.contradictions import HOCKEY, LEDGE
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 """Agents keep numbers in 32 bits."""
@@ -32,13 +32,7 @@ FLOAT64_MAX = float(np.finfo(np.float64).max)
 Limits = tuple[Any, Any]
 """The smallest and the largest value, for all entries or each."""
 
-ONE, TWO = "player_one", "player_two"
-
-MIRRORED_NUMBERS = (1, 2, 4, 5, 7, 8, 10, 11, 13, 15)
-"""What changes its sign when hockey is mirrored along its length: across, and angles."""
-
-MIRRORED_FORCES = (1, 2)
-"""Of an action: the force across, and the torque."""
+ONE, TWO = PLAYERS
 
 
 class World:
@@ -50,15 +44,16 @@ class World:
     """
 
     def __init__(self, config: TrainingConfig, curriculum: Curriculum):
+        game = game_of(config.env)
         self.envs: Any = make_envs(config, curriculum)
         self.num_envs: int = self.envs.num_envs
         space = self.envs.single_observation_space
         self.has_rivals = (
-            config.env == HOCKEY and isinstance(space, Dict) and set(space.spaces) == {ONE, TWO}
+            bool(game.opponents) and isinstance(space, Dict) and set(space.spaces) == {ONE, TWO}
         )
         """Whether the training plays both players."""
         self.observation_space: Space[Any] = space[ONE] if self.has_rivals else space
-        self.is_trusted = config.env in (HOCKEY, LEDGE)
+        self.is_trusted = game.is_finite
         """Whether the envs are known to give finite numbers only."""
         self._limits = {} if self.is_trusted else _limits(self.observation_space)
         self._reward_scale = config.reward_scale
@@ -97,7 +92,7 @@ class World:
         return self.envs.step({ONE: actions, TWO: rival_actions})
 
     def check(self, seen: Any, rewards: npt.NDArray[Any]) -> None:
-        """Raise if an env gives what nobody can learn from, in the numbers that agents keep.
+        """Raise if an env gives numbers that no agent can learn from.
 
         Raises:
             EnvError: An observation or a reward is not finite in 32 bits, or outside its space.
@@ -140,7 +135,7 @@ class World:
         return self.envs.unwrapped.batch.has_begun
 
     def opponents(self, rows: npt.NDArray[np.int64]) -> list[str]:
-        """Return whom the learner plays in some envs."""
+        """Return the opponents of the learner in some envs."""
         return self.envs.unwrapped.opponents(rows)
 
     def seen_now(self) -> Any:
@@ -184,25 +179,24 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
     Raises:
         ConfigError: There is no such env, or it does not take these arguments.
     """
-    kwargs, settings = env_kwargs(config), dict[str, Any]()
-    if config.env in (HOCKEY, LEDGE):
-        kwargs.setdefault("task_infos", False)
-    else:
-        if config.max_episode_steps is not None:
-            limit: Callable[..., Any] = partial(
-                TimeLimit, max_episode_steps=config.max_episode_steps
-            )
-            settings["wrappers"] = (limit,)
-        if not config.tasks:
-            settings["curriculum_env"] = {"deliver": play_as_it_is}
+    # Before envs are tried out in workers: a misspelt name is reported once.
+    game = game_of(config.env)
+    kwargs = {**game.training_arguments(config.agent.gamma), **config.env_kwargs}
+    settings: dict[str, Any] = {}
+    if config.max_episode_steps is not None and game.time_limit_argument is not None:
+        kwargs.setdefault(game.time_limit_argument, config.max_episode_steps)
+    elif config.max_episode_steps is not None:
+        limit: Callable[..., Any] = partial(TimeLimit, max_episode_steps=config.max_episode_steps)
+        settings["wrappers"] = (limit,)
+    has_tasks = bool(config.tasks) or config.own_source() is not None
+    if batched_entry(config.env) is None and not has_tasks:
+        settings["curriculum_env"] = {"deliver": play_as_it_is}
     try:
-        if config.env not in (HOCKEY, LEDGE):
-            # Before envs are tried out in workers: a misspelt name is said once.
-            find_env(config.env)
         return make_vec(
             config.env,
             config.num_envs,
             curriculum=curriculum,
+            num_workers="auto" if config.num_workers is None else config.num_workers,
             env_kwargs=kwargs or None,
             **settings,
         )
@@ -214,52 +208,18 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
         ) from error
 
 
-def env_kwargs(config: TrainingConfig) -> dict[str, Any]:
-    """Return the arguments of the env, with what follows from the rest of the config.
-
-    Ledge is shaped with the agent's own discount, unless the config says otherwise; shaping does
-    not change what is best, and without it a way is not found by chance.
-    """
-    kwargs = dict(config.env_kwargs)
-    if config.env == LEDGE:
-        kwargs = {"shaping": True, "gamma": config.agent.gamma, **kwargs}
-    if config.env in (HOCKEY, LEDGE) and config.max_episode_steps is not None:
-        kwargs.setdefault("time_limit", config.max_episode_steps)
-    return kwargs
-
-
 def play_as_it_is(env: Any, task: Any) -> None:
     """Deliver the one task of an env without any: there is nothing to tell it."""
 
 
 def mirror_of(config: TrainingConfig, device: torch.device) -> Mirror | None:
-    """Return the symmetry of an env, if it has one: hockey looks the same from either side line."""
-    if config.env != HOCKEY:
+    """Return the symmetry of an env for an agent that learns from it, if the env has one."""
+    found = game_of(config.env).symmetry(config.env_kwargs)
+    if found is None:
         return None
-    signs = np.ones(18)
-    signs[list(MIRRORED_NUMBERS)] = -1.0
-    if config.env_kwargs.get("actions") != "discrete":
-        forces = np.ones(4)
-        forces[list(MIRRORED_FORCES)] = -1.0
-        return Mirror(signs.tolist(), action_signs=forces.tolist(), device=device)
-    swaps = mirrored_choices(config.env_kwargs.get("fineness", 1))
-    return Mirror(signs.tolist(), action_swaps=swaps, device=device)
-
-
-def mirrored_choices(fineness: int) -> list[int]:
-    """Return what each discrete action of hockey becomes in the mirror.
-
-    Nothing, forces along the rink and the shot stay; forces across and rotations change sides, at
-    the same strength.
-
-    Example:
-        >>> mirrored_choices(1)
-        [0, 1, 2, 4, 3, 6, 5, 7]
-    """
-    num_strengths = 1 if fineness < 3 else fineness - 1
-    swaps = list(range(num_actions(fineness)))
-    for direction, other in ((2, 3), (3, 2), (4, 5), (5, 4)):
-        for strength in range(num_strengths):
-            place = 1 + direction * num_strengths + strength
-            swaps[place] = 1 + other * num_strengths + strength
-    return swaps
+    return Mirror(
+        found.number_signs,
+        action_signs=found.action_signs,
+        action_swaps=found.action_swaps,
+        device=device,
+    )

@@ -8,14 +8,14 @@ import pytest
 from rich.console import Console
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
+from stepladder.training.checkpoints.tensor_files import save_policy
 from stepladder.training.opponents import files, match_log
 from stepladder.training.opponents.archive import LOCK, LOG, RATINGS, Archive
 from stepladder.training.opponents.archive_table import print_archive
 from stepladder.training.opponents.entry import AGENT, WEIGHTS
 from stepladder.training.opponents.loading import find_opponent
 from stepladder.training.opponents.ratings import Games
-from stepladder.training.tensor_files import save_policy
-from training.checkpoint_scenes import create, save_steps
+from training.checkpoints.checkpoint_scenes import create, save_steps
 from training.opponents.small_agents import same_weights, small_member
 
 

@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from stepladder.errors import ConfigError
+from stepladder.training.checkpoints.tensor_files import save_policy
 from stepladder.training.config import OpponentsConfig
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.league import REFRESH_EVERY_STEPS
-from stepladder.training.tensor_files import save_policy
 from training.opponents.small_agents import (
     NUM_ENVS,
     CountingMaker,

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from stepladder.games.hockey.game import ENV as HOCKEY
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.tournament import in_turn, round_robin
 from training.opponents.small_agents import small_member
@@ -19,7 +20,7 @@ def test_everybody_plays_everybody_and_the_baselines_and_is_rated(tmp_path: Path
     archive = Archive(tmp_path)
     one, two = (archive.add(small_member(seed), origin="run") for seed in (1, 2))
     odd = archive.add(small_member(3, "dddqn"), origin="run")
-    done = round_robin(archive, num_games=2, seed=7)
+    done = round_robin(archive, env=HOCKEY, num_games=2, seed=7)
     pairs = {frozenset((games.one, games.two)) for games in done.games}
     assert pairs == {
         frozenset(pair)
@@ -34,21 +35,21 @@ def test_everybody_plays_everybody_and_the_baselines_and_is_rated(tmp_path: Path
         "weak": 4,
         "strong": 4,
     }
-    again = round_robin(archive, num_games=2, seed=7)
+    again = round_robin(archive, env=HOCKEY, num_games=2, seed=7)
     assert again.games == done.games
 
 
 def test_choices_play_where_actions_are_choices(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     ids = [archive.add(small_member(1, kind), origin="run") for kind in ("dddqn", "ppo_choices")]
-    done = round_robin(archive, ids, num_games=2, env_kwargs={"actions": "discrete"})
+    done = round_robin(archive, ids, env=HOCKEY, num_games=2, env_kwargs={"actions": "discrete"})
     assert len(done.games) == 5
     assert done.skipped == {}
 
 
 def test_an_empty_archive_has_an_empty_tournament(tmp_path: Path) -> None:
     archive = Archive(tmp_path / "none")
-    assert round_robin(archive).games == ()
+    assert round_robin(archive, env=HOCKEY).games == ()
     assert not (tmp_path / "none").exists()
 
 
@@ -57,6 +58,6 @@ def test_a_damaged_agent_does_not_stop_the_others(damage: str, tmp_path: Path) -
     archive = Archive(tmp_path)
     one, two = (archive.add(small_member(seed), origin="run") for seed in (1, 2))
     (tmp_path / one / damage).write_bytes(b"")
-    done = round_robin(archive, num_games=2)
+    done = round_robin(archive, env=HOCKEY, num_games=2)
     assert {games.one for games in done.games} == {two}
     assert one in done.skipped

@@ -7,7 +7,6 @@ from stepladder.curricula.phased.settings import Mixed, Ramp, resolve
 from stepladder.errors import ConfigError
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.contradictions import neural_opponents
-from stepladder.training.tasks import source_of
 
 SHAPING = {
     "N": 600,
@@ -160,7 +159,7 @@ def test_the_file_simple_is_accepted_as_it_is():
     assert (agent.target_every_updates, agent.loss, agent.max_grad_norm) == (2_000, "huber", 1.0)
     assert (agent.updates_per_step, agent.warmup_steps) == (1.0, 80_000)
     assert (config.reward_scale, config.max_episode_steps) == (0.5, 500)
-    config.curriculum.make(source_of(config))
+    config.curriculum.make(config.task_source())
 
 
 def test_the_file_base_mixes_modes_in_a_phase():

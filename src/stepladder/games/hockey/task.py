@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import TaskError
+from stepladder.games.game import CALLED
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks.plain import whole_number
@@ -29,9 +30,6 @@ OPPONENTS = {
     "caller": (CALLER, 0.0),
 }
 """Kind and gain by name."""
-
-CALLED = "caller:"
-"""Begins the names of opponents that the caller plays and tells apart: ``caller:newest``."""
 
 STARTS = {"one": -1, "balanced": 0, "two": 1}
 SUCCESSES = {"win": 0, "no_loss": 1}

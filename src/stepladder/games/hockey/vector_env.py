@@ -280,7 +280,7 @@ class HockeyVectorEnv(GameVectorEnv):
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
         # Loaded here: only who looks at a game needs the library that draws.
-        from stepladder.games.drawing.hockey_painter import HockeyPainter, HockeyScene
+        from stepladder.games.hockey.painter import HockeyPainter, HockeyScene
 
         if self._painter is None:
             self._painter = HockeyPainter()

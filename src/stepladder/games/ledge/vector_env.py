@@ -211,7 +211,7 @@ class LedgeVectorEnv(GameVectorEnv):
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
         # Loaded here: only who looks at a game needs the library that draws.
-        from stepladder.games.drawing.ledge_painter import LedgePainter, LedgeScene
+        from stepladder.games.ledge.painter import LedgePainter, LedgeScene
 
         if self._painter is None:
             self._painter = LedgePainter()

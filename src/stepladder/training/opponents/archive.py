@@ -25,6 +25,7 @@ from typing import Any
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.files import is_real_folder, read_json
+from stepladder.training.checkpoints.tensor_files import sync
 from stepladder.training.opponents import match_log
 from stepladder.training.opponents.entry import (
     AGENT,
@@ -37,7 +38,6 @@ from stepladder.training.opponents.entry import (
 from stepladder.training.opponents.files import locked, naming, replace_file
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.ratings import Games, Rating, Ratings
-from stepladder.training.tensor_files import sync
 
 LOCK, LOG, RATINGS = "archive.lock", "matches.jsonl", "ratings.json"
 SCHEMA = 1

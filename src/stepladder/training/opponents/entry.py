@@ -1,7 +1,7 @@
 """One agent of an archive as files: what ``agent.json`` says, and its weights.
 
 Written and read by `archive`; `loading` reads single ones. The weights are a policy as in any
-checkpoint (`training.tensor_files`), checked against a digest before they are used.
+checkpoint (`training.checkpoints.tensor_files`), checked against a digest before they are used.
 """
 
 import hashlib
@@ -14,10 +14,10 @@ from typing import Any
 
 from stepladder.errors import SnapshotError
 from stepladder.files import open_for_reading, read_json, require_folder
+from stepladder.training.checkpoints.tensor_files import read_policy, save_policy
 from stepladder.training.opponents.files import replace_file
 from stepladder.training.opponents.member import SPACES, Member, require_finite
 from stepladder.training.opponents.ratings import BASELINES
-from stepladder.training.tensor_files import read_policy, save_policy
 
 AGENT, WEIGHTS = "agent.json", "weights.safetensors"
 PACKAGE, SCHEMA = "stepladder", 1

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from stepladder.agents.base import Agent, Observations
 from stepladder.agents.player import Player, make_player
 from stepladder.errors import ConfigError, RunError, SnapshotError
-from stepladder.games.hockey.task import CALLED
+from stepladder.games.game import CALLED
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.training.config import OpponentsConfig

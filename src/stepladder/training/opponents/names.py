@@ -4,7 +4,7 @@ Read by `league`; "weak", "strong" and "none" are played by the env itself and m
 """
 
 from stepladder.errors import ConfigError
-from stepladder.games.hockey.task import CALLED
+from stepladder.games.game import CALLED
 
 NEWEST, POOL, ARCHIVE, NAMED = "newest", "pool", "archive", "named"
 """How opponents are chosen; any name but the first three is that of one agent."""

@@ -1,4 +1,4 @@
-"""Everybody against everybody, so that ratings rest on games of agents that stand still.
+"""All agents against each other, so that ratings rest on games of agents that do not learn.
 
 Above `training.evaluation`, which plays all games of one agent as a single batch, half from each
 starting side. The archive's ratings are moved by what comes of it. The scripted players take part,
@@ -14,14 +14,13 @@ from stepladder.agents.player import make_player
 from stepladder.agents.spaces import space_to_json
 from stepladder.envs import make_vec
 from stepladder.errors import SnapshotError
-from stepladder.training.contradictions import HOCKEY
 from stepladder.training.evaluation import evaluate
-from stepladder.training.evaluation_request import EvaluationRequest
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.evaluation.scores import Score
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.member import Member, misfit
 from stepladder.training.opponents.opponent import MakePlayer
 from stepladder.training.opponents.ratings import BASELINES, Games
-from stepladder.training.scores import Score
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,7 @@ def round_robin(
     archive: Archive,
     agent_ids: Sequence[str] | None = None,
     *,
+    env: str,
     num_games: int = 100,
     env_kwargs: Mapping[str, Any] | None = None,
     deterministic: bool = False,
@@ -46,11 +46,12 @@ def round_robin(
     device: str = "cpu",
     make: MakePlayer = make_player,
 ) -> Tournament:
-    """Let agents of an archive play hockey against each other and the baselines; rate them.
+    """Let agents of an archive play against each other and the baselines; rate them.
 
     Args:
         archive: Where they are, and where the games are counted.
-        agent_ids: Who plays; None is everybody.
+        agent_ids: Which agents play; None is all.
+        env: The game, for two players.
         num_games: Per pair; an even number.
         env_kwargs: Arguments of the env, such as ``{"actions": "discrete"}``; agents that do not
             fit it are passed over.
@@ -59,7 +60,7 @@ def round_robin(
         device: Where they compute.
         make: What makes players.
     """
-    members, skipped = _players(archive, agent_ids, dict(env_kwargs or {}))
+    members, skipped = _players(archive, agent_ids, env, dict(env_kwargs or {}))
     makers = {
         member.name: partial(
             make, member.description, member.weights, device=device, seed=seed + number
@@ -70,7 +71,7 @@ def round_robin(
     for number, member in enumerate(members):
         later = [rival.name for rival in members[number + 1 :]]
         request = EvaluationRequest(
-            env=HOCKEY,
+            env=env,
             env_kwargs=dict(env_kwargs or {}),
             num_games=num_games,
             seed=seed,
@@ -88,14 +89,14 @@ def round_robin(
 
 
 def _players(
-    archive: Archive, agent_ids: Sequence[str] | None, env_kwargs: dict[str, Any]
+    archive: Archive, agent_ids: Sequence[str] | None, env: str, env_kwargs: dict[str, Any]
 ) -> tuple[list[Member], dict[str, str]]:
-    """Return who can play, and who cannot and why."""
+    """Return the agents that can play, and why the others cannot."""
     listing = archive.list()
     skipped = dict(listing.skipped) if agent_ids is None else {}
     if agent_ids is None:
         agent_ids = [entry.agent_id for entry in listing.entries]
-    envs = make_vec(HOCKEY, 1, num_workers=0, env_kwargs={**env_kwargs, "players": "one"})
+    envs = make_vec(env, 1, num_workers=0, env_kwargs={**env_kwargs, "players": "one"})
     wanted = {
         "observation_space": space_to_json(envs.single_observation_space),
         "action_space": space_to_json(envs.single_action_space),

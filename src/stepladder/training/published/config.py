@@ -15,7 +15,8 @@ from stepladder.configs.checks import Count, CountOrZero, Positive, not_empty
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed
 from stepladder.errors import ConfigError
-from stepladder.games.hockey.task import CALLED
+from stepladder.games.game import CALLED
+from stepladder.games.hockey.game import ENV as HOCKEY
 from stepladder.tasks import Task
 from stepladder.training.config import (
     CheckpointConfig,
@@ -23,7 +24,6 @@ from stepladder.training.config import (
     OpponentsConfig,
     TrainingConfig,
 )
-from stepladder.training.contradictions import HOCKEY
 from stepladder.training.published.agent import Common, PublishedAgent
 from stepladder.training.published.phases import NEURAL_TYPES, SCRIPTED, Part, PublishedPhase
 

@@ -13,8 +13,9 @@ from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
 from stepladder.curricula.phased.config import Phase
 from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.games.game import CALLED
 from stepladder.games.hockey.rules import LIMIT, TRAINING_LIMIT
-from stepladder.games.hockey.task import CALLED, MODES
+from stepladder.games.hockey.task import MODES
 
 SCRIPTED = {"none": "none", "basic_weak": "weak", "basic_strong": "strong"}
 NEURAL_TYPES = {"archive": f"{CALLED}archive", "run_checkpoints": f"{CALLED}pool"}

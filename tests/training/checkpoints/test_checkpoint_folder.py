@@ -13,9 +13,9 @@ from safetensors.torch import load_file
 
 from stepladder.curricula import Snapshot
 from stepladder.errors import SnapshotError
-from stepladder.training.checkpoint_folder import write_folder
 from stepladder.training.checkpoints import load, load_policy
-from training.checkpoint_scenes import DESCRIPTION, content, flip, make_checkpoint
+from stepladder.training.checkpoints.folder import write_folder
+from training.checkpoints.checkpoint_scenes import DESCRIPTION, content, flip, make_checkpoint
 
 FILES = ["envs.npz", "manifest.json", "memory.safetensors", "trainer.npz", "weights.safetensors"]
 SEALED = [name for name in FILES if name != "manifest.json"]

@@ -21,7 +21,7 @@ from stepladder.errors import RunError
 from stepladder.runs import Run, RunReader
 from stepladder.training.checkpoints import find, load, load_newest, save
 from sync.rig import forked, receive
-from training.checkpoint_scenes import create, make_checkpoint, save_steps
+from training.checkpoints.checkpoint_scenes import create, make_checkpoint, save_steps
 
 pytestmark = [
     pytest.mark.processes,

@@ -11,9 +11,8 @@ import pytest
 from stepladder.curricula import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Run, RunReader
-from stepladder.training import checkpoints
-from stepladder.training.checkpoints import find, load_newest, load_policy, save
-from training.checkpoint_scenes import (
+from stepladder.training.checkpoints import find, load_newest, load_policy, save, store
+from training.checkpoints.checkpoint_scenes import (
     CONFIG,
     DESCRIPTION,
     content,
@@ -117,7 +116,7 @@ def test_a_save_that_fails_leaves_the_older_ones_and_nothing_else(
     def fail(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    where = {"save_checkpoint": Run, "rename": Path}.get(failing, checkpoints)
+    where = {"save_checkpoint": Run, "rename": Path}.get(failing, store)
     with create(folder) as run:
         save_steps(run, 10)
         with monkeypatch.context() as patch:
@@ -309,7 +308,7 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_looked_for_again(
 ) -> None:
     with create(folder) as run:
         save_steps(run, 10)
-        read, calls = checkpoints.read_weights, list[str]()
+        read, calls = store.read_weights, list[str]()
 
         def overtaken(path: Path, manifest: Any) -> Any:
             calls.append(path.name)
@@ -317,6 +316,6 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_looked_for_again(
                 save_steps(run, 20, keep=1)
             return read(path, manifest)
 
-        monkeypatch.setattr(checkpoints, "read_weights", overtaken)
+        monkeypatch.setattr(store, "read_weights", overtaken)
         assert load_policy(folder)[1]["actor.0.bias"][0] == 20
         assert calls == [TEN, TWENTY]

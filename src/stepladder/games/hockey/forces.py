@@ -1,7 +1,7 @@
-"""Hockey players of both kinds at one table: those who choose among numbered actions, and others.
+"""Hockey between a player with numbered actions and one with forces.
 
-An env takes one kind of action from both players. Where theirs differ, `evaluation` plays with
-forces, and who thinks in numbers is translated, exactly as the env itself would do it.
+An env takes one kind of action from both players. If theirs differ, an evaluation plays with
+forces, and numbered actions are translated exactly as the env itself would do it.
 """
 
 from typing import Any
@@ -15,10 +15,10 @@ from stepladder.games.hockey.stepping import NUM_CONTROLS
 
 
 class InForces:
-    """Somebody who chooses among numbered actions, as one who says forces.
+    """Makes a player with numbered actions one with forces.
 
     Args:
-        player: Who plays; its actions count from 0.
+        player: Chooses numbered actions, from 0.
         fineness: Of its actions, as the env calls it.
     """
 

@@ -1,7 +1,7 @@
 """Checkpoints of a training: saved whole or not at all, and the newest whole one found again.
 
-The training loop saves and resumes here; whoever needs a policy (evaluation, `watch`, opponents)
-gets it from `load_policy`. What lies in a checkpoint is in `checkpoint_folder`.
+The training loop saves and resumes here; evaluation, `watch` and opponents get
+policies from `load_policy`. What lies in a checkpoint is in `folder`.
 
 A checkpoint counts once two things are there: its row in the database of the run, which says what
 was logged before it, and then its folder, which appears complete. Whatever a kill leaves of
@@ -31,7 +31,7 @@ from stepladder.runs.checkpoint_files import (
 )
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG, RunInfo, naming
 from stepladder.saving.snapshot import Snapshot, difference
-from stepladder.training.checkpoint_folder import (
+from stepladder.training.checkpoints.folder import (
     Manifest,
     TrainingCheckpoint,
     read_folder,
@@ -39,7 +39,7 @@ from stepladder.training.checkpoint_folder import (
     read_weights,
     write_folder,
 )
-from stepladder.training.tensor_files import read_policy, sync
+from stepladder.training.checkpoints.tensor_files import read_policy, sync
 from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.training")
@@ -49,10 +49,8 @@ T = TypeVar("T")
 Policy = tuple[dict[str, Any], dict[str, torch.Tensor]]
 """The description of an agent, and its weights by name, on the CPU."""
 
-MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "levels", "num_envs", "tasks")
+MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "num_envs", "source", "tasks")
 """Settings of a run without which its checkpoints are of no use to it."""
-
-__all__ = ["Policy", "TrainingCheckpoint", "find", "load", "load_newest", "load_policy", "save"]
 
 
 def save(
@@ -130,7 +128,7 @@ def load_newest(run_folder: str | os.PathLike[str]) -> tuple[TrainingCheckpoint,
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """Return what somebody needs to play: the description of an agent, and its weights.
+    """Return what a player needs: the description of an agent, and its weights.
 
     Args:
         path: The folder of a run, for its newest whole checkpoint; the folder of a checkpoint; or a
@@ -144,7 +142,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     if (place / CONFIG).exists():
         return _newest(place, read_weights)[0]
     if place.is_dir():
-        # Whoever names a link means what it leads to.
+        # A link that the user names stands for its target.
         named = place.resolve()
         return _reading(place, lambda: read_weights(named, read_manifest(named)))
     return _reading(place, lambda: read_policy(place))
@@ -208,7 +206,7 @@ def _identity(info: RunInfo) -> dict[str, Any]:
 
 
 def _remove_unfinished(parent: Path) -> None:
-    """Remove what a killed process left. Nobody else is saving: the run is locked."""
+    """Remove what a killed process left. No other process is saving: the run is locked."""
     for entry in list(parent.iterdir()):
         if is_unfinished(entry):
             shutil.rmtree(entry)

@@ -1,18 +1,18 @@
-"""Neural opponents of an evaluation: from their names to whoever makes them.
+"""Neural opponents of an evaluation: from their names to functions that make them.
 
-Between `config`, which names them, and `evaluation`, which lets them play.
+Between `config`, which names them, and `playing`, which lets them play.
 """
 
 from functools import partial
 
 from stepladder.agents.base import Agent
 from stepladder.agents.player import make_player
+from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
-from stepladder.games.hockey.task import CALLED
+from stepladder.games.game import CALLED
 from stepladder.training.config import TrainingConfig
-from stepladder.training.contradictions import HOCKEY
-from stepladder.training.evaluation import PlayerMaker
-from stepladder.training.evaluation_request import EvaluationRequest
+from stepladder.training.evaluation.playing import PlayerMaker
+from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.loading import find_opponent
 from stepladder.training.opponents.member import misfit
@@ -21,13 +21,13 @@ from stepladder.training.opponents.member import misfit
 def rivals_of(
     config: TrainingConfig, request: EvaluationRequest, agent: Agent
 ) -> dict[str, PlayerMaker]:
-    """Return makers of the opponents of an evaluation whom the env does not play itself.
+    """Return makers of the opponents of an evaluation that the env does not play itself.
 
     Raises:
-        ConfigError: There is nobody of that name, or he does not fit the env.
+        ConfigError: No opponent has this name, or its weights do not fit this game.
         SnapshotError: A file that is named cannot be played with.
     """
-    if config.env != HOCKEY:
+    if not game_of(config.env).opponents:
         return {}
     folder = config.opponents.archive
     archive = None if folder is None else Archive(folder)
@@ -40,7 +40,7 @@ def rivals_of(
                 raise ConfigError(
                     f"opponent {name!r} of the evaluation does not fit: {reason}. Choose another."
                 )
-            # Seeds of their own: a rival shall not draw what the agent draws.
+            # Seeds of their own, so that a rival does not draw what the agent draws.
             makers[name] = partial(
                 make_player,
                 member.description,

@@ -11,14 +11,14 @@ import pytest
 
 from stepladder import Task, Uniform, make_vec
 from stepladder.errors import ConfigError, DeliveryError, TaskError
+from stepladder.games.hockey.forces import InForces, fineness_of
 from stepladder.games.ledge.held_out import held_out
 from stepladder.games.ledge.planner import solve
 from stepladder.games.ledge.source import LedgeLevels
-from stepladder.training.config import EvaluationConfig, LevelsConfig, TrainingConfig
+from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.evaluation import RandomPlayer, evaluate, spaces_of
-from stepladder.training.evaluation_request import EvaluationRequest
-from stepladder.training.forces import InForces, fineness_of
-from stepladder.training.scores import Games, rate_interval, score
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.evaluation.scores import Games, rate_interval, score
 
 HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
@@ -176,7 +176,7 @@ def test_the_planner_solves_the_held_out_levels_it_was_made_with() -> None:
     stages = ("simplest", "simpler")
     evaluation = evaluate(
         lambda num_rows: Planned(num_rows, stages),
-        request_of(LEDGE, env_kwargs={"shaping": True, "stage": "medium"}, stages=stages),
+        request_of(LEDGE, env_kwargs={"shaping": True, "stage": "medium"}, labels=stages),
     )
     assert [group.name for group in evaluation.groups] == list(stages)
     for group in evaluation.groups:
@@ -191,7 +191,7 @@ def test_the_planner_solves_the_held_out_levels_it_was_made_with() -> None:
 
 
 def test_levels_that_are_played_again_are_no_new_trials() -> None:
-    asked = request_of(LEDGE, stages=("simplest",), num_games=20, is_deterministic=False)
+    asked = request_of(LEDGE, labels=("simplest",), num_games=20, is_deterministic=False)
     (group,) = evaluate("random", asked).groups
     assert (group.num_games, group.num_trials) == (32, 16)
     assert group.rate is not None
@@ -345,7 +345,7 @@ def test_an_evaluation_in_the_middle_changes_nothing_about_a_training() -> None:
         seen = [envs.reset(seed=0)[0]["vector"]]
         for step in range(60):
             if evaluates and step == 30:
-                evaluate("random", request_of(LEDGE, stages=("simplest",)))
+                evaluate("random", request_of(LEDGE, labels=("simplest",)))
             seen.append(envs.step(envs.action_space.sample())[0]["vector"])
         envs.close()
         return np.array(seen), curriculum.num_observed
@@ -364,9 +364,9 @@ def test_an_evaluation_in_the_middle_changes_nothing_about_a_training() -> None:
     ("env", "settings", "said"),
     [
         (HOCKEY, {"num_games": 5}, "num_games must be even in hockey.*got 5. Use 6"),
-        (HOCKEY, {"opponents": ()}, "opponents must name at least one"),
-        (HOCKEY, {"opponents": ("weak", "weak")}, "each once; got"),
-        (LEDGE, {"stages": ("steep",)}, "no stage 'steep'"),
+        (HOCKEY, {"labels": ("a",)}, "is evaluated by opponent"),
+        (HOCKEY, {"opponents": ("weak", "weak")}, "must differ; got"),
+        (LEDGE, {"labels": ("steep",)}, "no stage 'steep'"),
         (Countdown, {"num_games": 0}, "num_games must be a whole number of at least 1"),
         (Countdown, {"seed": -1}, "seed must be"),
         (Countdown, {"seed": 2**63}, "seed must be at most"),
@@ -388,13 +388,13 @@ def test_an_opponent_that_nobody_plays_is_refused_before_any_game() -> None:
 
 
 def test_a_training_asks_for_the_stages_that_it_practises() -> None:
-    config = TrainingConfig(levels=LevelsConfig(), max_episode_steps=50)
+    config = TrainingConfig(max_episode_steps=50)
     asked = EvaluationRequest.of(config)
-    assert asked.stages == config.levels.stages
+    assert asked.practised == tuple(config.task_source().labels())
     assert (asked.num_games, asked.seed, asked.max_episode_steps) == (200, 10_000, None)
-    named = TrainingConfig(evaluation=EvaluationConfig(stages=("medium",), num_games=3, seed=4))
+    named = TrainingConfig(evaluation=EvaluationConfig(labels=("medium",), num_games=3, seed=4))
     asked = EvaluationRequest.of(named)
-    assert (asked.stages, asked.num_games, asked.seed) == (("medium",), 3, 4)
+    assert (asked.labels, asked.num_games, asked.seed) == (("medium",), 3, 4)
 
 
 def test_windows_are_not_opened_and_modules_do_not_change_the_name() -> None:

@@ -1,8 +1,8 @@
 """One checkpoint of a training on disk: a folder in which every file is sealed with its checksum.
 
-`checkpoints` says which folder is written, read or removed; here is what lies in it:
+`store` says which folder is written, read or removed; here is what lies in it:
 
-- ``weights.safetensors``: what is needed to act, and who acts with it; of use by itself
+- ``weights.safetensors``: what is needed to act, and the description of the agent; usable by itself
 - ``memory.safetensors``: all other tensors of the agent, where there are any
 - ``envs.npz``: the envs and the curriculum
 - ``trainer.npz``: the rest, with the numbers of the agent
@@ -27,8 +27,13 @@ from stepladder.agents.base import AgentState
 from stepladder.errors import SnapshotError
 from stepladder.files import open_for_reading, read_json, require_folder, require_regular
 from stepladder.saving.snapshot import Snapshot
-from stepladder.training.tensor_files import load_tensors, read_policy, save_policy, save_tensors
-from stepladder.training.tensor_files import sync as synced
+from stepladder.training.checkpoints.tensor_files import (
+    load_tensors,
+    read_policy,
+    save_policy,
+    save_tensors,
+)
+from stepladder.training.checkpoints.tensor_files import sync as synced
 
 SCHEMA = 2
 """Version of the layout of the folder; another is refused."""

@@ -26,12 +26,12 @@ from stepladder.curricula import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Run, RunReader
 from stepladder.training import checkpoints, starting
-from stepladder.training.checkpoint_folder import TrainingCheckpoint
 from stepladder.training.checkpoints import find, load, load_newest, load_policy
+from stepladder.training.checkpoints.folder import TrainingCheckpoint
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.starting import resume, train
 from test_files import IRREGULAR
-from training.checkpoint_scenes import content, create, make_checkpoint, save_steps
+from training.checkpoints.checkpoint_scenes import content, create, make_checkpoint, save_steps
 from training.training_scenes import DISCRETE
 
 pytestmark = pytest.mark.timeout(60)

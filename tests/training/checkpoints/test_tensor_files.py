@@ -9,8 +9,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepladder.errors import SnapshotError
-from stepladder.training import tensor_files
-from stepladder.training.tensor_files import load_tensors, read_policy, save_policy, save_tensors
+from stepladder.training.checkpoints import tensor_files
+from stepladder.training.checkpoints.tensor_files import (
+    load_tensors,
+    read_policy,
+    save_policy,
+    save_tensors,
+)
 
 PARAMETER = torch.nn.Parameter(torch.rand(2, 3))
 FLAT = torch.arange(12.0)
@@ -115,7 +120,7 @@ def test_what_is_no_dense_tensor_is_refused(tmp_path: Path) -> None:
     indices, values = torch.tensor([[0, 2]]), torch.ones(2)
     sparse = torch.sparse_coo_tensor(indices, values, (4,), check_invariants=True)
     for bad in (sparse, [1.0], None):
-        with pytest.raises(ValueError, match="'bad' is no dense tensor"):
+        with pytest.raises(ValueError, match="'bad' is not a dense tensor"):
             save_tensors(tmp_path / "a", {"bad": bad}, {})  # type: ignore[dict-item]
     assert list(tmp_path.iterdir()) == []
 

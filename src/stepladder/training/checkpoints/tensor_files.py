@@ -1,6 +1,6 @@
 """Tensors on disk, with safetensors: what anybody can load, and what loads no code.
 
-`checkpoint_folder` keeps an agent this way, and `opponents` those who play against it. A policy is
+`folder` keeps an agent this way, and `opponents` other agents. A policy is
 such a file whose metadata says what plays with these weights.
 """
 
@@ -31,7 +31,7 @@ def save_tensors(
 
     Raises:
         OSError: The disk is full, or the file cannot be written.
-        ValueError: Something is no dense tensor.
+        ValueError: Something is not a dense tensor.
         KeyError: A tensor is of a type that safetensors does not know.
     """
     try:
@@ -39,7 +39,7 @@ def save_tensors(
         save_file(_apart(tensors), path, metadata={"format": "pt", **metadata})
     except SafetensorError as error:
         raise OSError(f"{path.name} cannot be written: {error}") from error
-    # Whoever may read the folder may read the file; safetensors lets nobody but its owner.
+    # Readable by all who may read the folder; safetensors makes it readable by its owner only.
     path.chmod(path.parent.stat().st_mode & 0o666)
     sync(path)
 
@@ -66,7 +66,7 @@ def load_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
 def save_policy(
     path: Path, description: Mapping[str, Any], weights: Mapping[str, torch.Tensor]
 ) -> None:
-    """Write what somebody needs to play, as `save_tensors` does.
+    """Write what a player needs, as `save_tensors` does.
 
     Args:
         path: The file.
@@ -80,7 +80,7 @@ def read_policy(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return the description and the weights that `save_policy` wrote.
 
     Raises:
-        SnapshotError: The file is damaged, or does not say who plays with these weights.
+        SnapshotError: The file is damaged, or does not describe the agent of these weights.
     """
     tensors, metadata = load_tensors(path)
     try:
@@ -110,7 +110,7 @@ def _apart(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     prepared: dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():
         if not isinstance(tensor, torch.Tensor) or tensor.layout != torch.strided:
-            raise ValueError(f"{name!r} is no dense tensor")
+            raise ValueError(f"{name!r} is not a dense tensor")
         plain = tensor.detach().cpu().contiguous()
         memory = plain.untyped_storage().data_ptr()
         prepared[name] = plain.clone() if memory in seen else plain

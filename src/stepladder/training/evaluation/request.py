@@ -1,6 +1,7 @@
-"""What an evaluation is asked for: which env, how many games, against whom.
+"""What an evaluation is asked for: the env, how many games, of which tasks, against which players.
 
-Made from the config of a training, or by ``stepladder eval``; `evaluation` plays it.
+Made from the config of a training, or by ``stepladder eval``; the env's `Game` makes the programme
+of it, and `playing` plays that.
 """
 
 from collections.abc import Collection, Mapping
@@ -8,19 +9,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from stepladder.configs.checks import require_whole
+from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
-from stepladder.games.ledge.stages import STAGES
-from stepladder.tasks import Task
+from stepladder.games.programme import Programme
+from stepladder.tasks import Source, Task
 from stepladder.tasks.task import MAX_SEED
 from stepladder.training.config import TrainingConfig
-from stepladder.training.contradictions import HOCKEY, LEDGE
-from stepladder.training.held_out import (
-    Programme,
-    hockey_programme,
-    ledge_programme,
-    plain_programme,
-    task_programme,
-)
+
+MAX_TASKS = 1_000
+"""Tasks of a game without a programme that are considered, evenly spaced."""
 
 MAX_GAMES = 2**32
 """More seeds than this are not counted on."""
@@ -37,24 +34,28 @@ class EvaluationRequest:
     """Arguments for the env, as in training."""
 
     num_games: int = 200
-    """Games per opponent; of an env as it comes, in all; of tasks, at least so many per label, each
-    equally often (of more tasks than that, so many are chosen). Held-out levels of Ledge are played
-    once by whom nothing surprises."""
+    """Games per opponent; of an env without tasks, in all; of tasks, at least so many per label,
+    each task equally often (of more tasks than that, so many are chosen). A game may play fixed
+    levels once if the policy is deterministic."""
 
     seed: int = 10_000
     """Of the first game; the others count on."""
 
-    stages: tuple[str, ...] = STAGES
-    """Of Ledge: whose held-out levels are played."""
+    labels: tuple[str, ...] = ()
+    """Which labels of tasks are played, such as stages; none named is all that are `practised`."""
 
-    opponents: tuple[str, ...] = ("weak", "strong")
-    """In hockey: scripted ones, and names of others, whom `evaluate` must be given."""
+    practised: tuple[str, ...] = ()
+    """Labels of what the training practises; none is unknown."""
+
+    opponents: tuple[str, ...] = ()
+    """In a game for two: scripted players, and names of policies that `evaluate` must be given;
+    none named is the game's own choice."""
 
     tasks: tuple[Task, ...] = ()
-    """In any other env: what is played; none is the env as it comes."""
+    """What is played in an env without a programme of its own; none is the env without tasks."""
 
     is_deterministic: bool = True
-    """Whether everybody plays what seems best, rather than to draw actions."""
+    """Whether all players take their best action rather than draw one."""
 
     max_episode_steps: int | None = None
     """Steps after which a game is cut off; None leaves it to the env."""
@@ -66,7 +67,7 @@ class EvaluationRequest:
             raise ConfigError(f"seed must be at most {MAX_SEED - MAX_GAMES}; got {self.seed}.")
         if self.max_episode_steps is not None:
             require_whole("max_episode_steps", self.max_episode_steps, 1)
-        # What is wrong with the games is said now, not after hours of training.
+        # What is wrong with the games is reported now, not after hours of training.
         self.programme(self.opponents)
 
     @classmethod
@@ -76,19 +77,18 @@ class EvaluationRequest:
         Raises:
             ConfigError: It asks for something that cannot be played.
         """
-        asked = config.evaluation
-        labels = [task.label for task in config.tasks] or config.levels.stages
-        practised = tuple(stage for stage in STAGES if stage in labels)
+        asked, game, own = config.evaluation, game_of(config.env), config.own_source()
         return cls(
             env=config.env,
             env_kwargs=config.env_kwargs,
             num_games=asked.num_games,
             seed=asked.seed,
-            stages=asked.stages or practised or STAGES,
+            labels=asked.labels,
+            practised=tuple(config.task_source().labels()),
             opponents=asked.opponents,
-            tasks=config.tasks,
-            # The games themselves are played to their end.
-            max_episode_steps=None if config.env in (HOCKEY, LEDGE) else config.max_episode_steps,
+            tasks=config.tasks if own is None else _spaced(own),
+            # A game with a time limit of its own is played to its end.
+            max_episode_steps=None if game.time_limit_argument else config.max_episode_steps,
         )
 
     @property
@@ -104,16 +104,16 @@ class EvaluationRequest:
         """Return the games that this means.
 
         Args:
-            rivals: Names of those who can be called to play player two of hockey.
+            rivals: Names of the policies that can play player two.
         """
         kwargs = {name: value for name, value in self.env_kwargs.items() if name != "render_mode"}
-        if self.name == HOCKEY:
-            return hockey_programme(kwargs, self.opponents, rivals, self.num_games, self.seed)
-        if self.name == LEDGE:
-            once = self.is_deterministic
-            return ledge_programme(
-                kwargs, self.stages, self.num_games, self.seed, is_deterministic=once
-            )
-        if self.tasks:
-            return task_programme(kwargs, self.tasks, self.num_games, self.seed)
-        return plain_programme(kwargs, self.name, self.num_games, self.seed)
+        return game_of(self.env).programme(self, kwargs, rivals)
+
+
+def _spaced(source: Source) -> tuple[Task, ...]:
+    """Return tasks of a source, evenly spaced where it has many; of one without end, the first."""
+    num_tasks = source.num_tasks
+    if num_tasks is None:
+        return tuple(source.get(task_id) for task_id in range(MAX_TASKS))
+    count = min(num_tasks, MAX_TASKS)
+    return tuple(source.get(number * num_tasks // count) for number in range(count))

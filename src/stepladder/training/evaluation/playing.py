@@ -1,8 +1,8 @@
-"""How well a policy plays what it was not trained on: one batch of fixed games.
+"""One batch of fixed games: from players and a request to scores.
 
-Called by the training loop and by ``stepladder eval``. Takes who plays and what is asked for, lets
-`held_out` say which games that means, and gives `scores` what came of them. The envs are its own:
-no curriculum sees these games, and no env of a training takes part.
+Called by the training loop and by ``stepladder eval``. The request says which games are played
+(`games.programme`), and `scores` counts the results. The envs are its own: no curriculum sees
+these games, and no env of a training takes part.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,18 +17,21 @@ from stepladder.envs import make_vec
 from stepladder.envs.delivery import METADATA_KEY
 from stepladder.envs.success import USUAL_KEYS, SuccessReader
 from stepladder.errors import DeliveryError
-from stepladder.training.evaluation_request import EvaluationRequest
-from stepladder.training.held_out import Programme
-from stepladder.training.scores import Evaluation, Games, Score, score
+from stepladder.games.game import PLAYERS
+from stepladder.games.programme import Programme
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.evaluation.scores import Evaluation, Games, Score, score
 
 MOST_STEPS = 100_000
-"""An episode that nobody ends is cut off here, so that an evaluation comes to an end."""
+"""An episode that does not end is cut off here, so that an evaluation ends."""
+
+ONE, TWO = PLAYERS
 
 Mask = npt.NDArray[np.bool_]
 
 
 class Player(Protocol):
-    """Somebody who plays but does not learn."""
+    """A policy that plays but does not learn."""
 
     def act_batch(self, observations: Any, deterministic: bool = True) -> npt.NDArray[Any]:
         """Choose an action in every row."""
@@ -40,7 +43,7 @@ class Player(Protocol):
 
 
 PlayerMaker = Callable[[int], Player]
-"""From a number of rows to somebody who plays so many games at once."""
+"""From a number of rows to a player of so many games at once."""
 
 Random = Literal["random"]
 """Instead of a maker: a `RandomPlayer`."""
@@ -73,14 +76,14 @@ def evaluate(
     *,
     rivals: Mapping[str, PlayerMaker | Random] | None = None,
 ) -> Evaluation:
-    """Let somebody play, and return how it went.
+    """Let a policy play, and return its scores.
 
     The same players and the same request give the same result, bit for bit.
 
     Args:
-        player_maker: Makes who is evaluated; or ``"random"``.
+        player_maker: Makes the player that is evaluated; or ``"random"``.
         request: What is played.
-        rivals: Makers of those among the request's opponents whom the env does not play itself.
+        rivals: Makers of those opponents of the request that the env does not play itself.
 
     Raises:
         ConfigError: An opponent is unknown.
@@ -92,8 +95,8 @@ def evaluate(
         request.env, programme.num_games, num_workers=0, env_kwargs=programme.env_kwargs or None
     )
     try:
-        table = _Table(envs, player_maker, rivals, programme, request)
-        games = _play(envs, table, programme, request.max_episode_steps or MOST_STEPS)
+        players = _Players(envs, player_maker, rivals, programme, request)
+        games = _play(envs, players, programme, request.max_episode_steps or MOST_STEPS)
     finally:
         envs.close()
     return Evaluation(
@@ -112,12 +115,12 @@ def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
         spaces: list[Any] = [envs.single_observation_space, envs.single_action_space]
     finally:
         envs.close()
-    seen, done = (space["player_one"] if programme.rivals() else space for space in spaces)
+    seen, done = (space[ONE] if programme.rivals() else space for space in spaces)
     return seen, done
 
 
-class _Table:
-    """Everybody who plays, each in front of their own rows."""
+class _Players:
+    """All players, each with their own rows."""
 
     def __init__(
         self,
@@ -131,21 +134,21 @@ class _Table:
         rows_by_rival = programme.rivals()
         space = envs.single_action_space
         # With rivals there is an action of either player, alike for both.
-        space = space["player_one"] if rows_by_rival else space
-        self._player = _seated(player_maker, space, envs.num_envs, request.seed)
+        space = space[ONE] if rows_by_rival else space
+        self._player = _made(player_maker, space, envs.num_envs, request.seed)
         self._rivals = [
-            # With other draws than those of whom it plays against.
-            (rows, _seated(rivals[name], space, rows.stop - rows.start, request.seed + number))
+            # With other draws than those of its opponent.
+            (rows, _made(rivals[name], space, rows.stop - rows.start, request.seed + number))
             for number, (name, rows) in enumerate(rows_by_rival.items(), start=1)
         ]
         for player in (self._player, *(rival for _, rival in self._rivals)):
             player.begin()
 
     def act(self, observations: Any) -> Any:
-        """Return what everybody does, as the envs take it."""
+        """Return the actions of all players, as the envs take them."""
         if not self._rivals:
             return self._player.act_batch(observations, deterministic=self._is_deterministic)
-        seen, seen_by_two = observations["player_one"], observations["player_two"]
+        seen, seen_by_two = observations[ONE], observations[TWO]
         actions = self._player.act_batch(seen, deterministic=self._is_deterministic)
         # Where the env plays player two itself, it does not look at these.
         actions_two = np.zeros_like(actions)
@@ -153,17 +156,17 @@ class _Table:
             actions_two[rows] = rival.act_batch(
                 seen_by_two[rows], deterministic=self._is_deterministic
             )
-        return {"player_one": actions, "player_two": actions_two}
+        return {ONE: actions, TWO: actions_two}
 
 
-def _seated(maker: PlayerMaker | Random, space: Space[Any], num_rows: int, seed: int) -> Player:
+def _made(maker: PlayerMaker | Random, space: Space[Any], num_rows: int, seed: int) -> Player:
     return RandomPlayer(space, num_rows, seed) if maker == "random" else maker(num_rows)
 
 
-def _play(envs: Any, table: _Table, programme: Programme, most_steps: int) -> Games:
+def _play(envs: Any, players: _Players, programme: Programme, most_steps: int) -> Games:
     """Play one game in every row; rows that are done play on unseen until all are.
 
-    Only the first episode of a row counts: whoever counted the first to come would count the short.
+    Only the first episode of a row counts: counting the first that end would prefer short ones.
     """
     num_games = programme.num_games
     returns, lengths = np.zeros(num_games), np.zeros(num_games, dtype=np.int64)
@@ -171,7 +174,7 @@ def _play(envs: Any, table: _Table, programme: Programme, most_steps: int) -> Ga
     playing = np.ones(num_games, dtype=np.bool_)
     observations = _begin(envs, programme)
     for step in range(1, most_steps + 1):
-        observations, rewards, terminated, truncated, infos = envs.step(table.act(observations))
+        observations, rewards, terminated, truncated, infos = envs.step(players.act(observations))
         returns[playing] += rewards[playing]
         lengths[playing] += 1
         ended = playing if step == most_steps else playing & (terminated | truncated)

@@ -1,0 +1,38 @@
+"""What chooses actions: the one thing that a player needs of an agent.
+
+Every agent has a policy; `player` lets it play with saved weights, on any device, for any number
+of rows.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from stepladder.agents.observations import Seen
+
+
+class Policy(nn.Module):
+    """A network that chooses actions."""
+
+    def first_memory(self, num_rows: int) -> torch.Tensor:
+        """Return the memory of rows that begin an episode; by default nothing is remembered."""
+        return torch.zeros(num_rows, 0, device=next(self.parameters()).device)
+
+    @abstractmethod
+    def act(
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[npt.NDArray[Any], torch.Tensor]:
+        """Choose an action in every row, as the env takes it.
+
+        Args:
+            seen: What each row sees.
+            memory: What each row remembers, shape ``(rows, ...)``.
+            generator: What is drawn from.
+            deterministic: Whether to take the best action rather than draw one.
+
+        Returns:
+            The actions, and what is remembered now.
+        """

@@ -1,0 +1,103 @@
+"""Which games there are: built in, of installed packages, or registered at run time.
+
+Asked by `envs.ids` for the game of an env and for the ids that Gymnasium must know. A package
+adds a game through the entry-point group ``stepladder.games``; its name is the env's id.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import gymnasium as gym
+
+from stepladder.errors import ConfigError, shown
+from stepladder.games.game import Game
+from stepladder.registry import Registry
+
+AnyGame = TypeVar("AnyGame")
+
+BUILT_IN = {
+    "stepladder/Hockey-v0": "stepladder.games.hockey.game:HOCKEY",
+    "stepladder/Ledge-v0": "stepladder.games.ledge.game:LEDGE",
+}
+"""Where each built-in game is, by the id of its env."""
+
+DEFAULT_ENV = "stepladder/Ledge-v0"
+"""The env of a training that names none."""
+
+
+def _require_game(name: str, entry: Any) -> None:
+    if not isinstance(entry, Game):
+        raise ConfigError(
+            f"the game {name!r} must be an instance of Game; got {shown(entry)}. Register "
+            "Game(env=...) or an instance of a subclass."
+        )
+
+
+GAMES: Registry[Game] = Registry("games", _require_game, BUILT_IN)
+"""Every game by the id of its env."""
+
+
+def register_game(name: str, game: Game | None = None) -> Callable[[AnyGame], AnyGame]:
+    """Register the env that is decorated, so that it can be named in configs and commands.
+
+    Args:
+        name: The id, such as ``"my-package/Maze-v0"``.
+        game: What is known about the env; by default the attribute ``game`` of its class.
+
+    Raises:
+        ConfigError: The name is taken.
+
+    Example:
+        >>> import gymnasium as gym
+        >>> @register_game("doctest/Corridor-v0")
+        ... class Corridor(gym.Env):
+        ...     pass
+        >>> GAMES["doctest/Corridor-v0"].env is Corridor
+        True
+    """
+
+    def add(env: AnyGame) -> AnyGame:
+        described = game or getattr(env, "game", None)
+        found = described if isinstance(described, Game) else Game()
+        if found.env is None:
+            found.env = env  # pyright: ignore[reportAttributeAccessIssue]
+        # A notebook cell that runs again defines the same env anew.
+        vars(found).update(
+            {name: getattr(env, name, None) for name in ("__module__", "__qualname__")}
+        )
+        GAMES.register(name)(found)
+        gym.registry.pop(name, None)
+        return env
+
+    return add
+
+
+def register_built_in() -> None:
+    """Make the built-in games known to Gymnasium without loading them; may be called again."""
+    for name, place in BUILT_IN.items():
+        folder = place.partition(".game:")[0]
+        kind = name.partition("/")[2].partition("-")[0]
+        if name not in gym.registry:
+            gym.register(
+                id=name,
+                entry_point=f"{folder}.env:{kind}Env",
+                vector_entry_point=f"{folder}.vector_env:{kind}VectorEnv",
+            )
+
+
+def register_id(name: str) -> None:
+    """Make one game known to Gymnasium, if there is a game of this name and it names its env.
+
+    Raises:
+        ConfigError: Gymnasium does not accept the name.
+    """
+    if name in BUILT_IN:
+        register_built_in()
+    elif name not in gym.registry and name in GAMES and (game := GAMES[name]).env is not None:
+        try:
+            gym.register(id=name, entry_point=game.env, vector_entry_point=game.vector_env)  # pyright: ignore[reportArgumentType]
+        except gym.error.Error as error:
+            raise ConfigError(
+                f"Gymnasium refuses the id {name!r} of a game: {error} Rename it, as in "
+                "my-package/Maze-v0."
+            ) from error
