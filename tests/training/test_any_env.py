@@ -134,14 +134,18 @@ def test_what_a_class_says_about_itself_is_used() -> None:
         TrainingConfig(env=Corridor, agent=agent)
 
 
-def test_a_run_is_explained_without_importing_what_knows_its_tasks(
+def test_a_run_whose_module_knows_its_tasks_needs_trust_to_be_explained(
     tmp_path: Path, command: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train(env=Described, agent=PPO, run_folder=tmp_path / "run", **SMALL)
     assert "length 2" in command("explain", tmp_path / "run").out
     for user in (config, explain):
         monkeypatch.setattr(user, "known_game", lambda name: None)
-    assert command("explain", tmp_path / "run").code == 0
+    said = command.fails("explain", tmp_path / "run")
+    assert "'training.own_env:Described' has tasks of its own" in said
+    assert "add --trust" in said
+    monkeypatch.undo()
+    assert "length 2" in command("explain", tmp_path / "run", "--trust").out
 
 
 def test_a_registered_env_has_an_id_of_its_own() -> None:

@@ -12,12 +12,13 @@ from rich.table import Table
 from rich.text import Text
 
 from stepladder.cli import console
+from stepladder.cli.finding import look_for
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import curriculum_of, is_training
 from stepladder.configs.checks import require_whole
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.envs.ids import known_game
+from stepladder.envs.ids import game_of, known_game
 from stepladder.errors import ConfigError, SnapshotError
 from stepladder.runs import Event, RunReader
 from stepladder.simulator.rebuild import can_rebuild, rebuilt_curriculum
@@ -47,6 +48,10 @@ class ExplainArguments:
     events: int = 10
     """How many of the last events to show."""
 
+    trust: bool = False
+    """Whether the module of the run's env may be imported, which runs its code. Only needed if the
+    env has tasks of its own, and only if you trust where the run came from."""
+
     json: bool = False
     """Whether to write one line of JSON, and nothing else to standard output."""
 
@@ -62,8 +67,8 @@ def main(argv: Sequence[str]) -> int:
     about = _about(reader)
     if can_rebuild(reader):
         told = _from_curriculum(rebuilt_curriculum(reader), arguments)
-    elif (curriculum := _trained_curriculum(reader)) is not None:
-        told = _from_curriculum(curriculum, arguments)
+    elif is_training(reader) and reader.checkpoints():
+        told = _from_curriculum(_trained_curriculum(reader, arguments.trust), arguments)
         # It counts the steps of episodes that have ended, and a training saves between two epochs.
         told["as_of"] = reader.checkpoint_step()
         told["step"] = max(about["step"], told["as_of"])
@@ -83,17 +88,21 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _trained_curriculum(reader: RunReader) -> Curriculum | None:
-    """Return the curriculum of a training; None if there is none yet, or its tasks are unknown."""
-    if not is_training(reader) or not reader.checkpoints():
-        return None
+def _trained_curriculum(reader: RunReader, trust: bool) -> Curriculum:
+    """Return the curriculum of a training; the module of its env is imported only with trust."""
+    env = reader.config["env"]
+    if trust:
+        look_for(env)
+        game_of(env)
     try:
         return curriculum_of(reader)
-    except SnapshotError:
-        if reader.config["tasks"] or known_game(reader.config["env"]) is not None:
+    except SnapshotError as error:
+        if reader.config["tasks"] or known_game(env) is not None:
             raise
-        # Only the env's module knows its tasks, and explaining a run imports nothing.
-        return None
+        raise SnapshotError(
+            f"{error} If the env {env!r} has tasks of its own, only its module knows them: add "
+            "--trust if you trust where this run came from."
+        ) from error
 
 
 def _about(reader: RunReader) -> dict[str, Any]:

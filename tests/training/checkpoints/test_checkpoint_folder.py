@@ -39,7 +39,7 @@ def test_what_is_written_is_read(folder: Path) -> None:
     assert content(checkpoint) == content(make_checkpoint(7))
     assert checkpoint.name == "here"
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert (manifest["schema"], manifest["step"], manifest["run"]) == (1, 7, {"seed": 1})
+    assert (manifest["schema"], manifest["step"], manifest["run"]) == (2, 7, {"seed": 1})
     assert sorted(manifest["files"]) == SEALED
     for name, seal in manifest["files"].items():
         assert seal["size"] == (folder / name).stat().st_size
@@ -147,8 +147,13 @@ def test_a_damaged_manifest_is_told_as_such(folder: Path, text: str) -> None:
     [
         ({"package": "other"}, "manifest.json was not written by Stepladder"),
         (
-            {"schema": 2, "version": "9.9"},
-            "manifest.json has schema 2 and this version reads 1: it was written by version 9.9 "
+            {"schema": 3, "version": "9.9"},
+            "manifest.json has schema 3 and this version reads 2: it was written by version 9.9 "
+            "of Stepladder",
+        ),
+        (
+            {"schema": 1, "version": "0.1.0"},
+            "manifest.json has schema 1 and this version reads 2: it was written by version 0.1.0 "
             "of Stepladder",
         ),
         ({"step": 8}, "manifest.json says step 8, trainer.npz says 7"),
