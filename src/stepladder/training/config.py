@@ -252,7 +252,7 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
 
     Args:
         source: A preset of `presets.PRESETS`; the path of a JSON file with the fields of
-            `TrainingConfig`, or in the schema of `published.schema`; or its content.
+            `TrainingConfig`, or in the schema of `published.config`; or its content.
 
     Raises:
         ConfigError: There is no such preset or file, or something in it is wrong; all of it is
