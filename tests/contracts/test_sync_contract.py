@@ -419,10 +419,12 @@ def damages() -> dict[str, Callable[[Snapshot], Snapshot]]:
     def with_state(**state: Any) -> Callable[[Snapshot], Snapshot]:
         return lambda whole: replace(whole, state={**whole.state, **state})
 
-    def with_head(word: int, value: int) -> Callable[[Snapshot], Snapshot]:
+    def with_head(path: str, value: int) -> Callable[[Snapshot], Snapshot]:
         def damage(whole: Snapshot) -> Snapshot:
-            heads = whole.arrays["channel/heads"].copy()
-            heads[1, word] = value
+            heads = field = whole.arrays["channel/heads"].copy()
+            for name in path.split("."):
+                field = field[name]
+            field[1] = value
             return replace(whole, arrays={**whole.arrays, "channel/heads": heads})
 
         return damage
@@ -441,12 +443,12 @@ def damages() -> dict[str, Callable[[Snapshot], Snapshot]]:
         "no heads": without("channel/heads"),
         "no last tick": without("channel/last_tick"),
         "no lags": without("channel/lags"),
-        "heads of another shape": with_array("channel/heads", lambda heads: heads[:, 1:]),
-        "heads of another type": with_array("channel/heads", lambda heads: heads.astype(float)),
-        "more posted than begun": with_head(0, 10**6),
-        "posted and not there": with_head(16, 0),
-        "begun twice": with_head(1, 10**6),
-        "a slot that does not exist": with_head(8, 10**6),
+        "heads of another shape": with_array("channel/heads", lambda heads: heads[1:]),
+        "heads of another type": with_array("channel/heads", lambda heads: heads["posted"]),
+        "more posted than begun": with_head("posted", 10**6),
+        "posted and not there": with_head("taken", 0),
+        "begun twice": with_head("started", 10**6),
+        "a slot that does not exist": with_head("draw.slot", 10**6),
         "no count of failures": without_part("num_failed"),
         "a count that is none": with_state(num_finished="many"),
         "a negative count": with_state(num_failed=-1),

@@ -68,8 +68,9 @@ def run_case(fuzzer: Any, seed: int) -> str:
     try:
         fuzzer.run(np.random.default_rng(seed))
     except StepladderError as error:
-        text = str(error)
-        if "\n" in text or len(text) < 10:
+        text, num_problems = str(error), len(getattr(error, "problems", ()))
+        # A config says all that is wrong with it, each on a line under the first.
+        if text.count("\n") not in (0, num_problems) or len(text) < 10:
             raise Failure(f"a refusal must be one line with a reason: {text!r}") from error
         return REFUSED
     return PLAYED_ON

@@ -5,13 +5,15 @@ adds a game through the entry-point group ``stepladder.games``; its name is the 
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
 
 from stepladder.errors import ConfigError, shown
-from stepladder.games.game import Game
 from stepladder.registry import Registry
+
+if TYPE_CHECKING:
+    from stepladder.games.game import Game
 
 AnyGame = TypeVar("AnyGame")
 
@@ -26,6 +28,9 @@ DEFAULT_ENV = "stepladder/Ledge-v0"
 
 
 def _require_game(name: str, entry: Any) -> None:
+    # Loaded here and below: naming the games must not load what they are made of.
+    from stepladder.games.game import Game
+
     if not isinstance(entry, Game):
         raise ConfigError(
             f"the game {name!r} must be an instance of Game; got {shown(entry)}. Register "
@@ -33,11 +38,11 @@ def _require_game(name: str, entry: Any) -> None:
         )
 
 
-GAMES: Registry[Game] = Registry("games", _require_game, BUILT_IN)
+GAMES: "Registry[Game]" = Registry("games", _require_game, BUILT_IN)
 """Every game by the id of its env."""
 
 
-def register_game(name: str, game: Game | None = None) -> Callable[[AnyGame], AnyGame]:
+def register_game(name: str, game: "Game | None" = None) -> Callable[[AnyGame], AnyGame]:
     """Register the env that is decorated, so that it can be named in configs and commands.
 
     Args:
@@ -55,6 +60,7 @@ def register_game(name: str, game: Game | None = None) -> Callable[[AnyGame], An
         >>> GAMES["doctest/Corridor-v0"].env is Corridor
         True
     """
+    from stepladder.games.game import Game
 
     def add(env: AnyGame) -> AnyGame:
         described = game or getattr(env, "game", None)

@@ -42,8 +42,8 @@ PATIENCE_S = 5.0
 CODE = ("_start", "_end")
 """Attributes of a client that hold machine code."""
 
-MEMORY = ("_mail", "_ring", "_head")
-"""Attributes that a client has while it is connected."""
+MEMORY = ("_block", "_mail", "_box", "_head")
+"""Attributes that hold memory of the channel, or None."""
 
 MAX_CACHED_TASKS = 1024
 """Tasks a client keeps, so that a task drawn again need not be made again."""
@@ -60,8 +60,11 @@ class Client(ABC):
         self.legend = legend
         self.host_pid = host_pid
         self._num_dials = num_dials
+        # Before what a backend adds: attributes go in this order, and views must go before memory.
         self._block: Words | None = None
+        self._mail: Words | None = None
         self._box: Mailboxes | None = None
+        self._head: Any = None
         self._dials: Floats = np.zeros(num_dials)
         self._tasks: dict[int, Task] = {}
 
@@ -70,28 +73,24 @@ class Client(ABC):
         """Return the plan's block and this env's mailbox, in this process."""
 
     def _open(self) -> tuple[Words, Words]:
-        if self._block is None or self._box is None:
+        if self._block is None or self._mail is None:
             block, mail = self._connect()
             self._start = direct(mailbox.start, block, mail, 0, 0, self._dials)
             self._end = direct(mailbox.post, mail, 0, 0.0, 0, 0.0, 0)
-            box = Mailboxes(mail[None], self._num_dials)
-            self._mail, self._ring, self._head = mail, box.ring_at, box.heads[0]
+            self._box = box = Mailboxes(mail[None], self._num_dials)
+            self._ring, self._head = box.ring_at, box.heads[0]
             # Last: a client that has these is taken to have the rest.
-            self._block, self._box = block, box
+            self._block, self._mail = block, mail
         return self._block, self._mail
 
     def disconnect(self) -> None:
         """Let go of plan and mailbox; the next use connects anew."""
-        self._block, self._box = None, None
-        fields = vars(self)
-        for name in MEMORY:
-            fields.pop(name, None)
+        vars(self).update(dict.fromkeys(MEMORY))
 
     def __getstate__(self) -> dict[str, Any]:
         # Memory and machine code do not travel; whoever receives the client connects anew.
-        left = (*CODE, *MEMORY)
-        state = {name: self.__dict__[name] for name in self.__dict__ if name not in left}
-        return {**state, "_block": None, "_box": None, "_tasks": {}}
+        state = {name: self.__dict__[name] for name in self.__dict__ if name not in CODE}
+        return {**state, **dict.fromkeys(MEMORY), "_tasks": {}}
 
     def draw(self) -> Draw:
         """Draw a task for the next episode; an episode still running counts as aborted.

@@ -130,8 +130,9 @@ class EnvGroup:
                 write(row, observation)
             if info:
                 self._tell_info(row, info)
-        progress[0] = len(steps)
+        # In this order: what is noted as returned belongs to the env at which `progress` stands.
         self._last = None
+        progress[0] = len(steps)
         if self._returns is not None:
             self._returns += self._memory.rewards[self.rows]
             for index in self._fresh:
