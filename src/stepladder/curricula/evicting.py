@@ -10,10 +10,11 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import compiled, direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.eviction import Noted
 from stepladder.curricula.turnover import Eviction, Turnover
+from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RecordArray
 from stepladder.plans.status import TO_REPLACE
 from stepladder.records import Records, Words
@@ -69,6 +70,10 @@ class CompiledMethod(Evicting):
         self._learn_in(state)
         self._constants = constants
         self._noted: Records[Noted] = state.method["noted"]
+        # Called for every batch: looking at the types of all arguments takes longer than the work.
+        self._observe_batch = direct(
+            type(self)._observe_kernel, aligned_words(1), 0, state, constants, self._scratch
+        )
 
     def kernel_state(self) -> tuple[Any, ...]:
         """Return what the method's kernels take before the records."""
@@ -77,7 +82,7 @@ class CompiledMethod(Evicting):
     def _update(self, records: RecordArray, num_done: int) -> int:
         status = TO_REPLACE
         if len(records) and not num_done:
-            status = type(self)._observe_kernel(*self.kernel_state(), records)
+            status = self._observe_batch(*self.kernel_state(), records)
         if status == TO_REPLACE:
             self._replace_noted()
         return status
