@@ -13,7 +13,9 @@ from stepladder.source_stamp import PACKAGE, imported_files
 
 PROGRAM = """
 import numpy as np
-from stepladder.compiled import CHECKS_BOUNDS, bare, compiled, inlined
+from stepladder.compiled import CHECKS_BOUNDS, bare, compiled, inlined, record_at
+
+PAIR = np.dtype([("first", "i8"), ("second", "i8")])
 
 @inlined
 def element(array, index):
@@ -27,11 +29,15 @@ def read(array, index):
 def write(array, index):
     array[index] = 1.0
 
+@bare
+def see_record(words, index):
+    return record_at(words, index, PAIR).first
+
 assert CHECKS_BOUNDS
-for kernel in (read, write):
-    kernel(np.zeros(3), 2)
+for kernel, last in ((read, 2), (write, 2), (see_record, 1)):
+    kernel(np.zeros(3, int), last)
     try:
-        kernel(np.zeros(3), 3)
+        kernel(np.zeros(3, int), last + 1)
     except IndexError:
         print("refused")
 """
@@ -50,7 +56,7 @@ def test_with_the_switch_every_kind_of_kernel_checks_its_indices() -> None:
         timeout=90,
         check=False,
     )
-    assert child.stdout.split() == ["refused", "refused"], child.stderr
+    assert child.stdout.split() == ["refused"] * 3, child.stderr
 
 
 KERNELS = {

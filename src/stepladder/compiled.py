@@ -158,7 +158,23 @@ def _record_at(typing_context: Any, words: Any, index: Any, layout: Any) -> Any:
     def emit(builder: Any, pointer: Any, args: Any) -> Any:
         return builder.bitcast(pointer, ir.PointerType(ir.ArrayType(ir.IntType(8), record.size)))
 
-    return _at_place(words, types.intp, record, (layout,), emit)
+    signature, plain = _at_place(words, types.intp, record, (layout,), emit)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if CHECKS_BOUNDS:
+            length = make_array(words)(context, builder, args[0]).nitems
+            last = builder.add(args[1], ir.Constant(args[1].type, record.size // 8))
+            is_outside = builder.or_(
+                builder.icmp_signed("<", args[1], ir.Constant(args[1].type, 0)),
+                builder.icmp_signed(">", last, length),
+            )
+            with builder.if_then(is_outside, likely=False):
+                context.call_conv.return_user_exc(
+                    builder, IndexError, ("a record lies outside its array",)
+                )
+        return plain(context, builder, signature, args)
+
+    return signature, codegen
 
 
 @intrinsic
