@@ -415,3 +415,17 @@ def test_one_task_and_a_million_are_played_alike(num_tasks: int, kind: Any):
         assert len(names) == (1 if num_tasks == 1 else len(names))
         assert vec.curriculum.num_steps > 0
     assert math.isclose(plan.probs().sum(), 1.0)
+
+
+def test_a_step_with_four_values_says_what_is_expected_and_the_env_can_be_reset() -> None:
+    class OldEnv(OddEnv):
+        """Returns from step what the old interface asked for."""
+
+        def step(self, action: Any) -> Any:
+            return np.zeros(2, dtype=np.float32), 0.0, True, {}
+
+    env = CurriculumEnv(OldEnv("nothing", None), Uniform([Task("a")]))
+    for _ in range(2):
+        env.reset()
+        with pytest.raises(EnvError, match=r"env 0 returned .* from step; expected observation"):
+            env.step(0)

@@ -59,7 +59,7 @@ class Turnover(Observing):
 
     def _complete(self) -> None:
         plan = self.plan
-        if plan.header["sequence"] & 1:
+        if int(plan.header["sequence"]) & 1:
             # The interrupt came in the very moment in which a write ended.
             kernels.end_write(plan.block)
         if self._replacing is not None:

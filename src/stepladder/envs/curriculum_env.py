@@ -19,7 +19,14 @@ from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
 from stepladder.envs.types import Action, EnvStep, GymEnv, Info, ResetResult
 from stepladder.envs.values import flag_of, info_of, reward_of
-from stepladder.errors import BuildError, ConfigError, NotConnectedError, WrongProcessError
+from stepladder.errors import (
+    BuildError,
+    ConfigError,
+    EnvError,
+    NotConnectedError,
+    WrongProcessError,
+    shown,
+)
 from stepladder.plans.record import Draw
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Client, Host, LocalHost, PushedClient, mailbox
@@ -195,7 +202,9 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             BuildError: Too many tasks in a row could not be built.
         """
         client = self._connected()
-        self._report_interrupted()
+        if self._uncounted is not None:
+            self._report_interrupted()
+        self._return, self._length, self._uncounted = 0.0, 0, None
         failures, redraws = 0, 0
         while True:
             draw = client.draw()
@@ -252,29 +261,39 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         """
         result = self._uncounted
         is_late = result is not None
-        if not is_late:
+        if result is None:
             self._uncounted = result = self.inner_step(action)
-        reward = result[1]
+        try:
+            _, reward, terminated, truncated, info = result
+        except (TypeError, ValueError) as error:
+            self._uncounted = None
+            raise EnvError(
+                f"env {self._env_index} returned {shown(result)} from step; expected observation, "
+                "reward, terminated, truncated and info. Fix the env, or wrap it for Gymnasium."
+            ) from error
         if type(reward) is not float:
             # Not added as it is: a sum of NumPy's smaller floats would stay as coarse as these.
             is_double = type(reward) is np.float64
             reward = float(reward) if is_double else reward_of(reward, self._env_index)
-        episode_return, length = self._return + reward, self._length + 1
         try:
-            if not (result[2] or result[3]):
+            if not (terminated or truncated):
                 # One line without a call: no interrupt comes between the three.
-                self._return, self._length, self._uncounted = episode_return, length, None
-                return result
+                self._return, self._length, self._uncounted = (
+                    self._return + reward,
+                    self._length + 1,
+                    None,
+                )
+                return result  # type: ignore[reportReturnType]
         except (TypeError, ValueError):
             # One of them is neither true nor false, and this says which.
-            flag_of(result[2], "terminated", self._env_index)
-            flag_of(result[3], "truncated", self._env_index)
+            flag_of(terminated, "terminated", self._env_index)
+            flag_of(truncated, "truncated", self._env_index)
         try:
             info = self.finish_episode(
-                result[4],
-                terminated=bool(result[2]),
-                episode_return=episode_return,
-                length=length,
+                info,
+                terminated=bool(terminated),
+                episode_return=self._return + reward,
+                length=self._length + 1,
                 is_late=is_late,
             )
         except Exception:  # passed on; only an interrupt leaves something to do again
@@ -288,7 +307,6 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         result = self._uncounted
         if result is not None and (result[2] or result[3]):
             self.step(None)
-        self._return, self._length, self._uncounted = 0.0, 0, None
 
     @property
     def _env_index(self) -> int:

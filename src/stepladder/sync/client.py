@@ -42,7 +42,7 @@ PATIENCE_S = 5.0
 CODE = ("_start", "_end")
 """Attributes of a client that hold machine code."""
 
-MEMORY = ("_block", "_mail", "_box", "_head")
+MEMORY = ("_block", "_header", "_mail", "_box", "_head")
 """Attributes that hold memory of the channel, or None."""
 
 MAX_CACHED_TASKS = 1024
@@ -62,6 +62,7 @@ class Client(ABC):
         self._num_dials = num_dials
         # Before what a backend adds: attributes go in this order, and views must go before memory.
         self._block: Words | None = None
+        self._header: Any = None
         self._mail: Words | None = None
         self._box: Mailboxes | None = None
         self._head: Any = None
@@ -78,7 +79,8 @@ class Client(ABC):
             self._start = direct(mailbox.start, block, mail, 0, 0, self._dials)
             self._end = direct(mailbox.post, mail, 0, 0.0, 0, 0.0, 0)
             self._box = box = Mailboxes(mail[None], self._num_dials)
-            self._ring, self._head = box.ring_at, box.heads[0]
+            self._ring, self._head = box.ring_at, box.heads[:1].reshape(())
+            self._header = header_record(block)
             # Last: a client that has these is taken to have the rest.
             self._block, self._mail = block, mail
         return self._block, self._mail
@@ -138,8 +140,8 @@ class Client(ABC):
             self._tasks[draw.task_id] = task
         if not self.legend.has_settings:
             return task
-        block, _ = self._open()
-        seed = int(header_record(block)["seed"])
+        self._open()
+        seed = int(self._header["seed"])
         return task.with_params(
             self.legend.settings(self._dials, seed, self.env_index, draw.episode_index)
         )
@@ -264,8 +266,8 @@ class Client(ABC):
 
     def plan_version(self) -> int:
         """Return the version of the plan as it is now."""
-        block, _ = self._open()
-        return int(header_record(block)["sequence"]) >> 1
+        self._open()
+        return int(self._header["sequence"]) >> 1
 
     def current_stage(self) -> str | None:
         """Return the stage in force now, if the curriculum has stages."""

@@ -8,9 +8,10 @@ loses no finished episode and counts none twice: whatever is called next complet
 
 import logging
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum
@@ -69,8 +70,9 @@ class Collector(ABC):
         self._all_rows: Words = np.arange(num_envs)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
         self._records: RecordArray = np.zeros(num_envs * mailbox.CAPACITY, RECORD_DTYPE)
-        self._note = mailbox.Pending.zeros()
-        """What `mailbox.admit` has noted of the batch that is pending."""
+        self._notes = mailbox.Pending.zeros()
+        """What `mailbox.admit` has noted of the batch that is pending; one record."""
+        self._note = cast("npt.NDArray[Any]", self._notes).reshape(())
         self._intake = Intake()
         self._pending: Pending | None = None
         """The rest of it."""
@@ -84,7 +86,7 @@ class Collector(ABC):
         self._drain = direct(mailbox.drain, words, 0, self._records, self._all_rows)
         self._admit = direct(
             *(mailbox.admit, words, self._records, 0, 0),
-            *(0, self._last_tick, self._lags, self._note),
+            *(0, self._last_tick, self._lags, self._notes),
         )
 
     @abstractmethod
@@ -143,7 +145,7 @@ class Collector(ABC):
             tick = self.curriculum.plan.tick + 1
             self._admit(
                 *(self.mails.words, self._records, count, unbuildable),
-                *(tick, self._last_tick, self._lags, self._note),
+                *(tick, self._last_tick, self._lags, self._notes),
             )
             records = self._go_on(count, tick)
         self._conclude()
@@ -157,9 +159,9 @@ class Collector(ABC):
         records = self._records[:0]
         if is_running(Collector._go_on, self):
             return records
-        note: Any = self._note[0]
-        if note["count"]:
-            records = self._go_on(int(note["count"]), int(note["tick"])).copy()
+        count = int(self._note["count"])
+        if count:
+            records = self._go_on(count, int(self._note["tick"])).copy()
         self._conclude()
         return records
 
@@ -170,13 +172,13 @@ class Collector(ABC):
             count: Records in it.
             tick: Its number.
         """
-        note: Any = self._note[0]
+        note = self._note
         if self._pending is None:
             self._pending = self._begin(self._records[:count])
         intake, failures, num_finished, num_failed, told = self._pending
         if failures:
             # Their messages have been read.
-            mailbox.release_failed(self.mails.words, self._records, self._note)
+            mailbox.release_failed(self.mails.words, self._records, self._notes)
         try:
             self.curriculum.take_in(intake)
         except RecordError:
@@ -194,7 +196,7 @@ class Collector(ABC):
 
     def _begin(self, records: RecordArray) -> Pending:
         failures: list[Failure] = []
-        if self._note["num_unbuildable"][0]:
+        if self._note["num_unbuildable"]:
             failures = self._read_failures(records)
             records = records[records["outcome"] != UNBUILDABLE]
         # The one before is done, or there would be no other.
