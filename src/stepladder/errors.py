@@ -14,7 +14,7 @@ LONGEST_SHOWN = 60
 def shown(value: object) -> str:
     """Return how a message shows a value: on one line, short, whatever the value is."""
     if isinstance(value, int) and value.bit_length() > 128:
-        return f"a whole number of {value.bit_length()} bits"
+        return f"an integer of {value.bit_length()} bits"
     try:
         text = repr(value)
     except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:

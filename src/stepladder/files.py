@@ -23,7 +23,7 @@ MOST_DEPTH = 120
 """Deepest nesting of JSON: what `tasks.plain` accepts, and the objects that it is put into."""
 
 MOST_DIGITS = 300
-"""Longest whole number in JSON: any that is shorter can become a float."""
+"""Longest integer in JSON: any that is shorter can become a float."""
 
 
 class IrregularFileError(OSError):
@@ -262,7 +262,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _short_whole_number(text: str) -> int:
     if len(text) > MOST_DIGITS:
-        raise ValueError(f"a whole number has {len(text):,} digits; at most {MOST_DIGITS} are read")
+        raise ValueError(f"an integer has {len(text):,} digits; at most {MOST_DIGITS} are read")
     return int(text)
 
 

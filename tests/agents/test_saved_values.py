@@ -210,7 +210,7 @@ def test_a_description_names_what_is_wrong():
     ):  # fmt: skip
         with pytest.raises(SnapshotError, match=words):
             spec.check(value)
-    with pytest.raises(SnapshotError, match="n is a whole number of 1329 bits; expected"):
+    with pytest.raises(SnapshotError, match="n is an integer of 1329 bits; expected"):
         NumberSpec(name="n").check(10**400)
     with pytest.raises(SnapshotError, match="n is missing"):
         check_state({}, [NumberSpec(name="n")])

@@ -203,7 +203,7 @@ def test_more_tasks_than_plots_are_no_reason_to_warn(
         (["--bogus", "3"], "Unrecognized options: --bogus, 3."),
         (["fronti"], "Unrecognized options: fronti. Available subcommands: learning-progress,"),
         (["frontier", "--probing", "-1"], "probing must lie in (0, 1000]; got -1.0"),
-        (["--num-envs", "0"], "num_envs must be a whole number of at least 1; got 0"),
+        (["--num-envs", "0"], "num_envs must be an integer of at least 1; got 0"),
         (["--engine", "warp"], "invalid choice 'warp' for argument '--engine'"),
         (["--scenario", "chain-x"], "there is no scenario 'chain-x'; expected one of chain-N,"),
         (["--scenario", "no.json"], "no.json cannot be read: No such file"),

@@ -135,8 +135,8 @@ def test_where_seeds_do_not_finish_it_is_marked(command: CommandLine) -> None:
         (["--range", "probing=0.1..0.2"], "only a search can try a --range"),
         (["--grid", "probing=0.1", "--curriculum", "no"], "there is no curriculum 'no'"),
         (["--grid", "probing=0.1", "--scenario", "no"], "there is no scenario 'no'"),
-        (["--grid", "probing=0.1", "--jobs", "0"], "jobs must be a whole number of at least 1"),
-        (["--grid", "probing=0.1", "--top", "0"], "top must be a whole number of at least 1"),
+        (["--grid", "probing=0.1", "--jobs", "0"], "jobs must be an integer of at least 1"),
+        (["--grid", "probing=0.1", "--top", "0"], "top must be an integer of at least 1"),
         (["--grid", "probing=0.1", "--out", "full"], "full is not empty and holds no sweep"),
     ],
 )

@@ -142,7 +142,7 @@ def test_every_preset_has_help_with_its_own_numbers(command: CommandLine, name: 
         (["cartpol"], "'cartpol' is neither a preset nor a file; the presets are ledge,"),
         (["none.json"], "'none.json' is neither a preset nor a file"),
         (["--bogus", "3"], "Unrecognized options: --bogus"),
-        (["--num-envs", "0"], "num_envs must be a whole number of at least 1; got 0"),
+        (["--num-envs", "0"], "num_envs must be an integer of at least 1; got 0"),
         (["--agent", "ddpg"], "--agent must be one of dddqn, sac, ppo; got 'ddpg'"),
         (["--agent", "sac"], "agent: SAC needs continuous actions and stepladder/Ledge-v0 has"),
         (["--agent.tau", "0.1"], "--agent.tau"),

@@ -12,9 +12,9 @@ from stepladder.configs.checks import (
     is_finite,
     is_number,
     require,
+    require_integer,
     require_positive,
     require_share,
-    require_whole,
 )
 from stepladder.errors import ConfigError
 
@@ -33,7 +33,7 @@ def test_ranges_name_the_value_whatever_it_is():
         with pytest.raises(ConfigError, match=r"x must lie in \[0, 10\]; got "):
             require("x", value, Within(0.0, 10.0))
     with pytest.raises(ConfigError, match="x must be at most 5; got 6"):
-        require_whole("x", 6, 0, 5)
+        require_integer("x", 6, 0, 5)
 
 
 def test_shares_positives_and_whole_numbers():
@@ -47,10 +47,10 @@ def test_shares_positives_and_whole_numbers():
         with pytest.raises(ConfigError, match="x must be finite and above 0"):
             require_positive("x", value)
     for whole in (3, 100, np.int64(3)):
-        require_whole("x", whole, 3)
+        require_integer("x", whole, 3)
     for value in (2, 3.0, 3.5, True, np.nan, "3", None):
-        with pytest.raises(ConfigError, match="x must be a whole number of at least 3; got"):
-            require_whole("x", value, 3)
+        with pytest.raises(ConfigError, match="x must be an integer of at least 3; got"):
+            require_integer("x", value, 3)
 
 
 def test_bounds_can_be_left_out():

@@ -147,12 +147,12 @@ def test_all_problems_are_listed_with_their_paths():
     ]
     assert found["colour"] == "must be 'red' or 'green'; got 'blue'."
     assert found["names[1].namex"] == "unknown key. Did you mean 'name'?"
-    assert found["shape.high"] == "must be a whole number; got 'x'."
+    assert found["shape.high"] == "must be an integer; got 'x'."
 
 
 def test_what_a_part_says_about_its_own_fields_has_their_path():
     assert problems_of({"shape": {"type": "box", "low": 5}, "size": 0}) == {
-        "size": "must be a whole number of at least 1; got 0. Give such a number.",
+        "size": "must be an integer of at least 1; got 0. Give such a number.",
         "shape.high": "must be above low (5); got 1.",
     }
 
@@ -181,7 +181,7 @@ def test_one_problem_is_one_line_and_several_are_a_list():
     assert str(caught.value).splitlines() == [
         "2 problems in the drawing; nothing was started:",
         "  title: must be a text; got 3.",
-        "  size: must be a whole number of at least 1; got 0. Give such a number.",
+        "  size: must be an integer of at least 1; got 0. Give such a number.",
     ]
     with pytest.raises(ConfigError) as caught:
         Drawing.from_json({"a\nb\x1b": 0}, "the drawing")

@@ -119,7 +119,7 @@ def test_values_are_shown_short_and_on_one_line():
     deep: Any = []
     for _ in range(100_000):
         deep = [deep]
-    assert shown(10**400) == "a whole number of 1329 bits"
+    assert shown(10**400) == "an integer of 1329 bits"
     assert shown("a\nb") == r"'a\nb'"
     assert shown(np.zeros((2, 2))) == "array([[0., 0.], [0., 0.]])"
     assert len(shown("x" * 1_000)) == 60

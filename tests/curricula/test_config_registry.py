@@ -114,7 +114,7 @@ def test_a_stage_may_be_just_its_name() -> None:
         ({"type": "frontier", "probing": True}, "probing: must lie in (0, 1000]; got True"),
         (
             {"type": "frontier", "trial_episodes": 2.5},
-            "trial_episodes: must be a whole number of at least 2; got 2.5",
+            "trial_episodes: must be an integer of at least 2; got 2.5",
         ),
         ({"type": "frontier", "features": "x"}, "features: must be a list; got 'x'"),
         ({"type": "frontier", "features": [1]}, "features[0]: must be a text; got 1"),

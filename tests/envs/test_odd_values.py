@@ -376,7 +376,7 @@ def test_a_worker_takes_the_same(what: str, value: Any):
         ("observation", np.full(2, np.nan, np.float32), "the observation of env 0 is"),
         ("first", np.full(2, np.inf, np.float32), "the observation of env 0 is"),
         ("terminated", np.array([True, False]), "env 0 returned terminated"),
-        ("success", 10**400, r"info\['is_success'\] is a whole number of 1329 bits"),
+        ("success", 10**400, r"info\['is_success'\] is an integer of 1329 bits"),
         ("info", None, "env 0 returned the info None"),
     ],
 )

@@ -306,9 +306,9 @@ def not_an_env() -> Any:
         ("no_such_module:Pole-v1", {}, "cannot be imported: No module named 'no_such_module'"),
         (not_an_env, {}, "not_an_env must make a gymnasium.Env; it made something of type int"),
         ("CartPole-v1", {"seconds": 0.0}, "seconds must be finite and above 0; got 0.0"),
-        ("CartPole-v1", {"seed": -1}, "seed must be a whole number of at least 0; got -1"),
-        ("CartPole-v1", {"env_counts": [0]}, "env_counts must be a whole number of at least 1"),
-        ("CartPole-v1", {"worker_counts": [1.5]}, "worker_counts must be a whole number"),
+        ("CartPole-v1", {"seed": -1}, "seed must be an integer of at least 0; got -1"),
+        ("CartPole-v1", {"env_counts": [0]}, "env_counts must be an integer of at least 1"),
+        ("CartPole-v1", {"worker_counts": [1.5]}, "worker_counts must be an integer"),
         ("CartPole-v1", {"env_counts": []}, "env_counts must hold at least one number"),
         (
             "CartPole-v1",

@@ -210,7 +210,7 @@ def test_levels_of_all_sizes_fill_pictures_of_one_size(size: tuple[int, int]) ->
 def test_sizes_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ConfigError, match="scale must be finite and above 0; got 0"):
         HockeyPainter(0)
-    with pytest.raises(ConfigError, match="width must be a whole number of at least 64; got 3"):
+    with pytest.raises(ConfigError, match="width must be an integer of at least 64; got 3"):
         LedgePainter(3)
 
 

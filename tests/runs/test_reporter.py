@@ -194,7 +194,7 @@ def test_a_run_with_too_many_names_takes_none_from_the_next():
 
 @pytest.mark.parametrize("table_epochs", [0, -1, 1.5, True])
 def test_an_impossible_interval_is_refused(table_epochs):
-    with pytest.raises(ConfigError, match="table_epochs must be a whole number of at least 1"):
+    with pytest.raises(ConfigError, match="table_epochs must be an integer of at least 1"):
         EpochReporter(Uniform(TASKS), table_epochs=table_epochs)
 
 

@@ -407,8 +407,8 @@ def test_nothing_left_to_draw_is_said(name: str):
         ({"name": "fast"}, "there is no engine 'fast'; there are compiled, direct, envs"),
         ({"name": "direct", "workers": True}, "engine 'direct' has no envs to put into workers"),
         ({"name": "compiled", "workers": True}, "has no envs to put into workers"),
-        ({"name": "direct", "num_envs": 0}, "num_envs must be a whole number of at least 1; got 0"),
-        ({"name": "envs", "num_envs": 1.5}, "num_envs must be a whole number"),
+        ({"name": "direct", "num_envs": 0}, "num_envs must be an integer of at least 1; got 0"),
+        ({"name": "envs", "num_envs": 1.5}, "num_envs must be an integer"),
     ],
 )
 def test_impossible_engines_are_refused(arguments, message):

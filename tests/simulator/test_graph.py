@@ -152,9 +152,9 @@ def test_the_id_of_a_task_is_its_node():
     [
         ((), {}, "parents must not be empty"),
         (((), (2,)), {}, "parents[1] must be from 0 to 1; got 2"),
-        (((-1,),), {}, "parents[0][0] must be a whole number of at least 0; got -1"),
+        (((-1,),), {}, "parents[0][0] must be an integer of at least 0; got -1"),
         (((), (0, 0)), {}, "names a parent twice: [0, 0]"),
-        (((), (0.0,)), {}, "parents[1][0] must be a whole number of at least 0; got 0.0"),
+        (((), (0.0,)), {}, "parents[1][0] must be an integer of at least 0; got 0.0"),
         (((), (True,)), {}, "got True"),
         (((), ("0",)), {}, "got '0'"),
         (((0,),), {}, "node 0 is its own ancestor"),
@@ -174,7 +174,7 @@ def test_impossible_graphs_are_refused(parents, features, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: TaskGraph.chain(0), "num_tasks must be a whole number of at least 1; got 0"),
+        (lambda: TaskGraph.chain(0), "num_tasks must be an integer of at least 1; got 0"),
         (lambda: TaskGraph.chain(2.0), "got 2.0"),
         (lambda: TaskGraph.chain(True), "got True"),
         (lambda: TaskGraph.tree(3, 0), "branching"),
@@ -212,8 +212,8 @@ def test_parents_alone_make_a_graph():
         (None, "must be of type TaskGraph; got None"),
         ({"parents": [0]}, "parents[0]: must be a list; got 0"),
         ({"parents": [[], None]}, "parents[1]: must be a list; got None"),
-        ({"parents": [[], ["0"]]}, "parents[1][0]: must be a whole number of at least 0; got '0'"),
-        ({"parents": [[], [0.0]]}, "parents[1][0]: must be a whole number of at least 0; got 0.0"),
+        ({"parents": [[], ["0"]]}, "parents[1][0]: must be an integer of at least 0; got '0'"),
+        ({"parents": [[], [0.0]]}, "parents[1][0]: must be an integer of at least 0; got 0.0"),
         ({"parents": "ab"}, "parents: must be a list; got 'ab'"),
         ({"parents": []}, "parents: must not be empty"),
         ({"parents": [[1], [0]]}, "must not form a circle"),

@@ -382,7 +382,7 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"num_epochs": 0}, "num_epochs"),
         ({"samples_per_epoch": 1.5}, "samples_per_epoch"),
         ({"seed": -1}, "seed"),
-        ({"engine": "gpu"}, "engine must be one of compiled, direct, envs; got 'gpu'"),
+        ({"engine": "gpu"}, "engine must be 'compiled', 'direct' or 'envs'; got 'gpu'"),
         ({"engine": "direct", "workers": True}, "has no envs to put into workers"),
         ({"epochs": 3}, "a simulation has no setting 'epochs'; it has scenario"),
         ({"config": SimulationConfig(), "seed": 1}, "seed was given beside a config"),
@@ -403,6 +403,12 @@ def test_impossible_simulations_are_refused_and_leave_nothing_behind(
         simulate(run_folder=tmp_path / "run", **({"scenario": "chain-1"} | arguments))
     assert "\n" not in str(error.value)
     assert not (tmp_path / "run").exists()
+
+
+def test_all_problems_are_reported_at_once():
+    with pytest.raises(ConfigError, match="2 problems") as error:
+        simulate(num_envs=0, seed=-1)
+    assert [path for path, _ in error.value.problems] == ["num_envs", "seed"]
 
 
 def test_what_only_a_run_can_keep_needs_a_folder():

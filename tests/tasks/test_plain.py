@@ -1,4 +1,4 @@
-"""The one JSON text of a value, its digest, and whole numbers that are checked."""
+"""The one JSON text of a value, its digest, and integers that are checked."""
 
 import numpy as np
 import pytest

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 from stepladder.configs.checks import (
     Count,
     CountOrZero,
+    Integer,
     NotNegative,
     Positive,
     Share,
-    Whole,
     Within,
     not_empty,
 )
@@ -214,7 +214,7 @@ class SACConfig(ReplayConfig):
     """Exploration: independent from step to step, or pink (correlated in time), one process per
     env."""
 
-    pink_steps: Annotated[int, Whole(2)] = 1_000
+    pink_steps: Annotated[int, Integer(2)] = 1_000
     """Steps after which a pink process begins anew; about the longest episode."""
 
 

@@ -9,6 +9,8 @@ from rich.table import Table
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
+from stepladder.configs.checks import Count, CountOrZero
+from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.dashboard import comparison_svg
 from stepladder.errors import ConfigError
@@ -24,7 +26,7 @@ WIDE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompareArguments:
+class CompareArguments(Config):
     """Measure curricula on scenarios: plays until every learnable task is mastered, over seeds.
 
     The oracle, which sees the hidden skills, and uniform are always shown.
@@ -38,16 +40,16 @@ class CompareArguments:
     """Names of curricula, which are the subcommands of stepladder simulate; "all" stands for all
     of them."""
 
-    num_seeds: int = 32
+    num_seeds: Count = 32
     """Seeds per curriculum and scenario; the same ones for every curriculum."""
 
-    seed: int = 0
+    seed: CountOrZero = 0
     """First of the seeds."""
 
-    num_envs: int = 1
+    num_envs: Count = 1
     """Envs that play at the same time."""
 
-    budget: int | None = None
+    budget: Count | None = None
     """Plays after which a seed is given up; by default the scenario's own, some twenty times what
     uniform needs."""
 

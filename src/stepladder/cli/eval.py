@@ -16,7 +16,8 @@ from stepladder.cli.finding import guarded, learning, look_for
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import read_settings
 from stepladder.cli.scoreboard import scoreboard
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import Count, CountOrZero
+from stepladder.configs.codec import Config
 from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import require_trust
@@ -35,7 +36,7 @@ RANDOM: Random = "random"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalArguments:
+class EvalArguments(Config):
     """Measure how well a policy plays what it was not trained on.
 
     A built-in game: its held-out levels, or whole games against each opponent, half from each
@@ -46,7 +47,7 @@ class EvalArguments:
     policy: tyro.conf.Positional[str]
     """Folder of a run, for its newest policy; a checkpoint in it; a file of weights; or random."""
 
-    episodes: int | None = None
+    episodes: Count | None = None
     """Games per opponent or in all. By default as many as the run's own evaluations have, else
     200. Held-out levels are played once unless the policy is stochastic."""
 
@@ -57,7 +58,7 @@ class EvalArguments:
     labels: tuple[str, ...] = ()
     """Which labels of tasks are played, such as stages. By default those that the run practises."""
 
-    seed: int = 10_000
+    seed: CountOrZero = 10_000
     """Seed of the games."""
 
     device: str = "cpu"
@@ -84,11 +85,6 @@ class EvalArguments:
 
     json: bool = False
     """Whether to write one line of JSON, and nothing else to standard output."""
-
-    def __post_init__(self) -> None:
-        require_whole("seed", self.seed, 0)
-        if self.episodes is not None:
-            require_whole("episodes", self.episodes, 1)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -15,7 +15,8 @@ from stepladder.cli import console
 from stepladder.cli.finding import look_for
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import curriculum_of, is_training
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import CountOrZero
+from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.envs.ids import game_of, known_game
@@ -29,7 +30,7 @@ CLOSING = ("explanation", "verdict")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainArguments:
+class ExplainArguments(Config):
     """Say why the tasks and stages of a run stand where they do.
 
     A simulated run or a training is asked itself, as its last checkpoint left it; of any other run,
@@ -42,10 +43,10 @@ class ExplainArguments:
     task: tuple[str, ...] = ()
     """Names of the tasks to explain. By default those with the highest probability."""
 
-    top: int = 10
+    top: CountOrZero = 10
     """Tasks to explain where none are named."""
 
-    events: int = 10
+    events: CountOrZero = 10
     """How many of the last events to show."""
 
     trust: bool = False
@@ -54,10 +55,6 @@ class ExplainArguments:
 
     json: bool = False
     """Whether to write one line of JSON, and nothing else to standard output."""
-
-    def __post_init__(self) -> None:
-        require_whole("top", self.top, 0)
-        require_whole("events", self.events, 0)
 
 
 def main(argv: Sequence[str]) -> int:

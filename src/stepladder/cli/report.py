@@ -8,6 +8,8 @@ import tyro
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
+from stepladder.configs.checks import Count
+from stepladder.configs.codec import Config
 from stepladder.dashboard import write_report
 from stepladder.errors import ConfigError
 
@@ -16,7 +18,7 @@ MARK = 'id="stepladder-data"'
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportArguments:
+class ReportArguments(Config):
     """Make one HTML page with plots of one run, or of several laid over each other.
 
     Simulated and real runs have the same metrics, so one can lie over the other. Runs may still be
@@ -32,7 +34,7 @@ class ReportArguments:
     metrics: tuple[str, ...] = ()
     """Metrics to plot: names, or patterns with * and ?, such as 'overview/*'. All by default."""
 
-    smooth: int = 1
+    smooth: Count = 1
     """Logged points in the moving average of every line; 1 shows what was logged."""
 
 

@@ -12,7 +12,8 @@ from rich.table import Table
 
 from stepladder.cli import console
 from stepladder.cli.parsing import parse
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import Count
+from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.sweeps import (
@@ -27,7 +28,7 @@ from stepladder.simulator.sweeps import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepArguments:
+class SweepArguments(Config):
     """Find good settings of a curriculum, by a grid or a search.
 
     Every finished trial is kept at once. Give the same command again to go on with a sweep that
@@ -43,7 +44,7 @@ class SweepArguments:
     """A field and the range to search, as trial_episodes=10..80 or probing=0.01..0.5:log; may be
     given several times."""
 
-    optuna_trials: int | None = None
+    optuna_trials: Count | None = None
     """Trials of a search by Optuna, instead of all combinations. A finished search can be given
     more."""
 
@@ -52,17 +53,14 @@ class SweepArguments:
     out: Path | None = None
     """Folder that keeps the trials; by default sweeps/SCENARIO-CURRICULUM."""
 
-    jobs: int | None = None
+    jobs: Count | None = None
     """Threads; by default as many as there are cores. The results do not depend on it."""
 
-    top: int = 10
+    top: Count = 10
     """Settings to show at the end."""
 
     json: bool = False
     """Write one line of JSON per trial, best first, and nothing else to standard output."""
-
-    def __post_init__(self) -> None:
-        require_whole("top", self.top, 1)
 
 
 def main(argv: Sequence[str]) -> int:

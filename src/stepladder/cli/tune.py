@@ -9,13 +9,15 @@ from gymnasium.envs.registration import EnvSpec
 from stepladder.cli import console
 from stepladder.cli.finding import look_for
 from stepladder.cli.parsing import parse
+from stepladder.configs.checks import Count, CountOrZero, Positive
+from stepladder.configs.codec import Config
 from stepladder.envs.ids import find_env
 from stepladder.envs.tuning import MakeEnv, Tuning, TuningRow, tune
 from stepladder.errors import EnvError, StepladderError
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneArguments:
+class TuneArguments(Config):
     """Find out how many envs and workers are fastest on this machine.
 
     Envs are stepped with random actions. Leave the machine alone meanwhile.
@@ -25,17 +27,17 @@ class TuneArguments:
     """A Gymnasium id, such as CartPole-v1; module:id, if importing the module registers it; or a
     function that makes an env, as module:function."""
 
-    worker_counts: tuple[int, ...] = ()
+    worker_counts: tuple[CountOrZero, ...] = ()
     """Numbers of workers to try beside the main process. By default 0 and all up to one less than
     there are cores; with many cores powers of two."""
 
-    env_counts: tuple[int, ...] = ()
+    env_counts: tuple[Count, ...] = ()
     """Numbers of envs to try. By default 1, 2, 4 and so on, as long as throughput rises."""
 
-    seconds: float = 0.5
+    seconds: Positive = 0.5
     """How long each setting is measured."""
 
-    seed: int = 0
+    seed: CountOrZero = 0
     """Seed of the actions and of the envs."""
 
     json: bool = False

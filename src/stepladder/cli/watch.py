@@ -11,7 +11,8 @@ from stepladder.cli import console
 from stepladder.cli.parsing import parse
 from stepladder.cli.playable import Playable, find_playable
 from stepladder.cli.playing import END_S, Shutter, Tally, make_policy, play
-from stepladder.configs.checks import require_positive, require_whole
+from stepladder.configs.checks import Count, CountOrZero, Positive
+from stepladder.configs.codec import Config
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import resized
 from stepladder.games.drawing.film import MARK, check_film, write_film
@@ -26,7 +27,7 @@ MOST_FPS, MOST_GIF_FPS = 60.0, 30.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class WatchArguments:
+class WatchArguments(Config):
     """Play an env in a window, or into a film.
 
     Of a run, its env is played, with tasks that its curriculum would draw now, by the policy that
@@ -40,10 +41,10 @@ class WatchArguments:
     out: Path | None = None
     """The film to write: a .gif or .mp4. Without it a window is opened."""
 
-    episodes: int = 1
+    episodes: Count = 1
     """How many episodes to play."""
 
-    seed: int = 0
+    seed: CountOrZero = 0
     """Seed of the first episode, of the actions and of a run's tasks."""
 
     policy: str | None = None
@@ -56,27 +57,19 @@ class WatchArguments:
     """An argument of the env as KEY=VALUE, such as mode=TRAIN_SHOOTING; may be given several
     times."""
 
-    fps: float | None = None
+    fps: Positive | None = None
     """Pictures per second, at most one per step; with fewer, steps are left out and the speed of
     play stays. By default no more than 60, in a GIF 30."""
 
-    scale: float = 1.0
+    scale: Positive = 1.0
     """What pictures are enlarged by."""
 
-    max_steps: int = 2000
+    max_steps: Count = 2000
     """Steps after which an episode is cut off."""
 
     trust: bool = False
     """Whether modules that the run names may be imported, which runs their code. Only if you trust
     where the run came from."""
-
-    def __post_init__(self) -> None:
-        require_whole("episodes", self.episodes, 1)
-        require_whole("seed", self.seed, 0)
-        require_whole("max_steps", self.max_steps, 1)
-        require_positive("scale", self.scale)
-        if self.fps is not None:
-            require_positive("fps", self.fps)
 
 
 def main(argv: Sequence[str]) -> int:

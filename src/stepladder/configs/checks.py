@@ -58,7 +58,7 @@ class Within:
 
 
 @dataclass(frozen=True)
-class Whole:
+class Integer:
     """Integers from `least` to `most`; 5.0 is none."""
 
     least: int
@@ -66,8 +66,8 @@ class Whole:
 
     def __call__(self, value: Any) -> str | None:
         """Return what is wrong with a value."""
-        if not is_whole(value) or value < self.least:
-            wanted = f"must be a whole number of at least {self.least}"
+        if not is_integer(value) or value < self.least:
+            wanted = f"must be an integer of at least {self.least}"
             return f"{wanted}; got {shown(value)}. Give such a number."
         if value > self.most:
             return f"must be at most {self.most}; got {shown(value)}. Give a lower number."
@@ -107,9 +107,9 @@ def each_once(values: tuple[Any, ...]) -> str | None:
 Share: TypeAlias = Annotated[float, Within(0.0, 1.0)]
 Positive: TypeAlias = Annotated[float, Within(0.0, above=True)]
 NotNegative: TypeAlias = Annotated[float, Within(0.0)]
-Count: TypeAlias = Annotated[int, Whole(1)]
-CountOrZero: TypeAlias = Annotated[int, Whole(0)]
-Window: TypeAlias = Annotated[int, Whole(1, MAX_WINDOW)]
+Count: TypeAlias = Annotated[int, Integer(1)]
+CountOrZero: TypeAlias = Annotated[int, Integer(0)]
+Window: TypeAlias = Annotated[int, Integer(1, MAX_WINDOW)]
 Name: TypeAlias = Annotated[str, not_empty]
 
 
@@ -132,9 +132,9 @@ def require_positive(name: str, value: float) -> None:
     require(name, value, Within(0.0, above=True))
 
 
-def require_whole(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None:
+def require_integer(name: str, value: Any, least: int, most: int = MAX_INTEGER) -> None:
     """Raise unless `value` is an integer from `least` to `most`; 5.0 is none."""
-    require(name, value, Whole(least, most))
+    require(name, value, Integer(least, most))
 
 
 def require_kind(name: str, value: Any, kind: type | tuple[type, ...], *, fix: str) -> None:
@@ -145,7 +145,7 @@ def require_kind(name: str, value: Any, kind: type | tuple[type, ...], *, fix: s
     require(name, value, lambda value: None if isinstance(value, kind) else text)
 
 
-def is_whole(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
     """Whether a value is an integer, and not a bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 

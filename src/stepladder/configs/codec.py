@@ -32,7 +32,7 @@ from typing import (
 
 import numpy as np
 
-from stepladder.configs.checks import Limit, is_finite, is_whole
+from stepladder.configs.checks import Limit, is_finite, is_integer
 from stepladder.configs.documents import DOCUMENT, to_plain
 from stepladder.configs.problems import Problems, nearest
 from stepladder.errors import StepladderError, shown
@@ -149,8 +149,8 @@ def form_of(annotation: Any) -> Form:
     """Return what an annotation says, with the limits in `Annotated`."""
     limits: tuple[Limit, ...] = ()
     if get_origin(annotation) is Annotated:
-        annotation, *limits_found = get_args(annotation)
-        limits = tuple(limits_found)
+        annotation, *found = get_args(annotation)
+        limits = tuple(cast("Limit", one) for one in found if callable(one))
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin in (Union, types.UnionType):
         rest = tuple(form_of(one) for one in arguments if one is not types.NoneType)
@@ -339,7 +339,7 @@ Leaf: TypeAlias = tuple[Callable[[Any], bool], str]
 
 _LEAVES: Mapping[Any, Leaf] = {
     bool: (lambda value: isinstance(value, bool | np.bool_), "true or false"),
-    int: (is_whole, "a whole number"),
+    int: (is_integer, "an integer"),
     float: (is_finite, "a finite number"),
     str: (lambda value: isinstance(value, str), "a text"),
 }

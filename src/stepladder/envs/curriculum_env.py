@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.envs.check_interval import apply_check_interval, check_interval_of
@@ -83,7 +83,7 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         build_errors: tuple[type[Exception], ...] = (Exception,),
     ):
         super().__init__(env)
-        require_whole("max_build_failures", max_build_failures, 1)
+        require_integer("max_build_failures", max_build_failures, 1)
         if max_build_failures > MOST_BUILD_FAILURES:
             raise ConfigError(
                 f"max_build_failures must be at most {MOST_BUILD_FAILURES}; got "

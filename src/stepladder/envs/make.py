@@ -14,7 +14,7 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from stepladder.configs.checks import MAX_ENVS, require_whole
+from stepladder.configs.checks import MAX_ENVS, require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
@@ -264,7 +264,7 @@ def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
 def _count(num_envs: int | None) -> int:
     if num_envs is None:
         raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
-    require_whole("num_envs", num_envs, 1, MAX_ENVS)
+    require_integer("num_envs", num_envs, 1, MAX_ENVS)
     return int(num_envs)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from stepladder.configs.checks import require_positive, require_whole
+from stepladder.configs.checks import require_integer, require_positive
 from stepladder.cores import usable_cores
 from stepladder.envs.ids import find_env
 from stepladder.envs.make import make_vec
@@ -182,7 +182,7 @@ def tune(
     tried = _distinct("worker_counts", worker_counts, 0, _default_worker_counts(num_cores))
     counts = _distinct("env_counts", env_counts, 1, _doublings())
     require_positive("seconds", seconds)
-    require_whole("seed", seed, 0)
+    require_integer("seed", seed, 0)
     if tried[0] >= counts[-1]:
         raise ConfigError(
             f"worker_counts must allow for {counts[-1]} envs; got {tried[0]}. The main process "
@@ -315,7 +315,7 @@ def _distinct(name: str, counts: Sequence[int] | None, least: int, default: list
     if not counts:
         raise ConfigError(f"{name} must hold at least one number; got none. Give one, or None.")
     for count in counts:
-        require_whole(name, count, least)
+        require_integer(name, count, least)
     return sorted(set(counts))
 
 

@@ -25,8 +25,8 @@ def require_positive(name: str, value: Any) -> int:
     Raises:
         ConfigError: It is something else.
     """
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or int(value) < 1:
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_integer or int(value) < 1:
         raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")
     return int(value)
 
@@ -132,8 +132,8 @@ def check_rows(env_indices: Any, num_envs: int) -> Sequence[int]:
     if env_indices is None:
         return range(num_envs)
     for index in env_indices:
-        is_whole = isinstance(index, int | np.integer) and not isinstance(index, bool)
-        if not is_whole or not 0 <= index < num_envs:
+        is_integer = isinstance(index, int | np.integer) and not isinstance(index, bool)
+        if not is_integer or not 0 <= index < num_envs:
             raise ConfigError(f"there is no env {index!r}; expected 0 to {num_envs - 1}.")
     return [int(index) for index in env_indices]
 

@@ -49,8 +49,8 @@ def seeds_for(seed: int | Sequence[int | None] | None, num_envs: int) -> Seeds |
 
 
 def _is_seed(seed: Any) -> bool:
-    is_whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    return is_whole and 0 <= int(seed) <= MAX_SEED
+    is_integer = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    return is_integer and 0 <= int(seed) <= MAX_SEED
 
 
 def scrambled(seeds: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:

@@ -38,7 +38,7 @@ PLAIN, COMPRESSED = b"p", b"z"
 STORED_RECORD = RECORD_DTYPE.newbyteorder("<")
 
 TaskColumn: TypeAlias = list[str] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
-"""One column of a per-task snapshot: names, whole numbers, or numbers."""
+"""One column of a per-task snapshot: names, integers, or numbers."""
 
 
 def checked_step(step: Any) -> int:
@@ -154,10 +154,10 @@ def _names(name: str, values: Any) -> list[str]:
 def _numbers(name: str, values: Any) -> npt.NDArray[Any]:
     try:
         array = np.asarray(values)
-        is_whole = array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.itemsize < 8)
+        is_integer = array.dtype.kind in "bi" or (array.dtype.kind == "u" and array.itemsize < 8)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"its entries are {array.dtype}")
-        numbers = np.array(array, dtype=np.int64 if is_whole else np.float64)
+        numbers = np.array(array, dtype=np.int64 if is_integer else np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise RunError(f"column {name!r} must hold numbers ({error}).") from error
     if numbers.ndim != 1:

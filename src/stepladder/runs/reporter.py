@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.meter import CurriculumMeter, task_table
@@ -36,7 +36,7 @@ class EpochReporter:
         meter: CurriculumMeter | None = None,
         table_epochs: int = 10,
     ):
-        require_whole("table_epochs", table_epochs, 1)
+        require_integer("table_epochs", table_epochs, 1)
         self.curriculum = curriculum
         self.run = run
         self.meter = meter or CurriculumMeter(curriculum)

@@ -38,7 +38,7 @@ PACKAGE = "stepladder"
 _KINDS: Mapping[str, tuple[Any, str]] = {
     "kind": (str, "a word"),
     "config": (dict, "an object"),
-    "seed": (int | list | None, "a whole number, several, or null"),
+    "seed": (int | list | None, "an integer, several, or null"),
     "created": (str, "a date"),
     "version": (str, "a version"),
     "git_commit": (str | None, "a commit, or null"),

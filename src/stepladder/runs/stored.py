@@ -12,9 +12,9 @@ DAMAGED = (LookupError, OverflowError, TypeError, ValueError, zlib.error)
 
 
 def whole(value: Any) -> int:
-    """Return a whole number, or raise TypeError."""
+    """Return an integer, or raise TypeError."""
     if type(value) is not int:
-        raise TypeError(f"expected a whole number; found {repr(value)[:80]}")
+        raise TypeError(f"expected an integer; found {repr(value)[:80]}")
     return value
 
 

@@ -18,7 +18,7 @@ USUAL_BYTES, MOST_RATIO = 256 * 2**20, 100
 """What unpacking one answer may take: so many bytes, and so many for each that is stored."""
 
 NUMBER_KINDS = ("i8", "f8")
-"""What columns of numbers are made of: whole numbers, or floats."""
+"""What columns of numbers are made of: integers, or floats."""
 
 
 class Unpacking:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.contestants import MakeConfig, build, settings_of
@@ -126,7 +126,7 @@ def compare(
         ("num_envs", num_envs, 1),
         ("budget", 1 if budget is None else budget, 1),
     ):
-        require_whole(argument, number, least)
+        require_integer(argument, number, least)
     places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
     if not places:
         raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")

@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from stepladder.compiled import direct
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.meter import CurriculumMeter
@@ -65,7 +65,7 @@ class Engine(ABC):
         num_envs: int = 1,
         meter: CurriculumMeter | None = None,
     ):
-        require_whole("num_envs", num_envs, 1)
+        require_integer("num_envs", num_envs, 1)
         _require_same_tasks(simulator, curriculum)
         # Draws are numbered by episode: no engine repeats those of an earlier one.
         begun = max(int(simulator.clock["num_rounds"]), curriculum.next_episode)

@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 
-from stepladder.configs.checks import CountOrZero, not_empty, require_whole
+from stepladder.configs.checks import CountOrZero, not_empty, require_integer
 from stepladder.configs.codec import Config
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
@@ -106,15 +106,15 @@ class TaskGraph(Config):
     @classmethod
     def chain(cls, num_tasks: int) -> "TaskGraph":
         """Each task unlocks the next."""
-        require_whole("num_tasks", num_tasks, 1)
+        require_integer("num_tasks", num_tasks, 1)
         parents = [() if node == 0 else (node - 1,) for node in range(num_tasks)]
         return cls(tuple(parents), {"position": tuple(float(node) for node in range(num_tasks))})
 
     @classmethod
     def tree(cls, num_tasks: int, branching: int = 2) -> "TaskGraph":
         """Each task unlocks `branching` others, filled level by level from the root."""
-        require_whole("num_tasks", num_tasks, 1)
-        require_whole("branching", branching, 1)
+        require_integer("num_tasks", num_tasks, 1)
+        require_integer("branching", branching, 1)
         parents = [() if node == 0 else ((node - 1) // branching,) for node in range(num_tasks)]
         # A child lies under its parent: each gets an equal part of the parent's width.
         left, width = [0.0] * num_tasks, [1.0] * num_tasks
@@ -130,8 +130,8 @@ class TaskGraph(Config):
     @classmethod
     def grid(cls, columns: int, rows: int) -> "TaskGraph":
         """A task is unlocked by its neighbours to the left and above."""
-        require_whole("columns", columns, 1)
-        require_whole("rows", rows, 1)
+        require_integer("columns", columns, 1)
+        require_integer("rows", rows, 1)
         parents: list[tuple[int, ...]] = []
         for row in range(rows):
             for column in range(columns):
@@ -148,8 +148,8 @@ class TaskGraph(Config):
 
         Parents come from the quarter of all tasks that precedes a task, so that the graph is deep.
         """
-        require_whole("num_tasks", num_tasks, 1)
-        require_whole("max_parents", max_parents, 1)
+        require_integer("num_tasks", num_tasks, 1)
+        require_integer("max_parents", max_parents, 1)
         rng = np.random.default_rng([seed, num_tasks, max_parents])
         parents: list[tuple[int, ...]] = []
         for node in range(num_tasks):
@@ -163,7 +163,7 @@ class TaskGraph(Config):
     @classmethod
     def independent(cls, num_tasks: int) -> "TaskGraph":
         """No task needs another."""
-        require_whole("num_tasks", num_tasks, 1)
+        require_integer("num_tasks", num_tasks, 1)
         return cls(((),) * num_tasks, {"position": tuple(float(n) for n in range(num_tasks))})
 
     def beside(self, other: "TaskGraph") -> "TaskGraph":

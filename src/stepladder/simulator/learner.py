@@ -166,8 +166,8 @@ class TaskDependencySimulator:
         """Learn from plays, in the order given."""
         given = np.asarray(nodes)
         played = given.astype(np.int64).reshape(-1)
-        is_whole = given.size == 0 or given.dtype.kind in "iu"
-        if not is_whole or np.any((played < 0) | (played >= self.num_tasks)):
+        is_integer = given.size == 0 or given.dtype.kind in "iu"
+        if not is_integer or np.any((played < 0) | (played >= self.num_tasks)):
             raise ConfigError(
                 f"nodes {given.tolist()!r:.60} must be whole numbers from 0 to "
                 f"{self.num_tasks - 1}. Give the tasks that were played."

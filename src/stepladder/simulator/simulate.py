@@ -4,12 +4,13 @@ The upper end of the simulator: puts scenario, curriculum and engine together, r
 through the same `EpochReporter` as training does, and ends with a verdict.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepladder.configs.checks import require_kind, require_whole
+from stepladder.configs.checks import Count, CountOrZero, require_kind
+from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
@@ -19,7 +20,6 @@ from stepladder.runs.reporter import EpochReporter
 from stepladder.simulator.contestants import build, settings_of
 from stepladder.simulator.dynamics import Epochwise
 from stepladder.simulator.engines import (
-    ENGINES,
     EngineName,
     make_engine,
     require_compiled_form,
@@ -38,19 +38,19 @@ MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulationConfig:
+class SimulationConfig(Config):
     """What is simulated, and how long."""
 
     scenario: str = "chain-10"
     """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
 
-    num_envs: int = 8
+    num_envs: Count = 8
     """Envs that play at the same time."""
 
-    num_epochs: int = 100
+    num_epochs: Count = 100
     """Epochs; metrics are logged at the end of each."""
 
-    samples_per_epoch: int = 25
+    samples_per_epoch: Count = 25
     """Plays per env and epoch."""
 
     engine: EngineName = "envs"
@@ -63,19 +63,14 @@ class SimulationConfig:
     stop_when_mastered: bool = False
     """Whether to stop after the epoch in which everything learnable was mastered."""
 
-    seed: int = 0
+    seed: CountOrZero = 0
     """Seed of the learner and of the curriculum."""
 
-    def __post_init__(self) -> None:
-        for name in ("num_envs", "num_epochs", "samples_per_epoch"):
-            require_whole(name, getattr(self, name), 1)
-        require_whole("seed", self.seed, 0)
-        if self.engine not in ENGINES:
-            raise ConfigError(f"engine must be one of {', '.join(ENGINES)}; got {self.engine!r}.")
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield that an engine without envs has none for workers."""
         if self.workers and self.engine != "envs":
-            raise ConfigError(
-                f"engine {self.engine!r} has no envs to put into workers. Use engine='envs'."
-            )
+            why = f"engine {self.engine!r} has no envs to put into workers"
+            yield "engine", f"must be 'envs' with workers; {why}. Use engine='envs'."
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The one JSON text and the digest of a plain value, and whole numbers that are checked.
+"""The one JSON text and the digest of a plain value, and integers that are checked.
 
 Used by `task`, the sources and the pool, after `configs.documents.to_plain`: what is stored and
 hashed means the same in every process.

@@ -92,7 +92,7 @@ class FloatRange(Range):
 
 @dataclass(frozen=True)
 class IntRange(Range):
-    """Any whole number between two, both included, all alike."""
+    """Any integer between two, both included, all alike."""
 
     low: int
     """Smallest value."""
@@ -108,7 +108,7 @@ class IntRange(Range):
         _refuse_empty_span(self.low, self.high, "IntRange")
 
     def sample(self, raw_bits: RawBits) -> int:
-        """Draw a whole number in [low, high]."""
+        """Draw an integer in [low, high]."""
         return self.low + (raw_bits() * (self.high - self.low + 1) >> 64)
 
     def listed_values(self) -> list[int] | None:

@@ -15,9 +15,9 @@ from stepladder.agents.config import AgentConfig, PPOConfig
 from stepladder.configs.checks import (
     MAX_ENVS,
     Count,
+    Integer,
     Name,
     Positive,
-    Whole,
     each_once,
     require_kind,
 )
@@ -47,7 +47,7 @@ def _is_device(value: Any) -> str | None:
     return f"must be cpu, cuda, cuda: with a number, or auto; got {shown(value)}."
 
 
-Seed = Annotated[int, Whole(0, MAX_SEED)]
+Seed = Annotated[int, Integer(0, MAX_SEED)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class EvaluationConfig(Config):
     every_steps: Count | None = 100_000
     """Env steps of training between two evaluations; None is only at the end."""
 
-    num_games: Annotated[int, Whole(1, MAX_ENVS)] = 200
+    num_games: Annotated[int, Integer(1, MAX_ENVS)] = 200
     """Games per label of tasks, or per opponent."""
 
     opponents: Annotated[tuple[str, ...], each_once] = ()
@@ -78,7 +78,7 @@ class OpponentsConfig(Config):
     snapshot_every_steps: Count = 250_000
     """Env steps between two past selves that are kept for "caller:pool"."""
 
-    pool_size: Annotated[int, Whole(1, 1_000)] = 8
+    pool_size: Annotated[int, Integer(1, 1_000)] = 8
     """Past selves that are kept, each with a network of its own; when all seats are taken, a
     well-known one from whom least can be learnt makes room, else the oldest."""
 
@@ -114,10 +114,10 @@ class TrainingConfig(Config):
     env_kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env."""
 
-    num_envs: Annotated[int, Whole(1, MAX_ENVS)] = 128
+    num_envs: Annotated[int, Integer(1, MAX_ENVS)] = 128
     """Envs that are stepped together."""
 
-    num_workers: Annotated[int, Whole(0, MAX_ENVS)] | None = None
+    num_workers: Annotated[int, Integer(0, MAX_ENVS)] | None = None
     """Processes beside this one that step envs; None chooses the faster of none and one per core.
     Built-in games use threads instead unless a number above 0 is given."""
 
@@ -134,7 +134,7 @@ class TrainingConfig(Config):
     device: Annotated[str, _is_device] = "cpu"
     """Where the networks are: cpu, cuda, cuda:1, or auto (a GPU if there is one)."""
 
-    num_threads: Annotated[int, Whole(1, 4_096)] | None = 1
+    num_threads: Annotated[int, Integer(1, 4_096)] | None = 1
     """Threads of torch on the CPU; None leaves torch's own. More of them help large networks on an
     idle machine; where one has to share its core, all wait for it."""
 
@@ -155,7 +155,7 @@ class TrainingConfig(Config):
     reward_scale: Positive = 1.0
     """Factor on rewards before they are learnt from; what is reported is not scaled."""
 
-    max_episode_steps: Annotated[int, Whole(1, 2**31 - 1)] | None = None
+    max_episode_steps: Annotated[int, Integer(1, 2**31 - 1)] | None = None
     """Steps after which any episode is cut off; None leaves it to the env."""
 
     clear_buffer: bool = True

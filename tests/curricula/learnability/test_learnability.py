@@ -246,7 +246,7 @@ def test_a_return_may_take_the_place_of_success():
         ({"exponent": np.nan}, "exponent must lie in"),
         ({"exponent": "keen"}, "exponent must lie in .* got 'keen'"),
         ({"eviction_percentile": 1.1}, "eviction_percentile must lie in"),
-        ({"eviction_plays": 0}, "eviction_plays must be a whole number of at least 1"),
+        ({"eviction_plays": 0}, "eviction_plays must be an integer of at least 1"),
         ({"exploration": -0.1}, "exploration must lie in"),
     ],
 )

@@ -400,10 +400,10 @@ def test_progress_may_be_measured_on_the_return():
         ({"return_low": -1e308, "return_high": 1e308}, "return_low must lie below return_high"),
         ({"return_low": np.nan}, "return_low must be a finite number; got nan"),
         ({"novelty": 1.5}, "novelty must lie in"),
-        ({"novice_plays": -1}, "novice_plays must be a whole number of at least 0"),
-        ({"novice_plays": 2.5}, "novice_plays must be a whole number"),
+        ({"novice_plays": -1}, "novice_plays must be an integer of at least 0"),
+        ({"novice_plays": 2.5}, "novice_plays must be an integer"),
         ({"eviction_percentile": -0.1}, "eviction_percentile must lie in"),
-        ({"eviction_plays": 1}, "eviction_plays must be a whole number of at least 2"),
+        ({"eviction_plays": 1}, "eviction_plays must be an integer of at least 2"),
         ({"fast_halflife_episodes": 0.0}, "fast_halflife_episodes must be finite and above 0"),
         ({"slow_halflife_episodes": np.inf}, "slow_halflife_episodes must be finite"),
         (

@@ -596,9 +596,9 @@ def test_the_example_of_its_page_runs():
         ({"staleness": 1.1}, "staleness must lie in"),
         ({"replay_prob": -0.1}, "replay_prob must lie in"),
         ({"min_seen": 2.0}, "min_seen must lie in"),
-        ({"reranked_per_episode": -1}, "reranked_per_episode must be a whole number of at least 0"),
+        ({"reranked_per_episode": -1}, "reranked_per_episode must be an integer of at least 0"),
         ({"eviction_percentile": 7.0}, "eviction_percentile must lie in"),
-        ({"eviction_plays": 0}, "eviction_plays must be a whole number of at least 1"),
+        ({"eviction_plays": 0}, "eviction_plays must be an integer of at least 1"),
     ],
 )
 def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any], words: str):

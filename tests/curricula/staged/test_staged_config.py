@@ -90,7 +90,7 @@ def test_shares_outside_0_and_1_are_refused(make_config: Any, share: float):
     ],
 )
 def test_numbers_that_are_no_counts_are_refused(make_config: Any, number: float):
-    with pytest.raises(ConfigError, match="must be a whole number of at least"):
+    with pytest.raises(ConfigError, match="must be an integer of at least"):
         make_config(number)
 
 

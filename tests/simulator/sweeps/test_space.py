@@ -66,8 +66,8 @@ def test_values_are_read_as_the_field_wants_them(
         ("probing=", "names no values"),
         ("probing=much", "probing must be a finite number; got 'much'"),
         ("probing=nan", "probing must be finite; got 'nan'"),
-        ("trial_episodes=2.5", "trial_episodes must be a whole number; got '2.5'"),
-        ("trial_episodes=None", "trial_episodes must be a whole number; got 'None'"),
+        ("trial_episodes=2.5", "trial_episodes must be an integer; got '2.5'"),
+        ("trial_episodes=None", "trial_episodes must be an integer; got 'None'"),
         ("noise.saturate=maybe", "noise.saturate must be true or false; got 'maybe'"),
     ],
 )
@@ -163,7 +163,7 @@ def test_values_that_do_not_go_together_are_refused() -> None:
         setup("learning-progress", fast_halflife_episodes=40.0)
     with pytest.raises(ConfigError, match="there is no curriculum 'nope'"):
         setup("nope")
-    with pytest.raises(ConfigError, match=r"simulation\.num_envs must be a whole number"):
+    with pytest.raises(ConfigError, match=r"simulation\.num_envs must be an integer"):
         setup(simulation__num_envs=0)
-    with pytest.raises(ConfigError, match=r"simulation\.budget must be a whole number"):
+    with pytest.raises(ConfigError, match=r"simulation\.budget must be an integer"):
         setup(simulation__budget=0)

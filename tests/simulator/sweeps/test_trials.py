@@ -211,7 +211,7 @@ def test_a_range_needs_a_search(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="probing has a range, which only a search can try"):
         sweep(SMALL, [Range("probing", 0.1, 0.2, False, False)], folder=tmp_path / "new")
     for settings in ({"jobs": 0}, {"num_trials": 0}):
-        with pytest.raises(ConfigError, match="must be a whole number of at least 1"):
+        with pytest.raises(ConfigError, match="must be an integer of at least 1"):
             sweep(SMALL, [PROBING], folder=tmp_path / "new", **settings)
     assert not (tmp_path / "new").exists()
 

@@ -144,7 +144,7 @@ def test_what_cannot_be_saved_leaves_the_older_ones(folder: Path) -> None:
 
 
 def test_at_least_one_is_kept(folder: Path) -> None:
-    with create(folder) as run, pytest.raises(ConfigError, match="keep must be a whole number"):
+    with create(folder) as run, pytest.raises(ConfigError, match="keep must be an integer"):
         save_steps(run, 10, keep=0)
     assert names_in(folder) == []
 

@@ -367,7 +367,7 @@ def test_an_evaluation_in_the_middle_changes_nothing_about_a_training() -> None:
         (HOCKEY, {"labels": ("a",)}, "is evaluated by opponent"),
         (HOCKEY, {"opponents": ("weak", "weak")}, "must differ; got"),
         (LEDGE, {"labels": ("steep",)}, "no stage 'steep'"),
-        (Countdown, {"num_games": 0}, "num_games must be a whole number of at least 1"),
+        (Countdown, {"num_games": 0}, "num_games must be an integer of at least 1"),
         (Countdown, {"seed": -1}, "seed must be"),
         (Countdown, {"seed": 2**63}, "seed must be at most"),
         (Countdown, {"max_episode_steps": 0}, "max_episode_steps must be"),

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from stepladder.configs.checks import (
     CountOrZero,
+    Integer,
     Name,
     Positive,
     Share,
-    Whole,
     Within,
     each_once,
 )
@@ -60,7 +60,7 @@ class FrontierConfig(CurriculumConfig):
     rehearsal: Draws = 0.002
     """Draws that go to mastered tasks, in turn, for each draw that goes to learnable ones."""
 
-    trial_episodes: Annotated[int, Whole(2)] = 40
+    trial_episodes: Annotated[int, Integer(2)] = 40
     """Plays after which a learnable task must have become better, or it is stuck."""
 
     patience_rounds: Positive = 10.0
@@ -78,7 +78,7 @@ class FrontierConfig(CurriculumConfig):
     those near a mastered task are probed first. Dotted paths reach into nested parameters. None by
     default; needs a pool that holds all tasks of its source, at most 20,000."""
 
-    num_neighbors: Annotated[int, Whole(1, 100)] = 2
+    num_neighbors: Annotated[int, Integer(1, 100)] = 2
     """Nearest tasks per feature that count as neighbours, from 1 to 100."""
 
     eviction_plays: CountOrZero = 20

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from stepladder.configs.checks import (
     Count,
     CountOrZero,
+    Integer,
     Positive,
     Share,
-    Whole,
     Window,
     Within,
 )
@@ -86,7 +86,7 @@ class LearningProgressConfig(SignalConfig):
     """A task whose progress is among this lowest share of all well-known tasks is replaced, if
     the source has more tasks than the pool, in [0, 1]. 0 never replaces."""
 
-    eviction_plays: Annotated[int, Whole(2)] = 15
+    eviction_plays: Annotated[int, Integer(2)] = 15
     """Plays after which a task is well known."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:

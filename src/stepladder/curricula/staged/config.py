@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from stepladder.configs.checks import (
     MAX_WINDOW,
     Count,
+    Integer,
     Name,
     Share,
-    Whole,
     Within,
     not_empty,
 )
@@ -81,7 +81,7 @@ class TrendRule(Config):
     slack: Share = 0.05
     """How far below the threshold success may lie."""
 
-    min_results: Annotated[int, Whole(2)] = 20
+    min_results: Annotated[int, Integer(2)] = 20
     """With fewer results in the window there is no trend."""
 
 
@@ -153,7 +153,7 @@ class StagedConfig(CurriculumConfig):
     min_episodes: Count = 100
     """Episodes since entry needed to leave a stage that sets no minimum of its own."""
 
-    window_episodes: Annotated[int, Whole(2, MAX_WINDOW)] = 50
+    window_episodes: Annotated[int, Integer(2, MAX_WINDOW)] = 50
     """Success is the mean over this many latest episodes of a stage since entry."""
 
     check_interval_episodes: Count = 10

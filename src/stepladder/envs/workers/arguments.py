@@ -14,7 +14,7 @@ from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
-from stepladder.configs.checks import require_kind, require_whole
+from stepladder.configs.checks import require_integer, require_kind
 from stepladder.envs.types import Flags, GymSpace
 from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
@@ -57,8 +57,8 @@ def check_settings(num_envs: int, num_workers: int | None, settings: WorkerSetti
     checked_autoreset_mode(settings["autoreset_mode"])
     num_batches, parent_steps = settings["num_batches"], settings["parent_steps"]
     if num_workers is not None:
-        require_whole("num_workers", num_workers, 0)
-    require_whole("num_batches", num_batches, 1)
+        require_integer("num_workers", num_workers, 0)
+    require_integer("num_batches", num_batches, 1)
     for name, value in (("parent_steps", parent_steps), ("copy", settings["copy"])):
         require_kind(name, value, bool, fix="Pass True or False.")
     if not parent_steps and num_workers == 0:

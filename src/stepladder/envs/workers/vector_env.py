@@ -10,7 +10,7 @@ from typing import Any, Self
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.envs.types import (
     Action,
     EnvFunction,
@@ -259,7 +259,7 @@ class WorkerVectorEnv(EnvCalls):
         return *rows.results(self.copy), self._merged(infos, rows)
 
     def _rows_of(self, batch_index: int) -> RowView:
-        require_whole("batch_index", batch_index, 0)
+        require_integer("batch_index", batch_index, 0)
         if not 0 <= batch_index < len(self.batches):
             raise ConfigError(
                 f"batch {batch_index} does not exist; there are {len(self.batches)}. Ask for more "

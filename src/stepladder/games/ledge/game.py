@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
-from stepladder.configs.checks import OneOf, Whole, each_once, not_empty
+from stepladder.configs.checks import Integer, OneOf, each_once, not_empty
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
@@ -37,10 +37,10 @@ class LevelsConfig(Config):
     stages: Annotated[tuple[Annotated[str, OneOf(STAGES)], ...], each_once, not_empty] = CLIMB
     """Their stages; each is a label for the curriculum. In JSON also one text with commas."""
 
-    per_stage: Annotated[int, Whole(1, 10_000_000)] | None = 200
+    per_stage: Annotated[int, Integer(1, 10_000_000)] | None = 200
     """Levels of each stage; None is without end, and without a list of them."""
 
-    seed: Annotated[int, Whole(0, MAX_SEED)] = 0
+    seed: Annotated[int, Integer(0, MAX_SEED)] = 0
     """Another seed gives other levels; the held-out ones stay the same."""
 
     @classmethod

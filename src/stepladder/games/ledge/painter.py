@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import Canvas, Point
 from stepladder.games.drawing.palette import (
@@ -110,7 +110,7 @@ class LedgePainter:
     """
 
     def __init__(self, width: int = 640):
-        require_whole("width", width, LEAST_WIDTH)
+        require_integer("width", width, LEAST_WIDTH)
         # Even numbers, which most video formats want.
         self._size = (2 * round(width / 2), 2 * round(width * SHAPE / 2))
         self._canvas: Canvas | None = None

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.configs.codec import fitted, to_json
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
@@ -213,9 +213,9 @@ def applied(
         if not name.startswith(("dynamics.", "noise.", "simulation."))
     }
     envs, limit = simulation["num_envs"], simulation["budget"]
-    require_whole("simulation.num_envs", envs, 1)
+    require_integer("simulation.num_envs", envs, 1)
     if limit is not None:
-        require_whole("simulation.budget", limit, 1)
+        require_integer("simulation.budget", limit, 1)
     return Setup(
         place=place,
         config=_with(settings_of(curriculum, place), own),

@@ -14,8 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepladder.configs.checks import require_whole
-from stepladder.configs.codec import to_json
+from stepladder.configs.checks import Count, CountOrZero, require_integer
+from stepladder.configs.codec import Config, to_json
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.compare import HORIZON, Cell, play_seed, summarise
 from stepladder.simulator.oracle import OracleRun, best_oracle
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepConfig:
+class SweepConfig(Config):
     """What every trial of a sweep has in common."""
 
     scenario: str = "chain-10"
@@ -45,24 +45,17 @@ class SweepConfig:
     curriculum: str = "frontier"
     """Name of a curriculum, as `compare` knows it."""
 
-    num_seeds: int = 8
+    num_seeds: Count = 8
     """Seeds per trial; the same ones for every trial."""
 
-    seed: int = 0
+    seed: CountOrZero = 0
     """First of the seeds; also decides what a search proposes."""
 
-    num_envs: int = 1
+    num_envs: Count = 1
     """Envs that play at the same time."""
 
-    budget: int | None = None
+    budget: Count | None = None
     """Plays after which a seed is given up; None takes the scenario's own."""
-
-    def __post_init__(self) -> None:
-        require_whole("num_seeds", self.num_seeds, 1)
-        require_whole("num_envs", self.num_envs, 1)
-        require_whole("seed", self.seed, 0)
-        if self.budget is not None:
-            require_whole("budget", self.budget, 1)
 
     def setup(self, params: Params) -> Setup:
         """Return what a choice of values means."""
@@ -161,11 +154,11 @@ def sweep(
         RunError: The folder holds something else or a sweep with other settings.
     """
     if jobs is not None:
-        require_whole("jobs", jobs, 1)
+        require_integer("jobs", jobs, 1)
     no_field_twice(dimensions)
     choices = [entry for entry in dimensions if isinstance(entry, Choice)]
     if num_trials is not None:
-        require_whole("num_trials", num_trials, 1)
+        require_integer("num_trials", num_trials, 1)
     elif ranges := [entry.field for entry in dimensions if not isinstance(entry, Choice)]:
         raise ConfigError(f"{ranges[0]} has a range, which only a search can try. Give num_trials.")
     else:

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import require_integer
 from stepladder.errors import SnapshotError
 from stepladder.files import is_real_folder, require_folder
 from stepladder.runs import Run, RunReader
@@ -73,7 +73,7 @@ def save(
         RunError: It cannot be written, for want of space or permission; the older ones stay.
         SnapshotError: Something in it cannot be saved; the older ones stay.
     """
-    require_whole("keep", keep, 1)
+    require_integer("keep", keep, 1)
     parent = run.folder / CHECKPOINTS
     with naming(run.folder):
         require_folder(parent)

@@ -6,11 +6,11 @@ of it, and `playing` plays that.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from stepladder.configs.checks import require_whole
+from stepladder.configs.checks import Count, Integer
+from stepladder.configs.codec import Config
 from stepladder.envs.ids import game_of
-from stepladder.errors import ConfigError
 from stepladder.games.programme import Programme
 from stepladder.tasks import Source, Task
 from stepladder.tasks.task import MAX_SEED
@@ -24,21 +24,21 @@ MAX_GAMES = 2**32
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationRequest:
+class EvaluationRequest(Config):
     """What is played, and how often."""
 
-    env: Any
+    env: object
     """An env's id, its spec, or a function that makes an env."""
 
     env_kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env, as in training."""
 
-    num_games: int = 200
+    num_games: Count = 200
     """Games per opponent; of an env without tasks, in all; of tasks, at least so many per label,
     each task equally often (of more tasks than that, so many are chosen). A game may play fixed
     levels once if the policy is deterministic."""
 
-    seed: int = 10_000
+    seed: Annotated[int, Integer(0, MAX_SEED - MAX_GAMES)] = 10_000
     """Of the first game; the others count on."""
 
     labels: tuple[str, ...] = ()
@@ -57,16 +57,11 @@ class EvaluationRequest:
     is_deterministic: bool = True
     """Whether all players take their best action rather than draw one."""
 
-    max_episode_steps: int | None = None
+    max_episode_steps: Count | None = None
     """Steps after which a game is cut off; None leaves it to the env."""
 
     def __post_init__(self) -> None:
-        require_whole("num_games", self.num_games, 1)
-        require_whole("seed", self.seed, 0)
-        if self.seed > MAX_SEED - MAX_GAMES:
-            raise ConfigError(f"seed must be at most {MAX_SEED - MAX_GAMES}; got {self.seed}.")
-        if self.max_episode_steps is not None:
-            require_whole("max_episode_steps", self.max_episode_steps, 1)
+        super().__post_init__()
         # What is wrong with the games is reported now, not after hours of training.
         self.programme(self.opponents)
 

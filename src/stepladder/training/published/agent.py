@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from stepladder.agents.config import AgentConfig, DDDQNConfig, SACConfig
-from stepladder.configs.checks import Count, Positive, Share, Whole, is_whole, not_empty
+from stepladder.configs.checks import Count, Integer, Positive, Share, is_integer, not_empty
 from stepladder.configs.codec import UNREAD, Kinds
 from stepladder.configs.problems import Problems
 from stepladder.training.published.phases import Part
@@ -75,7 +75,7 @@ class Hyperparameters(Common):
         for name in names:
             if given.pop(name, None) is not None:
                 problems.at(name).add(f"unknown key. It is a setting of {agent}. Remove it.")
-        if is_whole(given.get("hidden_dim")):
+        if is_integer(given.get("hidden_dim")):
             given["hidden_dim"] = [given["hidden_dim"]] * cls.NUM_LAYERS
         return given
 
@@ -177,7 +177,7 @@ class SACHyperparameters(Hyperparameters):
     alpha: Positive = 0.2
     learn_alpha: bool = True
     noise: Literal["normal", "pink"] = "normal"
-    max_episode_steps: Annotated[int, Whole(2)] = 1_000
+    max_episode_steps: Annotated[int, Integer(2)] = 1_000
 
     def converted(self, shared: dict[str, Any], steps_of: StepsOf) -> AgentConfig:
         """Return the agent as ours."""
