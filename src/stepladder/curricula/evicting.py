@@ -82,7 +82,10 @@ class CompiledMethod(Evicting):
     def _update(self, records: RecordArray, num_done: int) -> int:
         status = TO_REPLACE
         if len(records) and not num_done:
-            status = self._observe_batch(*self.kernel_state(), records)
+            plan = self._plan or self.plan
+            status = self._observe_batch(
+                *(plan.block, self._table, self._state, self._constants, records)
+            )
         if status == TO_REPLACE:
             self._replace_noted()
         return status

@@ -28,7 +28,9 @@ class Observing(PlanOwner):
 
     def __init__(self, *args: Any):
         super().__init__(*args)
-        self._listeners: tuple[tuple[Listener, ReplaceListener | None], ...] = ()
+        self._listeners: tuple[Listener, ...] = ()
+        self._on_replace: tuple[ReplaceListener | None, ...] = ()
+        """Of each listener, in the same order."""
         self._due: Intake | None = None
         """The batch that is being taken in, or was when an interrupt came; None is neither."""
         # Kept, for making one takes longer than filling it.
@@ -93,7 +95,9 @@ class Observing(PlanOwner):
             self._due = intake.outer
             raise refuse(records, bad, self.pool.num_slots)
         if self._listeners and len(records):
-            self._tell(intake)
+            if intake.telling is None:
+                intake.telling = self._listeners, []
+            tell_rest(*intake.telling, records)
         intake.is_done = True
         self._due = intake.outer
 
@@ -146,27 +150,25 @@ class Observing(PlanOwner):
                 the update and so before the batch is told; with None after a `restore`.
         """
         self.finish()
-        if any(known == listener for known, _ in self._listeners):
+        if listener in self._listeners:
             raise ConfigError(
                 f"{listener!r} listens already and would count everything twice. Add it once."
             )
-        self._listeners = (*self._listeners, (listener, on_replace))
+        listeners, on_replaces = (*self._listeners, listener), (*self._on_replace, on_replace)
+        self._listeners, self._on_replace = listeners, on_replaces
 
     def remove_listener(self, listener: Listener) -> None:
         """Stop telling someone."""
         self.finish()
-        left = tuple(entry for entry in self._listeners if entry[0] != listener)
-        if len(left) == len(self._listeners):
+        if listener not in self._listeners:
             raise ConfigError(f"{listener!r} does not listen to this curriculum. Add it first.")
-        self._listeners = left
-
-    def _tell(self, intake: Intake) -> None:
-        if intake.telling is None:
-            intake.telling = tuple(listener for listener, _ in self._listeners), []
-        tell_rest(*intake.telling, intake.records)
+        at = self._listeners.index(listener)
+        listeners = self._listeners[:at] + self._listeners[at + 1 :]
+        on_replaces = self._on_replace[:at] + self._on_replace[at + 1 :]
+        self._listeners, self._on_replace = listeners, on_replaces
 
     def _tell_replaced(self, slot: int | None, told: list[Any]) -> None:
-        calls = [on_replace for _, on_replace in self._listeners if on_replace is not None]
+        calls = [on_replace for on_replace in self._on_replace if on_replace is not None]
         tell_rest(calls, told, slot)
 
 

@@ -13,10 +13,10 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.compiled import compiled
+from stepladder.compiled import bare, direct
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import RecordError
-from stepladder.plans.record import RecordFields
+from stepladder.plans.record import RECORD_DTYPE, RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
@@ -62,16 +62,7 @@ MAX_PAST = 65_536
 """Replaced tasks whose label is remembered for results that are still to come."""
 
 
-@compiled
-def count_others(records: Records[RecordFields], generations: Words) -> int:
-    """Count records of tasks that are not in their slots any more."""
-    num_others = 0
-    for index in range(len(records)):
-        num_others += records[index].generation != generations[records[index].slot]
-    return num_others
-
-
-@compiled
+@bare
 def count_records(
     records: Records[RecordFields],
     generations: Words,
@@ -81,8 +72,11 @@ def count_records(
     by_label: Records[LabelTally],
     counted: Records[Counted],
     number: int,
-) -> None:
+) -> bool:
     """Count records, all of them in one call that no interrupt divides.
+
+    Returns:
+        Whether they were counted; if not, `past` is too short, and nothing has changed.
 
     Args:
         records: What to count.
@@ -95,6 +89,11 @@ def count_records(
         counted: How far counting has come. Changed in place.
         number: Of this batch.
     """
+    num_past = 0
+    for index in range(len(records)):
+        num_past += records[index].generation != generations[records[index].slot]
+    if num_past > len(past):
+        return False
     counted[0].batch = number
     num_past = 0
     for index in range(len(records)):
@@ -122,6 +121,7 @@ def count_records(
         if tells_success:
             label.epoch_successes += record.success
             label.num_epoch_judged += 1
+    return True
 
 
 class Tally:
@@ -141,9 +141,15 @@ class Tally:
         self.labels: Words = pool.label_indices.copy()
         """Index of the label per slot."""
         self._counted = Counted.zeros()
-        self._counted["batch"] = NO_BATCH
+        self._last_batch = self._counted["batch"]
+        self._last_batch[0] = NO_BATCH
         self._task_ids, self._generations = pool.task_ids.copy(), pool.generations.copy()
         self._past: dict[tuple[int, int], int] = {}
+        # Called for every batch: looking at the types of all arguments takes longer than the work.
+        self._count_records = direct(
+            *(count_records, np.zeros(0, RECORD_DTYPE), self._generations, self.labels, NONE_PAST),
+            *(self.slots, self.by_label, self._counted, 0),
+        )
         curriculum.add_listener(self._count, on_replace=self._note_replaced)
 
     def close(self) -> None:
@@ -162,21 +168,16 @@ class Tally:
 
     def _count(self, records: Records[RecordFields]) -> None:
         number = self.curriculum.num_observed
-        if self._counted["batch"][0] == number:
+        if self._last_batch.item(0) == number:
             # Told again, because an interrupt came right after it was counted.
             return
-        past = NONE_PAST
-        if count_others(records, self._generations):
-            past = self._past_labels(records)
-        count_records(
-            records,
-            self._generations,
-            self.labels,
-            past,
-            self.slots,
-            self.by_label,
-            self._counted,
-            number,
+        if not self._count_with(records, NONE_PAST, number):
+            self._count_with(records, self._past_labels(records), number)
+
+    def _count_with(self, records: Records[RecordFields], past: Words, number: int) -> bool:
+        return self._count_records(
+            *(records, self._generations, self.labels, past),
+            *(self.slots, self.by_label, self._counted, number),
         )
 
     def _past_labels(self, records: Records[RecordFields]) -> Words:
@@ -200,7 +201,7 @@ class Tally:
 
     def _synchronise(self) -> None:
         """Begin anew with every slot that holds something else than what was counted."""
-        self._counted["batch"] = NO_BATCH
+        self._last_batch[0] = NO_BATCH
         pool = self.curriculum.pool
         self._past = {
             (slot, generation): label

@@ -127,6 +127,8 @@ class DirectEngine(_Carrier):
         shape = (self.CHUNK, self.num_envs)
         self._records: RecordArray = np.zeros(shape, dtype=RECORD_DTYPE)
         self._levels: Floats = np.zeros(shape)
+        self._rounds = list(zip(self._records, self._levels, strict=True))
+        """The same, round by round: a view takes longer to make than to fill."""
         self._nodes: Words = np.zeros(self.num_envs, dtype=np.int64)
         world = self.simulator.world
         # Called once per round: looking at the types of all arguments would take longer.
@@ -144,15 +146,16 @@ class DirectEngine(_Carrier):
         """Play rounds, at most so many; return how many."""
         world, curriculum = self.simulator.world, self.curriculum
         nodes, done_at = self._nodes, world.clock["done_at"]
-        for index in range(most):
-            records, levels = self._records[index], self._levels[index]
+        num_rounds = 0
+        for records, levels in self._rounds[:most]:
             if not self._deal(curriculum.plan.block, world, records, nodes, levels):
                 raise BuildError(nothing_active())
             curriculum.observe(records)
             self._learn(world, nodes)
+            num_rounds += 1
             if stops and done_at.item(0) >= 0:
-                return index + 1
-        return most
+                break
+        return num_rounds
 
     def _hand_on(self, num_rounds: int) -> None:
         """Give the stats pipeline what the envs of these rounds would have put into infos."""
