@@ -301,8 +301,12 @@ def test_an_env_can_be_connected_again() -> None:
 
 def test_a_plan_that_was_sent_needs_a_client_that_takes_one() -> None:
     env = make_env()
-    with pytest.raises(NotConnectedError, match="no client that takes one"):
-        env.curriculum_pull([0], 1)
+    with pytest.raises(NotConnectedError, match="no curriculum yet"):
+        env.curriculum_call("pull", [0], 1)
+    with LocalHost(Uniform([Task("a")]), 1) as host:
+        env.connect_curriculum(host.client(0))
+        with pytest.raises(NotConnectedError, match="'pull', which the LocalClient of this env"):
+            env.curriculum_call("pull", [0], 1)
 
 
 def try_local_tracking(results: Any, curriculum: Any) -> None:

@@ -105,13 +105,9 @@ def _answer(clients: Sequence[Client], kind: str, *request: Any) -> Any:
         return getattr(clients[index], method)(*args, **settings)
     if kind == "all":
         method, args = request
-        return [getattr(client, PUSHED[method])(*args) for client in clients]
+        return [getattr(client, method)(*args) for client in clients]
     function, args = request
     return function(clients, *args)
-
-
-PUSHED = {"curriculum_push": "push", "curriculum_pull": "pull"}
-"""Methods that a pushing host calls on an env, and those of its client."""
 
 
 class Workers:
@@ -380,8 +376,7 @@ def calling(clients: Sequence[Any]) -> Callable[..., list[Any]]:
 
     def call(method: str, *args: Any) -> list[Any]:
         return [
-            through_pickle(getattr(client, PUSHED[method])(*through_pickle(args)))
-            for client in clients
+            through_pickle(getattr(client, method)(*through_pickle(args))) for client in clients
         ]
 
     return call

@@ -54,7 +54,7 @@ def test_an_env_that_answers_with_another_version_is_an_error() -> None:
         line.spoil = lambda method, answers: answers
         host.collect(ended=False)
         assert {client.plan_version() for client in line.clients} == {curriculum.plan.version}
-        assert line.calls == ["curriculum_push", "curriculum_push"]
+        assert line.calls == ["push", "push"]
 
 
 @pytest.mark.parametrize("answers", [[7, 7], [7]])
@@ -64,7 +64,7 @@ def test_agreement_is_one_version_for_all(answers: list[int]) -> None:
         require_agreement(8, answers)
 
 
-@pytest.mark.parametrize("method", ["curriculum_push", "curriculum_pull"])
+@pytest.mark.parametrize("method", ["push", "pull"])
 @pytest.mark.parametrize("change", [lambda answers: answers[:-1], lambda a: [*a, a[0]]])
 def test_an_answer_too_few_or_too_many_is_an_error_that_loses_nothing(
     method: str, change: Callable[[list[Any]], list[Any]]
@@ -102,12 +102,12 @@ def test_the_plan_travels_only_when_it_has_changed() -> None:
         for _ in range(3):
             finish_all(line)
             assert len(host.collect()) == 2
-        assert line.calls == ["curriculum_pull"] * 3
+        assert line.calls == ["pull"] * 3
         host.collect(ended=False)
-        assert line.calls == ["curriculum_pull"] * 3
+        assert line.calls == ["pull"] * 3
         curriculum.quarantine(0, 0, "no such level")
         host.collect(ended=False)
-        assert line.calls == [*["curriculum_pull"] * 3, "curriculum_push"]
+        assert line.calls == [*["pull"] * 3, "push"]
 
 
 def test_an_env_draws_from_the_last_plan_it_was_sent() -> None:
@@ -142,7 +142,7 @@ def test_a_collection_that_finds_nothing_does_not_make_the_next_draw_look_newer(
 # Trouble on the line.
 
 
-@pytest.mark.parametrize("method", ["curriculum_pull", "curriculum_push"])
+@pytest.mark.parametrize("method", ["pull", "push"])
 @pytest.mark.parametrize("is_delivered", [True, False])
 def test_a_lost_answer_neither_loses_nor_doubles_a_record(method: str, is_delivered: bool) -> None:
     curriculum = make_crowded()
@@ -174,7 +174,7 @@ def test_a_lost_answer_neither_loses_nor_doubles_a_record(method: str, is_delive
             versions = {client.plan_version() for client in line.clients}
             assert versions == {curriculum.plan.version}
             assert [draw.episode_index for draw in drawn] == [number, number]
-        assert len(observed) == (80 if method == "curriculum_pull" else 40)
+        assert len(observed) == (80 if method == "pull" else 40)
 
 
 def test_records_stay_with_the_client_until_they_are_acknowledged() -> None:
@@ -230,7 +230,7 @@ def test_a_restore_reaches_every_env_at_once() -> None:
         host.collect()
         line.calls.clear()
         host.restore(snapshot)
-        assert line.calls == ["curriculum_push"]
+        assert line.calls == ["push"]
         assert {client.plan_version() for client in line.clients} == {donor.plan.version}
         assert {client.current_stage() for client in line.clients} == {donor.current_stage}
         assert [client.draw() for client in line.clients] == playing
@@ -283,7 +283,7 @@ def test_a_push_for_a_restore_does_not_carry_rings_that_are_empty() -> None:
         sizes: list[int] = []
 
         def weigh(method: str, *args: Any) -> list[Any]:
-            if method == "curriculum_push" and args[2] is not None:
+            if method == "push" and args[2] is not None:
                 sizes.append(args[2].nbytes)
             return line.call(method, *args)
 

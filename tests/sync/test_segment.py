@@ -13,6 +13,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -97,8 +98,9 @@ def test_a_ticket_that_says_something_else_is_refused(
     assert open_descriptors() == before
 
 
-def test_a_segment_of_somebody_else_is_refused(shared: Segment) -> None:
-    shared.words.base[segment.W_MAGIC] += 1  # type: ignore[index]
+def test_a_segment_of_another_program_is_refused(shared: Segment) -> None:
+    mark: Any = shared.words.base[: segment.Mark.num_words].view(segment.Mark.dtype)  # type: ignore[index]
+    mark["magic"] += 1
     with pytest.raises(StaleSegmentError, match="another mark"):
         Segment.attach(shared.ticket)
 

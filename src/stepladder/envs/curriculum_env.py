@@ -9,7 +9,6 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
@@ -29,7 +28,7 @@ from stepladder.errors import (
 )
 from stepladder.plans.record import Draw
 from stepladder.saving.snapshot import Snapshot
-from stepladder.sync import Client, Host, LocalHost, PushedClient, mailbox
+from stepladder.sync import Client, Host, LocalHost, mailbox
 from stepladder.tasks import Task
 
 MAX_REDRAWS = 1000
@@ -159,26 +158,16 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
         self._unbuildable.clear()
         return client.plan_version()
 
-    def curriculum_push(
-        self,
-        block: npt.NDArray[np.int64],
-        taken: list[int],
-        mails: npt.NDArray[np.int64] | None,
-    ) -> int:
-        """Take over a plan that was sent; return its version. Called by a pushing host."""
-        return self._pushed().push(block, taken, mails)
-
-    def curriculum_pull(self, taken: list[int], tick: int) -> npt.NDArray[np.int64]:
-        """Return this env's mailbox. Called by a pushing host."""
-        return self._pushed().pull(taken, tick)
-
-    def _pushed(self) -> PushedClient:
-        if not isinstance(self._client, PushedClient):
+    def curriculum_call(self, method: str, *args: Any) -> Any:
+        """Call a method of this env's client. For hosts that share no memory with their clients."""
+        client = self._connected()
+        function = getattr(client, method, None)
+        if function is None:
             raise NotConnectedError(
-                "this env was sent a plan but has no client that takes one. Connect it with a "
-                "client of the same PushedHost first."
+                f"the host called {method!r}, which the {type(client).__name__} of this env does "
+                "not have. Connect the env with a client of the same host first."
             )
-        return self._client
+        return function(*args)
 
     def _connected(self) -> Client:
         if self._client is None:

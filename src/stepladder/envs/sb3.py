@@ -28,7 +28,7 @@ from stepladder.envs.check_interval import check_interval_of
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.sb3_adapter import as_vec_env
 from stepladder.envs.tracked import Tracked
-from stepladder.envs.tracker import Backend, Tracker, release_processes
+from stepladder.envs.tracker import Tracker, release_processes
 from stepladder.envs.types import Action
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
@@ -58,7 +58,7 @@ class CurriculumVecEnvWrapper(Tracked, VecEnvWrapper):
         curriculum: Curriculum,
         check_interval_episodes: int | None = None,
         *,
-        backend: Backend = "auto",
+        backend: str = "auto",
         max_failed_share: float = 0.5,
         check_advancement_freq: int | None = None,
     ):

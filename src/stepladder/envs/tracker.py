@@ -8,8 +8,9 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.process import BaseProcess
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,20 +21,16 @@ from stepladder.envs.env_access import EnvAccess
 from stepladder.errors import (
     BuildError,
     ChannelError,
-    ConfigError,
     DeliveryError,
     WorkerDiedError,
 )
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.saving.snapshot import Snapshot
-from stepladder.sync import Host, LocalHost, PushedHost, SharedHost
-from stepladder.sync.client import Client
+from stepladder.sync import Client
 from stepladder.sync.pushed import require_agreement
+from stepladder.sync.registry import host_class
 
 logger = logging.getLogger("stepladder.envs")
-
-Backend: TypeAlias = Literal["auto", "local", "shared", "pushed"]
-"""How plans and records travel; ``auto`` takes local memory if all envs are in this process."""
 
 T = TypeVar("T")
 
@@ -57,7 +54,7 @@ class Tracker:
         envs: The vector wrapper, through which envs are called.
         curriculum: The curriculum.
         num_envs: How many envs there are.
-        backend: How plans and records travel.
+        backend: How plans and records travel: a name of `sync.BACKENDS`, or ``auto``.
         in_process: Whether all envs are in this process.
         reports_deaths: Whether the vector env says itself when a worker has died; otherwise a
             broken pipe is taken for it.
@@ -71,7 +68,7 @@ class Tracker:
         curriculum: Curriculum,
         num_envs: int,
         *,
-        backend: Backend,
+        backend: str,
         in_process: bool,
         reports_deaths: bool = False,
         max_failed_share: float,
@@ -90,7 +87,8 @@ class Tracker:
         self._must_reset = ""
         self._is_in_step = False
         try:
-            self.host = self._make_host(backend, in_process, max_failed_share)
+            make_host = host_class(backend, in_process)
+            self.host = make_host(curriculum, num_envs, max_failed_share=max_failed_share)
             self.host.on_collected(self._log.tell)
             apply_check_interval(curriculum, check_interval_episodes)
             self._connect()
@@ -114,28 +112,10 @@ class Tracker:
                 "output. An env that tracks by itself cannot be connected: pass "
                 "enable_local_tracking=False to CurriculumEnv."
             ) from error
-        self.host.use_calls(self._call_all)
+        self.host.use_calls(partial(self._call_all, "curriculum_call"))
 
     def _call_all(self, method: str, *args: Any) -> list[Any]:
         return self._watch(lambda: self._envs.call_all(method, *args))
-
-    def _make_host(self, backend: Backend, in_process: bool, max_failed_share: float) -> Host:
-        makers: dict[str, Callable[..., Host]] = {
-            "local": LocalHost,
-            "shared": SharedHost,
-            "pushed": PushedHost,
-        }
-        chosen = ("local" if in_process else "shared") if backend == "auto" else backend
-        if chosen not in makers:
-            raise ConfigError(
-                f"backend must be 'auto', 'local', 'shared' or 'pushed'; got {backend!r}."
-            )
-        if chosen == "local" and not in_process:
-            raise ConfigError(
-                "backend='local' needs all envs in this process; these run in others. "
-                "Use 'auto' or 'shared'."
-            )
-        return makers[chosen](self.curriculum, self.num_envs, max_failed_share=max_failed_share)
 
     # Every step.
 

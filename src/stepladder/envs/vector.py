@@ -14,7 +14,7 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.tracked import Tracked
-from stepladder.envs.tracker import Backend, Tracker, release_processes
+from stepladder.envs.tracker import Tracker, release_processes
 from stepladder.envs.types import (
     Action,
     GameBatch,
@@ -50,7 +50,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         env: GymVectorEnv,
         curriculum: Curriculum,
         *,
-        backend: Backend = "auto",
+        backend: str = "auto",
         max_failed_share: float = 0.5,
         check_interval_episodes: int | None = None,
     ):

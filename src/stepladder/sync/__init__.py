@@ -5,9 +5,11 @@ from stepladder.sync.counts import EpisodeCounts, Staleness
 from stepladder.sync.host import Host
 from stepladder.sync.local import LocalClient, LocalHost
 from stepladder.sync.pushed import PushedClient, PushedHost
+from stepladder.sync.registry import BACKENDS
 from stepladder.sync.shared import SharedClient, SharedHost
 
 __all__ = [
+    "BACKENDS",
     "Client",
     "EpisodeCounts",
     "Host",

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula.base import nothing_active
+from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.errors import BuildError, ChannelError, HostGoneError, RecordError
 from stepladder.plans import kernels
-from stepladder.plans.legend import Legend
 from stepladder.plans.plan import header_record
 from stepladder.plans.record import TERMINATED, TRUNCATED, UNBUILDABLE, Draw, as_draw
 from stepladder.plans.status import (
@@ -31,7 +30,7 @@ from stepladder.records import Floats, Words
 from stepladder.sync import mailbox
 from stepladder.sync.mailbox import Mailboxes
 from stepladder.sync.process import current_pid, is_alive
-from stepladder.tasks import Source, Task
+from stepladder.tasks import Task
 
 logger = logging.getLogger("stepladder.sync")
 
@@ -52,21 +51,19 @@ MAX_CACHED_TASKS = 1024
 class Client(ABC):
     """Draws tasks for one env and reports its episodes."""
 
-    def __init__(
-        self, env_index: int, source: Source, legend: Legend, num_dials: int, host_pid: int
-    ):
+    def __init__(self, curriculum: Curriculum, env_index: int, host_pid: int):
         self.env_index = env_index
-        self.source = source
-        self.legend = legend
+        self.source = curriculum.pool.source
+        self.legend = curriculum.legend()
         self.host_pid = host_pid
-        self._num_dials = num_dials
+        self._num_dials = curriculum.plan.num_dials
         # Before what a backend adds: attributes go in this order, and views must go before memory.
         self._block: Words | None = None
         self._header: Any = None
         self._mail: Words | None = None
         self._box: Mailboxes | None = None
         self._head: Any = None
-        self._dials: Floats = np.zeros(num_dials)
+        self._dials: Floats = np.zeros(self._num_dials)
         self._tasks: dict[int, Task] = {}
 
     @abstractmethod
@@ -158,7 +155,7 @@ class Client(ABC):
 
         Raises:
             RecordError: A number is impossible. Then nothing was reported.
-            HostGoneError: The host died, so nobody will ever empty the mailbox.
+            HostGoneError: The host died, so the mailbox will never be emptied.
             ChannelError: The host has closed the channel.
         """
         fits = 0 <= success <= 1 or (math.isnan(success) and not self.legend.needs_success)
@@ -166,7 +163,7 @@ class Client(ABC):
             raise RecordError(
                 f"env {self.env_index} reports return {episode_return}, length {length}, success "
                 f"{success}; expected a finite return, a length of 0 or more and a success in "
-                "[0, 1]. Nothing was reported; mend the env."
+                "[0, 1]. Nothing was reported; fix the env."
             )
         self._post(episode_return, length, success, TRUNCATED if truncated else TERMINATED)
 
@@ -222,7 +219,7 @@ class Client(ABC):
         self._head["waits"] += 1
         if not self._can_wait():
             raise ChannelError(
-                f"the mailbox of env {self.env_index} is full and nobody can empty it while this "
+                f"the mailbox of env {self.env_index} is full and cannot be emptied while this "
                 "env is inside a step, so waiting would never end. Call host.collect() after every "
                 "step, or use a vector wrapper, which does."
             )
@@ -257,7 +254,7 @@ class Client(ABC):
                 "Start training again; restore its last snapshot to continue."
             )
 
-    # What the env may want to know.
+    # State of the plan.
 
     @property
     def last_dials(self) -> Floats:

@@ -252,7 +252,7 @@ class Collector(ABC):
                 # A second time, after an interrupt, it changes nothing.
                 self._quarantine(failure)
             except BuildError as error:
-                # The other tasks cannot be built either, and nobody will report them again.
+                # The other tasks cannot be built either, and no env will report them again.
                 self._fatal = self._fatal or error
         self._last_reason = failures[-1].reason
         self._is_judged = False
@@ -277,6 +277,6 @@ class Collector(ABC):
         if self._num_failed > self.max_failed_share * played:
             raise BuildError(
                 f"{self._num_failed} of {played} draws could not be built, more than the allowed "
-                f"share of {self.max_failed_share} (last reason: {self._last_reason}). Mend the "
+                f"share of {self.max_failed_share} (last reason: {self._last_reason}). Fix the "
                 "tasks or the env; see `curriculum.quarantined`."
             )

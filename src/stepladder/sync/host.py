@@ -1,9 +1,9 @@
 """The curriculum's side of the channel: collect records, let the curriculum learn, publish.
 
 The vector wrappers in `envs` own one and call `collect` after every vector step; how a collection
-goes is in `collector`. The backends
-(`local`, `shared`, `pushed`) say where the mailboxes lie and how they are emptied; what happens
-to the records is the same for all, so that a run does the same whatever carries it.
+goes is in `collector`. The backends (`local`, `shared`, `pushed`) say where the mailboxes lie and
+how they are emptied; what happens to the records is the same for all, so the backend does not
+change the course of a run.
 """
 
 from abc import abstractmethod
@@ -16,10 +16,7 @@ import numpy as np
 from stepladder.configs.checks import require_share
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.errors import (
-    ConfigError,
-    SnapshotError,
-)
+from stepladder.errors import ConfigError, SnapshotError
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, require_snapshot
@@ -31,7 +28,7 @@ from stepladder.sync.mailbox import Mailboxes
 from stepladder.sync.process import is_alive
 
 CallAll = Callable[..., "list[Any]"]
-"""Calls a method by name on every env, with the same arguments, and returns all answers."""
+"""Calls a method of every env's client, given its name and arguments; returns all answers."""
 
 
 class Host(Collector):
@@ -51,8 +48,7 @@ class Host(Collector):
             )
         if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
             raise ConfigError(
-                f"num_envs must be a whole number of at least 1; got {num_envs!r}. Make at least "
-                "one env."
+                f"num_envs must be an integer of at least 1; got {num_envs!r}. Make at least one."
             )
         require_share("max_failed_share", max_failed_share)
         self.curriculum = curriculum
@@ -70,11 +66,14 @@ class Host(Collector):
         """Give back what a constructor that fails has taken."""
         self.curriculum.release(self)
 
+    reaches_processes = True
+    """Whether envs may run in other processes."""
+
     collects_without_envs = True
     """Whether records can be collected without calling the envs, also those of a dead worker."""
 
     def use_calls(self, call: CallAll | None) -> None:
-        """Take a way to call every env, or None for no longer; only some backends need one."""
+        """Take a way to call every client, or None to stop; only some backends need one."""
 
     @abstractmethod
     def client(self, env_index: int) -> Client:

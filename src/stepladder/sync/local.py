@@ -18,6 +18,8 @@ STAY = "a local client cannot leave its process. Use SharedHost for envs in othe
 class LocalHost(Host):
     """The curriculum's side, for envs in the same process."""
 
+    reaches_processes = False
+
     def _make_mails(self, num_words: int) -> Words:
         return np.zeros((self.num_envs, num_words), dtype=np.int64)
 
@@ -31,14 +33,7 @@ class LocalClient(Client):
     """The env's side, in the same process."""
 
     def __init__(self, host: LocalHost, env_index: int):
-        curriculum = host.curriculum
-        super().__init__(
-            env_index,
-            curriculum.pool.source,
-            curriculum.legend(),
-            curriculum.plan.num_dials,
-            current_pid(),
-        )
+        super().__init__(host.curriculum, env_index, current_pid())
         self._host = host
 
     def _connect(self) -> tuple[Words, Words]:

@@ -1,7 +1,8 @@
 """Host and clients that share no memory: the whole plan travels, and every env says it has it.
 
-For vector envs whose processes may run anywhere. All a host needs is a way to call a method on
-every env (`env_method` of Stable-Baselines3, `call` of Gymnasium). A push carries weights, stage
+For vector envs whose processes may run anywhere. All a host needs is a way to call a method of
+every env's client: ``curriculum_call`` of `CurriculumEnv` through the vector env (`env_method` of
+Stable-Baselines3, `call` of Gymnasium). A push carries weights, stage
 and mixing ratio together under one version; each env answers with the version it now has, and
 anything but agreement raises. Records stay with the client until the host has acknowledged them,
 so a lost answer loses none and counts none twice.
@@ -31,7 +32,7 @@ class PushedHost(Host):
     Args:
         curriculum: The curriculum.
         num_envs: Number of envs.
-        call: Calls ``curriculum_push(…)`` or ``curriculum_pull(…)`` on every env.
+        call: Calls ``push(…)`` or ``pull(…)`` on the client of every env.
         max_failed_share: Share of draws that may turn out unbuildable before `collect` raises.
     """
 
@@ -68,7 +69,8 @@ class PushedHost(Host):
         """Call a method on every env; return one answer per env."""
         if self.call is None:
             raise AgreementError(
-                "this host cannot reach its envs yet. Set host.call to the vector env's env_method."
+                "this host cannot reach its envs yet. Give it a way to call their clients: "
+                "host.use_calls(…)."
             )
         answers = list(self.call(method, *args))
         if len(answers) != self.num_envs:
@@ -86,7 +88,7 @@ class PushedHost(Host):
         # Whether or not the plan changes: from the next draw on, the envs have all of it. They keep
         # their records until a later call says that these were taken.
         tick = self.curriculum.plan.tick + 1
-        for env_index, mail in enumerate(self._ask("curriculum_pull", taken, tick)):
+        for env_index, mail in enumerate(self._ask("pull", taken, tick)):
             self.mails.words[env_index] = mail
             for number in range(taken[env_index], int(self.mails.heads["posted"][env_index])):
                 record: Any = self.mails.rings[env_index, number % mailbox.CAPACITY]
@@ -95,7 +97,7 @@ class PushedHost(Host):
                 count += 1
         if not count:
             # Nothing to have: the next draw is no newer than the last one.
-            self._ask("curriculum_pull", taken, tick - 1)
+            self._ask("pull", taken, tick - 1)
         return count, unbuildable
 
     def _spread(self) -> None:
@@ -114,7 +116,7 @@ class PushedHost(Host):
         """
         plan = self.curriculum.plan
         taken = self.mails.heads["taken"].tolist()
-        answers = self._ask("curriculum_push", np.array(plan.block), taken, mails)
+        answers = self._ask("push", np.array(plan.block), taken, mails)
         require_agreement(plan.version, answers)
         self._pushed_version = plan.version
 
@@ -148,11 +150,8 @@ class PushedClient(Client):
     """The env's side: keeps the last plan it was sent, and its own mailbox."""
 
     def __init__(self, curriculum: Curriculum, env_index: int, mail: Words):
-        plan = curriculum.plan
-        super().__init__(
-            env_index, curriculum.pool.source, curriculum.legend(), plan.num_dials, host_pid=0
-        )
-        self._own_block: Words = np.array(plan.block)
+        super().__init__(curriculum, env_index, host_pid=0)
+        self._own_block: Words = np.array(curriculum.plan.block)
         self._own_mail: Words = mail
 
     def _connect(self) -> tuple[Words, Words]:

@@ -7,7 +7,7 @@ against a container's small ``/dev/shm``. Elsewhere it is a POSIX segment, which
 tracker removes.
 
 A ticket says where the memory is. It carries a random number that the memory must carry too, so a
-ticket whose host is gone never leads to somebody else's memory.
+ticket whose host is gone never leads to the memory of another program.
 """
 
 import io
@@ -22,18 +22,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.shared_memory import SharedMemory
+from typing import Annotated, Any
 
 import numpy as np
 
 from stepladder.errors import HostGoneError, StaleSegmentError
-from stepladder.records import Words
+from stepladder.records import Fields, Shape, Words
 from stepladder.sync.process import is_alive
 
 MAGIC = 0x53544550_4C414444
 """Marks a segment of ours."""
 
-HEADER_WORDS = 8
-W_MAGIC, W_NONCE = 0, 1
+
+class Mark(Fields):
+    """What a segment begins with: one cache line, by which its clients recognise it."""
+
+    magic: int
+    nonce: int
+    reserved: Annotated[Words, Shape(6)]
 
 
 @dataclass(frozen=True)
@@ -58,17 +64,17 @@ class Segment:
         keeper: "SharedMemory | mmap.mmap",
         free: Callable[[], None] | None = None,
     ):
-        self.words = words[HEADER_WORDS:]
+        self.words = words[Mark.num_words :]
         """The usable words, zero at first."""
         self.ticket = ticket
         self._keeper: SharedMemory | mmap.mmap | None = keeper
-        # Also if nobody closes it: a descriptor that is forgotten keeps the memory for good.
+        # Also without a call of `close`: a descriptor that is forgotten keeps the memory for good.
         self._free = None if free is None else weakref.finalize(self, free)
 
     @classmethod
     def create(cls, num_words: int) -> "Segment":
         """Make a segment of so many usable words."""
-        total = num_words + HEADER_WORDS
+        total = num_words + Mark.num_words
         nonce = secrets.randbits(62)
         file: io.FileIO | None = None
         try:
@@ -85,7 +91,8 @@ class Segment:
                 free = partial(_unlink, keeper, os.getpid())
                 address = keeper.name
                 words = _words_of(keeper, total)
-            words[W_MAGIC], words[W_NONCE] = MAGIC, nonce
+            mark = _mark_of(words)
+            mark["magic"], mark["nonce"] = MAGIC, nonce
             return cls(words, Ticket(address, num_words, nonce, os.getpid()), keeper, free)
         except BaseException:
             if file is not None:
@@ -109,16 +116,17 @@ class Segment:
         known = _attached.get(ticket)
         if known is not None:
             return known
-        size = 8 * (ticket.num_words + HEADER_WORDS)
+        size = 8 * (ticket.num_words + Mark.num_words)
         if ticket.address.startswith("/"):
             keeper: SharedMemory | mmap.mmap = _map_descriptor(ticket, size)
             words = np.frombuffer(keeper, dtype=np.int64)
         else:
             keeper = _open_posix(ticket, size)
             words = _words_of(keeper, size // 8)
-        if words[W_MAGIC] != MAGIC or words[W_NONCE] != ticket.nonce:
-            # Nobody may look at memory that is let go of.
-            del words
+        mark = _mark_of(words)
+        if (mark["magic"], mark["nonce"]) != (MAGIC, ticket.nonce):
+            # Views must be gone before the memory is closed.
+            del words, mark
             raise _stale(ticket, "it carries another mark")
         attached = _attached[ticket] = cls(words, ticket, keeper)
         return attached
@@ -162,7 +170,7 @@ def _open_posix(ticket: Ticket, size: int) -> SharedMemory:
 
 
 class _Posix(SharedMemory):
-    """A segment with a name; whoever still looks at the memory keeps it."""
+    """A segment with a name; the memory stays while a view of it is left."""
 
     def close(self) -> None:
         with suppress(BufferError):
@@ -174,6 +182,10 @@ def _unlink(memory: SharedMemory, host_pid: int) -> None:
     if os.getpid() == host_pid:
         memory.unlink()
         memory.close()
+
+
+def _mark_of(words: Words) -> Any:
+    return words[: Mark.num_words].view(Mark.dtype)[0]
 
 
 def _words_of(memory: SharedMemory, num_words: int) -> Words:

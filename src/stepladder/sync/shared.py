@@ -72,13 +72,7 @@ class SharedClient(Client):
         plan_words: int,
         mails_start: int,
     ):
-        super().__init__(
-            env_index,
-            curriculum.pool.source,
-            curriculum.legend(),
-            curriculum.plan.num_dials,
-            ticket.host_pid,
-        )
+        super().__init__(curriculum, env_index, ticket.host_pid)
         self._ticket = ticket
         self._plan_words = plan_words
         self._mails_start = mails_start
