@@ -64,7 +64,7 @@ def compiled(function: Function) -> Function:
 
 
 def bare(function: Function) -> Function:
-    """Compile a kernel that makes no arrays and keeps none, without counting who refers to them.
+    """Compile a kernel that makes no arrays and keeps none, without counting references to them.
 
     For steps of many envs by several threads. Every view of an array is counted twice, in a place
     that all threads share; with short steps that takes longer than the steps. Such a kernel copies
@@ -91,15 +91,14 @@ def _compile(function: Function, **settings: Any) -> Function:
     is not cached.
     """
     settings = {**_SETTINGS, **settings}
-    dispatcher: Any = numba.njit(**settings)(function)
-    if settings["cache"]:
-        try:
+    try:
+        dispatcher: Any = numba.njit(**settings)(function)
+        if settings["cache"]:
             file = dispatcher._cache._cache_file
             stamp = source_stamp(Path(function.__code__.co_filename))
             file._source_stamp = (file._source_stamp, stamp)
-        except (AttributeError, OSError):
-            settings["cache"] = False
-            dispatcher = numba.njit(**settings)(function)
+    except (AttributeError, OSError, RuntimeError):
+        dispatcher = numba.njit(**{**settings, "cache": False})(function)
     return cast("Function", dispatcher)
 
 
@@ -116,49 +115,83 @@ def direct(kernel: Function, *examples: Any) -> Function:
     return cast("Function", dispatcher.overloads[types_of_examples].entry_point)
 
 
-Emit = Callable[[Any, Any, Any], Any]
-"""Writes machine code: given builder, pointer and arguments."""
+Emit = Callable[..., Any]
+"""Writes machine code: given a builder and, for a place in memory, a pointer and all arguments."""
 
 
-def _at_place(place: Any, name: Any, result: Any, others: tuple[Any, ...], emit: Emit) -> Any:
-    """Return the typing of an intrinsic that works at one place in memory, and its code.
+def _pointer_to(context: Any, builder: Any, place: Any, name: Any, args: Any) -> Any:
+    """Write the code that finds a field of a record or an element of an array."""
+    if isinstance(place, types.Record):
+        kind = context.get_data_type(place.typeof(name.literal_value))
+        offset = place.offset(name.literal_value)
+        return cgutils.get_record_member(builder, args[0], offset, kind)
+    array = make_array(place)(context, builder, args[0])
+    return cgutils.get_item_pointer(context, builder, place, array, [args[1]], wraparound=False)
 
-    Args:
-        place: The type of a record, or of an array.
-        name: The type of a field's name, which must be a literal, or of an index.
-        result: The type of what it returns.
-        others: The types of its other arguments.
-        emit: Writes the code.
+
+def _at_place(result: Any, num_values: int, emit: Emit) -> Any:
+    """Return an operation at one place in memory.
+
+    Compiled code calls it with a record and the name of an integer field, or with an array and an
+    index; then come so many integers.
     """
-    is_record = isinstance(place, types.Record)
-    if is_record and not isinstance(name, types.StringLiteral):
-        return None  # numba asks again with the literal
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if is_record:
-            kind = context.get_data_type(place.typeof(name.literal_value))
-            offset = place.offset(name.literal_value)
-            pointer = cgutils.get_record_member(builder, args[0], offset, kind)
-        else:
-            array = make_array(place)(context, builder, args[0])
-            pointer = cgutils.get_item_pointer(
-                context, builder, place, array, [args[1]], wraparound=False
-            )
-        made = emit(builder, pointer, args)
-        return context.get_dummy_value() if result is types.void else made
+    def typed(place: Any, name: Any) -> Any:
+        if isinstance(place, types.Record) and not isinstance(name, types.StringLiteral):
+            return None  # numba asks again with the literal
 
-    return result(place, name, *others), codegen
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            made = emit(builder, _pointer_to(context, builder, place, name, args), args)
+            return context.get_dummy_value() if result is types.void else made
+
+        return result(place, name, *(types.int64,) * num_values), codegen
+
+    # numba reads the number of arguments off a signature.
+    typings: tuple[Callable[..., Any], ...] = (
+        lambda typing_context, place, name: typed(place, name),
+        lambda typing_context, place, name, value: typed(place, name),
+        lambda typing_context, place, name, expected, value: typed(place, name),
+    )
+    return intrinsic(typings[num_values])
+
+
+def _alone(result: Any, emit: Emit) -> Any:
+    """Return an operation without arguments."""
+
+    def typed(typing_context: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            made = emit(builder)
+            return context.get_dummy_value() if result is types.void else made
+
+        return result(), codegen
+
+    return intrinsic(typed)
+
+
+def _call(builder: Any, name: str, result: Any, *values: Any) -> Any:
+    """Write a call of a C function or an LLVM intrinsic."""
+    kind = ir.FunctionType(result, [value.type for value in values])
+    return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
+
+
+def _emit_pause(builder: Any) -> None:
+    if platform.machine() in ("x86_64", "AMD64"):
+        _call(builder, "llvm.x86.sse2.pause", ir.VoidType())
+    elif platform.machine() in ("aarch64", "arm64"):
+        # Hint number 1 is YIELD.
+        _call(builder, "llvm.aarch64.hint", ir.VoidType(), ir.Constant(ir.IntType(32), 1))
+
+
+def _emit_current_cpu(builder: Any) -> Any:
+    if sys.platform != "linux":
+        return ir.Constant(ir.IntType(64), UNKNOWN_CPU)
+    return builder.sext(_call(builder, "sched_getcpu", ir.IntType(32)), ir.IntType(64))
 
 
 @intrinsic
 def _record_at(typing_context: Any, words: Any, index: Any, layout: Any) -> Any:
     """Emit `record_at`."""
     record = layout.dtype
-
-    def emit(builder: Any, pointer: Any, args: Any) -> Any:
-        return builder.bitcast(pointer, ir.PointerType(ir.ArrayType(ir.IntType(8), record.size)))
-
-    signature, plain = _at_place(words, types.intp, record, (layout,), emit)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if CHECKS_BOUNDS:
@@ -172,165 +205,60 @@ def _record_at(typing_context: Any, words: Any, index: Any, layout: Any) -> Any:
                 context.call_conv.return_user_exc(
                     builder, IndexError, ("a record lies outside its array",)
                 )
-        return plain(context, builder, signature, args)
+        pointer = _pointer_to(context, builder, words, index, args)
+        return builder.bitcast(pointer, ir.PointerType(ir.ArrayType(ir.IntType(8), record.size)))
 
-    return signature, codegen
-
-
-@intrinsic
-def _load_acquire(typing_context: Any, place: Any, name: Any) -> Any:
-    """Emit `load_acquire`."""
-    return _at_place(
-        place,
-        name,
-        types.int64,
-        (),
-        lambda builder, at, args: builder.load_atomic(at, "acquire", 8),
-    )
+    return record(words, types.intp, layout), codegen
 
 
-@intrinsic
-def _store_release(typing_context: Any, place: Any, name: Any, value: Any) -> Any:
-    """Emit `store_release`."""
-
-    def emit(builder: Any, at: Any, args: Any) -> Any:
-        return builder.store_atomic(args[2], at, "release", 8)
-
-    return _at_place(place, name, types.void, (types.int64,), emit)
-
-
-@intrinsic
-def _fetch_add(typing_context: Any, place: Any, name: Any, value: Any) -> Any:
-    """Emit `fetch_add`."""
-
-    def emit(builder: Any, at: Any, args: Any) -> Any:
-        return builder.atomic_rmw("add", at, args[2], "seq_cst")
-
-    return _at_place(place, name, types.int64, (types.int64,), emit)
-
-
-@intrinsic
-def _swap_if(typing_context: Any, place: Any, name: Any, expected: Any, value: Any) -> Any:
-    """Emit `swap_if`."""
-
-    def emit(builder: Any, at: Any, args: Any) -> Any:
-        result = builder.cmpxchg(at, args[2], args[3], "seq_cst", "seq_cst")
-        return builder.extract_value(result, 1)
-
-    return _at_place(place, name, types.boolean, (types.int64, types.int64), emit)
-
-
-@intrinsic
-def _fence_after_reads(typing_context: Any) -> Any:
-    """Emit `fence_after_reads`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.fence("acquire")
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-@intrinsic
-def _fence_before_writes(typing_context: Any) -> Any:
-    """Emit `fence_before_writes`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.fence("release")
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-@intrinsic
-def _fence_all(typing_context: Any) -> Any:
-    """Emit `fence_all`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.fence("seq_cst")
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-@intrinsic
-def _pause(typing_context: Any) -> Any:
-    """Emit `pause`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(32)
-        if platform.machine() in ("x86_64", "AMD64"):
-            kind, name, values = ir.FunctionType(ir.VoidType(), []), "llvm.x86.sse2.pause", []
-        elif platform.machine() in ("aarch64", "arm64"):
-            # Hint number 1 is YIELD.
-            kind, name = ir.FunctionType(ir.VoidType(), [word]), "llvm.aarch64.hint"
-            values = [ir.Constant(word, 1)]
-        else:
-            return context.get_dummy_value()
-        builder.call(cgutils.get_or_insert_function(builder.module, kind, name), values)
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-@intrinsic
-def _yield_core(typing_context: Any) -> Any:
-    """Emit `yield_core`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.FunctionType(ir.IntType(32), [])
-        builder.call(cgutils.get_or_insert_function(builder.module, kind, "sched_yield"), [])
-        return context.get_dummy_value()
-
-    return types.void(), codegen
-
-
-@intrinsic
-def _current_cpu(typing_context: Any) -> Any:
-    """Emit `current_cpu`."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if sys.platform != "linux":
-            return ir.Constant(ir.IntType(64), UNKNOWN_CPU)
-        kind = ir.FunctionType(ir.IntType(32), [])
-        found = cgutils.get_or_insert_function(builder.module, kind, "sched_getcpu")
-        return builder.sext(builder.call(found, []), ir.IntType(64))
-
-    return types.int64(), codegen
-
-
-record_at = cast("Callable[[Any, int, Any], Any]", _record_at)
+record_at: Callable[[Any, int, Any], Any] = cast("Any", _record_at)
 """See the words from ``words[index]`` on as a record of a layout, which must be a global dtype."""
 
-load_acquire = cast("Callable[[Any, str | int], int]", _load_acquire)
+load_acquire: Callable[[Any, str | int], int] = _at_place(
+    types.int64, 0, lambda builder, at, args: builder.load_atomic(at, "acquire", 8)
+)
 """Read a field of a record; what follows in the program is not read before it.
 
 The record is given with the name of an integer field, or an array with an index; likewise below.
 """
 
-store_release = cast("Callable[[Any, str | int, int], None]", _store_release)
+store_release: Callable[[Any, str | int, int], None] = _at_place(
+    types.void, 1, lambda builder, at, args: builder.store_atomic(args[2], at, "release", 8)
+)
 """Write a field; what precedes in the program is visible before it."""
 
-fetch_add = cast("Callable[[Any, str | int, int], int]", _fetch_add)
+fetch_add: Callable[[Any, str | int, int], int] = _at_place(
+    types.int64, 1, lambda builder, at, args: builder.atomic_rmw("add", at, args[2], "seq_cst")
+)
 """Add to a field in one step that no other thread can divide; return the old value."""
 
-swap_if = cast("Callable[[Any, str | int, int, int], bool]", _swap_if)
+swap_if: Callable[[Any, str | int, int, int], bool] = _at_place(
+    types.boolean,
+    2,
+    lambda builder, at, args: builder.extract_value(
+        builder.cmpxchg(at, args[2], args[3], "seq_cst", "seq_cst"), 1
+    ),
+)
 """Set a field if it still has the expected value, in one step; return whether it had."""
 
-fence_after_reads = cast("Callable[[], None]", _fence_after_reads)
+fence_after_reads: Callable[[], None] = _alone(types.void, lambda builder: builder.fence("acquire"))
 """No read before this line happens after a read or write behind it."""
 
-fence_before_writes = cast("Callable[[], None]", _fence_before_writes)
+fence_before_writes: Callable[[], None] = _alone(
+    types.void, lambda builder: builder.fence("release")
+)
 """No write behind this line becomes visible before what precedes it."""
 
-fence_all = cast("Callable[[], None]", _fence_all)
+fence_all: Callable[[], None] = _alone(types.void, lambda builder: builder.fence("seq_cst"))
 """Nothing crosses this line: what precedes is visible to all before anything behind is read."""
 
-current_cpu = cast("Callable[[], int]", _current_cpu)
+current_cpu: Callable[[], int] = _alone(types.int64, _emit_current_cpu)
 """Return the number of the core this runs on; `UNKNOWN_CPU` where the system does not tell."""
 
-yield_core = cast("Callable[[], None]", _yield_core)
+yield_core: Callable[[], None] = _alone(
+    types.void, lambda builder: _call(builder, "sched_yield", ir.IntType(32))
+)
 """Let another thread that waits for this core run first."""
 
-pause = cast("Callable[[], None]", _pause)
+pause: Callable[[], None] = _alone(types.void, _emit_pause)
 """Tell the processor that this is a waiting loop, so that it leaves its neighbour the core."""

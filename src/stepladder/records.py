@@ -187,13 +187,8 @@ def settings_record(config: Any, **derived: float) -> "Records[Any]":
     """
     dtype, values = _settings(type(config), config)
     for name, value in derived.items():
-        values.pop(name, None)
-        dtype.pop(name, None)
-        dtype[name] = np.dtype(type(value) if not isinstance(value, np.generic) else value.dtype)
-        values[name] = value
-    record = np.zeros(1, np.dtype([(name, kind) for name, kind in dtype.items()], align=True))
-    for name, value in values.items():
-        record[0][name] = value
+        dtype[name], values[name] = np.asarray(value).dtype, value
+    record = np.array([tuple(values.values())], np.dtype(list(dtype.items()), align=True))
     return cast("Records[Any]", record)
 
 
@@ -212,12 +207,10 @@ def _settings(kind: Any, config: Any) -> tuple[dict[str, Any], dict[str, Any]]:
             values[field.name] = math.nan if value is None else value
         elif is_dataclass(plain) and isinstance(plain, type):
             inner, inner_values = _settings(plain, value)
-            inner = {**inner, "is_set": np.dtype(bool)}
+            inner["is_set"], inner_values["is_set"] = np.dtype(bool), True
             dtype[field.name] = np.dtype(list(inner.items()), align=True)
-            row = {name: inner_values.get(name, 0) for name in inner} if value is not None else {}
-            values[field.name] = tuple(
-                row.get(name, 0) if name != "is_set" else value is not None for name in inner
-            )
+            unset = (0,) * len(inner)
+            values[field.name] = unset if value is None else tuple(inner_values.values())
     return dtype, values
 
 

@@ -58,7 +58,7 @@ from stepladder.curricula import (
     UniformConfig,
     record_array,
 )
-from stepladder.curricula.evicting import Evicting
+from stepladder.curricula.eviction import Evicting
 from stepladder.errors import (
     BuildError,
     ConfigError,

@@ -1,8 +1,8 @@
 """Settings that all curricula share: plain JSON, one source of settings at a time."""
 
 import json
-from dataclasses import FrozenInstanceError, replace
-from typing import Any
+from dataclasses import FrozenInstanceError, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pytest
@@ -24,6 +24,9 @@ from stepladder.curricula import (
 from stepladder.curricula.registry import CURRICULA
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TASKS = ListSource([Task("one", "a"), Task("two", "b")])
 CONFIGS = [
@@ -74,8 +77,22 @@ def test_exploration_is_a_share(config: CurriculumConfig, wrong: float):
 
 
 def test_the_base_of_all_configs_describes_no_curriculum():
-    with pytest.raises(ConfigError, match="CurriculumConfig does not define make"):
+    with pytest.raises(ConfigError, match="has Config = CurriculumConfig"):
         CurriculumConfig().make(TASKS)
+
+
+def test_an_annotation_that_only_type_checkers_know_is_refused_by_name():
+    @dataclass(frozen=True, kw_only=True)
+    class HastyConfig(CurriculumConfig):
+        kind: ClassVar[str] = "hasty"
+        speeds: "Sequence[float]" = ()
+
+    with pytest.raises(ConfigError) as refusal:
+        HastyConfig()
+    assert str(refusal.value) == (
+        "the annotation 'Sequence[float]' of speeds in HastyConfig names 'Sequence', which does "
+        "not exist at run time. Import it at run time, not only under TYPE_CHECKING."
+    )
 
 
 def test_inner_settings_are_written_with_the_name_of_their_method():

@@ -21,7 +21,7 @@ from stepladder.curricula import (
     StagedConfig,
     UniformConfig,
 )
-from stepladder.curricula.registry import CURRICULA, config_from_json
+from stepladder.curricula.registry import CURRICULA
 from stepladder.errors import ConfigError
 
 STAGED = StagedConfig(
@@ -62,12 +62,12 @@ EXAMPLES = [
 @pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: type(config).__name__)
 def test_a_config_comes_back_from_its_json_unchanged(config: CurriculumConfig) -> None:
     text = json.dumps(config.to_json())
-    assert config_from_json(json.loads(text)) == config
+    assert CurriculumConfig.from_json(json.loads(text)) == config
 
 
 def test_a_phase_with_nothing_in_it_comes_back_as_the_uniform_it_means() -> None:
     config = PhasedConfig(phases=(Phase(name="all"),))
-    again = config_from_json(json.loads(json.dumps(config.to_json())))
+    again = CurriculumConfig.from_json(json.loads(json.dumps(config.to_json())))
     assert isinstance(again, PhasedConfig)
     assert again == config
     assert again.to_json() == config.to_json()
@@ -87,11 +87,11 @@ def test_every_config_that_is_exported_is_known_by_name() -> None:
 
 
 def test_what_is_left_out_has_its_default() -> None:
-    assert config_from_json({"type": "frontier"}) == FrontierConfig()
+    assert CurriculumConfig.from_json({"type": "frontier"}) == FrontierConfig()
 
 
 def test_a_stage_may_be_just_its_name() -> None:
-    config = config_from_json({"type": "staged", "stages": ["easy", "hard"]})
+    config = CurriculumConfig.from_json({"type": "staged", "stages": ["easy", "hard"]})
     assert config == StagedConfig(stages=(Stage(name="easy"), Stage(name="hard")))
 
 
@@ -167,6 +167,6 @@ def test_a_stage_may_be_just_its_name() -> None:
 )
 def test_what_does_not_fit_is_named_in_one_line(data: object, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        config_from_json(data)
+        CurriculumConfig.from_json(data)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)

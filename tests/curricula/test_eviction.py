@@ -3,17 +3,9 @@
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.evicting import empty_noted
-from stepladder.curricula.eviction import (
-    MAX_NOTED,
-    NUM_BINS,
-    Filed,
-    Noted,
-    Ranks,
-    file_by_score,
-    unfile,
-)
-from stepladder.curricula.eviction import note as note_slot
+from stepladder.curricula.eviction import NUM_BINS, Filed, Ranks, empty_noted, file_by_score, unfile
+from stepladder.curricula.observation import MAX_NOTED, Noted
+from stepladder.curricula.observation import note as note_slot
 from stepladder.records import Fields, Records
 
 
@@ -25,7 +17,7 @@ class Lists(Fields):
 
 @compiled
 def file_one(slot: int, score: float, filed: Records[Filed], lists: Records[Lists], share: float):
-    file_by_score(slot, score, filed, lists[0].ranks, lists[0].noted, share)
+    file_by_score(slot, score, filed, lists[0], share)
 
 
 @compiled

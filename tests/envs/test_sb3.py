@@ -17,7 +17,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize
 
 from stepladder.curricula import DemotionRule, LearningProgress, Staged, Uniform
-from stepladder.curricula.staged.presets import SEVEN_STAGES
+from stepladder.curricula.staged.config import SEVEN_STAGES
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.sb3 import CurriculumVecEnvWrapper
 from stepladder.errors import (

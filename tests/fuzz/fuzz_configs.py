@@ -24,7 +24,7 @@ from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
-from stepladder.curricula.registry import CURRICULA, config_from_json
+from stepladder.curricula.registry import CURRICULA
 from stepladder.curricula.staged.config import (
     DemotionRule,
     EarlyRule,
@@ -181,7 +181,7 @@ def targets() -> list[Target]:
             Target(
                 name,
                 config.to_json(),
-                config_from_json,
+                CurriculumConfig.from_json,
                 lambda one: one.to_json(),
                 _build_curriculum,
             )

@@ -101,10 +101,10 @@ def course(
         "num_orphaned": curriculum.num_orphaned,
         "next_episode": curriculum.next_episode,
         "plan_version": curriculum.plan.version,
-        "tallied": meter.tally.slots[
+        "tallied": meter.slots[
             ["num_samples", "num_epoch_samples", "successes", "num_judged"]
         ].tolist(),
-        "by_label": meter.tally.by_label.tolist(),
+        "by_label": meter.by_label.tolist(),
         "stats": stats,
     }
 
@@ -381,9 +381,7 @@ def test_many_tasks_may_stand_for_one_position(name: str):
     engine = make_engine(name, simulator, curriculum, num_envs=2, meter=meter)
     engine.advance(2000)
     engine.close()
-    labels = dict(
-        zip(curriculum.pool.label_names, meter.tally.by_label["num_samples"], strict=True)
-    )
+    labels = dict(zip(curriculum.pool.label_names, meter.by_label["num_samples"], strict=True))
     counts = simulator.get_summary()["sample_counts"]
     assert [labels[f"taskclass{node}"] for node in range(4)] == counts
     assert curriculum.num_evicted > 10

@@ -26,7 +26,7 @@ from stepladder.curricula import (
     Snapshot,
     Staged,
 )
-from stepladder.curricula.evicting import Evicting
+from stepladder.curricula.eviction import Evicting
 from stepladder.errors import RecordError
 from stepladder.plans.plan import header_record
 from stepladder.plans.status import DONE

@@ -25,7 +25,6 @@ from stepladder.games.hockey.game import mirrored_choices
 from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE
 from stepladder.games.hockey.vector_env import HockeyVectorEnv
 from stepladder.training.config import EvaluationConfig, TrainingConfig
-from stepladder.training.contradictions import phases_of
 from stepladder.training.loop import Trainer
 from stepladder.training.session import Session
 from stepladder.training.world import mirror_of
@@ -41,7 +40,7 @@ PHASED = replace(
     curriculum=PhasedConfig(
         phases=(
             Phase(name="first", episodes=6, settings=GOALS),
-            phases_of(SELF_PLAY.curriculum)[1],
+            SELF_PLAY.curriculum.all_phases()[1],
         )
     ),
     max_episode_steps=24,

@@ -12,7 +12,7 @@ import tyro
 
 from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.registry import config_from_json, curriculum_variants
+from stepladder.curricula.registry import curriculum_variants
 
 USUAL = "learning-progress"
 """The curriculum that is simulated unless another is named."""
@@ -66,4 +66,4 @@ def config_from_file(file: Path) -> CurriculumConfig:
     Raises:
         ConfigError: The file cannot be read, or does not describe a curriculum.
     """
-    return config_from_json(load_document(file), str(file))
+    return CurriculumConfig.from_json(load_document(file), str(file))

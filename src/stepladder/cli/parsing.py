@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby, pairwise
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin
 
 import tyro
 from docstring_parser import parse_from_object
@@ -25,6 +25,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from stepladder.configs.codec import hints_of
 from stepladder.errors import ConfigError
 
 Arguments = TypeVar("Arguments")
@@ -127,7 +128,7 @@ def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
     """Read a dataclass as tyro does, with the whole docstring of a field in one paragraph."""
     if not dataclasses.is_dataclass(info.type):
         return None
-    hints = get_type_hints(info.type, include_extras=True)
+    hints = hints_of(info.type)
     docs = _field_docs(info.type)
     has_default = info.default is not MISSING and info.default is not MISSING_NONPROP
     return StructConstructorSpec(

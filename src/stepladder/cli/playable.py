@@ -16,7 +16,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_for
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.rebuilding import rebuilt
+from stepladder.curricula.registry import rebuilt
 from stepladder.envs.ids import UnknownEnvError, find_env, game_of, module_of
 from stepladder.errors import ConfigError, RunError, StepladderError
 from stepladder.files import is_real_folder, parsed_json, read_bytes

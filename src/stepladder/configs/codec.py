@@ -35,7 +35,7 @@ import numpy as np
 from stepladder.configs.checks import Limit, is_finite, is_integer
 from stepladder.configs.documents import DOCUMENT, to_plain
 from stepladder.configs.problems import Problems, nearest
-from stepladder.errors import StepladderError, shown
+from stepladder.errors import ConfigError, StepladderError, shown
 
 UNREAD: Final[Any] = object()
 """Stands for a value that does not fit; `Problems` says why."""
@@ -164,10 +164,27 @@ def form_of(annotation: Any) -> Form:
     return Form(annotation, limits, object if is_object else None, (), False)
 
 
+def hints_of(kind: type) -> dict[str, Any]:
+    """Return the annotations of a dataclass by name.
+
+    Raises:
+        ConfigError: One names something that is imported for type checkers only.
+    """
+    try:
+        return get_type_hints(kind, include_extras=True)
+    except NameError as error:
+        named = [field for field in fields(kind) if str(error.name) in str(field.type)]
+        where = f"the annotation {named[0].type!r} of {named[0].name}" if named else "an annotation"
+        raise ConfigError(
+            f"{where} in {kind.__name__} names {error.name!r}, which does not exist at run time. "
+            "Import it at run time, not only under TYPE_CHECKING."
+        ) from None
+
+
 @cache
 def forms_of(kind: type) -> Mapping[str, Form]:
     """Return what the annotation of every field of a dataclass says, by name."""
-    hints = get_type_hints(kind, include_extras=True)
+    hints = hints_of(kind)
     return {field.name: form_of(hints[field.name]) for field in fields(kind)}
 
 

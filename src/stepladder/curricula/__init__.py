@@ -4,58 +4,48 @@ What a method of your own needs is exported here too; `registry` is where method
 """
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
-from stepladder.curricula.evicting import Evicting
-from stepladder.curricula.explanation import Explanation, TaskExplanation
-from stepladder.curricula.frontier import Frontier, FrontierConfig, FrontierExplanation
+from stepladder.curricula.eviction import Evicting
+from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
+from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.frontier.frontier import Frontier, FrontierExplanation
 from stepladder.curricula.learnability import (
     Learnability,
     LearnabilityConfig,
     LearnabilityExplanation,
 )
-from stepladder.curricula.learning_progress import (
-    AncestorProgress,
+from stepladder.curricula.learning_progress.ancestor import AncestorProgress
+from stepladder.curricula.learning_progress.config import (
     AncestorProgressConfig,
-    LearningProgress,
     LearningProgressConfig,
+)
+from stepladder.curricula.learning_progress.learning_progress import (
+    LearningProgress,
     ProgressExplanation,
 )
-from stepladder.curricula.level_replay import LevelReplay, LevelReplayConfig, LevelReplayExplanation
+from stepladder.curricula.level_replay.config import LevelReplayConfig
+from stepladder.curricula.level_replay.level_replay import LevelReplay, LevelReplayExplanation
 from stepladder.curricula.meter import CurriculumMeter, task_table
+from stepladder.curricula.observation import CompiledRule
 from stepladder.curricula.owner import Quarantined
-from stepladder.curricula.phased import (
-    Mixed,
-    Mixture,
-    MixtureConfig,
-    Phase,
-    PhaseChange,
-    Phased,
-    PhasedConfig,
-    PhasedExplanation,
-    Ramp,
-)
-from stepladder.curricula.registry import (
-    CURRICULA,
-    config_from_json,
-    curriculum_variants,
-    register_curriculum,
-)
-from stepladder.curricula.staged import (
+from stepladder.curricula.phased.config import Phase, PhasedConfig
+from stepladder.curricula.phased.mixture import Mixture, MixtureConfig
+from stepladder.curricula.phased.phased import PhaseChange, Phased, PhasedExplanation
+from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.registry import CURRICULA, curriculum_variants, register_curriculum
+from stepladder.curricula.staged.config import (
     SEVEN_STAGES,
     SEVEN_STAGES_LENIENT,
     DemotionRule,
     EarlyRule,
     Mixing,
     Stage,
-    StageChange,
-    Staged,
     StagedConfig,
-    StagedExplanation,
-    StageReport,
     TrendRule,
 )
+from stepladder.curricula.staged.report import StageChange, StagedExplanation, StageReport
+from stepladder.curricula.staged.staged import Staged
 from stepladder.curricula.uniform import PlayCounter, Uniform, UniformConfig
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import Grouping
@@ -68,6 +58,7 @@ __all__ = [
     "SEVEN_STAGES_LENIENT",
     "AncestorProgress",
     "AncestorProgressConfig",
+    "Change",
     "CompiledRule",
     "Curriculum",
     "CurriculumConfig",
@@ -121,7 +112,6 @@ __all__ = [
     "Uniform",
     "UniformConfig",
     "Variant",
-    "config_from_json",
     "curriculum_events",
     "curriculum_variants",
     "record_array",

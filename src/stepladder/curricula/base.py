@@ -1,9 +1,8 @@
 """The contract of every curriculum: draw, observe, explain, snapshot, restore.
 
 A curriculum turns records into the weights of its plan, in the one process that owns it. `sync`
-carries the plan to the envs and the records back; whoever needs a task asks a client, not a copy
-of this object. A copy cannot even be used: in another process every method that draws or
-observes raises `WrongProcessError`.
+carries the plan to the envs and the records back; envs draw through clients. A copy of this object
+in another process is unusable: every method that draws or observes raises `WrongProcessError`.
 
 A method is a subclass with a config. It says how its slots are grouped (`_groupings`), which
 numbers readers need beside the weights (`_dials`), how the plan looks at the start
@@ -14,43 +13,48 @@ whatever is called next: a batch is observed, and told to every listener, as a w
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.compiled import direct
-from stepladder.curricula.compiled_rule import CompiledRule
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, Tasks, settle
 from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
 from stepladder.curricula.intake import NO_RECORDS
+from stepladder.curricula.observation import CompiledRule
 from stepladder.curricula.turnover import Turnover
-from stepladder.errors import BuildError, ConfigError, RecordError
+from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import (
     DRAW_DTYPE,
-    RECORD_DTYPE,
     Draw,
     DrawArray,
-    Record,
-    RecordArray,
     as_draw,
-    pack_records,
-    record_array,
 )
-from stepladder.records import Floats
-from stepladder.saving.snapshot import Snapshot
+from stepladder.records import Floats, Words
 from stepladder.tasks import Task
 
-NO_NUMBER = (OverflowError, TypeError, ValueError)
-"""What NumPy and numba raise for something that is no number, or too large for one."""
+if TYPE_CHECKING:
+    from stepladder.curricula.staged.report import StageReport
 
 
 class Curriculum(Turnover):
-    """Turns records into a plan. Create it once, in the host process."""
+    """Turns records into a plan. Create it once, in the host process.
+
+    Args:
+        tasks: A source, a pool or a list of tasks.
+        config: The settings, an instance of the class's `Config`; or give them as keywords.
+        seed: Seed of all draws.
+        capacity: Number of slots, for sources with more tasks than should be active. Some methods
+            replace tasks then.
+        **settings: Fields of the config.
+    """
+
+    Config = CurriculumConfig
+    """The class of the settings. It makes its curriculum: ``Frontier.Config().make(tasks)``."""
 
     needs_success: bool = True
     """Whether records must say how successful an episode was."""
@@ -65,22 +69,28 @@ class Curriculum(Turnover):
     initial_state: ClassVar[str] = ""
     """What `states` says of a task that has just come in."""
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "Config" in vars(cls):
+            cls.Config.method = cls
+
     def __init__(
         self,
         tasks: Tasks,
-        config: CurriculumConfig,
+        config: CurriculumConfig | None = None,
         *,
         seed: int = 0,
         capacity: int | None = None,
+        **settings: Any,
     ):
-        super().__init__(tasks, config, seed, capacity)
+        super().__init__(tasks, settle(self.Config, config, settings), seed, capacity)
         self._draw_for_host = direct(kernels.draw_for_host, aligned_words(1), 0)
-        # Room for one record, and for one batch: kept, for making it takes longer than filling it.
-        self._scratch: RecordArray = np.zeros(1, dtype=RECORD_DTYPE)
-        self._batch: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
-        self._numbers: Floats = np.zeros((4, 0))
+        self._set_up()
 
     # What a method provides, beside the hooks of `PlanOwner`.
+
+    def _set_up(self) -> None:
+        """Make what the method keeps; called at the end of the constructor."""
 
     @abstractmethod
     def _explain(self) -> Explanation:
@@ -94,7 +104,7 @@ class Curriculum(Turnover):
         """Return what a client must know to read the plan; small, and it never changes."""
         return Legend(needs_success=self.needs_success)
 
-    # What logs and metrics ask for; a method overrides what it knows more about.
+    # What logs, metrics and training read; a method overrides what it has.
 
     def inner_curricula(self) -> Mapping[str, "Curriculum"]:
         """Return the curricula inside this one, by name; most methods have none."""
@@ -112,6 +122,23 @@ class Curriculum(Turnover):
         yield path, self
         for name, inner in self.inner_curricula().items():
             yield from inner.all_methods(f"{path}/{name}" if path else name)
+
+    phase_index: int = 0
+    """Position of the current phase; 0 if the method has no phases."""
+
+    @property
+    def current_phase(self) -> str | None:
+        """Name of the current phase; None if the method has no phases."""
+        return None
+
+    def stage_report(self, stage: str | None = None) -> "StageReport | None":
+        """Return where a stage stands, by default the current one; None if there are no stages."""
+        return None
+
+    @property
+    def next_check(self) -> int:
+        """Number of observed records at which a change of stage is considered next."""
+        return self.num_observed + 1
 
     def changes(self) -> Sequence[Change]:
         """Return the decisions so far, oldest first; empty if the method keeps no history."""
@@ -179,152 +206,6 @@ class Curriculum(Turnover):
         """
         return self.probs()
 
-    # Observing.
-
-    def observe(self, records: Record | Iterable[Record] | RecordArray) -> None:
-        """Learn from finished episodes, in the order given; changes the plan in place.
-
-        After an interrupt (Ctrl-C) in this call, either all of the batch is observed and told to
-        every listener, or nothing of it: `finish` completes what was begun, and `num_observed`
-        says which it was. Do not change the array before.
-
-        Raises:
-            RecordError: A record is impossible. Then none of the batch was observed.
-        """
-        if self._due is not None:
-            self.finish()
-        self._observe(self._as_batch(records))
-
-    def report(
-        self,
-        draw: Draw,
-        success: float,
-        episode_return: float = 0.0,
-        length: int = 1,
-        truncated: bool = False,
-    ) -> None:
-        """Observe one episode; the same as observing its record, and faster.
-
-        Raises:
-            RecordError: A number is impossible. Then nothing was observed.
-        """
-        if self._due is not None:
-            self.finish()
-        try:
-            self._scratch[0] = (
-                draw.slot,
-                draw.generation,
-                draw.plan_version,
-                draw.tick,
-                draw.env_index,
-                draw.episode_index,
-                episode_return,
-                length,
-                success,
-                truncated,
-            )
-        except NO_NUMBER:
-            # The general way says what is wrong with it.
-            self.observe(
-                Record.of(
-                    draw,
-                    success=success,
-                    episode_return=episode_return,
-                    length=length,
-                    truncated=truncated,
-                )
-            )
-        else:
-            self._observe(self._scratch)
-
-    def report_batch(
-        self,
-        draws: DrawArray,
-        successes: npt.ArrayLike,
-        episode_returns: npt.ArrayLike = 0.0,
-        lengths: npt.ArrayLike = 1,
-        truncated: npt.ArrayLike = False,
-    ) -> None:
-        """Observe the episodes of a batch of draws, in their order.
-
-        Args:
-            draws: What `draw_batch` returned.
-            successes: In [0, 1], one per draw or one for all; likewise the rest.
-            episode_returns: Returns.
-            lengths: Env steps.
-            truncated: Whether the episodes were cut off.
-
-        Raises:
-            RecordError: A number is impossible, or there are not as many as draws. Then nothing
-                was observed.
-        """
-        self.finish()
-        if getattr(draws, "dtype", None) != DRAW_DTYPE or draws.ndim != 1:
-            raise RecordError(
-                f"draws must be what `draw_batch` returned; got a {type(draws).__name__}. "
-                "Report single draws with `report`."
-            )
-        if len(self._batch) != len(draws):
-            self._batch = np.zeros(len(draws), dtype=RECORD_DTYPE)
-            self._numbers = np.zeros((4, len(draws)))
-        numbers, records = self._numbers, self._batch
-        try:
-            numbers[0], numbers[1], numbers[2] = successes, episode_returns, lengths
-            numbers[3] = truncated
-        except NO_NUMBER as error:
-            raise RecordError(
-                f"the results do not fit {len(draws)} draws ({error}). "
-                "Give one number per draw, or one for all."
-            ) from error
-        pack_records(draws, numbers, records)
-        self._observe(records)
-
-    def _as_batch(self, records: Record | Iterable[Record] | RecordArray) -> RecordArray:
-        if isinstance(records, np.ndarray):
-            batch = cast(RecordArray, records)
-            if batch.dtype != RECORD_DTYPE or batch.ndim != 1:
-                raise RecordError(
-                    f"records have dtype {batch.dtype} and {batch.ndim} dimensions; expected "
-                    "RECORD_DTYPE and one. Make them with `record_array`."
-                )
-            # As kernels are compiled for: nobody else's memory, every other record, say.
-            return batch if batch.flags.carray else batch.copy()
-        try:
-            if isinstance(records, Record):
-                self._scratch[0] = records
-                return self._scratch
-            return record_array(records)
-        except NO_NUMBER as error:
-            raise RecordError(
-                f"a record holds something that is no number ({error}). "
-                "Make records with `Record.of(draw, success=…)`."
-            ) from error
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue exactly where `snapshot` was made; changes everything in place.
-
-        Raises:
-            SnapshotError: The snapshot is damaged, or was made with other tasks or settings. Then
-                nothing has changed.
-        """
-        super().restore(snapshot)
-        self._tell_replaced(None, [])
-
-    @property
-    def num_observed(self) -> int:
-        """Records observed so far."""
-        return self._num_observed.item(0)
-
-    @property
-    def num_steps(self) -> int:
-        """Env steps in all records observed so far."""
-        return int(self.totals["num_steps"][0])
-
-    @property
-    def num_orphaned(self) -> int:
-        """Results of tasks that were replaced before they arrived; credited to nobody."""
-        return int(self.totals["num_orphaned"][0])
-
     # For engines that run a curriculum inside a compiled loop.
 
     @classmethod
@@ -356,19 +237,24 @@ class Curriculum(Turnover):
         if slot is None:
             return self._explain()
         self._check_slot(slot)
-        # Not the task itself: a source may be unable to make it, which is worth explaining too.
-        task_id, label_index = int(self.pool.task_ids[slot]), int(self.pool.label_indices[slot])
         reason, numbers = self._reason(slot)
         if self.is_quarantined(slot):
             reason = "it is quarantined, because an env could not build it"
         return TaskExplanation(
             slot=slot,
             generation=int(self.pool.generations[slot]),
-            name=self.pool.source.name(task_id),
-            label=self.pool.label_names[label_index],
+            name=self.task_name(slot),
+            label=self.label_of(slot),
             prob=kernels.prob_of(plan.block, slot),
             reason=reason,
             numbers=numbers,
+        )
+
+    def _top(self, slots: Words, *columns: Floats) -> tuple[Any, ...]:
+        """Return the names of some slots' tasks, each with its entry in every column."""
+        return tuple(
+            (self.task_name(slot), *(float(column[slot]) for column in columns))
+            for slot in slots.tolist()
         )
 
     def _overview(self) -> Explanation:
@@ -388,5 +274,5 @@ def nothing_active() -> str:
     """Say that there is nothing left to draw."""
     return (
         "no task is left to draw: envs could not build any of them. See `curriculum.quarantined` "
-        "for the reasons, and mend the tasks or the env."
+        "for the reasons, and fix the tasks or the env."
     )

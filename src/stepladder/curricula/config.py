@@ -5,9 +5,10 @@ writes it. It has a name (`kind`) under which the registry finds it, builds what
 (`make`), and offers ready-made settings by name (`variants`).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
 from stepladder.configs.checks import Share
 from stepladder.configs.codec import UNREAD, Config, Kinds, make
@@ -17,6 +18,7 @@ from stepladder.tasks import Pool, Source, Task
 
 if TYPE_CHECKING:
     from stepladder.curricula.base import Curriculum
+    from stepladder.curricula.phased.config import Phase
 
 Tasks: TypeAlias = Pool | Source | Sequence[Task]
 """What a curriculum can be built over."""
@@ -54,6 +56,9 @@ class CurriculumConfig(Config):
     kind: ClassVar[str]
     """Name of the method in the registry, in JSON (key "type") and on the command line."""
 
+    method: ClassVar[Any] = None
+    """The class that names this one as its `Config`; set when that class is defined."""
+
     exploration: Share = 0.0
     """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
 
@@ -81,10 +86,12 @@ class CurriculumConfig(Config):
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Curriculum":
         """Build the curriculum that this config describes."""
-        raise ConfigError(
-            f"{type(self).__name__} does not define make(tasks, seed=...). Define it, or use the "
-            "config of a method, such as UniformConfig."
-        )
+        if self.method is None:
+            raise ConfigError(
+                f"no curriculum that was imported has Config = {type(self).__name__}. Import the "
+                "module of its class, or define make(tasks, seed=...) in the config."
+            )
+        return self.method(tasks, self, seed=seed)
 
     @classmethod
     def variants(cls) -> Mapping[str, Variant]:
@@ -104,6 +111,14 @@ class CurriculumConfig(Config):
         # A dataclass without a docstring gets its signature as one.
         return "" if first.startswith(f"{cls.__name__}(") else first
 
+    def all_phases(self) -> "tuple[Phase, ...]":
+        """Return the phases of the curriculum in order; empty if it has none."""
+        return ()
+
+    def about_labels(self, labels: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield the path and the text of settings that do not fit tasks with these labels."""
+        yield from ()
+
     @property
     def replaces_tasks(self) -> bool:
         """Whether tasks make room for others if the source has more tasks than the pool."""
@@ -112,6 +127,29 @@ class CurriculumConfig(Config):
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the method under "type"."""
         return {self.type_key: self.kind, **super().to_json()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignalConfig(CurriculumConfig):
+    """Settings of methods that measure either success or the return."""
+
+    signal: Literal["success", "return"] = "success"
+    """Whether a task is judged by success or by the episode's return."""
+
+    return_low: float = 0.0
+    """Return that counts as 0, if the signal is the return."""
+
+    return_high: float = 1.0
+    """Return that counts as 1, if the signal is the return; returns outside are clipped."""
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield returns that do not span a range."""
+        if not 0.0 < self.return_high - self.return_low < math.inf:
+            yield (
+                "return_low",
+                f"must lie below return_high ({self.return_high!r}), by a finite number; got "
+                f"{self.return_low!r}.",
+            )
 
 
 Chosen = TypeVar("Chosen", bound=CurriculumConfig)

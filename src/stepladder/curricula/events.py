@@ -12,7 +12,7 @@ from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.owner import Quarantined
 
 MOST_MOVES = 20
-"""Changes of single tasks that are told one by one, each time somebody asks."""
+"""Changes of single tasks that each call lists one by one."""
 
 
 Entry = TypeVar("Entry")

@@ -1,27 +1,28 @@
-"""Which tasks make room: those that rank low among the well-known ones, found at a flat cost.
+"""Tasks that make room for others: which ones, and how they are replaced.
 
-Used by the kernels of methods whose pool has more tasks behind it. A histogram of scores gives a
-task's rank without sorting. Slots to replace are noted in a short list that Python works off after
-the batch (`evicting`), because only Python can ask a source for another task.
+Between `base` and the methods that have a pool with more tasks behind it. Kernels note the slots
+of such tasks in a short list; only Python can ask a source for another task, and does it after
+the batch. The list is kept until the last of its slots was handled, so that an interrupt loses
+none and handles none twice. A histogram of scores finds low ranks at a flat cost, without sorting.
 """
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 
-from stepladder.compiled import compiled
+from stepladder.compiled import compiled, direct
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.observation import MAX_NOTED, Noted, Totals, note
+from stepladder.curricula.turnover import Eviction, Turnover
 from stepladder.errors import SnapshotError
-from stepladder.plans.status import DONE, TO_REPLACE
+from stepladder.plans.plan import aligned_words
+from stepladder.plans.record import RecordArray
+from stepladder.plans.status import TO_REPLACE
 from stepladder.records import Fields, Limits, Records, Shape, Words
+from stepladder.saving.saved_fields import read_count
 
-NUM_BINS, MAX_NOTED = 256, 64
-
-
-class Noted(Fields):
-    """Slots to replace; one may be there more than once."""
-
-    count: Annotated[int, Limits(0, MAX_NOTED)]
-    slots: Annotated[Words, Shape(MAX_NOTED)]
+NUM_BINS = 256
 
 
 class Ranks(Fields):
@@ -39,18 +40,12 @@ class Filed(Fields):
     """What the source gives its task."""
 
 
-@compiled
-def note(noted: Noted, slot: int) -> None:
-    """Put a slot on the list, unless the list is full."""
-    if noted.count < MAX_NOTED:
-        noted.slots[noted.count] = slot
-        noted.count += 1
+class RankedTotals(Fields):
+    """What a `RankedMethod` knows beside the tasks; the field ``method`` of its state."""
 
-
-@compiled
-def status_of(noted: Noted) -> int:
-    """Return what an update answers."""
-    return TO_REPLACE if noted.count > 0 else DONE
+    totals: Totals
+    ranks: Ranks
+    noted: Noted
 
 
 @compiled
@@ -66,42 +61,160 @@ def _rank_is_low(bin_index: int, ranks: Ranks, share: float) -> bool:
 
 @compiled
 def file_by_score(
-    slot: int, score: float, filed: Records[Filed], ranks: Ranks, noted: Noted, share: float
+    slot: int, score: float, filed: Records[Filed], method: RankedTotals, share: float
 ) -> None:
-    """Move a well-known task to its bin; note it for replacement if its rank is low.
+    """Move a well-known task to the bin of its score; note it for replacement if its rank is low.
 
-    Args:
-        slot: Where the task is.
-        score: In [0, 1].
-        filed: Changed in place.
-        ranks: Changed in place.
-        noted: Changed in place.
-        share: How many of the well-known tasks rank low.
+    `score` lies in [0, 1]; `share` says how many of the well-known tasks rank low.
     """
     new_bin = min(int(score * NUM_BINS), NUM_BINS - 1)
     if filed[slot].bin > 0:
-        ranks.histogram[filed[slot].bin - 1] -= 1
-    ranks.histogram[new_bin] += 1
+        method.ranks.histogram[filed[slot].bin - 1] -= 1
+    method.ranks.histogram[new_bin] += 1
     filed[slot].bin = new_bin + 1
-    if noted.count < MAX_NOTED and _rank_is_low(new_bin, ranks, share):
-        note(noted, slot)
+    if method.noted.count < MAX_NOTED and _rank_is_low(new_bin, method.ranks, share):
+        note(method.noted, slot)
 
 
 @compiled
 def unfile(slot: int, filed: Records[Filed], ranks: Records[Ranks]) -> None:
-    """Take a slot out of the histogram: its task is gone."""
+    """Take a slot out of the histogram: its task was replaced."""
     if filed[slot].bin > 0:
         ranks[0].histogram[filed[slot].bin - 1] -= 1
     filed[slot].bin = 0
 
 
-def check_filed(filed: Records[Filed], ranks: Records[Ranks], place: str) -> None:
-    """Raise `SnapshotError` unless the histogram counts the bins of the slots."""
-    bins, histogram = filed["bin"], ranks["histogram"][0]
-    counted = np.bincount(bins[bins > 0] - 1, minlength=NUM_BINS)
-    wrong = np.flatnonzero(counted != histogram)
-    if len(wrong):
-        raise SnapshotError(
-            f"the histogram of {place}: bin {wrong[0]} is {histogram[wrong[0]]}, but "
-            f"{counted[wrong[0]]} slots are in that bin. Use an older one."
+@compiled
+def empty_noted(noted: Records[Noted], handled: Words) -> None:
+    """Empty the list, all of which was handled; one call that no interrupt divides."""
+    noted[0].count = 0
+    handled[0] = 0
+
+
+class Evicting(Curriculum):
+    """A curriculum that replaces tasks."""
+
+    num_evicted: int = 0
+    """Tasks that made room for others so far."""
+
+    def _set_up(self) -> None:
+        super()._set_up()
+        self._handled: Words = np.zeros(1, dtype=np.int64)
+        """How many of the noted slots were handled."""
+
+    def _evict(self, slot: int, num_handled: int) -> bool:
+        """Put another task into a slot if the source has one, and count it; say whether it had.
+
+        `num_handled` is stored in `_handled` together with it.
+        """
+        root = cast("Turnover", self._root)
+        return root.evict(slot, Eviction(self, self.num_evicted + 1, num_handled))
+
+    def note_eviction(self, eviction: Eviction) -> None:
+        """Count a task that made room; called when the replacement is complete."""
+        self.num_evicted = eviction.num_evicted
+        self._handled[0] = eviction.num_handled
+
+    def _save_state(self) -> dict[str, Any]:
+        return {"num_evicted": self.num_evicted}
+
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:
+        self.num_evicted = read_count(state.get("num_evicted"), f"num_evicted of {place}")
+
+
+class CompiledMethod(Evicting):
+    """A curriculum whose rule for one result is compiled.
+
+    A subclass sets `_observe_kernel`, makes a state and constants and hands them to `_compile_in`.
+    """
+
+    _observe_kernel: ClassVar[Callable[..., int]]
+    """Called with block, table, state, constants and records; see `observation.observe_batch`."""
+
+    _constants: Any
+
+    def _compile_in(self, state: Any, constants: Any) -> None:
+        """Keep what the kernels read: a state, whose ``method`` has `Noted`, and constants."""
+        self._learn_in(state)
+        self._constants = constants
+        self._noted: Records[Noted] = state.method["noted"]
+        # Called for every batch: looking at the types of all arguments takes longer than the work.
+        self._observe_batch = direct(
+            type(self)._observe_kernel, aligned_words(1), 0, state, constants, self._scratch
         )
+
+    def kernel_state(self) -> tuple[Any, ...]:
+        """Return what the method's kernels take before the records."""
+        return (self._plan or self.plan).block, self._table, self._state, self._constants
+
+    def _update(self, records: RecordArray, num_done: int) -> int:
+        status = TO_REPLACE
+        if len(records) and not num_done:
+            plan = self._plan or self.plan
+            status = self._observe_batch(
+                *(plan.block, self._table, self._state, self._constants, records)
+            )
+        if status == TO_REPLACE:
+            self._replace_noted()
+        return status
+
+    def _replace_noted(self) -> None:
+        """Replace the tasks that the last records showed to be due."""
+        noted = self._noted["slots"][0, : self._noted["count"][0]].tolist()
+        for position in range(self._handled.item(0), len(noted)):
+            slot = noted[position]
+            is_due = slot not in noted[:position] and self._is_due(slot)
+            if not (is_due and not self.is_quarantined(slot) and self._evict(slot, position + 1)):
+                self._handled[0] = position + 1
+        empty_noted(self._noted, self._handled)
+
+    def _eviction_share(self, percentile: float) -> float:
+        """Return the share of well-known tasks that are replaced: none without more tasks."""
+        return float(percentile) if self.pool.can_replace else 0.0
+
+    def _is_due(self, slot: int) -> bool:
+        """Whether a noted slot is still to be replaced after the rest of its batch."""
+        return True
+
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        return {"method.noted.slots": (0, self.pool.num_slots - 1)}
+
+
+class RankedMethod(CompiledMethod):
+    """A compiled method that replaces tasks by the rank of their scores.
+
+    ``method`` of its state is a `RankedTotals`, and ``filed`` has a `Filed` per slot.
+    """
+
+    def _compile_in(self, state: Any, constants: Any) -> None:
+        state.filed["weight"] = self.pool.base_weights
+        super()._compile_in(state, constants)
+
+    def plays(self) -> Words:
+        """Return how often each slot's task was played."""
+        return self._state.tasks["num_plays"].copy()
+
+    def _slot_replaced(self, slot: int) -> None:
+        state = self._state
+        unfile(slot, state.filed, state.method["ranks"])
+        state.filed["weight"][slot] = self.pool.base_weights[slot]
+        state.tasks[slot : slot + 1] = 0
+
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        weights = self.pool.base_weights
+        return {
+            **super()._saved_limits(),
+            "filed.weight": (weights, weights),
+            "method.ranks.histogram": (0, self.pool.num_slots),
+        }
+
+    def _check_loaded(self, place: str) -> None:
+        """Raise `SnapshotError` unless the histogram counts the bins of the slots."""
+        bins, histogram = self._state.filed["bin"], self._state.method["ranks"]["histogram"][0]
+        counted = np.bincount(bins[bins > 0] - 1, minlength=NUM_BINS)
+        wrong = np.flatnonzero(counted != histogram)
+        if len(wrong):
+            raise SnapshotError(
+                f"the histogram of {place}: bin {wrong[0]} is {histogram[wrong[0]]}, but "
+                f"{counted[wrong[0]]} slots are in that bin. Use an older one."
+            )

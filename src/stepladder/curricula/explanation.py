@@ -4,32 +4,47 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 `to_json` gives plain JSON. Text second: `str()` says the same in words.
 """
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from stepladder.configs.codec import fields_to_json
 
 
-class Change(Protocol):
-    """A decision that a method keeps in its history, such as a change of stage; `str` says why."""
-
-    @property
-    def plan_version(self) -> int:
-        """First version of the plan that follows the decision."""
-        ...
-
-    @property
-    def kind(self) -> str:
-        """What happened, as `CurriculumEvent.kind`."""
-        ...
+class Told:
+    """A dataclass that can be written as JSON."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return all its numbers as plain JSON."""
-        ...
+        """Return all fields as plain JSON."""
+        return fields_to_json(self)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation:
+class Change(Told):
+    """A decision that a method keeps in its history, such as a change of stage; `str` says why."""
+
+    episode: int
+    """Records observed when it happened."""
+
+    step: int
+    """Env steps in those records."""
+
+    plan_version: int
+    """First version of the plan that follows the decision."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What happened, as `CurriculumEvent.kind`."""
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """Where it has led, in a few words for the log: ``advanced to: hard``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explanation(Told):
     """What a curriculum is doing, and why."""
 
     curriculum: str
@@ -47,10 +62,6 @@ class Explanation:
     plan_version: int
     """Version of the plan this explains."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields as plain JSON."""
-        return fields_to_json(self)
-
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         quarantined = f", {self.num_quarantined} quarantined" if self.num_quarantined else ""
@@ -64,7 +75,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskExplanation:
+class TaskExplanation(Told):
     """Why one task is, or is not, being drawn."""
 
     slot: int
@@ -79,10 +90,6 @@ class TaskExplanation:
 
     numbers: dict[str, float]
     """What was measured for this task."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields as plain JSON."""
-        return fields_to_json(self)
 
     def __str__(self) -> str:
         measured = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())

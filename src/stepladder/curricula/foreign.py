@@ -2,7 +2,7 @@
 
 A fork takes the plan away from every owner it copies, and a pickle of one is a `ForeignCurriculum`.
 Both ways of copying a curriculum into a worker thus end in an error that says what to do, instead
-of in a copy that decides for nobody.
+of in a copy whose decisions reach no env.
 """
 
 import os
@@ -36,7 +36,7 @@ os.register_at_fork(after_in_child=_disown_all)
 
 REFUSAL = (
     "this is a copy of a curriculum in a process that does not own it; what it decided here would "
-    "reach nobody. Pass enable_local_tracking=False to CurriculumEnv and wrap the vector env, or "
+    "reach no env. Pass enable_local_tracking=False to CurriculumEnv and wrap the vector env, or "
     "give the env a client. To continue a curriculum elsewhere, restore its snapshot there."
 )
 

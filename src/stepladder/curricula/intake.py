@@ -1,7 +1,7 @@
 """A batch of records on its way into a curriculum: kept until all that follows from it is done.
 
-Ctrl-C can come between any two lines. Whoever began to observe a batch may therefore be stopped
-with some of it observed, a change of stage half written or a listener not told yet. An intake says
+Ctrl-C can come between any two lines. It may stop an update with some of a batch observed, a
+change of stage half written or a listener not told yet. An intake says
 how far the batch has come, so that the next call completes it: nothing is lost, nothing is done
 twice. Used by `observing`; `sync` keeps one for each collection.
 """
@@ -51,4 +51,4 @@ class Intake:
         self.outer = outer
         self.is_done = False
         self.telling: tuple[tuple[Any, ...], list[Any]] | None = None
-        """Who is told of it, and an entry for each that has returned; known when the first is."""
+        """The listeners, and an entry for each that has returned; set when the first is called."""

@@ -1,6 +1,6 @@
 """What a curriculum is doing, in numbers: the `env_curriculum_stats/*` of every epoch.
 
-Listens to one curriculum in the host process (through `tally`), so every episode counts once,
+Listens to one curriculum in the host process (`task_counts`), so every episode counts once,
 whichever env played it. `stats.rollout.payload` logs what `metrics` returns; `task_table` is for
 the run's database.
 """
@@ -8,15 +8,13 @@ the run's database.
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.curricula.tally import Tally
+from stepladder.curricula.task_counts import TaskCounts
 from stepladder.errors import ConfigError
 from stepladder.records import Floats, Words
-from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.inequality import (
     coefficient_of_variation,
     entropy_normalized,
@@ -33,7 +31,7 @@ MOST_REASONS = 1000
 """Slots up to which a table of tasks says in words why each is drawn; asking all takes time."""
 
 
-class CurriculumMeter:
+class CurriculumMeter(TaskCounts):
     """Counts what a curriculum observes from now on, and says what it is doing.
 
     Args:
@@ -47,66 +45,11 @@ class CurriculumMeter:
                 f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
                 "Uniform(tasks)."
             )
-        self.curriculum = curriculum
+        super().__init__(curriculum)
         self.num_tracked = whole_number(num_tracked, "num_tracked", 0, MAX_PER_FAMILY, ConfigError)
-        self.tally = Tally(curriculum)
-        """The counters themselves."""
         self._shown, self._shown_of_label = _shown_labels(curriculum.pool.label_names)
         self._names: list[str] = []
         self._named_ids: Words = np.zeros(0, dtype=np.int64)
-
-    def close(self) -> None:
-        """Stop counting; what was counted can still be read."""
-        self.tally.close()
-
-    @property
-    def total_completions(self) -> int:
-        """Episodes counted so far."""
-        return self.tally.num_episodes
-
-    def add_counts(
-        self,
-        counts: npt.ArrayLike,
-        successes: npt.ArrayLike,
-        returns: npt.ArrayLike = 0.0,
-        lengths: npt.ArrayLike = 0.0,
-    ) -> None:
-        """Count episodes that the curriculum did not observe one by one, as sums per slot.
-
-        For an engine that plays in compiled code. All of them are credited to the tasks that are
-        in the slots now, so report before a slot's task is replaced. Do not also `observe` them:
-        they would count twice.
-
-        Args:
-            counts: Episodes per slot, shape ``(num_slots,)``.
-            successes: Sum of their successes, per slot; at most `counts`.
-            returns: Sum of their returns, per slot.
-            lengths: Sum of their env steps, per slot.
-
-        Raises:
-            RecordError: The numbers are impossible. Then nothing was counted.
-        """
-        self.tally.add_counts(counts, successes, returns, lengths)
-
-    def end_epoch(self) -> None:
-        """Set the counters of this epoch back to 0, in place."""
-        self.tally.end_epoch()
-
-    def snapshot(self) -> Snapshot:
-        """Return what was counted; a curriculum's own snapshot does not have it."""
-        return self.tally.snapshot()
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue counting where a snapshot was made, in place; restore the curriculum first.
-
-        Tasks that are not in their slots any more are counted from 0.
-
-        Raises:
-            SnapshotError: The snapshot is damaged or of other tasks. Then nothing has changed.
-        """
-        self.tally.restore(snapshot)
-
-    # Reading.
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of the epoch so far, by the names of docs/metrics.md."""
@@ -118,7 +61,7 @@ class CurriculumMeter:
         }
 
     def _sampling_metrics(self) -> dict[str, float]:
-        plays = self.tally.by_label["num_samples"]
+        plays = self.by_label["num_samples"]
         unevenness = gini(plays)
         return {
             "overview/sampling_entropy_normalized": entropy_normalized(plays),
@@ -132,7 +75,7 @@ class CurriculumMeter:
         active, scores = self.curriculum.plan.active, self.curriculum.scores()
         known = active[np.isfinite(scores[active])]
         metrics = {
-            f"{STATS}/pool_occupancy_gini": gini(self.tally.slots["num_samples"][active]),
+            f"{STATS}/pool_occupancy_gini": gini(self.slots["num_samples"][active]),
             f"{STATS}/pool_lp_gini": gini(np.maximum(scores[known], 0.0)),
         }
         if len(known):
@@ -140,7 +83,7 @@ class CurriculumMeter:
             points = np.percentile(scores[known], PERCENTILES)
             for point, value in zip(PERCENTILES, points.tolist(), strict=True):
                 metrics[f"{STATS}/pool_lp_score_p{point}"] = value
-        labels = self.tally.labels[known]
+        labels = self.labels[known]
         sums, counts = self._show(labels, scores[known]), self._show(labels)
         for name, total, count in zip(self._shown, sums, counts, strict=True):
             if count:
@@ -148,16 +91,16 @@ class CurriculumMeter:
         for slot in range(min(self.num_tracked, len(scores))):
             metrics[f"{STATS}/tracked_task_lp_scores/task_{slot}"] = float(scores[slot])
             metrics[f"{STATS}/tracked_task_completions/task_{slot}"] = float(
-                self.tally.slots["num_epoch_samples"][slot]
+                self.slots["num_epoch_samples"][slot]
             )
         return metrics
 
     def _label_metrics(self) -> dict[str, float]:
-        active, labels = self.curriculum.plan.active, np.arange(len(self.tally.by_label))
-        present = self._show(self.tally.labels[active])
+        active, labels = self.curriculum.plan.active, np.arange(len(self.by_label))
+        present = self._show(self.labels[active])
         columns = {
-            "per_label_samples": self._show(labels, self.tally.by_label["num_epoch_samples"]),
-            "per_label_probs": self._show(self.tally.labels, self.curriculum.probs()),
+            "per_label_samples": self._show(labels, self.by_label["num_epoch_samples"]),
+            "per_label_probs": self._show(self.labels, self.curriculum.probs()),
             "pool_composition_fraction": [count / max(1, len(active)) for count in present],
         }
         metrics = {
@@ -165,8 +108,8 @@ class CurriculumMeter:
             for family, values in columns.items()
             for name, value in zip(self._shown, values, strict=True)
         }
-        wins = self._show(labels, self.tally.by_label["epoch_successes"])
-        results = self._show(labels, self.tally.by_label["num_epoch_judged"])
+        wins = self._show(labels, self.by_label["epoch_successes"])
+        results = self._show(labels, self.by_label["num_epoch_judged"])
         for name, total, count in zip(self._shown, wins, results, strict=True):
             if count:
                 metrics[f"{STATS}/per_label_success/{name}"] = total / count
@@ -207,7 +150,7 @@ def task_table(meter: CurriculumMeter) -> dict[str, Any]:
     the slot, NaN where there is none; `samples` is their number. `reason` says in words why the
     task is drawn as it is, with up to a thousand slots.
     """
-    curriculum, rows = meter.curriculum, meter.tally.slots
+    curriculum, rows = meter.curriculum, meter.slots
     pool, count = curriculum.pool, rows["num_samples"]
     columns: dict[str, Any] = {
         "task": meter.names(),

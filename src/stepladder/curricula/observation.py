@@ -1,19 +1,40 @@
 """What every compiled method does with a batch of records, whatever its rule is.
 
 Called by the kernels of the methods. A method has a rule for one result (`observe_one`); checking
-the batch, counting it, leaving out results of tasks that are gone, and keeping readers out of the
-plan meanwhile is the same for all and written here once. Everything is compiled into its caller.
+the batch, counting it, leaving out results of tasks that were replaced, and keeping readers out of
+the plan meanwhile is the same for all and written here once. Everything is compiled into its
+caller. `simulator.loops` puts the same rules into a loop that plays whole runs in compiled code.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from stepladder.compiled import inlined
-from stepladder.curricula.eviction import status_of
+from stepladder.compiled import compiled, inlined
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import slot_of
 from stepladder.plans.record import RecordFields, first_bad_record
-from stepladder.records import Count, Fields, Records, Words
+from stepladder.plans.status import DONE, TO_REPLACE
+from stepladder.records import Count, Fields, Limits, Records, Shape, Words
+
+MAX_NOTED = 64
+
+
+class CompiledRule(NamedTuple):
+    """Kernels of a method for the compiled simulator; each takes first what `kernel_state` returns.
+
+    That is block, table, state and constants. Both must be compiled functions of a module, so that
+    numba can keep the loop on disk.
+    """
+
+    observe_one: Callable[..., None]
+    """Learns from one valid episode, given its slot, success and return."""
+
+    settle: Callable[..., int]
+    """Ends a batch of episodes; returns `status.TO_REPLACE` if a task should make room for
+    another, else `status.DONE`."""
+
+    changes_plan: bool = True
+    """Whether the kernels write to the plan; then readers are kept away during a round."""
 
 
 class Totals(Fields):
@@ -25,6 +46,13 @@ class Totals(Fields):
     """Env steps in them."""
     num_orphaned: Count
     """Results of tasks that were replaced before they arrived; credited to no task."""
+
+
+class Noted(Fields):
+    """Slots to replace; one may be there more than once."""
+
+    count: Annotated[int, Limits(0, MAX_NOTED)]
+    slots: Annotated[Words, Shape(MAX_NOTED)]
 
 
 @inlined
@@ -47,10 +75,18 @@ def signal_of(settings: Any, success: float, episode_return: float) -> float:
     return min(1.0, max(0.0, (episode_return - settings.return_low) / span))
 
 
+@compiled
+def note(noted: Noted, slot: int) -> None:
+    """Put a slot on the list, unless the list is full."""
+    if noted.count < MAX_NOTED:
+        noted.slots[noted.count] = slot
+        noted.count += 1
+
+
 @inlined
 def settle_noted(block: Words, table: int, state: Any, constants: Any) -> int:
     """Say whether tasks are to be replaced: for methods whose shares do not depend on a batch."""
-    return status_of(state.method[0].noted)
+    return TO_REPLACE if state.method[0].noted.count > 0 else DONE
 
 
 @inlined
@@ -82,20 +118,13 @@ def observe_batch(
     bad = first_bad_record(records, len(state.tasks), needs_success)
     if bad >= 0 or len(records) == 0:
         return bad
-    method = state.method[0]
+    totals = state.method[0].totals
     begin_write(block)
     for index in range(len(records)):
         record = records[index]
-        if count_record(block, method.totals, record.slot, record.generation, record.length):
-            observe_one(
-                block,
-                table,
-                state,
-                constants,
-                record.slot,
-                record.success,
-                record.episode_return,
-            )
+        slot, success, episode_return = record.slot, record.success, record.episode_return
+        if count_record(block, totals, slot, record.generation, record.length):
+            observe_one(block, table, state, constants, slot, success, episode_return)
     status = settle(block, table, state, constants)
     end_write(block)
     return status

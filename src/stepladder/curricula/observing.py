@@ -1,4 +1,4 @@
-"""How a batch of records goes into a curriculum, exactly once, and who is told of it.
+"""How a batch of records goes into a curriculum, exactly once, and how listeners hear of it.
 
 Between `owner` and `turnover`. A batch is observed and told to every listener; when Ctrl-C comes
 in between, the next call completes it first. So a method's `_update` may be called again with a
@@ -6,21 +6,39 @@ batch of which it has observed a part: it does what is left.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from operator import call
 from typing import Any, TypeAlias, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.owner import PlanOwner
-from stepladder.errors import ConfigError
-from stepladder.plans.record import RecordArray, refuse
+from stepladder.errors import ConfigError, RecordError
+from stepladder.plans.record import (
+    DRAW_DTYPE,
+    RECORD_DTYPE,
+    Draw,
+    DrawArray,
+    Record,
+    RecordArray,
+    pack_records,
+    record_array,
+    refuse,
+)
+from stepladder.records import Floats
 
 Listener: TypeAlias = Callable[[RecordArray], object]
 """Is told of every batch of records after the curriculum has learnt from it."""
 
 ReplaceListener: TypeAlias = Callable[[int | None], object]
 """Is told the slot after another task came into it, or None when any slot may have changed."""
+
+
+NO_NUMBER = (OverflowError, TypeError, ValueError)
+"""What NumPy and numba raise for a value that is not a number, or is too large."""
 
 
 class Observing(PlanOwner):
@@ -33,8 +51,11 @@ class Observing(PlanOwner):
         """Of each listener, in the same order."""
         self._due: Intake | None = None
         """The batch that is being taken in, or was when an interrupt came; None is neither."""
-        # Kept, for making one takes longer than filling it.
+        # Room for one intake, one record and one batch: filling is quicker than making.
         self._own_intake = Intake()
+        self._scratch: RecordArray = np.zeros(1, dtype=RECORD_DTYPE)
+        self._batch: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
+        self._numbers: Floats = np.zeros((4, 0))
 
     @abstractmethod
     def _update(self, records: RecordArray, num_done: int) -> int:
@@ -50,6 +71,142 @@ class Observing(PlanOwner):
 
     def _complete(self) -> None:
         """Complete what was begun outside of `_update`, before anything else happens."""
+
+    # Observing.
+
+    def observe(self, records: Record | Iterable[Record] | RecordArray) -> None:
+        """Learn from finished episodes, in the order given; changes the plan in place.
+
+        After an interrupt (Ctrl-C) in this call, either all of the batch is observed and told to
+        every listener, or nothing of it: `finish` completes what was begun, and `num_observed`
+        says which it was. Do not change the array before.
+
+        Raises:
+            RecordError: A record is impossible. Then none of the batch was observed.
+        """
+        if self._due is not None:
+            self.finish()
+        self._observe(self._as_batch(records))
+
+    def report(
+        self,
+        draw: Draw,
+        success: float,
+        episode_return: float = 0.0,
+        length: int = 1,
+        truncated: bool = False,
+    ) -> None:
+        """Observe one episode; the same as observing its record, and faster.
+
+        Raises:
+            RecordError: A number is impossible. Then nothing was observed.
+        """
+        if self._due is not None:
+            self.finish()
+        try:
+            self._scratch[0] = (
+                draw.slot,
+                draw.generation,
+                draw.plan_version,
+                draw.tick,
+                draw.env_index,
+                draw.episode_index,
+                episode_return,
+                length,
+                success,
+                truncated,
+            )
+        except NO_NUMBER:
+            # The general way says what is wrong with it.
+            self.observe(
+                Record.of(
+                    draw,
+                    success=success,
+                    episode_return=episode_return,
+                    length=length,
+                    truncated=truncated,
+                )
+            )
+        else:
+            self._observe(self._scratch)
+
+    def report_batch(
+        self,
+        draws: DrawArray,
+        successes: npt.ArrayLike,
+        episode_returns: npt.ArrayLike = 0.0,
+        lengths: npt.ArrayLike = 1,
+        truncated: npt.ArrayLike = False,
+    ) -> None:
+        """Observe the episodes of a batch of draws, in their order.
+
+        Args:
+            draws: What `draw_batch` returned.
+            successes: In [0, 1], one per draw or one for all; likewise the rest.
+            episode_returns: Returns.
+            lengths: Env steps.
+            truncated: Whether the episodes were cut off.
+
+        Raises:
+            RecordError: A number is impossible, or there are not as many as draws. Then nothing
+                was observed.
+        """
+        self.finish()
+        if getattr(draws, "dtype", None) != DRAW_DTYPE or draws.ndim != 1:
+            raise RecordError(
+                f"draws must be what `draw_batch` returned; got a {type(draws).__name__}. "
+                "Report single draws with `report`."
+            )
+        if len(self._batch) != len(draws):
+            self._batch = np.zeros(len(draws), dtype=RECORD_DTYPE)
+            self._numbers = np.zeros((4, len(draws)))
+        numbers, records = self._numbers, self._batch
+        try:
+            numbers[0], numbers[1], numbers[2] = successes, episode_returns, lengths
+            numbers[3] = truncated
+        except NO_NUMBER as error:
+            raise RecordError(
+                f"the results do not fit {len(draws)} draws ({error}). "
+                "Give one number per draw, or one for all."
+            ) from error
+        pack_records(draws, numbers, records)
+        self._observe(records)
+
+    def _as_batch(self, records: Record | Iterable[Record] | RecordArray) -> RecordArray:
+        if isinstance(records, np.ndarray):
+            batch = cast(RecordArray, records)
+            if batch.dtype != RECORD_DTYPE or batch.ndim != 1:
+                raise RecordError(
+                    f"records have dtype {batch.dtype} and {batch.ndim} dimensions; expected "
+                    "RECORD_DTYPE and one. Make them with `record_array`."
+                )
+            # Kernels are compiled for contiguous, aligned memory.
+            return batch if batch.flags.carray else batch.copy()
+        try:
+            if isinstance(records, Record):
+                self._scratch[0] = records
+                return self._scratch
+            return record_array(records)
+        except NO_NUMBER as error:
+            raise RecordError(
+                f"a record holds a value that is not a number ({error}). "
+                "Make records with `Record.of(draw, success=…)`."
+            ) from error
+
+    @property
+    def num_observed(self) -> int:
+        """Records observed so far."""
+        return self._num_observed.item(0)
+
+    @property
+    def num_steps(self) -> int:
+        """Env steps in all records observed so far."""
+        return int(self.totals["num_steps"][0])
+
+    @property
+    def num_orphaned(self) -> int:
+        """Results of tasks that were replaced before they arrived; credited to no task."""
+        return int(self.totals["num_orphaned"][0])
 
     # Taking in.
 
@@ -71,7 +228,7 @@ class Observing(PlanOwner):
             self._go_on(intake, 0)
 
     def _observe(self, records: RecordArray) -> None:
-        """Take in a batch that somebody has observed by hand."""
+        """Take in a batch that was not collected by a channel."""
         due = self._due
         intake = self._own_intake if due is None else Intake()
         intake.records = records
@@ -119,7 +276,7 @@ class Observing(PlanOwner):
         self.finish()
 
     def _begin_work(self) -> None:
-        """Note that something is about to change by hand, which `finish` completes if need be."""
+        """Note that something changes outside of an update; `finish` completes it if need be."""
         self._due = Intake(num_before=self._num_observed.item(0), outer=self._due)
 
     def _end_work(self) -> None:
@@ -134,7 +291,7 @@ class Observing(PlanOwner):
     ) -> None:
         """Tell someone of every record observed from now on, each exactly once.
 
-        Add it to the outermost curriculum: the ones inside the phases of a `Phased` tell nobody.
+        Add it to the outermost curriculum: those inside the phases of a `Phased` call no listeners.
         Listeners are not part of snapshots, and no copy in another process has any.
 
         An interrupt (Ctrl-C) between two listeners leaves the second one to the next call. One
@@ -143,7 +300,7 @@ class Observing(PlanOwner):
 
         Args:
             listener: Called after each successful update with the batch, dtype `RECORD_DTYPE`.
-                The array is valid during the call only. What it raises reaches whoever
+                The array is valid during the call only. What it raises reaches the caller that
                 reported; the records have been observed all the same, and the other listeners
                 are told with the next call.
             on_replace: Called with a slot after another task came into it, which may be during
@@ -167,6 +324,9 @@ class Observing(PlanOwner):
         on_replaces = self._on_replace[:at] + self._on_replace[at + 1 :]
         self._listeners, self._on_replace = listeners, on_replaces
 
+    def _restored(self) -> None:
+        self._tell_replaced(None, [])
+
     def _tell_replaced(self, slot: int | None, told: list[Any]) -> None:
         calls = [on_replace for on_replace in self._on_replace if on_replace is not None]
         tell_rest(calls, told, slot)
@@ -184,9 +344,9 @@ def tell_rest(listeners: Sequence[Callable[[Any], object]], told: list[Any], new
         news: What they are called with.
     """
     try:
-        # One call of compiled code, not a loop: whoever returns counts as told at that moment, and
-        # no interrupt comes in between.
+        # One call of compiled code, not a loop: a listener that returns is counted at that moment,
+        # and no interrupt comes in between.
         told.extend(map(_call, listeners[len(told) :], repeat(news)))
-    except Exception:  # goes on as it is; whoever fails is not called again, unlike after Ctrl-C
+    except Exception:  # raised again; a failing listener is not called again, unlike after Ctrl-C
         told.append(None)
         raise

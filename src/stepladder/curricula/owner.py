@@ -233,6 +233,14 @@ class PlanOwner(ABC):
 
     # Tasks that come and go.
 
+    def task_name(self, slot: int) -> str:
+        """Return the name of a slot's task, which is known even if the task cannot be made."""
+        return self.pool.source.name(int(self.pool.task_ids[slot]))
+
+    def label_of(self, slot: int) -> str:
+        """Return the label of a slot's task."""
+        return self.pool.label_names[int(self.pool.label_indices[slot])]
+
     def is_quarantined(self, slot: int) -> bool:
         """Whether a slot is out of play because no env could build its task."""
         return not kernels.is_active((self._plan or self.plan).block, slot)
@@ -324,6 +332,10 @@ class PlanOwner(ABC):
             raise SnapshotError(
                 f"{snapshot.place} is damaged ({type(error).__name__}: {error}). Use an older one."
             ) from error
+        self._restored()
+
+    def _restored(self) -> None:  # noqa: B027, `observing` has the listeners
+        """Say that any slot may have changed."""
 
     def _take_over(self, snapshot: Snapshot) -> None:
         plan, pool = self.plan, snapshot.part("pool")

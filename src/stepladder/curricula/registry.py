@@ -7,9 +7,14 @@ group ``stepladder.curricula``, a script or notebook with the decorator `registe
 
 from typing import Any, TypeVar, cast
 
+from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Variant
-from stepladder.errors import ConfigError, shown
+from stepladder.errors import ConfigError, SnapshotError, shown
 from stepladder.registry import Registry
+from stepladder.saving.snapshot import Snapshot
+from stepladder.tasks import Pool, Source
+from stepladder.tasks.plain import whole_number
+from stepladder.tasks.task import MAX_SEED
 
 ConfigClass = TypeVar("ConfigClass", bound=type[CurriculumConfig])
 
@@ -35,7 +40,7 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
         "frontier": "stepladder.curricula.frontier.config:FrontierConfig",
         "learning-progress": "stepladder.curricula.learning_progress.config:LearningProgressConfig",
         "ancestor-progress": "stepladder.curricula.learning_progress.config:AncestorProgressConfig",
-        "learnability": "stepladder.curricula.learnability.learnability:LearnabilityConfig",
+        "learnability": "stepladder.curricula.learnability:LearnabilityConfig",
         "level-replay": "stepladder.curricula.level_replay.config:LevelReplayConfig",
         "staged": "stepladder.curricula.staged.config:StagedConfig",
         "phased": "stepladder.curricula.phased.config:PhasedConfig",
@@ -59,23 +64,6 @@ def register_curriculum(config_class: ConfigClass) -> ConfigClass:
             f'{shown(config_class)} has no name. Set kind: ClassVar[str] = "my-method" on it.'
         )
     return CURRICULA.register(name)(config_class)
-
-
-def config_from_json(data: Any, document: str = "the curriculum") -> CurriculumConfig:
-    """Return the config whose `to_json` gave this; fields left out have their defaults.
-
-    Args:
-        data: What `json` made of a file, say.
-        document: What to call it in messages.
-
-    Raises:
-        ConfigError: Something is wrong; all of it is listed, with paths.
-
-    Example:
-        >>> config_from_json({"type": "frontier", "probing": 0.1}).probing
-        0.1
-    """
-    return CurriculumConfig.from_json(data, document)
 
 
 def curriculum_variants() -> dict[str, Variant]:
@@ -109,3 +97,33 @@ def curriculum_variant(name: str) -> Variant:
             "these, or install the package that brings it."
         )
     return variants[name]
+
+
+def rebuilt(snapshot: Snapshot, source: Source) -> Curriculum:
+    """Return the curriculum that a snapshot was made of, to explain a run or to resume it.
+
+    Its settings, its seed and the size of its pool are in the snapshot; its tasks are not.
+
+    Raises:
+        SnapshotError: The snapshot is damaged, or was made with other tasks.
+        ConfigError: Its settings cannot be read; all problems are listed.
+    """
+    given = snapshot.state.get("config")
+    config = CurriculumConfig.from_json(given, "the curriculum of the checkpoint")
+    pool = snapshot.part("pool")
+    saved_numbers = {"seed": snapshot.state.get("seed"), "num_slots": pool.state.get("num_slots")}
+    seed, capacity = (
+        whole_number(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
+        for name, value in saved_numbers.items()
+    )
+    # A pool takes memory for every slot; the file must have had as many.
+    saved = pool.arrays.get("task_ids")
+    if saved is None or saved.shape != (capacity,):
+        found = "missing" if saved is None else f"of shape {list(saved.shape)}"
+        raise SnapshotError(
+            f"the checkpoint's pool has {capacity} slots, and its array 'task_ids' is {found}. Use "
+            "an older checkpoint."
+        )
+    curriculum = config.make(Pool(source, capacity, seed), seed=seed)
+    curriculum.restore(snapshot)
+    return curriculum

@@ -19,7 +19,7 @@ from stepladder.tasks.pool import Newcomer
 
 @dataclass
 class Eviction:
-    """What whoever asked for a replacement counts when it is done."""
+    """What the method that replaces a task counts when it is done."""
 
     evictor: Any
     num_evicted: int
@@ -36,7 +36,7 @@ class Replacement:
     """Whether the task is in its slot, with a weight."""
 
     told: list[Any] = field(default_factory=list[Any])
-    """One entry for each listener that knows."""
+    """One entry for each listener that was told."""
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,11 @@ class Turnover(Observing):
         """
         self.finish()
         self._check_slot(slot)
-        pool = self.pool
-        if self.is_quarantined(slot) or generation != int(pool.generations[slot]):
+        if self.is_quarantined(slot) or generation != int(self.pool.generations[slot]):
             return False
-        task_name = pool.source.name(int(pool.task_ids[slot]))
-        label = pool.label_names[int(pool.label_indices[slot])]
+        name, label = self.task_name(slot), self.label_of(slot)
         replacement = self._find_replacement(slot, None)
-        entry = Quarantined(slot, generation, task_name, label, reason, replacement is not None)
+        entry = Quarantined(slot, generation, name, label, reason, replacement is not None)
         self._begin_work()
         self._losing = loss = Loss(entry, replacement, len(self.quarantined))
         try:

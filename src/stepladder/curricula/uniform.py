@@ -12,10 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from stepladder.compiled import bare, direct, inlined
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.compiled_rule import CompiledRule
-from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.observation import count_record
+from stepladder.curricula.observation import CompiledRule, count_record
 from stepladder.curricula.owner import PlainMethod
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RecordFields, first_bad_record
@@ -31,10 +30,6 @@ class UniformConfig(CurriculumConfig):
     """
 
     kind: ClassVar[str] = "uniform"
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Uniform":
-        """Build the curriculum that this config describes."""
-        return Uniform(tasks, self, seed=seed)
 
 
 class TaskPlays(Fields):
@@ -89,8 +84,8 @@ class PlayCounter(Curriculum):
 
     needs_success = False
 
-    def __init__(self, *args: Any, **settings: Any):
-        super().__init__(*args, **settings)
+    def _set_up(self) -> None:
+        super()._set_up()
         self._learn_in(zeros(State, tasks=self.pool.num_slots))
         self._observe_kernel = direct(observe, aligned_words(1), self._state, self._scratch)
 
@@ -120,18 +115,6 @@ class Uniform(PlayCounter):
 
     Config = UniformConfig
     rule = CompiledRule(observe_one, settle_nothing, changes_plan=False)
-
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: UniformConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(UniformConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
 
     def kernel_state(self) -> tuple[Any, ...]:
         """Return what the kernels of `rule` take first."""

@@ -5,11 +5,10 @@ advancement is logged with its reason.
 """
 
 import logging
-from typing import Any
+from collections.abc import Sequence
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.staged.report import StageChange, StagedExplanation
-from stepladder.curricula.staged.staged import Staged
+from stepladder.curricula.explanation import Change
 from stepladder.plans.record import Record, RecordArray
 from stepladder.visible import visible
 
@@ -23,7 +22,7 @@ class CurriculumLog:
         self._curriculum = curriculum
         self._num_envs = num_envs
         self._num_finished = 0
-        self._num_changes = len(history_of(curriculum))
+        self._num_changes = len(curriculum.changes())
         self._next_check = 0
 
     def catch_up(self, num_finished: int = 0) -> None:
@@ -33,22 +32,21 @@ class CurriculumLog:
             num_finished: Episodes observed before.
         """
         self._num_finished = num_finished
-        self._num_changes = len(history_of(self._curriculum))
-        if isinstance(self._curriculum, Staged):
-            self._next_check = next_check(self._curriculum)
+        self._num_changes = len(self._curriculum.changes())
+        self._next_check = self._curriculum.next_check
         self._log_sync()
 
     def tell(self, records: RecordArray) -> None:
         """Log what has just been observed and what the curriculum made of it."""
         if logger.isEnabledFor(logging.DEBUG):
             self._log_episodes(records)
-        changes = history_of(self._curriculum)[self._num_changes :]
-        if isinstance(self._curriculum, Staged) and logger.isEnabledFor(logging.INFO):
-            self._log_checks(self._curriculum, changes)
+        changes = self._curriculum.changes()[self._num_changes :]
+        if logger.isEnabledFor(logging.INFO):
+            self._log_checks(changes)
         for change in changes:
             logger.info(
                 "[VecEnv] Curriculum %s (syncing to all %d environments): %s",
-                headline(change),
+                visible(change.headline),
                 self._num_envs,
                 visible(change),
             )
@@ -76,58 +74,32 @@ class CurriculumLog:
                 number,
             )
 
-    def _log_checks(self, curriculum: Staged, changes: list[Any]) -> None:
+    def _log_checks(self, changes: Sequence[Change]) -> None:
         """Log each check that moved the curriculum as it was, before it moved; else the last."""
         line = (
             "[VecEnv] Advancement check at %d episodes: stage=%s, success_rate=%.2f%%, "
             "episodes=%d, can_advance=%s"
         )
         for change in changes:
-            if change.rules != ("manual",):
-                advanced = change.rules != ("demotion",)
-                rate = 100 * change.success
-                logger.info(
-                    line,
-                    change.episode,
-                    visible(change.from_stage),
-                    rate,
-                    change.episodes,
-                    advanced,
-                )
-        done = curriculum.num_observed
+            if change.kind in ("stage_advanced", "stage_demoted"):
+                numbers = change.to_json()
+                stage, rate = visible(numbers["from_stage"]), 100 * numbers["success"]
+                advanced = change.kind == "stage_advanced"
+                logger.info(line, change.episode, stage, rate, numbers["episodes"], advanced)
+        done = self._curriculum.num_observed
         if done >= self._next_check:
-            self._next_check = next_check(curriculum)
-            if not changes:
-                report = curriculum.stage_report()
-                rate = 100 * report.success_rate
-                stage = visible(report.stage)
+            self._next_check = self._curriculum.next_check
+            report = self._curriculum.stage_report()
+            if report is not None and not changes:
+                rate, stage = 100 * report.success_rate, visible(report.stage)
                 logger.info(line, done, stage, rate, report.episodes, report.can_advance)
 
     def _log_sync(self) -> None:
-        if isinstance(self._curriculum, Staged):
+        report = self._curriculum.stage_report()
+        if report is not None:
             logger.info(
                 "[VecEnv] Synced stage %r (mixing: %.1f%%) to all %d environments",
-                self._curriculum.current_stage,
-                100 * self._curriculum.mixing_ratio(),
+                report.stage,
+                100 * report.adaptive_mixing_ratio,
                 self._num_envs,
             )
-
-
-def history_of(curriculum: Curriculum) -> list[Any]:
-    """Return the changes of stage or phase that a curriculum has made."""
-    return getattr(curriculum, "history", [])
-
-
-def next_check(curriculum: Staged) -> int:
-    """Return the number of episodes at which advancement will be considered next."""
-    explanation = curriculum.explain()
-    assert isinstance(explanation, StagedExplanation)
-    return curriculum.num_observed + explanation.episodes_to_next_check
-
-
-def headline(change: Any) -> str:
-    """Say in a few words where a change of stage or phase has led."""
-    if not isinstance(change, StageChange):
-        return f"moved to: {change.to_phase}"
-    verbs = {"demotion": "fell back", "manual": "moved"}
-    return f"{verbs.get(change.rules[0], 'advanced')} to: {change.to_stage}"

@@ -2,7 +2,7 @@
 
 Used by the draw kernel in `plan` and by the per-episode settings of `phased`. There is no state
 to share, to save or to fall out of step: env 3's seventh episode draws the same number whatever
-the number of processes, and whoever else draws.
+the number of processes, and whatever else is drawn.
 
 The generator is Philox4x32-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3"),
 checked in the tests against the published known answers.

@@ -113,7 +113,7 @@ class Record(NamedTuple):
         """Make the record of the episode that played `draw`.
 
         Raises:
-            RecordError: Success or return is no number.
+            RecordError: Success or return is not a number.
         """
         try:
             return cls(

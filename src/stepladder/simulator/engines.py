@@ -21,8 +21,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from stepladder.compiled import direct
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum, nothing_active
-from stepladder.curricula.compiled_rule import CompiledRule
 from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.observation import CompiledRule
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.errors import BuildError, ConfigError, TaskError

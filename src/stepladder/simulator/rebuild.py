@@ -7,7 +7,7 @@ hold the graph of tasks, the checkpoint holds everything else.
 from collections.abc import Mapping
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.rebuilding import rebuilt
+from stepladder.curricula.registry import rebuilt
 from stepladder.runs import RunReader
 from stepladder.simulator.graph import TaskGraph
 

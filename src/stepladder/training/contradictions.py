@@ -9,10 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.phased.config import Phase, PhasedConfig
-from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed
-from stepladder.curricula.staged.config import StagedConfig
 from stepladder.games.game import CALLED, Game
 
 if TYPE_CHECKING:
@@ -33,7 +30,8 @@ def contradictions(
     if game is not None:
         yield from _about_game(config, game)
     if labels:
-        yield from _about_labels(config.curriculum, labels, "curriculum")
+        for path, text in config.curriculum.about_labels(labels):
+            yield f"curriculum.{path}", text
     yield from _about_phases(config)
     yield from _about_opponents(config, game)
 
@@ -42,11 +40,6 @@ def neural_opponents(config: "TrainingConfig") -> tuple[str, ...]:
     """Return the opponents that the training plays itself, each once, "caller:" included."""
     found = (name for _, name in _opponents(config) if str(name).startswith(CALLED))
     return tuple(dict.fromkeys(found))
-
-
-def phases_of(curriculum: CurriculumConfig) -> tuple[Phase, ...]:
-    """Return the phases of a curriculum; none if it has none."""
-    return curriculum.phases if isinstance(curriculum, PhasedConfig) else ()
 
 
 def _about_game(config: "TrainingConfig", game: Game) -> Iterator[tuple[str, str]]:
@@ -64,29 +57,8 @@ def _about_game(config: "TrainingConfig", game: Game) -> Iterator[tuple[str, str
             )
 
 
-def _about_labels(
-    curriculum: CurriculumConfig, labels: tuple[str, ...], path: str
-) -> Iterator[tuple[str, str]]:
-    """Say which labels a curriculum names that no task has, and which tasks it leaves out."""
-    there = f"the tasks have {', '.join(labels)}"
-    if isinstance(curriculum, StagedConfig):
-        staged = {label for stage in curriculum.stages for label in stage.task_labels}
-        for index, stage in enumerate(curriculum.stages):
-            if not set(stage.task_labels) & set(labels):
-                yield f"{path}.stages[{index}]", f"no task belongs to {stage.name!r}; {there}."
-        for label in labels:
-            if label not in staged:
-                yield f"{path}.stages", f"tasks labelled {label!r} are in no stage; add it."
-    if isinstance(curriculum, MixtureConfig):
-        for label in curriculum.weights.keys() - set(labels):
-            yield f"{path}.weights.{label}", f"no task has this label; {there}."
-    for index, phase in enumerate(phases_of(curriculum)):
-        inside = "mixture" if phase.mixture is not None else "curriculum"
-        yield from _about_labels(phase.inner(), labels, f"{path}.phases[{index}].{inside}")
-
-
 def _about_phases(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
-    names = [phase.name for phase in phases_of(config.curriculum)]
+    names = [phase.name for phase in config.curriculum.all_phases()]
     for name in config.clear_buffer_on:
         if name not in names:
             known = f"the phases are {', '.join(names)}" if names else "the curriculum has none"
@@ -125,7 +97,7 @@ def _opponents(config: "TrainingConfig") -> Iterator[tuple[str, Any]]:
 
 
 def _in_phases(curriculum: CurriculumConfig, path: str) -> Iterator[tuple[str, Any]]:
-    for index, phase in enumerate(phases_of(curriculum)):
+    for index, phase in enumerate(curriculum.all_phases()):
         where = f"{path}.phases[{index}]"
         setting = phase.settings.get("opponent")
         names = setting.values if isinstance(setting, Mixed) else (setting,)

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from stepladder.agents.base import VectorStep, checked_device
 from stepladder.agents.making import make_agent
-from stepladder.curricula.phased.phased import Phased
 from stepladder.errors import SnapshotError
 from stepladder.plans.record import RecordArray
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
@@ -238,12 +237,12 @@ class Trainer:
     # Phases.
 
     def _phase(self) -> int:
-        return self.curriculum.phase_index if isinstance(self.curriculum, Phased) else 0
+        return self.curriculum.phase_index
 
     @property
     def phase(self) -> str | None:
         """Name of the phase in force, if there are phases."""
-        return self.curriculum.current_phase if isinstance(self.curriculum, Phased) else None
+        return self.curriculum.current_phase
 
     def _begin_phase(self) -> None:
         """Let all envs begin anew together, with an empty memory unless it is to be kept."""

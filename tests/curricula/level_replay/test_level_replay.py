@@ -388,7 +388,7 @@ def test_questions_about_slots_that_do_not_exist_are_refused():
     curriculum = make()
     with pytest.raises(RecordError, match="slot 4 does not exist"):
         curriculum.are_replays([0, 4], [0, 0], [1, 1])
-    with pytest.raises(RecordError, match="whole numbers, as many of each"):
+    with pytest.raises(RecordError, match="integers, as many of each"):
         curriculum.are_replays([0, 1], [0], [1, 1])
 
 
@@ -434,8 +434,8 @@ def test_impossible_scores_are_refused_and_nothing_has_changed():
         ([-1], [0], [1.0], "slot -1 does not exist"),
         ([0, 1], [0], [1.0, 1.0], "as many of each"),
         ([0, 1], [0, 0], [1.0], "1 scores for 2 slots"),
-        ([0.5], [0], [1.0], "whole numbers"),
-        ([[0]], [[0]], [[1.0]], "whole numbers"),
+        ([0.5], [0], [1.0], "integers"),
+        ([[0]], [[0]], [[1.0]], "integers"),
         ([0], [0], ["high"], "no number"),
     ]
     for slots, generations, scores, words in impossible:

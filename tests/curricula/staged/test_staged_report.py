@@ -34,6 +34,7 @@ def test_a_report_has_all_that_the_ancestors_had():
         status="current",
         success_rate=0.7,
         judged_success=0.7,
+        passed_at=None,
         episodes=12,
         lifetime_episodes=12,
         recent_episodes=10,
@@ -178,10 +179,30 @@ def test_the_whole_text_of_an_explanation():
         "Share of earlier tasks: 20%.",
         "Demoted if success falls below 0.25 after 30 episodes.",
         f"Last change: {curriculum.history[0]}.",
-        f"  a {gap} completed  success 1.00 (needs 0.70), episodes 10 (needs 10), 10 in all",
+        f"  a {gap} completed  passed at 1.00; now 1.00, 10 episodes in all",
         f"  b {gap} current    success 0.75 (needs 0.70), episodes 4 (needs 10), 4 in all",
         f"  c {gap} locked     success none (needs 0.70), episodes 0 (needs 10), 0 in all",
     ]
+
+
+def test_a_stage_that_was_passed_says_with_what_and_how_it_does_now():
+    curriculum = make()
+    play(curriculum, "w" * 10)
+    for _ in range(50):
+        curriculum.record_episode("a", False)
+    report = curriculum.stage_report("a")
+    assert report.passed_at == 1.0
+    assert str(report).endswith("passed at 1.00; now 0.00, 60 episodes in all")
+    again = make()
+    again.restore(curriculum.snapshot())
+    assert again.stage_report("a") == report
+
+
+def test_a_stage_that_no_rule_has_passed_does_not_say_so():
+    curriculum = make()
+    curriculum.go_to("c")
+    assert curriculum.stage_report("a").passed_at is None
+    assert "left by hand; now none" in str(curriculum.stage_report("a"))
 
 
 def test_what_cannot_happen_is_left_out_of_the_text():

@@ -5,7 +5,7 @@ Read by `frontier`, which turns them into the numbers its kernels take.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from stepladder.configs.checks import (
     CountOrZero,
@@ -16,10 +16,7 @@ from stepladder.configs.checks import (
     Within,
     each_once,
 )
-from stepladder.curricula.config import CurriculumConfig, Tasks, Variant
-
-if TYPE_CHECKING:
-    from stepladder.curricula.frontier.frontier import Frontier
+from stepladder.curricula.config import CurriculumConfig, Variant
 
 PRIOR = 0.2
 """Successes, and failures, that a task is taken to have had before its first play."""
@@ -123,9 +120,3 @@ class FrontierConfig(CurriculumConfig):
             cls.kind: Variant(cls.summary(), lambda tasks: cls()),
             f"{cls.kind}-features": Variant(about, lambda tasks: cls(features=tasks.features)),
         }
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Frontier":
-        """Build the curriculum that this config describes."""
-        from stepladder.curricula.frontier.frontier import Frontier
-
-        return Frontier(tasks, self, seed=seed)

@@ -15,16 +15,17 @@ near one, such as a score without a top: `LearningProgress` asks for change alon
 when the order of tasks is known; `Staged` does not have to find out.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import CompiledMethod
+from stepladder.curricula.eviction import CompiledMethod
+from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
+from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
 from stepladder.curricula.frontier.neighbors import feature_table, link_neighbors
-from stepladder.curricula.frontier.report import STANDINGS, FrontierExplanation, reason_for
 from stepladder.curricula.frontier.rounds import (
     FAR,
     IN_ZONE,
@@ -35,41 +36,63 @@ from stepladder.curricula.frontier.rounds import (
     PROBED,
     Constants,
     State,
-    place_newcomer,
+    place,
 )
+from stepladder.curricula.observation import CompiledRule
 from stepladder.plans.plan import Grouping
 from stepladder.records import Floats, Words, settings_record, zeros
 from stepladder.saving.saved_array import require_parts
 
+STANDINGS = ("probed", "zone", "mastered")
+"""Names of where a task can stand, by number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrontierExplanation(Explanation):
+    """Where the frontier runs."""
+
+    num_probed: int
+    """Tasks not seen to be learnable."""
+
+    num_in_zone: int
+    """Tasks that are learnable now."""
+
+    num_mastered: int
+    """Tasks that nearly always succeed."""
+
+    num_evicted: int
+    """Tasks that made room for others so far."""
+
+    num_barren_rounds: int
+    """Rounds of probing since the last time anything new was mastered."""
+
+    zone: tuple[tuple[str, float, float], ...]
+    """Some of the tasks in the zone, likeliest first: name, success rate, probability."""
+
+    def lines(self) -> list[str]:
+        """Return the text, line by line."""
+        return [
+            *super().lines(),
+            f"{self.num_in_zone} tasks are learnable now, {self.num_mastered} are mastered, "
+            f"{self.num_probed} are being probed, {self.num_evicted} have been replaced.",
+            f"{self.num_barren_rounds} rounds of probing have passed since anything new was "
+            "mastered.",
+            *(f"  {name:<24} success {p:.2f}, probability {q:.4f}" for name, p, q in self.zone),
+        ]
+
 
 class Frontier(CompiledMethod):
-    """Draws the tasks that succeed sometimes and are getting better.
-
-    Args:
-        tasks: A source, a pool or a list of tasks.
-        config: The settings; or give them as keywords.
-        seed: Seed of all draws.
-        capacity: Number of slots; with more tasks in the source than that, tasks are evicted.
-        **settings: Fields of `FrontierConfig`.
-    """
+    """Draws the tasks that succeed sometimes and are getting better."""
 
     Config = FrontierConfig
     config: FrontierConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    rule = CompiledRule(kernels.observe_one, kernels.settle)
     _observe_kernel = kernels.observe
-    rule = kernels.RULE
     initial_state = STANDINGS[PROBED]
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: FrontierConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(FrontierConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
+    def _set_up(self) -> None:
+        super()._set_up()
+        config = self.config
         state = zeros(State, tasks=self.pool.num_slots)
         state.tasks["layer"] = NO_LAYER
         links: Words = np.zeros(0, dtype=np.int64)
@@ -100,7 +123,7 @@ class Frontier(CompiledMethod):
 
     def _is_due(self, slot: int) -> bool:
         # Later records of the same batch may have shown that it is neither mastered nor hopeless.
-        return bool(kernels.may_go(self._state.tasks, slot, self._constants.settings))
+        return bool(kernels.may_go(self._state, self._constants, slot))
 
     def _slot_replaced(self, slot: int) -> None:
         # With features this never happens, since the pool has all tasks: no neighbour is concerned.
@@ -109,8 +132,8 @@ class Frontier(CompiledMethod):
             self._set_weight(slot, 0.0, int(tasks["layer"][slot]))
         tasks[slot : slot + 1] = 0
         tasks["layer"][slot] = NO_LAYER
-        block, table, state, constants = self.kernel_state()
-        place_newcomer(block, table, state, constants, slot)
+        # Into the present round.
+        place(*self.kernel_state(), slot=slot, waits=0)
         kernels.settle(*self.kernel_state())
 
     def _slot_lost(self, slot: int, reason: str) -> None:
@@ -143,19 +166,43 @@ class Frontier(CompiledMethod):
             num_mastered=int(np.sum(standings == MASTERED)),
             num_evicted=self.num_evicted,
             num_barren_rounds=int(self._state.method["barren_rounds"][0]),
-            zone=tuple(
-                (
-                    self.pool.source.name(int(self.pool.task_ids[slot])),
-                    float(rates[slot]),
-                    float(probs[slot]),
-                )
-                for slot in shown.tolist()
-            ),
+            zone=self._top(shown, rates, probs),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        is_near = bool(self._constants.near[slot] > 0)
-        return reason_for(self._state.tasks[slot], float(self.rates()[slot]), is_near, self.config)
+        task: Any = self._state.tasks[slot]
+        config, rate, level = self.config, float(self.rates()[slot]), float(task["level"])
+        numbers = {
+            "success": rate,
+            "level": level,
+            "plays_in_trial": float(task["trial_plays"]),
+            "weighed_plays": float(task["successes"] + task["failures"]),
+        }
+        if task["standing"] == IN_ZONE:
+            left = config.trial_episodes - int(task["trial_plays"])
+            return (
+                f"it is learnable now: success {rate:.2f}, and within {left} plays it must get "
+                f"beyond its level of {level:.2f}"
+            ), numbers
+        if task["standing"] == MASTERED:
+            return (
+                f"it is mastered (success {rate:.2f}) and rehearsed in turn; below "
+                f"{config.mastery - config.lapse:.2f} it would be practised again"
+            ), numbers
+        is_near = self._constants.near[slot] > 0
+        turn = ", among the first because a neighbour is mastered" if is_near else ""
+        return f"{self._why_probed(task)}{turn}", numbers
+
+    def _why_probed(self, task: Any) -> str:
+        successes, count = task["successes"], task["successes"] + task["failures"]
+        if count == 0.0:
+            return "it has never been played and waits for its turn to be probed"
+        if successes < LEAST_SUCCESSES:
+            return "it has not succeeded of late; it is probed in turn"
+        if successes >= self.config.mastery * count:
+            return "it nearly always succeeded so far; it is probed in turn until that is sure"
+        level = task["level"]
+        return f"it has not risen above its level of {level:.2f}; it is probed in turn"
 
     # Saving and resuming.
 
@@ -166,12 +213,8 @@ class Frontier(CompiledMethod):
         tasks = self._state.tasks
         most = tasks["trial_plays"] + 1e-6
         require_parts("tasks", place, successes_of_the_trial=(tasks["trial_successes"], most))
-        self._count_neighbors()
-
-    def _count_neighbors(self) -> None:
-        """Count every slot's mastered neighbours anew."""
         near, links = self._constants.near, self._constants.links
-        near[:] = 0
+        near[:] = 0  # how many neighbours of each slot are mastered
         if len(links):
             for slot in np.flatnonzero(self._state.tasks["standing"] == MASTERED).tolist():
                 # A list names a slot once, so this adds up.

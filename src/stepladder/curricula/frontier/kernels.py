@@ -8,8 +8,6 @@ its few neighbours; nothing grows with the number of tasks.
 import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.curricula.compiled_rule import CompiledRule
-from stepladder.curricula.eviction import note, status_of
 from stepladder.curricula.frontier.config import PRIOR
 from stepladder.curricula.frontier.rounds import (
     FAR_ORIGIN,
@@ -26,7 +24,7 @@ from stepladder.curricula.frontier.rounds import (
     set_shares,
     turn_rounds,
 )
-from stepladder.curricula.observation import observe_batch
+from stepladder.curricula.observation import note, observe_batch, settle_noted
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.record import RecordFields
 from stepladder.records import Records, Words
@@ -129,7 +127,7 @@ def _standing_after(state: State, constants: Constants, slot: int) -> int:
 def _tell_neighbors(
     block: Words, table: int, state: State, constants: Constants, slot: int, change: int
 ) -> None:
-    """Let the neighbours of a slot know that it was mastered (1) or no longer is (-1)."""
+    """Count for the neighbours of a slot that it was mastered (1) or no longer is (-1)."""
     links, near = constants.links, constants.near
     if len(links) == 0:
         return
@@ -145,7 +143,7 @@ def _tell_neighbors(
 def _change_standing(
     block: Words, table: int, state: State, constants: Constants, slot: int, standing: int
 ) -> None:
-    """Note that a slot stands elsewhere now, and let those know whom it concerns."""
+    """Change where a slot stands, and count it for its neighbours."""
     task, method = state.tasks[slot], state.method[0]
     was_mastered = task.standing == MASTERED
     task.standing = standing
@@ -165,17 +163,13 @@ def _change_standing(
 
 
 @inlined
-def _may_go(task: TaskStanding, settings: Settings) -> bool:
+def may_go(state: State, constants: Constants, slot: int) -> bool:
+    """Whether a task may make room: mastered, or probed long enough without becoming learnable."""
+    task, settings = state.tasks[slot], constants.settings[0]
     if task.standing == MASTERED:
         return True
     tried = task.standing == PROBED and task.trial_plays >= settings.eviction_plays
     return tried and not looks_mastered(task, settings)
-
-
-@compiled
-def may_go(tasks: Records[TaskStanding], slot: int, settings: Records[Settings]) -> bool:
-    """Whether a task may make room: mastered, or probed long enough without becoming learnable."""
-    return _may_go(tasks[slot], settings[0])
 
 
 @inlined
@@ -199,30 +193,24 @@ def observe_one(
         _change_standing(block, table, state, constants, slot, standing)
     place(block, table, state, constants, slot, 1)
     turn_rounds(block, table, method)
-    if settings.evicts and _may_go(task, settings):
+    if settings.evicts and may_go(state, constants, slot):
         note(method.noted, slot)
 
 
 @inlined
-def settle_in(block: Words, table: int, state: State, constants: Constants) -> int:
+def settle(block: Words, table: int, state: State, constants: Constants) -> int:
     """Share out the draws by what the last records showed. Call between begin and end."""
     method = state.method[0]
     turn_rounds(block, table, method)
     set_shares(block, table, method, constants.settings[0])
-    return status_of(method.noted)
-
-
-@compiled
-def settle(block: Words, table: int, state: State, constants: Constants) -> None:
-    """Do what `settle_in` does, called from Python."""
-    settle_in(block, table, state, constants)
+    return settle_noted(block, table, state, constants)
 
 
 @compiled
 def settle_anew(block: Words, table: int, state: State, constants: Constants) -> None:
-    """Do what `settle` does, in a write of its own."""
+    """Call `settle` in a write of its own."""
     begin_write(block)
-    settle_in(block, table, state, constants)
+    settle(block, table, state, constants)
     end_write(block)
 
 
@@ -231,8 +219,4 @@ def observe(
     block: Words, table: int, state: State, constants: Constants, records: Records[RecordFields]
 ) -> int:
     """Learn from records, in order; see `observe_batch`."""
-    return observe_batch(observe_one, settle_in, block, table, state, constants, records, True)
-
-
-RULE = CompiledRule(observe_one, settle_in)
-"""For the compiled simulator."""
+    return observe_batch(observe_one, settle, block, table, state, constants, records, True)

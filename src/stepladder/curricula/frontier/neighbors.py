@@ -38,7 +38,7 @@ def feature_table(pool: Pool, names: Sequence[str]) -> Floats:
 
     Raises:
         ConfigError: There are too many tasks, or some are not in the pool, or a feature is missing
-            or no number.
+            or not a number.
     """
     if pool.can_replace:
         raise ConfigError(
@@ -76,7 +76,7 @@ def link_neighbors(table: Floats, count: int) -> Words:
 
     Two slots are neighbours if either is among the `count` nearest of the other. Ties with the
     last of those count too, up to `MAX_TIED`; of more than that, as in a room full of tasks at the
-    same place, each slot takes those that follow it, so that nobody is everybody's neighbour.
+    same place, each slot takes those that follow it, so that no slot is a neighbour of all.
 
     Args:
         table: Features; shape ``(num_slots, num_features)``.

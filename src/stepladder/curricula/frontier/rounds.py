@@ -1,4 +1,4 @@
-"""Who is drawn next: the layers of the frontier's weight table, and the rounds tasks take turns in.
+"""What is drawn next: the layers of the frontier's weight table, and the rounds of tasks.
 
 Below `kernels`, which decides where a task stands; here it is put where it belongs.
 
@@ -12,8 +12,8 @@ An active slot has its base weight in exactly one of seven layers:
 Far, rest and near are queues of two layers each. One layer holds the slots whose turn is to come
 in this round and has the queue's share of draws; the other holds those that had their turn, and has
 none. A slot that was played goes to the waiting layer. When nothing is left to draw in the present
-one, the two change roles, which is one number: that is the next round. So everybody gets a turn
-before anybody gets a second one, and a turn costs a walk up two trees however many tasks there are.
+one, the two change roles, which is one number: that is the next round. So every task gets a turn
+before any gets a second one, and a turn costs a walk up two trees however many tasks there are.
 (Envs that play at the same time draw from the same plan, so each round may repeat a few.)
 """
 
@@ -21,10 +21,9 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from stepladder.compiled import compiled, inlined
-from stepladder.curricula.eviction import Noted
+from stepladder.compiled import inlined
 from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.observation import Totals
+from stepladder.curricula.observation import Noted, Totals
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import group_of, is_active, table_of
 from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Share, Words
@@ -126,13 +125,7 @@ def place(
 ) -> None:
     """Put a slot into the layer of its standing and out of the one it was in.
 
-    Args:
-        block: The plan. Changed in place.
-        table: The weight table.
-        state: Changed in place.
-        constants: What stays the same.
-        slot: Which one.
-        waits: 1 after a turn; 0 if the slot is to be drawn in the present round.
+    `waits` is 1 after a turn; 0 if the slot is to be drawn in the present round.
     """
     task, method = state.tasks[slot], state.method[0]
     if task.standing == IN_ZONE:
@@ -149,12 +142,6 @@ def place(
     # A task that no env can build may still get late results; it must not come back by them.
     weight = constants.weights[slot] if is_active(block, slot) else 0.0
     set_leaf(block, table, slot, weight, layer)
-
-
-@compiled
-def place_newcomer(block: Words, table: int, state: State, constants: Constants, slot: int) -> None:
-    """Put a slot with a new task into the present round."""
-    place(block, table, state, constants, slot, 0)
 
 
 @inlined

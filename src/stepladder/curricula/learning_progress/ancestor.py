@@ -15,8 +15,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import Evicting
+from stepladder.curricula.eviction import Evicting
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.learning_progress.config import AncestorProgressConfig
 from stepladder.curricula.owner import PlainMethod
@@ -79,17 +78,9 @@ class AncestorProgress(Evicting):
     Config = AncestorProgressConfig
     config: AncestorProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: AncestorProgressConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(AncestorProgressConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
+    def _set_up(self) -> None:
+        super()._set_up()
+        config = self.config
         self.needs_success = config.signal == "success"
         num_slots = self.pool.num_slots
         memory = config.memory if config.variant == "seed" else 0
@@ -183,7 +174,7 @@ class AncestorProgress(Evicting):
         ]
         if record["generation"] != self.pool.generations[slot]:
             orphans: Change = [(self.totals["num_orphaned"], 0, self.num_orphaned + 1)]
-            # Nobody has got a new score, so nobody makes room.
+            # No score has changed, so no task makes room.
             return [*orphans, *counted, (self._handled, 0, observed)]
         learn = self._learn_seed if self.config.variant == "seed" else self._learn_mature
         return [*learn(slot, self._value(record)), *counted]

@@ -4,10 +4,9 @@ Read by `learning_progress`. `LearningProgressConfig` is our own method; `Ancest
 holds the formulas of the system described in docs/learning_progress.md, for comparison.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from stepladder.configs.checks import (
     Count,
@@ -18,38 +17,10 @@ from stepladder.configs.checks import (
     Window,
     Within,
 )
-from stepladder.curricula.config import CurriculumConfig, Tasks, Variant
+from stepladder.curricula.config import SignalConfig, Variant
 from stepladder.errors import ConfigError
 
-if TYPE_CHECKING:
-    from stepladder.curricula.learning_progress.ancestor import AncestorProgress
-    from stepladder.curricula.learning_progress.learning_progress import LearningProgress
-
-Signal = Literal["success", "return"]
 Term = Annotated[float, Within(0.0, 1e6, below=True)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class SignalConfig(CurriculumConfig):
-    """What is averaged."""
-
-    signal: Signal = "success"
-    """Whether progress is measured on success or on the episode's return."""
-
-    return_low: float = 0.0
-    """Return that counts as 0, if the signal is the return."""
-
-    return_high: float = 1.0
-    """Return that counts as 1, if the signal is the return; returns outside are clipped."""
-
-    def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield returns that do not span a range."""
-        if not 0.0 < self.return_high - self.return_low < math.inf:
-            yield (
-                "return_low",
-                f"must lie below return_high ({self.return_high!r}), by a finite number; got "
-                f"{self.return_low!r}.",
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,12 +93,6 @@ class LearningProgressConfig(SignalConfig):
             f"unknown variant {variant!r} of learning progress; expected 'corrected' (ours), "
             "'seed' or 'mature'."
         )
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "LearningProgress":
-        """Build the curriculum that this config describes."""
-        from stepladder.curricula.learning_progress.learning_progress import LearningProgress
-
-        return LearningProgress(tasks, self, seed=seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,9 +168,3 @@ class AncestorProgressConfig(SignalConfig):
                 about.format("last"), lambda tasks: cls.mature_defaults()
             ),
         }
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "AncestorProgress":
-        """Build the curriculum that this config describes."""
-        from stepladder.curricula.learning_progress.ancestor import AncestorProgress
-
-        return AncestorProgress(tasks, self, seed=seed)

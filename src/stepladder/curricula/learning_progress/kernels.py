@@ -8,16 +8,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import bare, inlined
-from stepladder.curricula.compiled_rule import CompiledRule
-from stepladder.curricula.eviction import Filed, Noted, Ranks, file_by_score, status_of
+from stepladder.curricula.eviction import Filed, RankedTotals, file_by_score
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
-from stepladder.curricula.observation import (
-    Totals,
-    count_record,
-    observe_batch,
-    settle_noted,
-    signal_of,
-)
+from stepladder.curricula.observation import count_record, observe_batch, settle_noted, signal_of
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields, is_bad
@@ -41,18 +34,10 @@ class TaskProgress(Fields):
     progress: Annotated[float, Limits(0.0, 1.0 + 1e-6)]
 
 
-class Method(Fields):
-    """What is known beside the tasks."""
-
-    totals: Totals
-    ranks: Ranks
-    noted: Noted
-
-
 class State(NamedTuple):
     """Everything that the method learns."""
 
-    method: Records[Method]
+    method: Records[RankedTotals]
     tasks: Records[TaskProgress]
     filed: Records[Filed]
 
@@ -128,9 +113,8 @@ def observe_one(
     if task.num_plays == settings.novice_plays:
         set_leaf(block, table, slot, 0.0, BY_NOVELTY)
     if settings.eviction_share > 0.0 and task.num_plays >= settings.eviction_plays:
-        method = state.method[0]
         share = settings.eviction_share
-        file_by_score(slot, task.progress, state.filed, method.ranks, method.noted, share)
+        file_by_score(slot, task.progress, state.filed, state.method[0], share)
 
 
 @bare
@@ -168,13 +152,8 @@ def observe_single(
     needs_success = not constants.settings[0].uses_return
     if is_bad(slot, len(state.tasks), success, episode_return, length, needs_success):
         return 0
-    method = state.method[0]
     begin_write(block)
-    if count_record(block, method.totals, slot, generation, length):
+    if count_record(block, state.method[0].totals, slot, generation, length):
         observe_one(block, table, state, constants, slot, success, episode_return)
     end_write(block)
-    return status_of(method.noted)
-
-
-RULE = CompiledRule(observe_one, settle_noted)
-"""For the compiled simulator."""
+    return settle_noted(block, table, state, constants)

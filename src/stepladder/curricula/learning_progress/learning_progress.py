@@ -8,21 +8,17 @@ exploration domain", with what measuring showed to be missing there: an average 
 rather than from zero, sampling noise is not progress (it is subtracted), and exploration is a share
 of probability rather than a score. docs/learning_progress.md lists the differences one by one.
 
-A task nobody solves and a task everybody solves look alike here: both have stopped moving, so both
-fade to the exploration share. Do not use this when the order of tasks is known; `Staged` is
+A task that never succeeds and one that always does look alike here: both have stopped moving, so
+both fade to the exploration share. Do not use this when the order of tasks is known; `Staged` is
 simpler and does not have to find out.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula.base import NO_NUMBER
-from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import CompiledMethod
-from stepladder.curricula.eviction import check_filed, unfile
+from stepladder.curricula.eviction import RankedMethod
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.intake import Intake
 from stepladder.curricula.learning_progress import kernels
@@ -34,6 +30,8 @@ from stepladder.curricula.learning_progress.kernels import (
     Scale,
     State,
 )
+from stepladder.curricula.observation import CompiledRule, settle_noted
+from stepladder.curricula.observing import NO_NUMBER
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
@@ -68,37 +66,19 @@ class ProgressExplanation(Explanation):
         ]
 
 
-class LearningProgress(CompiledMethod):
-    """Draws tasks by how much their success is changing.
-
-    Args:
-        tasks: A source, a pool or a list of tasks.
-        config: The settings; or give them as keywords.
-        seed: Seed of all draws.
-        capacity: Number of slots; with more tasks in the source than that, tasks are evicted.
-        **settings: Fields of `LearningProgressConfig`.
-    """
+class LearningProgress(RankedMethod):
+    """Draws tasks by how much their success is changing."""
 
     Config = LearningProgressConfig
     config: LearningProgressConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    rule = CompiledRule(kernels.observe_one, settle_noted)
     _observe_kernel = kernels.observe
-    rule = kernels.RULE
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: LearningProgressConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(LearningProgressConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
-        self.needs_success = config.signal == "success"
+    def _set_up(self) -> None:
+        super()._set_up()
+        self.needs_success = self.config.signal == "success"
         state = zeros(State, tasks=self.pool.num_slots, filed=self.pool.num_slots)
-        state.filed["weight"] = self.pool.base_weights
-        self._compile_in(state, self._make_constants(config))
+        self._compile_in(state, self._make_constants())
         self._single = Intake()
         self._observe_single = direct(
             kernels.observe_single,
@@ -106,7 +86,8 @@ class LearningProgress(CompiledMethod):
             *(0, 0, 0.0, 0.0, 0),
         )
 
-    def _make_constants(self, config: LearningProgressConfig) -> Constants:
+    def _make_constants(self) -> Constants:
+        config = self.config
         pair = AveragePair.of_halflives(
             config.fast_halflife_episodes, config.slow_halflife_episodes
         )
@@ -118,7 +99,7 @@ class LearningProgress(CompiledMethod):
             fast_rate=pair.fast_rate,
             slow_rate=pair.slow_rate,
             noise_z=float(noise_z),
-            eviction_share=float(config.eviction_percentile if self.pool.can_replace else 0.0),
+            eviction_share=self._eviction_share(config.eviction_percentile),
             uses_return=config.signal == "return",
         )
         scales = Scale.zeros(len(pair.noise))
@@ -185,10 +166,8 @@ class LearningProgress(CompiledMethod):
             super().report(draw, success, episode_return, length, truncated)
 
     def _slot_replaced(self, slot: int) -> None:
-        state, weight = self._state, float(self.pool.base_weights[slot])
-        unfile(slot, state.filed, state.method["ranks"])
-        state.filed["weight"][slot] = weight
-        state.tasks[slot : slot + 1] = 0
+        super()._slot_replaced(slot)
+        weight = float(self.pool.base_weights[slot])
         self._set_weight(slot, 0.0, BY_PROGRESS)
         self._set_weight(slot, weight * (self.config.novice_plays > 0), BY_NOVELTY)
 
@@ -200,10 +179,6 @@ class LearningProgress(CompiledMethod):
         """Return every slot's `progress`."""
         return self.progress()
 
-    def plays(self) -> Words:
-        """Return how often each slot's task was played."""
-        return self._state.tasks["num_plays"].copy()
-
     def _explain(self) -> ProgressExplanation:
         progress, plays, probs = self.progress(), self.plays(), self.probs()
         best = np.argsort(-progress, kind="stable")[:5]
@@ -212,11 +187,7 @@ class LearningProgress(CompiledMethod):
             num_novices=int(np.sum(plays < self.config.novice_plays)),
             num_progressing=int(np.sum(progress > 0)),
             num_evicted=self.num_evicted,
-            top=tuple(
-                (self.pool.task(slot).name, float(progress[slot]), float(probs[slot]))
-                for slot in best.tolist()
-                if progress[slot] > 0
-            ),
+            top=self._top(best[progress[best] > 0], progress, probs),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
@@ -237,15 +208,8 @@ class LearningProgress(CompiledMethod):
         scales = self._constants.scales
         return scales[np.minimum(plays, len(scales) - 1)]
 
-    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
-        weights, num_slots = self.pool.base_weights, self.pool.num_slots
-        return {
-            **super()._saved_limits(),
-            "filed.weight": (weights, weights),
-            "method.ranks.histogram": (0, num_slots),
-        }
-
     def _check_loaded(self, place: str) -> None:
+        super()._check_loaded(place)
         tasks = self._state.tasks
         scales = self._scales(tasks["num_plays"])
         # Averages begin at 0, and are made larger the fewer plays they have: none passes 1.
@@ -257,4 +221,3 @@ class LearningProgress(CompiledMethod):
             corrected_fast_average=(tasks["fast"] * np.where(is_played, scales["fast"], 1.0), most),
             corrected_slow_average=(tasks["slow"] * np.where(is_played, scales["slow"], 1.0), most),
         )
-        check_filed(self._state.filed, self._state.method["ranks"], place)

@@ -5,14 +5,10 @@ one.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from stepladder.configs.checks import Count, CountOrZero, Share, Within
-from stepladder.curricula.config import Tasks
-from stepladder.curricula.learning_progress.config import SignalConfig
-
-if TYPE_CHECKING:
-    from stepladder.curricula.level_replay.level_replay import LevelReplay
+from stepladder.curricula.config import SignalConfig
 
 GREEDY_TEMPERATURE = 0.02
 """Temperature of `greedy`: rank 2 is drawn once for 2 ** 50 draws of rank 1."""
@@ -29,7 +25,7 @@ class LevelReplayConfig(SignalConfig):
 
     scored_by: Literal["deviation", "trainer"] = "deviation"
     """Where scores come from: `deviation` of an episode's success or return from the task's
-    running mean, or the `trainer`, who gives them to `report_scores`."""
+    running mean, or the `trainer`, which calls `report_scores`."""
 
     score_weight: (
         Annotated[float, Within(0.0, 1.0, above=True, fix="1 takes the newest score alone.")] | None
@@ -82,9 +78,3 @@ class LevelReplayConfig(SignalConfig):
     def replaces_tasks(self) -> bool:
         """Whether tasks make room for others if the source has more tasks than the pool."""
         return True
-
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "LevelReplay":
-        """Build the curriculum that this config describes."""
-        from stepladder.curricula.level_replay.level_replay import LevelReplay
-
-        return LevelReplay(tasks, self, seed=seed)

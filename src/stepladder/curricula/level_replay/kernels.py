@@ -9,8 +9,6 @@ import math
 from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.curricula.compiled_rule import CompiledRule
-from stepladder.curricula.eviction import Noted, note, status_of
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
     NUM_BINS,
@@ -20,7 +18,14 @@ from stepladder.curricula.level_replay.ranks import (
     count_below,
     weight_of_ranks,
 )
-from stepladder.curricula.observation import Totals, observe_batch, settle_noted, signal_of
+from stepladder.curricula.observation import (
+    Noted,
+    Totals,
+    note,
+    observe_batch,
+    settle_noted,
+    signal_of,
+)
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active, slot_of
 from stepladder.plans.record import RecordFields
@@ -168,7 +173,7 @@ def _touch(block: Words, table: int, state: State, slot: int) -> None:
 
 
 @inlined
-def _write_shares(block: Words, table: int, state: State, constants: Constants) -> None:
+def write_shares(block: Words, table: int, state: State, constants: Constants) -> None:
     """Divide the draws between score, age and unseen tasks. Call between begin and end."""
     settings = constants.settings[0]
     seen = min(1.0, state.method[0].num_seen / max(1, header_of(block).num_active))
@@ -181,16 +186,10 @@ def _write_shares(block: Words, table: int, state: State, constants: Constants) 
 
 
 @compiled
-def write_shares(block: Words, table: int, state: State, constants: Constants) -> None:
-    """Divide the draws between score, age and unseen tasks. Call between begin and end."""
-    _write_shares(block, table, state, constants)
-
-
-@compiled
 def write_shares_anew(block: Words, table: int, state: State, constants: Constants) -> None:
-    """Do what `write_shares` does, in a write of its own."""
+    """Call `write_shares` in a write of its own."""
     begin_write(block)
-    _write_shares(block, table, state, constants)
+    write_shares(block, table, state, constants)
     end_write(block)
 
 
@@ -204,12 +203,13 @@ def _enter(block: Words, table: int, state: State, constants: Constants, slot: i
     # The version that readers will see when this write has ended.
     state.seen_versions[slot].since = (header_of(block).sequence + 1) >> 1
     _write(block, table, state, slot, 0.0, UNSEEN)
-    _write_shares(block, table, state, constants)
+    write_shares(block, table, state, constants)
     _touch(block, table, state, slot)
 
 
 @inlined
-def _leave(state: State, slot: int) -> None:
+def leave(state: State, slot: int) -> None:
+    """Take a slot off the list of seen ones and out of the ranks, if it is there."""
     position, method = state.seen[slot].position, state.method[0]
     if position >= 0:
         add(method.ranks, state.tasks[slot].bin, -1)
@@ -221,24 +221,15 @@ def _leave(state: State, slot: int) -> None:
 
 
 @compiled
-def leave(state: State, slot: int) -> None:
-    """Take a slot off the list of seen ones and out of the ranks, if it is there."""
-    _leave(state, slot)
-
-
-@compiled
 def forget(state: State, slot: int, generation: int, last: Words) -> None:
-    """Forget that a slot was seen, for another task has come into it.
+    """Forget that a slot was seen, because it has another task now.
 
-    Args:
-        state: Changed in place.
-        slot: Which one.
-        generation: Of the slot, with the new task in it.
-        last: Slot and generation of the last call, after which the same again changes nothing.
+    `generation` is that of the new task. `last` holds slot and generation of the last call: the
+    same call again changes nothing.
     """
     if last[0] == slot and last[1] == generation:
         return
-    _leave(state, slot)
+    leave(state, slot)
     state.seen_versions[slot].before = state.seen_versions[slot].since
     state.seen_versions[slot].since = NEVER
     last[0] = slot
@@ -321,17 +312,12 @@ def observe_scores(
     scores: Floats,
 ) -> int:
     """Take valid scores from a trainer; return `DONE` or `TO_REPLACE`."""
-    method = state.method[0]
     begin_write(block)
     for index in range(len(slots)):
         slot = slots[index]
         if generations[index] != slot_of(block, slot).generation:
-            method.num_orphaned_scores += 1
+            state.method[0].num_orphaned_scores += 1
         elif is_active(block, slot):
             take_score(block, table, state, constants, slot, scores[index])
     end_write(block)
-    return status_of(method.noted)
-
-
-RULE = CompiledRule(observe_one, settle_noted)
-"""For the compiled simulator."""
+    return settle_noted(block, table, state, constants)

@@ -14,13 +14,14 @@ tasks that are noisy by nature, nor with fewer tasks than would be worth remembe
 made for many levels of one kind, of which a few dozen plays each are all that can be had.
 """
 
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.config import Tasks, settle
-from stepladder.curricula.evicting import CompiledMethod
+from stepladder.curricula.eviction import CompiledMethod
+from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.kernels import (
@@ -37,7 +38,7 @@ from stepladder.curricula.level_replay.kernels import (
     State,
 )
 from stepladder.curricula.level_replay.ranks import NUM_BINS
-from stepladder.curricula.level_replay.report import LevelReplayExplanation
+from stepladder.curricula.observation import CompiledRule, settle_noted
 from stepladder.errors import ConfigError, RecordError, SnapshotError
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw
@@ -52,33 +53,43 @@ _TRANSFORMS = {
 }
 
 
-class LevelReplay(CompiledMethod):
-    """Draws tasks by the rank of their last scores, and unseen ones in between.
+@dataclass(frozen=True, kw_only=True)
+class LevelReplayExplanation(Explanation):
+    """How much is replayed, and what."""
 
-    Args:
-        tasks: A source, a pool or a list of tasks.
-        config: The settings; or give them as keywords.
-        seed: Seed of all draws.
-        capacity: Number of slots; with more tasks in the source than that, tasks are evicted.
-        **settings: Fields of `LevelReplayConfig`.
-    """
+    num_seen: int
+    """Tasks that have a score."""
+
+    replay_prob: float
+    """Probability that the next draw is a replay, exploration apart."""
+
+    num_evicted: int
+    """Tasks that made room for others so far."""
+
+    top: tuple[tuple[str, float, float], ...]
+    """The tasks with the highest scores: name, score, probability."""
+
+    def lines(self) -> list[str]:
+        """Return the text, line by line."""
+        return [
+            *super().lines(),
+            f"{self.num_seen} tasks have a score, {self.num_evicted} have been replaced; the next "
+            f"draw is a replay with probability {self.replay_prob:.2f}.",
+            *(f"  {name:<24} score {s:.3f}, probability {q:.4f}" for name, s, q in self.top),
+        ]
+
+
+class LevelReplay(CompiledMethod):
+    """Draws tasks by the rank of their last scores, and unseen ones in between."""
 
     Config = LevelReplayConfig
     config: LevelReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    rule = CompiledRule(kernels.observe_one, settle_noted)
     _observe_kernel = kernels.observe
-    rule = kernels.RULE
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: LevelReplayConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(LevelReplayConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
+    def _set_up(self) -> None:
+        super()._set_up()
+        config = self.config
         self.needs_success = config.scored_by == "deviation" and config.signal == "success"
         num_slots = self.pool.num_slots
         state = zeros(State, tasks=num_slots, seen=num_slots, seen_versions=num_slots)
@@ -95,7 +106,7 @@ class LevelReplay(CompiledMethod):
             how=_TRANSFORMS[config.transform],
             power=1.0 / (GREEDY_TEMPERATURE if is_greedy else config.temperature),
             has_fixed_schedule=config.schedule == "fixed",
-            eviction_share=float(config.eviction_percentile if self.pool.can_replace else 0.0),
+            eviction_share=self._eviction_share(config.eviction_percentile),
         )
         self._compile_in(state, Constants(numbers))
         self._forgotten: Words = np.full(2, -1, dtype=np.int64)
@@ -132,7 +143,7 @@ class LevelReplay(CompiledMethod):
         """Take the scores of finished episodes from a trainer; changes the plan in place.
 
         `stats.level_scores` has the papers' scores. A score for a task that has been replaced
-        since is counted (`num_orphaned_scores`) and credited to nobody.
+        since is counted (`num_orphaned_scores`) and credited to no task.
 
         Args:
             slots: Slot of each episode, or a single one.
@@ -150,11 +161,11 @@ class LevelReplay(CompiledMethod):
                 "curriculum with scored_by='trainer'."
             )
         self.finish()
-        slot_list, generation_list = self._whole_numbers(slots, generations)
+        slot_list, generation_list = self._integers(slots, generations)
         try:
             score_list = np.atleast_1d(np.asarray(scores, dtype=np.float64))
         except (TypeError, ValueError) as error:
-            raise RecordError(f"a score is no number ({error}). Give floats.") from error
+            raise RecordError(f"a score is not a number ({error}). Give floats.") from error
         if score_list.shape != slot_list.shape:
             raise RecordError(
                 f"there are {score_list.size} scores for {slot_list.size} slots. Give one for each."
@@ -188,21 +199,19 @@ class LevelReplay(CompiledMethod):
 
         Right for the task in a slot and the one before it; False for any older task.
         """
-        slot_list, generation_list, version_list = self._whole_numbers(
-            slots, generations, plan_versions
-        )
+        slot_list, generation_list, version_list = self._integers(slots, generations, plan_versions)
         behind = self.pool.generations[slot_list] - generation_list
         versions: Any = self._state.seen_versions[slot_list]
         since = cast("Words", np.where(behind == 0, versions["since"], versions["before"]))
         return ((behind == 0) | (behind == 1)) & (version_list >= since)
 
-    def _whole_numbers(self, slots: npt.ArrayLike, *others: npt.ArrayLike) -> list[Words]:
-        """Return arrays of slots that exist and of whole numbers to go with them."""
+    def _integers(self, slots: npt.ArrayLike, *others: npt.ArrayLike) -> list[Words]:
+        """Return arrays of slots that exist, and of as many other integers."""
         arrays = [np.atleast_1d(np.asarray(numbers)) for numbers in (slots, *others)]
         for array in arrays:
             if array.dtype.kind not in "iu" or array.ndim != 1 or array.shape != arrays[0].shape:
                 raise RecordError(
-                    "slots, generations and versions must be whole numbers, as many of each; got "
+                    "slots, generations and versions must be integers, as many of each; got "
                     f"{array.dtype}{list(array.shape)} beside {len(arrays[0])} slots. "
                     "Take them from the draws or the infos."
                 )
@@ -212,7 +221,7 @@ class LevelReplay(CompiledMethod):
             self._check_slot(int(whole[0][outside[0]]))
         return whole
 
-    # What it knows.
+    # Looking.
 
     @property
     def replay_prob(self) -> float:
@@ -230,7 +239,7 @@ class LevelReplay(CompiledMethod):
 
     @property
     def num_orphaned_scores(self) -> int:
-        """Scores of tasks that were replaced before they arrived; credited to nobody."""
+        """Scores of tasks that were replaced before they arrived; credited to no task."""
         return int(self._state.method["num_orphaned_scores"][0])
 
     def scores(self) -> Floats:
@@ -249,20 +258,13 @@ class LevelReplay(CompiledMethod):
     def _explain(self) -> LevelReplayExplanation:
         scores, probs = self._state.tasks["score"], self.probs()
         seen = self._state.seen["listed"][: self.num_seen]
-        best = sorted(seen.tolist(), key=lambda slot: (-scores[slot], slot))[:5]
+        best = seen[np.lexsort((seen, -scores[seen]))][:5]
         return LevelReplayExplanation(
             **self._overview_fields(),
             num_seen=self.num_seen,
             replay_prob=self.replay_prob,
             num_evicted=self.num_evicted,
-            top=tuple(
-                (
-                    self.pool.source.name(int(self.pool.task_ids[slot])),
-                    float(scores[slot]),
-                    float(probs[slot]),
-                )
-                for slot in best
-            ),
+            top=self._top(best, scores, probs),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:

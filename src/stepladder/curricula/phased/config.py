@@ -4,20 +4,17 @@ Read by `phased`. Whatever curriculum a phase holds is given as its config, and 
 pool as all the others.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 from stepladder.configs.checks import Count, Name, Share, Window, not_empty
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.mixture import LabelWeights, MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.curricula.uniform import UniformConfig
-
-if TYPE_CHECKING:
-    from stepladder.curricula.phased.phased import Phased
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,8 +114,13 @@ class PhasedConfig(CurriculumConfig):
                     "episodes, steps or success.",
                 )
 
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Phased":
-        """Build the curriculum that this config describes."""
-        from stepladder.curricula.phased.phased import Phased
+    def all_phases(self) -> tuple[Phase, ...]:
+        """Return the phases in order."""
+        return self.phases
 
-        return Phased(tasks, self, seed=seed)
+    def about_labels(self, labels: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield what the curricula inside the phases say about the labels."""
+        for index, phase in enumerate(self.phases):
+            inside = "mixture" if phase.mixture is not None else "curriculum"
+            for path, text in phase.inner().about_labels(labels):
+                yield f"phases[{index}].{inside}.{path}", text

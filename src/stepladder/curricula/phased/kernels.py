@@ -10,14 +10,12 @@ import numpy as np
 
 from stepladder.compiled import compiled, inlined
 from stepladder.curricula.owner import PlainMethod
+from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import header_of
 from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Words
 from stepladder.stats.window import push
-
-PHASE_DIAL, EPISODES_DIAL = 0, 1
-"""Dials, from the first one of this curriculum."""
 
 NOT_ENTERED = 2**62
 

@@ -7,13 +7,14 @@ Use it when the shares are known. Do not use it when they ought to depend on res
 """
 
 import math
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from stepladder.configs.checks import NotNegative
-from stepladder.curricula.config import CurriculumConfig, Tasks, Variant, settle
+from stepladder.curricula.config import CurriculumConfig, Variant
 from stepladder.curricula.uniform import PlayCounter
 from stepladder.errors import BuildError, ConfigError, shown
 from stepladder.plans.plan import Grouping
@@ -43,9 +44,10 @@ class MixtureConfig(CurriculumConfig):
         """Return nothing: the weights have to be given."""
         return {}
 
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Mixture":
-        """Build the curriculum that this config describes."""
-        return Mixture(tasks, self, seed=seed)
+    def about_labels(self, labels: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield labels with a weight that no task has."""
+        for label in self.weights.keys() - set(labels):
+            yield f"weights.{label}", f"no task has this label; the tasks have {', '.join(labels)}."
 
 
 class Mixture(PlayCounter):
@@ -54,20 +56,11 @@ class Mixture(PlayCounter):
     Config = MixtureConfig
     config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: MixtureConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(MixtureConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
+    def _set_up(self) -> None:
+        super()._set_up()
         indices = np.unique(self.pool.label_indices)
         present = {self.pool.label_names[int(index)] for index in indices}
-        for label in config.weights:
+        for label in self.config.weights:
             if label not in present:
                 raise ConfigError(
                     f"no task has label {label!r}; the labels are {sorted(present)}. "
@@ -92,14 +85,14 @@ class Mixture(PlayCounter):
             drawn = [label for label, weight in self.config.weights.items() if weight > 0]
             raise BuildError(
                 f"no task with label {' or '.join(map(repr, drawn))} is left: envs could not build "
-                f"any of them (last: {reason}). Mend the tasks, or change the mixture."
+                f"any of them (last: {reason}). Fix the tasks, or change the mixture."
             )
 
     def _replacement_label(self, slot: int) -> str | None:
-        return self.pool.label_names[int(self.pool.label_indices[slot])]
+        return self.label_of(slot)
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        label = self.pool.label_names[int(self.pool.label_indices[slot])]
+        label = self.label_of(slot)
         share = self.config.weights.get(label, 0.0) / sum(self.config.weights.values())
         return f"label {label!r} has a share of {share:.3g}", {"episodes": float(self.plays[slot])}
 

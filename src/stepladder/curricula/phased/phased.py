@@ -9,28 +9,19 @@ whole game). Do not use it to order tasks by difficulty; `Staged` goes by succes
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import Tasks, settle
+from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.phased import kernels
 from stepladder.curricula.phased.config import PhasedConfig
-from stepladder.curricula.phased.kernels import (
-    EPISODES_DIAL,
-    NOT_ENTERED,
-    PHASE_DIAL,
-    Due,
-    State,
-)
-from stepladder.curricula.phased.report import PhaseChange, PhasedExplanation
-from stepladder.curricula.phased.settings import Ramp, resolve
+from stepladder.curricula.phased.kernels import NOT_ENTERED, Due, State
+from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL, PhasedLegend, Ramp
 from stepladder.errors import SnapshotError
-from stepladder.plans.legend import Legend
-from stepladder.plans.philox import SETTING_STREAM
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
 from stepladder.plans.status import DONE
@@ -41,81 +32,77 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.window import mean
 from stepladder.tasks.plain import whole_number
 
-MAX_SETTINGS = 2**16
-"""Streams set apart for the settings of each phased curriculum in a plan."""
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseChange(Change):
+    """One change of phase, with all numbers that decided it."""
+
+    from_phase: str
+    to_phase: str
+    rule: str
+    """Which limit was reached: episodes, steps or success."""
+
+    episodes: int
+    """Episodes drawn in the old phase."""
+
+    steps: int
+    success: float
+
+    @property
+    def kind(self) -> str:
+        """What happened."""
+        return "phase_changed"
+
+    @property
+    def headline(self) -> str:
+        """Where it has led."""
+        return f"moved to: {self.to_phase}"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.from_phase} -> {self.to_phase} at episode {self.episode} ({self.rule}: "
+            f"{self.episodes} episodes, {self.steps} steps, success {self.success:.2f})"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class PhasedLegend(Legend):
-    """A plan with phases: the first dial is the phase, the second its episodes so far."""
+class PhasedExplanation(Explanation):
+    """Where a run stands in its phases."""
 
-    first_dial: int
-    names: tuple[str, ...]
-    legends: tuple[Legend, ...]
-    phase_settings: tuple[dict[str, Any], ...]
+    phase: str
+    phase_index: int
+    num_phases: int
+    phase_episodes: int
+    phase_steps: int
+    phase_success: float
+    limits: dict[str, float]
+    """What ends the phase; empty for the last one without a limit."""
 
-    @property
-    def has_settings(self) -> bool:
-        """Whether any phase has settings."""
-        inner = any(legend.has_settings for legend in self.legends)
-        return inner or any(self.phase_settings)
+    inner: Explanation
+    """What the curriculum inside the phase says."""
 
-    def _phase(self, dials: Floats) -> int:
-        return int(dials[self.first_dial + PHASE_DIAL])
-
-    def stage_of(self, label: str, dials: Floats) -> str:
-        """Return the stage of a label, as the curriculum inside the phase sees it."""
-        return self.legends[self._phase(dials)].stage_of(label, dials)
-
-    def current_stage(self, dials: Floats) -> str | None:
-        """Return the stage in force, if the phase has stages."""
-        return self.legends[self._phase(dials)].current_stage(dials)
-
-    def current_phase(self, dials: Floats) -> str | None:
-        """Return the phase in force."""
-        return self.names[self._phase(dials)]
-
-    def mixing_ratio(self, stage: str, dials: Floats) -> float:
-        """Return the mixing ratio of a stage, if the phase has stages."""
-        return self.legends[self._phase(dials)].mixing_ratio(stage, dials)
-
-    def settings(self, dials: Floats, seed: int, env_index: int, episode: int) -> dict[str, Any]:
-        """Return the settings of one episode, those of the inner curriculum included."""
-        phase = self._phase(dials)
-        inner = self.legends[phase].settings(dials, seed, env_index, episode)
-        done = float(dials[self.first_dial + EPISODES_DIAL])
-        # Nested curricula have other dials, and so other streams: no two settings go together.
-        stream = SETTING_STREAM + MAX_SETTINGS * self.first_dial
-        own = resolve(self.phase_settings[phase], done, seed, env_index, episode, stream)
-        return {**inner, **own}
+    def lines(self) -> list[str]:
+        """Return the text, line by line."""
+        limits = ", ".join(f"{name} {value:g}" for name, value in self.limits.items())
+        return [
+            *super().lines(),
+            f"Phase {self.phase_index + 1} of {self.num_phases}: {self.phase!r}, "
+            f"{self.phase_episodes} episodes, {self.phase_steps} steps, success "
+            f"{self.phase_success:.2f}; "
+            + (f"ends at {limits}." if limits else "goes on to the end of the run."),
+            *(f"  {line}" for line in self.inner.lines()),
+        ]
 
 
 class Phased(Curriculum):
-    """Plays its phases one after the other.
-
-    Args:
-        tasks: A source, a pool or a list of tasks; every phase draws from the same ones.
-        config: The settings; or give them as keywords: ``Phased(tasks, phases=(…))``.
-        seed: Seed of all draws.
-        capacity: Number of slots, for sources with more tasks than should be active.
-        **settings: Fields of `PhasedConfig`.
-    """
+    """Plays its phases one after the other; every phase draws from the same tasks."""
 
     Config = PhasedConfig
     config: PhasedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: PhasedConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(PhasedConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
-        self.inner = [phase.inner().make(self.pool, seed=seed) for phase in config.phases]
+    def _set_up(self) -> None:
+        config = self.config
+        self.inner = [phase.inner().make(self.pool, seed=self.seed) for phase in config.phases]
         """The curriculum of each phase."""
         self.needs_success = any(inner.needs_success for inner in self.inner) or any(
             phase.success is not None for phase in config.phases
@@ -354,7 +341,7 @@ class Phased(Curriculum):
         return {"phases.fill": (0, sizes), "phases.head": (0, sizes - 1)}
 
     def _save_state(self) -> dict[str, Any]:
-        history = [asdict(change) for change in self.history]
+        history = [change.to_json() for change in self.history]
         return {"phase_index": self.phase_index, "history": history}
 
     def _load_state(self, state: Mapping[str, Any], place: str) -> None:

@@ -2,7 +2,7 @@
 
 Part of a phase's config; resolved by each client through `PhasedLegend`, so that env 3 may meet
 the weak opponent while env 4 meets the strong one. A setting overrides the task's params at a
-dotted path. What is drawn depends only on seed, env and episode, never on who asks.
+dotted path. What is drawn depends only on seed, env and episode, never on the caller.
 """
 
 import math
@@ -13,7 +13,15 @@ from typing import Annotated, Any
 from stepladder.configs.checks import Count, CountOrZero, NotNegative, not_empty
 from stepladder.configs.codec import Config
 from stepladder.errors import shown
+from stepladder.plans.legend import Legend
 from stepladder.plans.philox import SETTING_STREAM, uniform_and_seed
+from stepladder.records import Floats
+
+PHASE_DIAL, EPISODES_DIAL = 0, 1
+"""Dials, from the first one of a phased curriculum."""
+
+MAX_SETTINGS = 2**16
+"""Streams set apart for the settings of each phased curriculum in a plan."""
 
 
 @dataclass(frozen=True)
@@ -93,3 +101,48 @@ def resolve(
         else:
             values[path] = setting
     return values
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhasedLegend(Legend):
+    """A plan with phases: the first dial is the phase, the second its episodes so far."""
+
+    first_dial: int
+    names: tuple[str, ...]
+    legends: tuple[Legend, ...]
+    phase_settings: tuple[dict[str, Any], ...]
+
+    @property
+    def has_settings(self) -> bool:
+        """Whether any phase has settings."""
+        inner = any(legend.has_settings for legend in self.legends)
+        return inner or any(self.phase_settings)
+
+    def _phase(self, dials: Floats) -> int:
+        return int(dials[self.first_dial + PHASE_DIAL])
+
+    def stage_of(self, label: str, dials: Floats) -> str:
+        """Return the stage of a label, as the curriculum inside the phase sees it."""
+        return self.legends[self._phase(dials)].stage_of(label, dials)
+
+    def current_stage(self, dials: Floats) -> str | None:
+        """Return the stage in force, if the phase has stages."""
+        return self.legends[self._phase(dials)].current_stage(dials)
+
+    def current_phase(self, dials: Floats) -> str | None:
+        """Return the phase in force."""
+        return self.names[self._phase(dials)]
+
+    def mixing_ratio(self, stage: str, dials: Floats) -> float:
+        """Return the mixing ratio of a stage, if the phase has stages."""
+        return self.legends[self._phase(dials)].mixing_ratio(stage, dials)
+
+    def settings(self, dials: Floats, seed: int, env_index: int, episode: int) -> dict[str, Any]:
+        """Return the settings of one episode, those of the inner curriculum included."""
+        phase = self._phase(dials)
+        inner = self.legends[phase].settings(dials, seed, env_index, episode)
+        done = float(dials[self.first_dial + EPISODES_DIAL])
+        # Nested curricula have other dials, and so other streams: no two settings go together.
+        stream = SETTING_STREAM + MAX_SETTINGS * self.first_dial
+        own = resolve(self.phase_settings[phase], done, seed, env_index, episode, stream)
+        return {**inner, **own}

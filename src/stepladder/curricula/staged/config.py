@@ -5,9 +5,9 @@ stage holds for that stage alone; the value of `StagedConfig` holds for all that
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from stepladder.configs.checks import (
     MAX_WINDOW,
@@ -20,11 +20,8 @@ from stepladder.configs.checks import (
 )
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
-from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Variant
 from stepladder.errors import ConfigError
-
-if TYPE_CHECKING:
-    from stepladder.curricula.staged.staged import Staged
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,6 +243,17 @@ class StagedConfig(CurriculumConfig):
                     "threshold or confidence_z.",
                 )
 
+    def about_labels(self, labels: Collection[str]) -> Iterator[tuple[str, str]]:
+        """Yield stages without a task, and labels without a stage."""
+        for index, stage in enumerate(self.stages):
+            if not set(stage.task_labels) & set(labels):
+                there = f"the tasks have {', '.join(labels)}"
+                yield f"stages[{index}]", f"no task belongs to {stage.name!r}; {there}."
+        staged = {label for stage in self.stages for label in stage.task_labels}
+        for label in labels:
+            if label not in staged:
+                yield "stages", f"tasks labelled {label!r} are in no stage; add it."
+
     def index_of(self, stage: str) -> int:
         """Return the position of a stage.
 
@@ -268,7 +276,7 @@ class StagedConfig(CurriculumConfig):
         return self.min_episodes if own is None else own
 
     def demotion_threshold_of(self, index: int) -> float:
-        """Return the success below which a stage is left downwards; 0 without demotion."""
+        """Return the success below which a stage is demoted; 0 without demotion."""
         if self.demotion is None:
             return 0.0
         own = self.stages[index].demotion_threshold
@@ -314,12 +322,6 @@ class StagedConfig(CurriculumConfig):
         """Return one stage per label, in the order that is known of the tasks."""
         return {cls.kind: Variant("One stage per label, in the order of prerequisites.", _in_order)}
 
-    def make(self, tasks: Tasks, *, seed: int = 0) -> "Staged":
-        """Build the curriculum that this config describes."""
-        from stepladder.curricula.staged.staged import Staged
-
-        return Staged(tasks, self, seed=seed)
-
 
 def _in_order(tasks: TaskKnowledge) -> StagedConfig:
     if not tasks.order:
@@ -329,3 +331,30 @@ def _in_order(tasks: TaskKnowledge) -> StagedConfig:
         )
     stages = tuple(Stage(name=label) for label in tasks.order)
     return StagedConfig(stages=stages, threshold=tasks.mastery, min_episodes=10)
+
+
+SEVEN_STAGES = StagedConfig(
+    stages=(
+        Stage(name="simplest", threshold=0.60, min_episodes=50),
+        Stage(name="simpler", threshold=0.65, min_episodes=60, demotion_threshold=0.30),
+        Stage(name="simple", threshold=0.70, min_episodes=80, demotion_threshold=0.30),
+        Stage(name="medium", threshold=0.70, min_episodes=100, demotion_threshold=0.25),
+        Stage(name="complex", threshold=0.75, min_episodes=120, demotion_threshold=0.20),
+        Stage(name="exploration", threshold=0.80, min_episodes=150, demotion_threshold=0.15),
+        Stage(name="mine_heavy", threshold=0.80, min_episodes=150, demotion_threshold=0.15),
+    )
+)
+"""The seven stages of a platform-game agent; the bar rises with the difficulty."""
+
+SEVEN_STAGES_LENIENT = StagedConfig(
+    stages=(
+        Stage(name="simplest", threshold=0.70, min_episodes=50),
+        Stage(name="simpler", threshold=0.60, min_episodes=50, demotion_threshold=0.30),
+        Stage(name="simple", threshold=0.50, min_episodes=75, demotion_threshold=0.30),
+        Stage(name="medium", threshold=0.45, min_episodes=100, demotion_threshold=0.25),
+        Stage(name="complex", threshold=0.40, min_episodes=150, demotion_threshold=0.20),
+        Stage(name="exploration", threshold=0.35, min_episodes=150, demotion_threshold=0.15),
+        Stage(name="mine_heavy", threshold=0.30, min_episodes=200, demotion_threshold=0.15),
+    )
+)
+"""The same stages as set later, because real runs never advanced: the bar falls."""

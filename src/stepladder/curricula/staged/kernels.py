@@ -44,7 +44,7 @@ NOTHING, ADVANCE, DEMOTE = 0, 1, 2
 """What is due."""
 
 MAX_EPISODES = 2.0**53
-"""More than anybody plays."""
+"""More than any run has."""
 
 
 class Method(Fields):
@@ -208,23 +208,18 @@ def judge(state: State, constants: Constants, stage: int) -> Verdict:
         settings.demotion.is_set
         and stage > 0
         and enough
-        and episodes >= _demotion_episodes(own, settings)
+        and episodes >= demotion_episodes(state, constants, stage)
         and plain < limits.demotion_threshold
     )
     return Verdict(plain, judged, rising, standard, early, bonus, demote)
 
 
 @inlined
-def _demotion_episodes(stage: StageEvidence, settings: Settings) -> float:
-    demotion = settings.demotion
-    needed = demotion.min_episodes * demotion.backoff**stage.num_demotions
-    return min(needed, MAX_EPISODES)
-
-
-@compiled
 def demotion_episodes(state: State, constants: Constants, stage: int) -> float:
     """Return the evidence that the next demotion out of a stage needs; always finite."""
-    return _demotion_episodes(state.stages[stage], constants.settings[0])
+    demotion = constants.settings[0].demotion
+    needed = demotion.min_episodes * demotion.backoff ** state.stages[stage].num_demotions
+    return min(needed, MAX_EPISODES)
 
 
 @inlined
@@ -240,7 +235,7 @@ def ratio_of(success: float, num_results: int, constants: Constants) -> float:
 
 
 @inlined
-def _write_shares(
+def write_shares(
     block: Words, table: int, first_dial: int, state: State, constants: Constants
 ) -> None:
     """Write stage and mixing ratios together. Call between begin and end."""
@@ -266,14 +261,6 @@ def _write_shares(
         group_of(block, table, group).share = share / num_groups
 
 
-@compiled
-def write_shares(
-    block: Words, table: int, first_dial: int, state: State, constants: Constants
-) -> None:
-    """Write stage and mixing ratios together. Call between begin and end."""
-    _write_shares(block, table, first_dial, state, constants)
-
-
 @inlined
 def _observe_one(state: State, constants: Constants, record: RecordFields) -> int:
     """Count one result for its stage and its sub-group; return the stage."""
@@ -285,7 +272,7 @@ def _observe_one(state: State, constants: Constants, record: RecordFields) -> in
     own.lifetime += 1
     is_cut = record.outcome == TRUNCATED and record.success < 1.0
     is_ignored = constants.settings[0].ignore_truncated and is_cut
-    # An episode drawn before the stage was entered is no evidence about this stay in it.
+    # An episode drawn before the stage was entered says nothing about this stay in it.
     is_old = stage == method.current and record.plan_version < method.entry_version
     if not is_ignored and not is_old:
         own.fill, own.head = push(state.windows[stage], own.fill, own.head, record.success)
@@ -326,7 +313,7 @@ def observe(
                 if ratio != own.ratio:
                     own.ratio = ratio
                     begin_write(block)
-                    _write_shares(block, table, first_dial, state, constants)
+                    write_shares(block, table, first_dial, state, constants)
                     end_write(block)
         method.until_check -= 1
         if method.until_check <= 0:
@@ -363,7 +350,7 @@ def enter(
     own.head = 0
     own.since_entry = 0
     own.ratio = constants.settings[0].mixing.base_ratio
-    _write_shares(block, table, first_dial, state, constants)
+    write_shares(block, table, first_dial, state, constants)
     end_write(block)
     due.event = NOTHING
     due.is_entering = 0

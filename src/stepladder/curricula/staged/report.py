@@ -4,24 +4,13 @@ Made by `staged`; read by people, by the logs of `envs` and by whatever keeps ru
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from stepladder.configs.codec import fields_to_json
-from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.explanation import Change, Explanation, Told
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageChange:
+class StageChange(Change):
     """One change of stage, with all numbers that decided it."""
-
-    episode: int
-    """Records observed when it happened."""
-
-    step: int
-    """Env steps in those records."""
-
-    plan_version: int
-    """First version of the plan that has the new stage."""
 
     from_stage: str
     to_stage: str
@@ -55,9 +44,11 @@ class StageChange:
         rule = self.rules[0] if self.rules else ""
         return {"demotion": "stage_demoted", "manual": "stage_set"}.get(rule, "stage_advanced")
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all fields as plain JSON."""
-        return fields_to_json(self)
+    @property
+    def headline(self) -> str:
+        """Where it has led: advanced, fell back or moved to another stage."""
+        verbs = {"stage_demoted": "fell back", "stage_set": "moved"}
+        return f"{verbs.get(self.kind, 'advanced')} to: {self.to_stage}"
 
     @property
     def reason(self) -> str:
@@ -81,7 +72,7 @@ class StageChange:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageReport:
+class StageReport(Told):
     """Where one stage stands."""
 
     stage: str
@@ -93,6 +84,9 @@ class StageReport:
 
     judged_success: float
     """What the rules compare: the rate, or its lower bound."""
+
+    passed_at: float | None
+    """Success when the stage was last passed; None if it never was."""
 
     episodes: int
     """Episodes since entry."""
@@ -112,6 +106,18 @@ class StageReport:
     adaptive_mixing_ratio: float
     groups: dict[str, tuple[int, float]]
     """Per sub-group: episodes and success rate over all of them."""
+
+    def __str__(self) -> str:
+        rate = f"{self.success_rate:.2f}" if self.recent_episodes else "none"
+        if self.status == "completed":
+            passed = "left by hand" if self.passed_at is None else f"passed at {self.passed_at:.2f}"
+            now = f"{passed}; now {rate}, {self.lifetime_episodes} episodes in all"
+        else:
+            now = (
+                f"success {rate} (needs {self.advancement_threshold:.2f}), episodes "
+                f"{self.episodes} (needs {self.min_episodes}), {self.lifetime_episodes} in all"
+            )
+        return f"{self.stage:<16} {self.status:<10} {now}"
 
     def missing(self) -> list[str]:
         """Say what the standard rule still lacks."""
@@ -141,7 +147,7 @@ class StagedExplanation(Explanation):
     """Whether the standard rule is switched on."""
 
     demotion_below: float | None
-    """Success below which the stage is left downwards; None if that cannot happen."""
+    """Success below which the stage is demoted; None if that cannot happen."""
 
     demotion_episodes: int | None
     """Episodes since entry that a demotion needs."""
@@ -182,11 +188,5 @@ class StagedExplanation(Explanation):
             )
         if self.last_change is not None:
             text.append(f"Last change: {self.last_change}.")
-        for report in self.stages:
-            rate = f"{report.success_rate:.2f}" if report.recent_episodes else "none"
-            text.append(
-                f"  {report.stage:<16} {report.status:<10} success {rate} "
-                f"(needs {report.advancement_threshold:.2f}), episodes {report.episodes} "
-                f"(needs {report.min_episodes}), {report.lifetime_episodes} in all"
-            )
+        text += [f"  {report}" for report in self.stages]
         return text

@@ -20,7 +20,6 @@ import numpy as np
 
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import Tasks, settle
 from stepladder.curricula.staged import kernels as rules
 from stepladder.curricula.staged.config import StagedConfig
 from stepladder.curricula.staged.groups import StageGroups
@@ -39,28 +38,15 @@ from stepladder.saving.saved_fields import read_list
 class Staged(Curriculum):
     """Ordered stages over labels; advances when the current one is mastered.
 
-    Args:
-        tasks: A source, a pool or a list of tasks. Every label must belong to a stage.
-        config: The settings; or give them as keywords: ``Staged(tasks, stages=("a", "b"))``.
-        seed: Seed of all draws.
-        capacity: Number of slots, for sources with more tasks than should be active.
-        **settings: Fields of `StagedConfig`.
+    Every label of the tasks must belong to a stage. Stages may be given by name alone:
+    ``Staged(tasks, stages=("a", "b"))``.
     """
 
     Config = StagedConfig
     config: StagedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
-    def __init__(
-        self,
-        tasks: Tasks,
-        config: StagedConfig | None = None,
-        *,
-        seed: int = 0,
-        capacity: int | None = None,
-        **settings: Any,
-    ):
-        config = settle(StagedConfig, config, settings)
-        super().__init__(tasks, config, seed=seed, capacity=capacity)
+    def _set_up(self) -> None:
+        config = self.config
         self.history: list[StageChange] = []
         """Every change of stage so far, oldest first."""
         groups = StageGroups.of(self.pool, config)
@@ -193,7 +179,7 @@ class Staged(Curriculum):
                 "a task cannot be replaced while balance_by splits the stages: its successor might "
                 "belong to another sub-group. Use a source that fits into the pool."
             )
-        return self.pool.label_names[int(self.pool.label_indices[slot])]
+        return self.label_of(slot)
 
     def _expect_envs(self, num_envs: int) -> None:
         self._state.method["num_envs"] = num_envs
@@ -211,7 +197,7 @@ class Staged(Curriculum):
         if stage not in self._stage_of_group[self._grouping.group_of_slot[self.plan.active]]:
             raise BuildError(
                 f"no task of stage {self.config.stages[stage].name!r} is left: envs could not "
-                f"build any of them{cause}. Mend the tasks, or leave the stage out."
+                f"build any of them{cause}. Fix the tasks, or leave the stage out."
             )
 
     # What a user asks of it.
@@ -288,6 +274,7 @@ class Staged(Curriculum):
             status=status,
             success_rate=verdict.plain,
             judged_success=verdict.judged,
+            passed_at=self._passed_at(self.config.stages[index].name),
             episodes=int(evidence["since_entry"]),
             lifetime_episodes=int(evidence["lifetime"]),
             recent_episodes=int(evidence["fill"]),
@@ -307,6 +294,20 @@ class Staged(Curriculum):
                 if self._group_names[group]
             },
         )
+
+    def _passed_at(self, stage: str) -> float | None:
+        """Return the success with which a stage was last left upwards by a rule."""
+        passed = (
+            change.success
+            for change in reversed(self.history)
+            if change.from_stage == stage and change.kind == "stage_advanced"
+        )
+        return next(passed, None)
+
+    @property
+    def next_check(self) -> int:
+        """Number of observed records at which advancement is considered next."""
+        return self.num_observed + int(self._state.method["until_check"][0])
 
     def _judge(self, stage: int) -> rules.Verdict:
         return rules.judge(*self._state_and_constants(), stage)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.curricula.learnability.learnability import Learnability, LearnabilityConfig
+from stepladder.curricula.learnability import Learnability, LearnabilityConfig
 from stepladder.errors import ConfigError
 from stepladder.plans.record import Draw
 from stepladder.saving.snapshot import Snapshot

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from curricula.fake_learner import differences, live, play, record_for
-from stepladder.curricula import AncestorProgress, LearningProgress, Snapshot, Uniform, tally
-from stepladder.curricula.tally import Tally
+from stepladder.curricula import AncestorProgress, LearningProgress, Snapshot, Uniform, task_counts
+from stepladder.curricula.task_counts import TaskCounts
 from stepladder.errors import RecordError, SnapshotError
 from stepladder.tasks import ListSource, Task
 
@@ -18,7 +18,7 @@ LARGE = ListSource(Task(f"{label}{i}", label) for i in range(40) for label in "a
 
 def watched(source=SMALL, **settings):
     curriculum = Uniform(source, **settings)
-    return curriculum, Tally(curriculum)
+    return curriculum, TaskCounts(curriculum)
 
 
 def test_sums_per_task_and_label_by_hand():
@@ -36,7 +36,7 @@ def test_sums_per_task_and_label_by_hand():
         (1.0, 1.0, 0.0, 0.0, 0.0, 9.0),
     ]
     assert counted.by_label.tolist() == [(2.0, 2.0, 1.5, 2.0), (1.0, 1.0, 0.0, 0.0)]
-    assert counted.num_episodes == 3
+    assert counted.total_completions == 3
 
 
 def test_the_end_of_an_epoch_clears_only_what_belongs_to_it():
@@ -66,7 +66,7 @@ def test_a_late_result_counts_for_the_label_it_was_played_with_and_for_no_task()
     assert counted.by_label[old].tolist() == (2.0, 2.0, 2.0, 2.0)
     assert counted.by_label[new].tolist() == (1.0, 1.0, 0.0, 1.0)
     assert counted.slots[["num_samples", "successes"]][2].tolist() == (1.0, 0.0)
-    assert counted.num_episodes == 3
+    assert counted.total_completions == 3
     assert curriculum.num_orphaned == 1
 
 
@@ -75,7 +75,7 @@ def test_a_late_result_counts_for_the_label_it_was_played_with_and_for_no_task()
 def test_every_label_is_right_while_tasks_come_and_go(kind, batch):
     settings = {"eviction_plays": 2} if kind is LearningProgress else {}
     curriculum = kind(LARGE, capacity=9, **settings)
-    counted, expected = Tally(curriculum), np.zeros((3, 2))
+    counted, expected = TaskCounts(curriculum), np.zeros((3, 2))
     for _ in range(210 // batch):
         draws = curriculum.draw(batch)
         records = [play(draw) for draw in draws]
@@ -89,21 +89,21 @@ def test_every_label_is_right_while_tasks_come_and_go(kind, batch):
     assert labels["epoch_successes"].tolist() == expected[:, 1].tolist()
     for name in ("num_epoch_samples", "num_epoch_judged"):
         assert labels[name].tolist() == expected[:, 0].tolist()
-    assert counted.num_episodes == curriculum.num_observed == 210
+    assert counted.total_completions == curriculum.num_observed == 210
     assert counted.num_unlabelled == 0
     if kind is LearningProgress:
         assert counted.slots["num_samples"][:].tolist() == curriculum.plays().tolist()
 
 
 def test_labels_of_the_long_gone_are_forgotten_and_their_results_still_count(monkeypatch):
-    monkeypatch.setattr(tally, "MAX_PAST", 1)
+    monkeypatch.setattr(task_counts, "MAX_PAST", 1)
     curriculum, counted = watched(LARGE, capacity=6)
     late = [record_for(curriculum, slot, 1.0) for slot in (0, 1)]
     curriculum.replace(0)
     curriculum.replace(1)
     curriculum.observe(late)
     assert counted.num_unlabelled == 1
-    assert counted.num_episodes == 2
+    assert counted.total_completions == 2
     assert counted.by_label["num_samples"][:].sum() == 1.0
 
 
@@ -112,7 +112,7 @@ def test_nothing_counts_after_the_end():
     live(curriculum, 2)
     counted.close()
     live(curriculum, 2)
-    assert counted.num_episodes == 2
+    assert counted.total_completions == 2
 
 
 # Sums from outside.
@@ -158,7 +158,7 @@ def test_impossible_sums_are_refused_and_nothing_counts(sums, problem):
     _, counted = watched()
     with pytest.raises(RecordError, match=problem):
         counted.add_counts(*sums)
-    assert counted.num_episodes == 0
+    assert counted.total_completions == 0
     assert set(counted.slots.tolist()) == {(0,) * 6}
 
 
@@ -170,21 +170,21 @@ def test_a_restored_tally_goes_on_as_if_nothing_had_happened(tmp_path):
         return LearningProgress(LARGE, capacity=9, eviction_plays=2)
 
     before = make()
-    counted = Tally(before)
+    counted = TaskCounts(before)
     live(before, 60)
     late = record_for(before, 0, 1.0, generation=int(before.pool.generations[0]))
     before.replace(0)
     saved = counted.snapshot()
     saved.save(tmp_path / "tally.npz")
     after = make()
-    resumed = Tally(after)
+    resumed = TaskCounts(after)
     after.restore(before.snapshot())
     resumed.restore(Snapshot.load(tmp_path / "tally.npz"))
     for curriculum in (before, after):
         curriculum.observe(late)
         live(curriculum, 60)
     assert differences(resumed.snapshot(), counted.snapshot()) == []
-    assert resumed.num_episodes == 121
+    assert resumed.total_completions == 121
 
 
 def test_a_curriculum_that_goes_back_takes_only_its_tasks_along():
@@ -197,7 +197,7 @@ def test_a_curriculum_that_goes_back_takes_only_its_tasks_along():
     assert counted.slots["num_samples"][:2].tolist() == [2.0, 0.0]
     curriculum.observe(record_for(curriculum, 1, 1.0))
     assert counted.slots["num_samples"][1] == 1.0
-    assert counted.num_episodes == 5
+    assert counted.total_completions == 5
     assert counted.num_unlabelled == 0
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from curricula.fake_learner import live, record_for
 from stepladder.curricula import Learnability, LearnabilityConfig, LearnabilityExplanation
-from stepladder.curricula.learnability.kernels import learnability
+from stepladder.curricula.learnability import learnability
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Task, UnionSource
 

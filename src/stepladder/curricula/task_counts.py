@@ -124,12 +124,8 @@ def count_records(
     return True
 
 
-class Tally:
-    """Counts what a curriculum observes, from now on.
-
-    Args:
-        curriculum: The outermost curriculum, in the process that owns it.
-    """
+class TaskCounts:
+    """Counts what a curriculum observes, from now on."""
 
     def __init__(self, curriculum: Curriculum):
         self.curriculum = curriculum
@@ -157,7 +153,7 @@ class Tally:
         self.curriculum.remove_listener(self._count)
 
     @property
-    def num_episodes(self) -> int:
+    def total_completions(self) -> int:
         """Episodes counted so far."""
         return int(self.by_label["num_samples"].sum()) + self.num_unlabelled
 
@@ -226,7 +222,21 @@ class Tally:
         returns: npt.ArrayLike = 0.0,
         lengths: npt.ArrayLike = 0.0,
     ) -> None:
-        """Add sums per slot; see `CurriculumMeter.add_counts`."""
+        """Count episodes that the curriculum did not observe one by one, as sums per slot.
+
+        For an engine that plays in compiled code. All of them are credited to the tasks that are
+        in the slots now, so report before a slot's task is replaced. Do not also `observe` them:
+        they would count twice.
+
+        Args:
+            counts: Episodes per slot, shape ``(num_slots,)``.
+            successes: Sum of their successes, per slot; at most `counts`.
+            returns: Sum of their returns, per slot.
+            lengths: Sum of their env steps, per slot.
+
+        Raises:
+            RecordError: The numbers are impossible. Then nothing was counted.
+        """
         plays, wins = self._per_slot(counts, "counts"), self._per_slot(successes, "successes")
         gains, steps = self._per_slot(returns, "returns"), self._per_slot(lengths, "lengths")
         # Sums of many fractions may end a hair above the number of them.
@@ -283,7 +293,13 @@ class Tally:
         ]
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Continue counting where a snapshot was made; see `CurriculumMeter.restore`."""
+        """Continue counting where a snapshot was made, in place; restore the curriculum first.
+
+        Tasks that are not in their slots any more are counted from 0.
+
+        Raises:
+            SnapshotError: The snapshot is damaged or of other tasks. Then nothing has changed.
+        """
         require_snapshot(snapshot)
         highest = np.array([len(self.slots) - 1, MAX_COUNT, len(self.by_label) - 1])
         past = SavedArray(
