@@ -137,6 +137,8 @@ class CompiledMethod(Evicting):
         """Keep what the kernels read: a state, whose ``method`` has `Noted`, and constants."""
         self._learn_in(state)
         self._constants = constants
+        self._fresh = state.tasks[:1].copy()
+        """What is known of a task that has just come in."""
         self._noted: Records[Noted] = state.method["noted"]
         # Called for every batch: looking at the types of all arguments takes longer than the work.
         self._observe_batch = direct(
@@ -172,6 +174,9 @@ class CompiledMethod(Evicting):
         """Return the share of well-known tasks that are replaced: none without more tasks."""
         return float(percentile) if self.pool.can_replace else 0.0
 
+    def _slot_replaced(self, slot: int) -> None:
+        self._state.tasks[slot : slot + 1] = self._fresh
+
     def _is_due(self, slot: int) -> bool:
         """Whether a noted slot is still to be replaced after the rest of its batch."""
         return True
@@ -195,10 +200,10 @@ class RankedMethod(CompiledMethod):
         return self._state.tasks["num_plays"].copy()
 
     def _slot_replaced(self, slot: int) -> None:
-        state = self._state
-        unfile(slot, state.filed, state.method["ranks"])
-        state.filed["weight"][slot] = self.pool.base_weights[slot]
-        state.tasks[slot : slot + 1] = 0
+        filed = self._state.filed
+        unfile(slot, filed, self._state.method["ranks"])
+        filed["weight"][slot] = self.pool.base_weights[slot]
+        super()._slot_replaced(slot)
 
     def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
         weights = self.pool.base_weights

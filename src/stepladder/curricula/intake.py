@@ -30,13 +30,7 @@ def is_running(method: Any, owner: object) -> bool:
 
 
 class Intake:
-    """One batch, and how far it has come.
-
-    Args:
-        records: The batch. It must not change before it is done.
-        num_before: Records that the curriculum had observed before it.
-        outer: The intake that is going on already: of the batch whose listener observes this one.
-    """
+    """One batch, and how far it has come. Its records must not change before it is done."""
 
     __slots__ = ("is_done", "num_before", "outer", "records", "telling")
 
@@ -48,7 +42,9 @@ class Intake:
     ):
         self.records = records
         self.num_before = num_before
+        """Records that the curriculum had observed before it."""
         self.outer = outer
+        """The intake that is going on already: of the batch whose listener observes this one."""
         self.is_done = False
         self.telling: tuple[tuple[Any, ...], list[Any]] | None = None
         """The listeners, and an entry for each that has returned; set when the first is called."""

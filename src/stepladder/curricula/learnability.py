@@ -222,7 +222,6 @@ class Learnability(RankedMethod):
 
     def _slot_replaced(self, slot: int) -> None:
         super()._slot_replaced(slot)
-        self._state.tasks["score"][slot] = self._prior_score
         weight = weight_of(self._prior_score, self.config.exponent)
         self._set_weight(slot, weight * float(self.pool.base_weights[slot]))
 

@@ -338,10 +338,7 @@ _call = cast("Callable[[Callable[[Any], object], Any], object]", call)
 def tell_rest(listeners: Sequence[Callable[[Any], object]], told: list[Any], news: Any) -> None:
     """Call those listeners that have not been called yet, in order.
 
-    Args:
-        listeners: All of them.
-        told: Has an entry for each that has returned. Changed in place.
-        news: What they are called with.
+    `told` has an entry for each that has returned; it is changed in place.
     """
     try:
         # One call of compiled code, not a loop: a listener that returns is counted at that moment,

@@ -75,19 +75,11 @@ def count_records(
 ) -> bool:
     """Count records, all of them in one call that no interrupt divides.
 
+    `generations` and `labels` are per slot. `past` has the label of each record whose task is not
+    in its slot any more, in order; -1 if it is not known. `number` is that of the batch.
+
     Returns:
         Whether they were counted; if not, `past` is too short, and nothing has changed.
-
-    Args:
-        records: What to count.
-        generations: Generation per slot.
-        labels: Index of the label per slot.
-        past: Index of the label of each record whose task is not in its slot any more, in order;
-            -1 if it is not known.
-        slots: Sums per slot. Changed in place.
-        by_label: Sums per label. Changed in place.
-        counted: How far counting has come. Changed in place.
-        number: Of this batch.
     """
     num_past = 0
     for index in range(len(records)):

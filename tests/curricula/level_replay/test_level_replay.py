@@ -436,7 +436,7 @@ def test_impossible_scores_are_refused_and_nothing_has_changed():
         ([0, 1], [0, 0], [1.0], "1 scores for 2 slots"),
         ([0.5], [0], [1.0], "integers"),
         ([[0]], [[0]], [[1.0]], "integers"),
-        ([0], [0], ["high"], "no number"),
+        ([0], [0], ["high"], "not a number"),
     ]
     for slots, generations, scores, words in impossible:
         with pytest.raises(RecordError, match=words):

@@ -130,8 +130,7 @@ class Frontier(CompiledMethod):
         tasks = self._state.tasks
         if tasks["layer"][slot] != NO_LAYER:
             self._set_weight(slot, 0.0, int(tasks["layer"][slot]))
-        tasks[slot : slot + 1] = 0
-        tasks["layer"][slot] = NO_LAYER
+        super()._slot_replaced(slot)
         # Into the present round.
         place(*self.kernel_state(), slot=slot, waits=0)
         kernels.settle(*self.kernel_state())

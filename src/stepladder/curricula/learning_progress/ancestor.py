@@ -10,7 +10,7 @@ What is kept is the formulas, not the faults around them: every result reaches t
 to, and a failed lookup cannot swap two tasks. Each batch costs a pass over all tasks.
 """
 
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,22 @@ from stepladder.compiled import compiled
 from stepladder.curricula.eviction import Evicting
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.learning_progress.config import AncestorProgressConfig
+from stepladder.curricula.observation import count_record, signal_of
 from stepladder.curricula.owner import PlainMethod
 from stepladder.plans.kernels import begin_write, end_write, fill_leaves
-from stepladder.plans.record import RecordArray, first_bad_record
+from stepladder.plans.record import RecordArray, RecordFields, first_bad_record
 from stepladder.plans.status import DONE
-from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words, zeros
+from stepladder.records import (
+    Count,
+    Fields,
+    Floats,
+    Limits,
+    Records,
+    Share,
+    Words,
+    settings_record,
+    zeros,
+)
 from stepladder.saving.saved_array import require_parts
 
 
@@ -47,8 +58,70 @@ class State(NamedTuple):
     """The last results of every slot, in the version that averages them."""
 
 
-Change: TypeAlias = list[tuple[Any, Any, Any]]
-"""Arrays, places in them, and what they hold from now on."""
+class Settings(AncestorProgressConfig):
+    """The config as kernels read it, with what follows from it."""
+
+    is_seed: bool
+    uses_return: bool
+
+
+@compiled
+def _learn_seed(state: State, settings: Settings, slot: int, value: float) -> None:
+    """Remember a result; move the averages of every task that has two."""
+    memory = state.recent.shape[1]
+    state.recent[slot, state.tasks[slot].num_plays % memory] = value
+    state.tasks[slot].num_plays += 1
+    for other in range(len(state.tasks)):
+        task = state.tasks[other]
+        if task.num_plays >= 2:
+            mean = state.recent[other].sum() / min(task.num_plays, memory)
+            task.fast += settings.ema_timescale * (mean - task.fast)
+            rate = settings.ema_timescale * settings.slow_timescale_factor
+            task.slow += rate * (mean - task.slow)
+
+
+@compiled
+def _learn_mature(task: AncestorTask, settings: Settings, value: float) -> None:
+    """Move the averages of the task that was played."""
+    task.num_plays += 1
+    measured = value
+    if settings.use_baseline_normalization:
+        if task.baseline == 0.0:
+            task.baseline = min(value, 0.75)
+        measured = max(value - task.baseline, 0.0) / max(1.0 - task.baseline, 1e-10)
+    if task.fast == 0.0 and task.slow == 0.0:
+        task.fast = measured
+        task.slow = measured
+        task.plain = value
+    else:
+        rate = settings.ema_timescale
+        task.fast += rate * (measured - task.fast)
+        task.slow += rate * settings.slow_timescale_factor * (measured - task.slow)
+        task.plain += rate * (value - task.plain)
+
+
+@compiled
+def observe_first(
+    block: Words,
+    state: State,
+    settings: Records[Settings],
+    records: Records[RecordFields],
+    handled: Words,
+) -> None:
+    """Learn from the first of some records, in one call that no interrupt divides.
+
+    The result of a task that was replaced changes no score; then `handled` says that no task is
+    to make room.
+    """
+    record, own, totals = records[0], settings[0], state.method[0].totals
+    if not count_record(block, totals, record.slot, record.generation, record.length):
+        handled[0] = totals.num_observed
+        return
+    value = signal_of(own, record.success, record.episode_return)
+    if own.is_seed:
+        _learn_seed(state, own, record.slot, value)
+    else:
+        _learn_mature(state.tasks[record.slot], own, value)
 
 
 @compiled
@@ -86,12 +159,11 @@ class AncestorProgress(Evicting):
         memory = config.memory if config.variant == "seed" else 0
         state = zeros(State, tasks=num_slots, recent=(num_slots, memory))
         self._learn_in(state)
+        self._settings = settings_record(
+            config, is_seed=config.variant == "seed", uses_return=config.signal == "return"
+        )
         self._plays: Words = state.tasks["num_plays"]
         self._fast, self._slow = state.tasks["fast"], state.tasks["slow"]
-        self._plain, self._baseline = state.tasks["plain"], state.tasks["baseline"]
-        self._recent = state.recent
-        self._change: Change = []
-        """What the record being observed changes; empty between two records."""
         self._published: Words = np.zeros(1, dtype=np.int64)
         """Records whose scores are in the plan."""
 
@@ -105,7 +177,8 @@ class AncestorProgress(Evicting):
         tracked = self._plays >= (2 if config.variant == "seed" else 1)
         scores = np.full(self.pool.num_slots, config.exploration_bonus)
         if tracked.any():
-            probs = squash(self._shape(self._raw()[tracked], self._plain[tracked]))
+            plain = self._state.tasks["plain"][tracked]
+            probs = squash(self._shape(self._raw()[tracked], plain))
             scores[tracked] = np.where(
                 self._plays[tracked] < least, config.exploration_bonus, probs
             )
@@ -137,8 +210,7 @@ class AncestorProgress(Evicting):
         if bad >= 0:
             return bad
         first = self._num_observed.item(0) - num_done
-        self._apply()
-        if self._num_observed.item(0) == first:
+        if num_done == 0:
             # Nothing of this batch has been published or looked at for eviction.
             self._handled[0] = self._published[0] = first
         while True:
@@ -147,94 +219,15 @@ class AncestorProgress(Evicting):
                 self._evict_one(observed)
             if observed == first + len(records):
                 break
-            self._change = self._change_by(records[observed - first], observed + 1)
-            self._apply()
+            rest = records[observed - first :]
+            observe_first(self.plan.block, self._state, self._settings, rest, self._handled)
         if len(records) and self._published.item(0) != observed:
             weights = self._allowed(self.scores())
             publish(self.plan.block, self._table, weights, self._published, observed)
         return DONE
 
-    def _apply(self) -> None:
-        """Store what one record changes; the same again changes nothing."""
-        for array, place, value in self._change:
-            array[place] = value
-        self._change = []
-
-    def _change_by(self, record: Any, observed: int) -> Change:
-        """Return what a record changes, as the numbers that follow.
-
-        Args:
-            record: The record.
-            observed: Records observed with this one.
-        """
-        slot = int(record["slot"])
-        counted: Change = [
-            (self.totals["num_steps"], 0, self.num_steps + record["length"]),
-            (self._num_observed, 0, observed),
-        ]
-        if record["generation"] != self.pool.generations[slot]:
-            orphans: Change = [(self.totals["num_orphaned"], 0, self.num_orphaned + 1)]
-            # No score has changed, so no task makes room.
-            return [*orphans, *counted, (self._handled, 0, observed)]
-        learn = self._learn_seed if self.config.variant == "seed" else self._learn_mature
-        return [*learn(slot, self._value(record)), *counted]
-
-    def _value(self, record: Any) -> float:
-        if self.config.signal == "success":
-            return float(record["success"])
-        span = self.config.return_high - self.config.return_low
-        return min(1.0, max(0.0, (float(record["episode_return"]) - self.config.return_low) / span))
-
-    def _learn_seed(self, slot: int, value: float) -> Change:
-        rate, factor = self.config.ema_timescale, self.config.slow_timescale_factor
-        place = (slot, self._plays[slot] % self.config.memory)
-        plays, recent = self._plays.copy(), self._recent.copy()
-        fast, slow = self._fast.copy(), self._slow.copy()
-        recent[place] = value
-        plays[slot] += 1
-        known = plays >= 2
-        filled = np.minimum(plays, self.config.memory)[known]
-        means = recent[known].sum(axis=1) / filled
-        fast[known] += rate * (means - fast[known])
-        slow[known] += rate * factor * (means - slow[known])
-        return [
-            (self._recent, place, value),
-            (self._plays, slot, plays[slot]),
-            (self._fast, slice(None), fast),
-            (self._slow, slice(None), slow),
-        ]
-
-    def _learn_mature(self, slot: int, value: float) -> Change:
-        rate, factor = self.config.ema_timescale, self.config.slow_timescale_factor
-        fast, slow, plain, base = (
-            array[slot] for array in (self._fast, self._slow, self._plain, self._baseline)
-        )
-        measured = value
-        if self.config.use_baseline_normalization:
-            if base == 0.0:
-                base = min(value, 0.75)
-            measured = max(value - base, 0.0) / max(1.0 - base, 1e-10)
-        if fast == 0.0 and slow == 0.0:
-            fast = slow = measured
-            plain = value
-        else:
-            fast = fast + rate * (measured - fast)
-            slow = slow + rate * factor * (measured - slow)
-            plain = plain + rate * (value - plain)
-        return [
-            (self._plays, slot, self._plays[slot] + 1),
-            (self._baseline, slot, base),
-            (self._fast, slot, fast),
-            (self._slow, slot, slow),
-            (self._plain, slot, plain),
-        ]
-
     def _evict_one(self, observed: int) -> None:
-        """Replace the lowest of all tasks at or below the eviction rank, if there is one.
-
-        Args:
-            observed: Records observed so far; noted in `_handled` together with it.
-        """
+        """Replace the lowest of all tasks at or below the eviction rank, if there is one."""
         lowest = self._lowest() if self.pool.can_replace else None
         if lowest is None or not self._evict(lowest, observed):
             self._handled[0] = observed
@@ -255,7 +248,7 @@ class AncestorProgress(Evicting):
 
     def _slot_replaced(self, slot: int) -> None:
         self._state.tasks[slot : slot + 1] = 0
-        self._recent[slot] = 0.0
+        self._state.recent[slot] = 0.0
         self._set_weight(slot, self.config.exploration_bonus)
 
     def _explain(self) -> Explanation:
@@ -274,4 +267,5 @@ class AncestorProgress(Evicting):
 
     def _check_loaded(self, place: str) -> None:
         most = np.minimum(self._plays, self.config.memory) + 1e-6
-        require_parts("recent", place, sum_of_results=(self._recent.sum(axis=1), most))
+        sums = self._state.recent.sum(axis=1)
+        require_parts("recent", place, sum_of_results=(sums, most))

@@ -122,10 +122,9 @@ class LevelReplay(CompiledMethod):
 
     def _slot_replaced(self, slot: int) -> None:
         kernels.forget(self._state, slot, int(self.pool.generations[slot]), self._forgotten)
-        tasks, weight = self._state.tasks, float(self.pool.base_weights[slot])
-        tasks[slot : slot + 1] = 0
-        tasks["mean"][slot], tasks["best_return"][slot] = PRIOR_MEAN, -np.inf
-        tasks["weight"][slot] = weight
+        super()._slot_replaced(slot)
+        weight = float(self.pool.base_weights[slot])
+        self._state.tasks["weight"][slot] = weight
         self._set_weight(slot, 0.0, BY_SCORE)
         self._set_weight(slot, 0.0, BY_AGE)
         self._set_weight(slot, weight, UNSEEN)

@@ -285,10 +285,8 @@ class StagedConfig(CurriculumConfig):
     def needs_of(self, index: int, num_envs: int, evidence: float) -> dict[str, tuple[float, int]]:
         """Return the success and the episodes that each rule asks for in a stage.
 
-        Args:
-            index: Position of the stage.
-            num_envs: Number of envs; no rule decides on fewer episodes.
-            evidence: Episodes that a demotion out of the stage asks for by now.
+        No rule decides on fewer episodes than there are envs. `evidence` is the number of episodes
+        that a demotion out of the stage asks for by now.
         """
         threshold, minimum = self.threshold_of(index), self.min_episodes_of(index)
         needs: dict[str, tuple[float, float]] = {"standard": (threshold, minimum)}
