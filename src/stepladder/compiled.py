@@ -98,7 +98,8 @@ def _compile(function: Function, **settings: Any) -> Function:
             stamp = source_stamp(Path(function.__code__.co_filename))
             file._source_stamp = (file._source_stamp, stamp)
     except (AttributeError, OSError, RuntimeError):
-        dispatcher = numba.njit(**{**settings, "cache": False})(function)
+        settings["cache"] = False
+        dispatcher = numba.njit(**settings)(function)
     return cast("Function", dispatcher)
 
 

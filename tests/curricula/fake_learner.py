@@ -75,6 +75,14 @@ def record_for(curriculum: Curriculum, slot: int, success: float, **changes: Any
     return record._replace(**changes)
 
 
+RESULTS = {"w": 1.0, "h": 0.5, "f": 0.0}
+
+
+def play_results(curriculum: Curriculum, slot: int, results: str) -> None:
+    """Observe a batch of episodes of a slot: w is a win, h half a success, f a failure."""
+    curriculum.observe([record_for(curriculum, slot, RESULTS[result]) for result in results])
+
+
 def differences(left: Snapshot, right: Snapshot) -> list[str]:
     """Name everything in which two snapshots differ, to the last bit."""
     found = [f"state {name}" for name in _state_differences(left.state, right.state, "")]

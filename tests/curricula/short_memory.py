@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from curricula.fake_learner import record_for
+from curricula.fake_learner import play_results
 from stepladder.curricula import Curriculum, Frontier, FrontierExplanation, TaskExplanation
 from stepladder.tasks import NumberedSource, Task
 
@@ -30,13 +30,16 @@ def on_a_line(num_tasks: int, **settings: Any) -> Frontier:
     return Frontier(tasks, **{**BARE, "features": ("x",), "num_neighbors": 1, **settings})
 
 
-RESULTS = {"w": 1.0, "h": 0.5, "f": 0.0}
-
-
 def play(curriculum: Curriculum, slot: int, results: str) -> None:
-    """Observe one episode of a slot per letter: a win, half a success, or a failure."""
+    """Observe one episode of a slot per letter, one at a time."""
     for result in results:
-        curriculum.observe(record_for(curriculum, slot, RESULTS[result]))
+        play_results(curriculum, slot, result)
+
+
+def after(curriculum: Curriculum, results: str) -> str:
+    """Observe episodes of slot 0; say where it stands then."""
+    play(curriculum, 0, results)
+    return curriculum.states()[0]
 
 
 def told(curriculum: Curriculum, slot: int) -> TaskExplanation:

@@ -23,6 +23,7 @@ from stepladder.curricula import (
 )
 from stepladder.curricula.registry import CURRICULA
 from stepladder.errors import ConfigError
+from stepladder.tasks import Task
 
 STAGED = StagedConfig(
     stages=(Stage(name="easy", threshold=0.5), Stage(name="hard", labels=("a", "b"))),
@@ -63,6 +64,18 @@ EXAMPLES = [
 def test_a_config_comes_back_from_its_json_unchanged(config: CurriculumConfig) -> None:
     text = json.dumps(config.to_json())
     assert CurriculumConfig.from_json(json.loads(text)) == config
+
+
+@pytest.mark.parametrize("config", EXAMPLES, ids=lambda config: type(config).__name__)
+def test_a_config_makes_what_it_describes(config: CurriculumConfig) -> None:
+    labels = ("easy", "a", "b")
+    tasks = [Task(name, name, params={"x": x, "place": {"y": x}}) for x, name in enumerate(labels)]
+    curriculum = config.make(tasks, seed=5)
+    assert type(curriculum) is getattr(
+        stepladder.curricula, type(config).__name__[: -len("Config")]
+    )
+    assert type(curriculum).Config is type(config)
+    assert (curriculum.seed, curriculum.config) == (5, config)
 
 
 def test_a_phase_with_nothing_in_it_comes_back_as_the_uniform_it_means() -> None:

@@ -5,21 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from curricula.fake_learner import live, record_for
+from curricula.fake_learner import play_results as play
 from stepladder.curricula import Learnability, LearnabilityConfig, LearnabilityExplanation
 from stepladder.curricula.learnability import learnability
 from stepladder.errors import ConfigError
-from stepladder.tasks import ListSource, NumberedSource, Task, UnionSource
+from stepladder.tasks import NumberedSource
 
 
 def make(num_tasks: int = 3, **settings: Any) -> Learnability:
     """Make a curriculum in which a result counts half after one more play."""
     return Learnability(NumberedSource(num_tasks), **{"halflife_episodes": 1.0, **settings})
-
-
-def play(curriculum: Learnability, slot: int, results: str) -> None:
-    """Observe one episode of a slot per letter: w is a win, anything else a failure."""
-    curriculum.observe([record_for(curriculum, slot, result == "w") for result in results])
 
 
 # The posterior, worked out for the results 1, 0, 0, 1 and a uniform prior.
@@ -72,14 +67,6 @@ def test_the_prior_decides_about_untried_tasks():
     assert curriculum.probs().tolist() == pytest.approx(expected.tolist())
 
 
-def test_results_are_forgotten_by_own_plays_only():
-    curriculum = make()
-    play(curriculum, 0, "wf")
-    before = curriculum.explain(0).numbers
-    play(curriculum, 1, "w" * 50)
-    assert curriculum.explain(0).numbers == before
-
-
 def test_the_halflife_is_counted_in_plays():
     curriculum = make(halflife_episodes=3.0, prior_successes=0.5, prior_failures=0.5)
     play(curriculum, 0, "wfff")
@@ -107,15 +94,6 @@ def test_an_exponent_sharpens_and_zero_flattens():
     assert keen.probs().tolist() == pytest.approx((weights / weights.sum()).tolist())
     assert flat.probs().tolist() == pytest.approx([1 / 3] * 3)
     assert keen.scores().tolist() == flat.scores().tolist()
-
-
-def test_the_sources_weights_scale_the_learnability():
-    union = UnionSource([(ListSource([Task("x")]), 1.0), (ListSource([Task("y")]), 3.0)])
-    curriculum = Learnability(union)
-    assert curriculum.probs().tolist() == pytest.approx([0.25, 0.75])
-    play(curriculum, 0, "wf")
-    play(curriculum, 1, "wf")
-    assert curriculum.probs().tolist() == pytest.approx([0.25, 0.75])
 
 
 def test_a_replaced_task_starts_from_the_prior():
@@ -163,23 +141,6 @@ def evicting(**settings: Any) -> Learnability:
     )
 
 
-def test_a_task_always_solved_makes_room_once_it_is_well_known():
-    curriculum = evicting(eviction_percentile=0.3)
-    for slot in range(4):
-        play(curriculum, slot, "w" * 19)
-    assert curriculum.pool.generations.max() == 0
-    for slot in range(3):
-        play(curriculum, slot, "w")
-    # 0.3 of three well-known tasks is less than one of them.
-    assert curriculum.num_evicted == 0
-    old = int(curriculum.pool.task_ids[3])
-    play(curriculum, 3, "w")
-    assert curriculum.num_evicted == 1
-    assert curriculum.pool.generations.tolist() == [0, 0, 0, 1] + [0] * 6
-    assert not curriculum.pool.contains(old)
-    assert curriculum.explain(3).numbers["plays"] == 0
-
-
 def test_among_different_tasks_only_the_least_learnable_go():
     curriculum = evicting(eviction_percentile=0.3, halflife_episodes=1000.0)
     # The more wins, up to ten of twenty, the more learnable; the least well-known comes first,
@@ -209,35 +170,12 @@ def test_small_differences_of_learnability_tell_who_goes():
     assert curriculum.pool.generations[:2].tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
-    "settings", [{"capacity": 100, "eviction_percentile": 1.0}, {"eviction_percentile": 0.0}]
-)
-def test_nothing_is_evicted_without_others_or_by_a_percentile_of_zero(settings: dict[str, Any]):
-    curriculum = Learnability(
-        NumberedSource(100), **{"capacity": 10, "eviction_plays": 2, **settings}
-    )
-    live(curriculum, 400)
-    assert (curriculum.num_evicted, curriculum.pool.generations.max()) == (0, 0)
-
-
 # Settings and words.
-
-
-def test_a_return_may_take_the_place_of_success():
-    by_return = make(signal="return", return_low=-10.0, return_high=30.0)
-    by_success = make()
-    assert not by_return.needs_success
-    for value in (-10.0, 30.0, 10.0, 0.0, 99.0, -99.0):
-        share = min(1.0, max(0.0, (value + 10.0) / 40.0))
-        by_return.observe(record_for(by_return, 0, float("nan"), episode_return=value))
-        by_success.observe(record_for(by_success, 0, share))
-    assert by_return.scores().tolist() == pytest.approx(by_success.scores().tolist())
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"signal": "reward"}, "signal must be 'success' or 'return'"),
         ({"halflife_episodes": 0.0}, "halflife_episodes must be finite and above 0"),
         ({"prior_successes": 0.0}, r"prior_successes must lie in \(0, 1e\+06\]; got 0"),
         ({"prior_failures": np.nan}, "prior_failures must lie in .* got nan"),
@@ -253,12 +191,6 @@ def test_a_return_may_take_the_place_of_success():
 def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any], words: str):
     with pytest.raises(ConfigError, match=words):
         LearnabilityConfig(**settings)
-
-
-def test_a_config_makes_what_it_describes():
-    curriculum = LearnabilityConfig(exponent=2.0).make(NumberedSource(3), seed=5)
-    assert isinstance(curriculum, Learnability)
-    assert (curriculum.seed, curriculum.config.exponent) == (5, 2.0)
 
 
 def test_what_is_learnable_is_said_in_numbers_and_words():

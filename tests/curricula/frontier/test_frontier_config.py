@@ -61,9 +61,3 @@ def test_features_that_tasks_lack_are_refused_when_it_is_built():
         Frontier(NumberedSource(3), features=("x",))
     with pytest.raises(ConfigError, match="4 slots and more tasks outside"):
         Frontier(NumberedSource(9), capacity=4, features=("x",))
-
-
-def test_a_config_makes_what_it_describes():
-    curriculum = FrontierConfig(probing=0.1).make(NumberedSource(3), seed=5)
-    assert isinstance(curriculum, Frontier)
-    assert (curriculum.config.probing, curriculum.seed) == (0.1, 5)

@@ -3,7 +3,7 @@
 import pytest
 
 from curricula.fake_learner import record_for
-from curricula.short_memory import make, play, told
+from curricula.short_memory import after, make, play, told
 from stepladder.curricula import Frontier
 from stepladder.tasks import NumberedSource
 
@@ -26,19 +26,16 @@ def test_a_task_that_succeeds_from_the_start_is_mastered_without_practice():
         # It looks mastered, but so few plays cannot tell.
         assert curriculum.states()[0] == "probed"
         assert told(curriculum, 0).numbers["weighed_plays"] == count
-    play(curriculum, 0, "w")
     # 1.875 plays are enough, and 2.075 / 2.275 = 0.91.
-    assert curriculum.states()[0] == "mastered"
+    assert after(curriculum, "w") == "mastered"
     assert curriculum.rates()[0] == pytest.approx(2.075 / 2.275)
 
 
 def test_a_learnable_task_is_mastered_after_enough_successes():
     curriculum = make()
     # 1 to 0.5; then 1.5 to 0.25 of 1.75 plays; then 1.75 to 0.125 of 1.875, which is 0.857.
-    play(curriculum, 0, "fww")
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "mastered"
+    assert after(curriculum, "fww") == "zone"
+    assert after(curriculum, "w") == "mastered"
     assert curriculum.rates()[0] == pytest.approx(1.95 / 2.275)
 
 
@@ -46,16 +43,12 @@ def test_a_mastered_task_that_lapses_is_practised_and_mastered_again():
     curriculum = make()
     play(curriculum, 0, "fwww")
     # Half a success leaves 1.375 to 0.5625: 1.575 / 2.3375 = 0.67, above 0.8 - 0.2.
-    play(curriculum, 0, "h")
-    assert curriculum.states()[0] == "mastered"
+    assert after(curriculum, "h") == "mastered"
     # 0.6875 to 1.28: 0.37.
-    play(curriculum, 0, "f")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "f") == "zone"
     # 1.34 to 0.64; 1.67 to 0.32; 1.84 to 0.16: 0.65, 0.78, 0.86.
-    play(curriculum, 0, "ww")
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "mastered"
+    assert after(curriculum, "ww") == "zone"
+    assert after(curriculum, "w") == "mastered"
 
 
 def test_a_task_that_lapses_must_beat_its_old_level_or_what_it_has_fallen_to():
@@ -74,27 +67,21 @@ def test_a_task_that_lapses_must_beat_its_old_level_or_what_it_has_fallen_to():
 
 def test_a_learnable_task_without_success_of_late_is_lost_again():
     curriculum = make()
-    play(curriculum, 0, "fwf")
     # Half a success is left: one half-life ago it succeeded.
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "f")
-    assert curriculum.states()[0] == "probed"
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "fwf") == "zone"
+    assert after(curriculum, "f") == "probed"
+    assert after(curriculum, "w") == "zone"
 
 
 def test_a_coin_toss_is_stuck_after_a_trial_and_must_beat_its_level():
     curriculum = make(mastery=0.9, promote_z=0.5)
     play(curriculum, 0, "fw")
     # First trial: 2 of 4, from nothing. That is better by more than √(0.25 / 4) = 0.25.
-    play(curriculum, 0, "fwfw")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "fwfw") == "zone"
     assert told(curriculum, 0).numbers["level"] == 0.5
     # Second trial: 2 of 4 again.
-    play(curriculum, 0, "fwf")
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "probed"
+    assert after(curriculum, "fwf") == "zone"
+    assert after(curriculum, "w") == "probed"
     assert told(curriculum, 0).numbers == {
         "success": pytest.approx(1.53 / 2.39, abs=0.01),
         "level": 0.5,
@@ -102,11 +89,9 @@ def test_a_coin_toss_is_stuck_after_a_trial_and_must_beat_its_level():
         "weighed_plays": pytest.approx(2.0, abs=0.01),
     }
     # 0.67 to 1.33; then 1.33 to 0.67: two thirds, and 0.5 + 0.5·√(0.25 / 2) = 0.677 is to beat.
-    play(curriculum, 0, "fw")
-    assert curriculum.states()[0] == "probed"
+    assert after(curriculum, "fw") == "probed"
     # 1.67 to 0.33: 0.83.
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "w") == "zone"
 
 
 def test_a_task_that_gets_better_in_every_trial_stays_in_practice():
@@ -119,31 +104,25 @@ def test_a_task_that_gets_better_in_every_trial_stays_in_practice():
         assert curriculum.states()[0] == "zone"
         assert told(curriculum, 0).numbers["plays_in_trial"] == 0.0
     assert told(curriculum, 0).numbers["level"] == 0.75
-    play(curriculum, 0, "wwfwwwfw")
-    assert curriculum.states()[0] == "probed"
+    assert after(curriculum, "wwfwwwfw") == "probed"
 
 
 def test_a_trial_must_be_better_by_more_than_chance():
     curriculum = make(mastery=0.95, halflife_episodes=3.0, trial_episodes=8)
     # 4 of 8 in the first trial, then 5 of 8: 0.125 more, and the error is √(0.234 / 8) = 0.17.
-    play(curriculum, 0, "fw" + "fwfwfwfw")
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "fwfwfwww")
-    assert curriculum.states()[0] == "probed"
+    assert after(curriculum, "fw" + "fwfwfwfw") == "zone"
+    assert after(curriculum, "fwfwfwww") == "probed"
     assert told(curriculum, 0).numbers["level"] == 0.625
     curriculum = make(mastery=0.95, halflife_episodes=3.0, trial_episodes=8, stuck_z=0.5)
-    play(curriculum, 0, "fw" + "fwfwfwfw" + "fwfwfwww")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "fw" + "fwfwfwfw" + "fwfwfwww") == "zone"
 
 
 def test_one_success_after_very_many_failures_may_be_chance():
     curriculum = Frontier(NumberedSource(2), halflife_episodes=50.0)
     # 61 plays count 41.4, so that 2·√(0.01 / 41.4) = 0.031 is to beat, and 1 / 41.4 = 0.024.
-    play(curriculum, 0, "f" * 60 + "w")
-    assert curriculum.states()[0] == "probed"
+    assert after(curriculum, "f" * 60 + "w") == "probed"
     # 1.99 / 41.8 = 0.048.
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "w") == "zone"
 
 
 def test_less_than_half_a_success_shows_nothing():
@@ -162,39 +141,24 @@ def test_a_stuck_task_that_stops_succeeding_has_no_level_any_more():
     play(curriculum, 0, "ff")
     assert told(curriculum, 0).numbers["level"] == 0.0
     # So the first success shows something new.
-    play(curriculum, 0, "w")
-    assert curriculum.states()[0] == "zone"
+    assert after(curriculum, "w") == "zone"
 
 
 def test_a_steady_half_success_is_stuck_even_if_any_improvement_would_do():
     curriculum = make(mastery=0.9, stuck_z=0.0, promote_z=0.0)
-    play(curriculum, 0, "h")
     # Half a success, at once more than nothing.
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "hhhh")
-    assert curriculum.states()[0] == "zone"
-    play(curriculum, 0, "hhhh")
-    assert curriculum.states()[0] == "probed"
-    play(curriculum, 0, "hhhh")
-    assert curriculum.states()[0] == "probed"
-
-
-def test_results_of_other_tasks_change_nothing():
-    curriculum = make()
-    play(curriculum, 0, "fw")
-    before = told(curriculum, 0).numbers
-    play(curriculum, 1, "wfwfww")
-    assert told(curriculum, 0).numbers == before
+    assert after(curriculum, "h") == "zone"
+    assert after(curriculum, "hhhh") == "zone"
+    assert after(curriculum, "hhhh") == "probed"
+    assert after(curriculum, "hhhh") == "probed"
 
 
 @pytest.mark.parametrize("halflife", [0.84, 1.0, 2.5, 8.0, 300.0])
 def test_enough_evidence_can_be_had_whatever_the_half_life(halflife: float):
     curriculum = Frontier(NumberedSource(2), halflife_episodes=halflife)
-    play(curriculum, 0, "w" * 12)
-    assert curriculum.states()[0] == "mastered"
+    assert after(curriculum, "w" * 12) == "mastered"
 
 
 def test_a_mastery_close_to_one_can_be_reached():
     curriculum = Frontier(NumberedSource(2), mastery=0.98)
-    play(curriculum, 0, "w" * 30)
-    assert curriculum.states()[0] == "mastered"
+    assert after(curriculum, "w" * 30) == "mastered"

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from curricula.fake_learner import differences, live, record_for
+from curricula.fake_learner import play_results as play
 from stepladder.curricula import (
     LevelReplay,
     LevelReplayConfig,
@@ -28,11 +29,6 @@ def make(num_tasks: int = 4, **settings: Any) -> LevelReplay:
 def trained(num_tasks: int = 4, **settings: Any) -> LevelReplay:
     """Make the same, with scores from a trainer."""
     return make(num_tasks, **{"scored_by": "trainer", **settings})
-
-
-def play(curriculum: LevelReplay, slot: int, results: str) -> None:
-    """Observe one episode of a slot per letter: w is a win, anything else a failure."""
-    curriculum.observe([record_for(curriculum, slot, result == "w") for result in results])
 
 
 def score(curriculum: LevelReplay, *scores: float, first: int = 0) -> None:
@@ -74,17 +70,6 @@ def test_tasks_always_and_never_solved_lose_their_score():
     assert scores[0] == pytest.approx(scores[1])
     assert scores[0] < 0.02
     assert scores[2] > 0.4
-
-
-def test_deviations_may_be_those_of_the_return():
-    by_return = make(signal="return", return_low=-10.0, return_high=30.0)
-    by_success = make()
-    assert not by_return.needs_success
-    for value in (-10.0, 30.0, 10.0, 0.0, 99.0, -99.0):
-        share = min(1.0, max(0.0, (value + 10.0) / 40.0))
-        by_return.observe(record_for(by_return, 0, float("nan"), episode_return=value))
-        by_success.observe(record_for(by_success, 0, share))
-    assert by_return.scores().tolist() == pytest.approx(by_success.scores().tolist())
 
 
 def test_the_best_return_is_kept_for_every_task():
@@ -487,17 +472,6 @@ def test_a_task_that_has_lost_its_score_makes_room_once_it_is_known():
     assert curriculum.pool.generations.tolist() == [0] * 9 + [1]
 
 
-@pytest.mark.parametrize(
-    "settings", [{"capacity": 100, "eviction_percentile": 1.0}, {"eviction_percentile": 0.0}]
-)
-def test_nothing_is_evicted_without_others_or_by_a_percentile_of_zero(settings: dict[str, Any]):
-    curriculum = LevelReplay(
-        NumberedSource(100), **{"capacity": 10, "eviction_plays": 1, **settings}
-    )
-    live(curriculum, 400)
-    assert (curriculum.num_evicted, curriculum.pool.generations.max()) == (0, 0)
-
-
 def test_lists_stay_in_order_while_tasks_come_and_go():
     curriculum = LevelReplay(NumberedSource(10**6), capacity=40, eviction_plays=2, seed=4)
     rng = np.random.default_rng(0)
@@ -587,7 +561,6 @@ def test_the_example_of_its_page_runs():
         ({"scored_by": "me"}, "scored_by must be 'deviation' or 'trainer'; got 'me'"),
         ({"transform": "max"}, "transform must be 'rank', 'greedy', 'proportional' or 'softmax'"),
         ({"schedule": "none"}, "schedule must be 'proportionate' or 'fixed'; got 'none'"),
-        ({"signal": "reward"}, "signal must be 'success' or 'return'"),
         ({"score_weight": 0.0}, r"score_weight must lie in \(0, 1\]; got 0"),
         ({"score_weight": 1.5}, r"score_weight must lie in \(0, 1\]; got 1.5"),
         ({"temperature": 0.0}, r"temperature must lie in \[0\.02, 1e\+06\]; got 0\.0"),
@@ -604,12 +577,6 @@ def test_the_example_of_its_page_runs():
 def test_settings_that_cannot_be_meant_are_refused(settings: dict[str, Any], words: str):
     with pytest.raises(ConfigError, match=words):
         LevelReplayConfig(**settings)
-
-
-def test_a_config_makes_what_it_describes():
-    curriculum = LevelReplayConfig(temperature=0.3).make(NumberedSource(3), seed=5)
-    assert isinstance(curriculum, LevelReplay)
-    assert (curriculum.seed, curriculum.config.temperature) == (5, 0.3)
 
 
 def test_what_is_replayed_is_said_in_numbers_and_words():
