@@ -112,7 +112,7 @@ fix: $(STAMPS)/check  ## Format and repair what ruff can repair
 
 docs: $(STAMPS)/docs  ## Build the documentation site into site/; a broken link is an error
 # The variable silences a notice about the theme's successor.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported.
 EXTRAS := cli sweep train sb3 tensorboard wandb watch

@@ -92,7 +92,10 @@ def test_the_snippets_of_a_reference_page_run_with_what_it_takes_for_granted(
         ("quick_start", "Stage 3 of 3: 'long'"),
         ("concepts", "LearningProgress: 2 tasks, 20 episodes observed"),
         ("stable_baselines3", "Staged: 2 tasks"),
-        ("resume", ""),
+        ("resume", "episodes so far"),
+        ("own_env", "solved: "),
+        ("own_curriculum", "it failed in "),
+        ("own_game", "calm "),
         ("coming_from", "200\n50\n"),
     ],
 )
