@@ -12,12 +12,18 @@ import numpy.typing as npt
 
 from stepladder.compiled import compiled
 from stepladder.games.dice import Dice
-from stepladder.games.hockey.holding import CAUGHT
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
 from stepladder.games.hockey.physics import step_world
-from stepladder.games.hockey.resets import LAUNCH_SPEED, reset_world
-from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING, judge, reward
-from stepladder.games.hockey.world import ONE, TWO, WORLD_DTYPE, World, WorldArray
+from stepladder.games.hockey.rink import ONE, TWO
+from stepladder.games.hockey.rules import LAUNCH_SPEED, judge, reset_world, reward
+from stepladder.games.hockey.world import (
+    CAUGHT,
+    NORMAL,
+    TRAIN_DEFENSE,
+    TRAIN_SHOOTING,
+    HockeyWorld,
+)
+from stepladder.records import Records
 
 MEASURES = (
     "win",
@@ -110,7 +116,7 @@ PAIRINGS = (
 
 @compiled
 def _play_match(
-    world: World,
+    world: HockeyWorld,
     gains: tuple[float, float],
     dice: Dice,
     index: int,
@@ -136,7 +142,7 @@ def _play_match(
 
 @compiled
 def _play(
-    worlds: WorldArray,
+    worlds: Records[HockeyWorld],
     mode: int,
     gains: tuple[float, float],
     as_original: bool,
@@ -166,7 +172,7 @@ def play(
     dice = np.random.default_rng(seed).integers(2**63, size=num_matches).astype(np.uint64)
     outcomes = np.zeros((num_matches, 9))
     gains = (pairing.gain_one, pairing.gain_two)
-    _play(np.zeros(1, WORLD_DTYPE), pairing.mode, gains, as_original, dice, outcomes)
+    _play(HockeyWorld.zeros(), pairing.mode, gains, as_original, dice, outcomes)
     return outcomes
 
 

@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from stepladder.compiled import compiled
 from stepladder.games.hockey.physics import step_world
+from stepladder.games.hockey.rink import ONE, PUCK, TWO
 from stepladder.games.hockey.rules import closeness, direction, reward, touch
 from stepladder.games.hockey.views import recall_view
-from stepladder.games.hockey.world import ONE, PUCK, TWO, WORLD_DTYPE, World, WorldArray
+from stepladder.games.hockey.world import HockeyWorld
+from stepladder.records import Records
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -95,7 +97,7 @@ def load(path: Path) -> Recording:
 
 
 @compiled
-def _recall(world: World, view: Floats, spin: float, contact: int, launch: Floats) -> None:
+def _recall(world: HockeyWorld, view: Floats, spin: float, contact: int, launch: Floats) -> None:
     recall_view(world, view)
     world.bodies[PUCK].spin = spin
     world.bodies[ONE].touching = contact & 1
@@ -105,7 +107,7 @@ def _recall(world: World, view: Floats, spin: float, contact: int, launch: Float
 
 @compiled
 def _recall_all(
-    worlds: WorldArray,
+    worlds: Records[HockeyWorld],
     views: Floats,
     spins: Floats,
     contacts: Ints,
@@ -120,13 +122,13 @@ def _recall_all(
 
 
 @compiled
-def _step_all(worlds: WorldArray, actions: Floats) -> None:
+def _step_all(worlds: Records[HockeyWorld], actions: Floats) -> None:
     for index in range(len(worlds)):
         step_world(worlds[index], actions[index])
 
 
 @compiled
-def _judge_all(worlds: WorldArray, rewards: Floats, terms: Floats) -> None:
+def _judge_all(worlds: Records[HockeyWorld], rewards: Floats, terms: Floats) -> None:
     for index in range(len(worlds)):
         world = worlds[index]
         rewards[index, 0], rewards[index, 1] = reward(world, ONE), reward(world, TWO)
@@ -135,9 +137,9 @@ def _judge_all(worlds: WorldArray, rewards: Floats, terms: Floats) -> None:
         terms[index, 2] = direction(world, ONE)
 
 
-def recall(recording: Recording, rows: Ints) -> WorldArray:
+def recall(recording: Recording, rows: Ints) -> Records[HockeyWorld]:
     """Make worlds in the states of the given rows, with what was hidden in them."""
-    worlds = np.zeros(len(rows), WORLD_DTYPE)
+    worlds = HockeyWorld.zeros(len(rows))
     _recall_all(
         worlds,
         recording.views[rows],
@@ -150,25 +152,25 @@ def recall(recording: Recording, rows: Ints) -> WorldArray:
     return worlds
 
 
-def step(worlds: WorldArray, actions: Floats) -> None:
+def step(worlds: Records[HockeyWorld], actions: Floats) -> None:
     """Take one step in every world."""
     _step_all(worlds, actions)
 
 
-def judge(worlds: WorldArray) -> tuple[Floats, Floats]:
+def judge(worlds: Records[HockeyWorld]) -> tuple[Floats, Floats]:
     """Return both players' rewards, and player one's closeness, touch and direction."""
     rewards, terms = np.zeros((len(worlds), 2)), np.zeros((len(worlds), 3))
     _judge_all(worlds, rewards, terms)
     return rewards, terms
 
 
-def positions(worlds: WorldArray) -> Floats:
+def positions(worlds: Records[HockeyWorld]) -> Floats:
     """Return x and y of player one, player two and the puck, shape ``(num_worlds, 6)``."""
     bodies = worlds["bodies"][:, [ONE, TWO, PUCK]]
     return np.stack([bodies["x"], bodies["y"]], axis=2).reshape(len(worlds), 6)
 
 
-def velocities(worlds: WorldArray) -> Floats:
+def velocities(worlds: Records[HockeyWorld]) -> Floats:
     """Return vx and vy of player one, player two and the puck, shape ``(num_worlds, 6)``."""
     bodies = worlds["bodies"][:, [ONE, TWO, PUCK]]
     return np.stack([bodies["vx"], bodies["vy"]], axis=2).reshape(len(worlds), 6)

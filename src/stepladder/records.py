@@ -221,7 +221,7 @@ def _kind(hint: Any) -> tuple[Any, ...]:
     record = _record_of_hint(hint)
     if record is not None:
         return (record.dtype, *sizes)
-    element = {int: "i8", float: "f8", bool: "?"}.get(base)
+    element = {int: "i8", float: "f8", bool: "?", np.uint64: "u8"}.get(base)
     if element is None:
         # An array of plain numbers: npt.NDArray[np.int64], say.
         element = np.dtype(get_args(get_args(base)[1])[0])

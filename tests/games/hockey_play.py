@@ -9,18 +9,11 @@ import numpy.typing as npt
 
 from stepladder.compiled import compiled
 from stepladder.games.hockey.physics import step_world
-from stepladder.games.hockey.rink import CORNER_X, CORNER_Y, NUM_CORNERS, RACKET
+from stepladder.games.hockey.rink import CORNER_X, CORNER_Y, NUM_CORNERS, ONE, PUCK, RACKET, TWO
 from stepladder.games.hockey.rules import closeness, direction, judge, reward, touch
-from stepladder.games.hockey.views import recall_view, write_view_one, write_view_two
-from stepladder.games.hockey.world import (
-    ONE,
-    PUCK,
-    TWO,
-    WORLD_DTYPE,
-    WorldArray,
-    clear_world,
-    turn_to,
-)
+from stepladder.games.hockey.views import recall_view, write_view
+from stepladder.games.hockey.world import HockeyWorld, clear_world, turn_to
+from stepladder.records import Records
 
 Floats = npt.NDArray[np.float64]
 
@@ -30,7 +23,7 @@ STATE = ("x", "y", "angle", "vx", "vy", "spin")
 
 
 @compiled
-def play(worlds: WorldArray, controls: Floats, chase: float, track: Floats) -> None:
+def play(worlds: Records[HockeyWorld], controls: Floats, chase: float, track: Floats) -> None:
     """Play all worlds, each until its first goal, and write down all bodies after every step.
 
     Args:
@@ -66,7 +59,7 @@ def play(worlds: WorldArray, controls: Floats, chase: float, track: Floats) -> N
 
 
 @compiled
-def judge_all(worlds: WorldArray, judged: Floats) -> None:
+def judge_all(worlds: Records[HockeyWorld], judged: Floats) -> None:
     """Write both rewards, then player one's closeness, touch and direction, of every world."""
     for index in range(len(worlds)):
         world = worlds[index]
@@ -75,7 +68,7 @@ def judge_all(worlds: WorldArray, judged: Floats) -> None:
         judged[index, 4] = direction(world, ONE)
 
 
-def played(worlds: WorldArray, controls: Floats, chase: float = 0.0) -> Floats:
+def played(worlds: Records[HockeyWorld], controls: Floats, chase: float = 0.0) -> Floats:
     """Play worlds and return the track of all bodies."""
     track = np.zeros((len(controls), len(worlds), 3, 6))
     play(worlds, controls, chase, track)
@@ -86,7 +79,7 @@ class Rink:
     """One world, arranged and played by hand. It begins with both players at their goals."""
 
     def __init__(self, *, keep_mode: bool = True, mode: int = 0):
-        self.worlds: Any = np.zeros(1, WORLD_DTYPE)
+        self.worlds: Any = HockeyWorld.zeros()
         clear_world(self.worlds[0])
         self.world: Any = self.worlds[0]
         self.world["keep_mode"], self.world["mode"] = keep_mode, mode
@@ -130,7 +123,7 @@ class Rink:
     def view(self, player: int) -> npt.NDArray[np.float32]:
         """Return what a player sees."""
         row = np.zeros(18, np.float32)
-        (write_view_one if player == ONE else write_view_two)(self.world, row)
+        write_view(self.world, player, row)
         return row
 
 
@@ -141,10 +134,10 @@ def excerpt() -> dict[str, Any]:
         return {name: file[name] for name in file.files}
 
 
-def recalled(rows: npt.NDArray[np.int64]) -> WorldArray:
+def recalled(rows: npt.NDArray[np.int64]) -> Records[HockeyWorld]:
     """Make worlds in the states of recorded rows, with what was hidden in them."""
     data = excerpt()
-    worlds = np.zeros(len(rows), WORLD_DTYPE)
+    worlds = HockeyWorld.zeros(len(rows))
     episodes = data["episode"][rows]
     for world, view in zip(worlds, data["obs"][rows].astype(np.float64), strict=True):
         recall_view(world, view)

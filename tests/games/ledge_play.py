@@ -13,11 +13,12 @@ from stepladder.games.ledge.physics import (
     NOTHING,
     NUM_ACTIONS,
     SUCCEEDED,
+    Runner,
     advance,
     begin,
 )
 from stepladder.games.ledge.tiles import WALL
-from stepladder.games.ledge.world import RUNNER_DTYPE, pack
+from stepladder.games.ledge.world import pack
 
 NEARLY = 1e-5
 """By how much a runner may seem to be in a wall: more than the physics' own skin."""
@@ -29,7 +30,7 @@ class Play:
     def __init__(self, level: Level | str) -> None:
         self.level = level if isinstance(level, Level) else Level.parse(level)
         self.packed = pack(self.level)
-        self.runner = np.zeros(1, dtype=RUNNER_DTYPE)[0]
+        self.runner = Runner.zeros()[0]
         begin(self.runner, self.packed.record)
 
     def __getattr__(self, name: str) -> Any:
@@ -62,7 +63,7 @@ class Play:
 def random_success(level: Level, num_episodes: int, hold: int, seed: int) -> float:
     """Return how often a runner succeeds that holds each random action for a few steps."""
     packed = pack(level)
-    runner = np.zeros(1, dtype=RUNNER_DTYPE)[0]
+    runner = Runner.zeros()[0]
     dice = np.array([seed], dtype=np.uint64)
     return _count(packed.tiles, packed.record, runner, dice, num_episodes, hold) / num_episodes
 

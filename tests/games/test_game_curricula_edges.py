@@ -50,9 +50,9 @@ from stepladder.errors import (
     StepladderError,
     TaskError,
 )
+from stepladder.games.curriculum_link import CurriculumLink
 from stepladder.games.episodes import PLAYING
 from stepladder.games.ledge.source import LedgeLevels
-from stepladder.games.lessons import Lessons
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
 
@@ -223,13 +223,13 @@ def test_once_every_task_is_known_no_step_leaves_compiled_code(
     vec = batch(game, curriculum, 16, autoreset_mode=mode)
     vec.reset(seed=0)
     base: Any = vec.unwrapped
-    while (base.lessons.known < 0).any():
+    while (base.link.known < 0).any():
         play(vec, 20)
 
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError("a step left compiled code")
 
-    monkeypatch.setattr(Lessons, "answer", never)
+    monkeypatch.setattr(CurriculumLink, "prepare_rows", never)
     monkeypatch.setattr(type(base), "put", never)
     before = vec.counts.finished
     play(vec, 300)
@@ -246,9 +246,9 @@ def test_no_step_leaves_compiled_code_more_than_once(
     vec = batch(game, curriculum, 16)
     calls: list[int] = []
     made: list[str] = []
-    answer, put = Lessons.answer, type(vec.unwrapped).put
+    answer, put = CurriculumLink.prepare_rows, type(vec.unwrapped).put
     monkeypatch.setattr(
-        Lessons, "answer", lambda self, arrays: calls.append(1) or answer(self, arrays)
+        CurriculumLink, "answer", lambda self, arrays: calls.append(1) or answer(self, arrays)
     )
     monkeypatch.setattr(
         type(vec.unwrapped),
@@ -273,7 +273,7 @@ def test_a_large_pool_takes_no_memory_before_it_is_played() -> None:
     vec = batch("ledge", Uniform(LedgeLevels(per_stage=20_000), seed=0), 4)
     vec.reset(seed=0)
     play(vec, 5)
-    assert (vec.unwrapped.lessons.known >= 0).sum() <= 8  # type: ignore[attr-defined]
+    assert (vec.unwrapped.link.known >= 0).sum() <= 8  # type: ignore[attr-defined]
     vec.close()
 
 
@@ -330,14 +330,14 @@ def test_after_a_failed_reset_no_env_plays_on_in_a_world_that_is_not_its_tasks(
     base: Any = vec.unwrapped
     vec.reset(seed=0)
     play(vec, 5)
-    place = Lessons._place
+    place = CurriculumLink._place
 
-    def refuse_env_three(self: Lessons, draw: Any, env_index: int) -> None:
+    def refuse_env_three(self: CurriculumLink, draw: Any, env_index: int) -> None:
         if env_index == 3:
             raise TaskError("not here")
         place(self, draw, env_index)
 
-    monkeypatch.setattr(Lessons, "_place", refuse_env_three)
+    monkeypatch.setattr(CurriculumLink, "_place", refuse_env_three)
     with pytest.raises(BuildError, match=r"20 tasks in a row.*not here"):
         vec.reset()
     monkeypatch.undo()

@@ -11,15 +11,17 @@ from stepladder.games.hockey.rink import (
     CORNER_Y,
     GOAL_X,
     NUM_CORNERS,
+    ONE,
     POST_Y,
+    PUCK,
     PUCK_RADIUS,
     RACKET,
+    TWO,
     WALL_X,
     WALL_Y,
 )
-from stepladder.games.hockey.world import ONE, PUCK, TWO
+from stepladder.games.ledge.level import STAGES
 from stepladder.games.ledge.physics import HALF_HEIGHT, HALF_WIDTH
-from stepladder.games.ledge.stages import STAGES
 from stepladder.games.ledge.tiles import WALL
 from stepladder.games.ledge.world import MARGIN
 from stepladder.tasks import Task

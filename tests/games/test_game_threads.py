@@ -146,7 +146,7 @@ def test_a_helper_itself_may_be_the_one_that_lets_go() -> None:
     """Python collects garbage in whichever thread happens to run."""
     vec = started()
     team = vec._team
-    work, errors, threads = team._work, [], set()
+    (epoch, work, arguments), errors, threads = team._order, [], set()
 
     def work_and_close(control: Any, epoch: int, num_spins: int, *arguments: Any) -> None:
         if num_spins == 0:
@@ -158,7 +158,7 @@ def test_a_helper_itself_may_be_the_one_that_lets_go() -> None:
         except RuntimeError as error:
             errors.append(error)
 
-    team._work = work_and_close
+    team._order = (epoch, work_and_close, arguments)
     while not threads:
         # A helper that is about to fall asleep is not woken; the next round wakes it.
         time.sleep(0.01)
@@ -195,7 +195,8 @@ def test_an_interruption_while_helpers_are_woken_loses_none_of_them() -> None:
     play(twin, 3)
     team = vec._team
     time.sleep(0.05)  # Until they sleep.
-    team._helpers = [(thread, Interrupted(bell)) for thread, bell in team._helpers]
+    for helper in team._helpers:
+        helper._bell = Interrupted(helper._bell)
     num_interrupted = 0
     for number in range(20):
         ours = None

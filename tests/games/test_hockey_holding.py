@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from games.hockey_play import STILL, Rink
-from stepladder.games.hockey.holding import CAUGHT
 from stepladder.games.hockey.rink import ONE, PUCK, PUCK_RADIUS, TWO
+from stepladder.games.hockey.world import CAUGHT
 
 IN_FRONT = 0.1 + PUCK_RADIUS
 SHOOT = (0.0, 0.0, 0.0, 1.0)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from games.hockey_play import Floats, outline, played
-from stepladder.games.hockey.resets import LAUNCH_SPEED, reset_world
 from stepladder.games.hockey.rink import (
     GOAL_X,
     GOAL_Y,
@@ -16,16 +15,22 @@ from stepladder.games.hockey.rink import (
     WALL_X,
     WALL_Y,
 )
-from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
-from stepladder.games.hockey.world import WORLD_DTYPE, WorldArray
+from stepladder.games.hockey.rules import LAUNCH_SPEED, reset_world
+from stepladder.games.hockey.world import (
+    NORMAL,
+    TRAIN_DEFENSE,
+    TRAIN_SHOOTING,
+    HockeyWorld,
+)
+from stepladder.records import Records
 
 MODES = [NORMAL, TRAIN_SHOOTING, TRAIN_DEFENSE]
 NUM_WORLDS = 400
 NUM_STEPS = 200
 
 
-def begun(mode: int, *, keep_mode: int = 1, count: int = NUM_WORLDS) -> WorldArray:
-    worlds = np.zeros(count, WORLD_DTYPE)
+def begun(mode: int, *, keep_mode: int = 1, count: int = NUM_WORLDS) -> Records[HockeyWorld]:
+    worlds = HockeyWorld.zeros(count)
     dice = np.random.default_rng(mode).integers(2**63, size=count).astype(np.uint64)
     speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 12.0
     for index, world in enumerate(worlds):
@@ -104,7 +109,7 @@ def test_rackets_and_puck_do_not_gain_speed_without_controls() -> None:
     assert np.all(speed.max(axis=(0, 2)) <= start + 1e-9)
 
 
-def mirrored(worlds: WorldArray) -> WorldArray:
+def mirrored(worlds: Records[HockeyWorld]) -> Records[HockeyWorld]:
     """Return the point mirror of worlds, with the players' places exchanged."""
     turned = worlds.copy()
     turned["bodies"] = worlds["bodies"][:, [PUCK, TWO, ONE, 3]]

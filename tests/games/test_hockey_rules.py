@@ -3,21 +3,20 @@ import pytest
 
 from games.hockey_play import Rink
 from stepladder.errors import ConfigError
-from stepladder.games.hockey.actions import num_actions, write_controls
+from stepladder.games.hockey.actions import control_table, num_actions
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
-from stepladder.games.hockey.resets import LAUNCH_SPEED, MAX_START_X, reset_world
 from stepladder.games.hockey.rink import ONE, PUCK, TWO
 from stepladder.games.hockey.rules import (
-    NORMAL,
-    TRAIN_DEFENSE,
-    TRAIN_SHOOTING,
+    LAUNCH_SPEED,
+    MAX_START_X,
     closeness,
     direction,
+    reset_world,
     reward,
     touch,
     winner,
 )
-from stepladder.games.hockey.world import WORLD_DTYPE
+from stepladder.games.hockey.world import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING, HockeyWorld
 
 
 @pytest.mark.parametrize(
@@ -113,13 +112,7 @@ def test_player_two_sees_the_point_mirror_with_angles_unchanged() -> None:
 
 
 def test_the_eight_actions_are_one_control_each() -> None:
-    table = []
-    for action in range(num_actions(1)):
-        controls = np.full(8, 7.0)
-        write_controls(action, 1, controls, 4)
-        assert np.array_equal(controls[:4], [7, 7, 7, 7])
-        table.append(controls[4:].tolist())
-    assert table == [
+    assert control_table(1).tolist() == [
         [0, 0, 0, 0],
         [-1, 0, 0, 0],
         [1, 0, 0, 0],
@@ -134,11 +127,8 @@ def test_the_eight_actions_are_one_control_each() -> None:
 def test_finer_actions_have_strengths() -> None:
     assert num_actions(3) == 14
     assert num_actions(5) == 26
-    table = []
-    for action in range(num_actions(3)):
-        controls = np.zeros(8)
-        write_controls(action, 3, controls, 0)
-        table.append(controls[:4].tolist())
+    table = control_table(3).tolist()
+    assert len(table) == 14
     assert table[:5] == [
         [0, 0, 0, 0],
         [-0.5, 0, 0, 0],
@@ -205,7 +195,7 @@ def test_a_scripted_player_swings_its_racket_and_shoots_late() -> None:
 
 
 def begun(mode: int, side: float = -1.0, speed: float = 0.0, count: int = 400) -> np.ndarray:
-    worlds = np.zeros(count, WORLD_DTYPE)
+    worlds = HockeyWorld.zeros(count)
     # Whatever was there before must not show.
     worlds["bodies"]["hold"], worlds["bodies"]["spin"], worlds["steps"] = 9, 3.0, 70
     dice = np.random.default_rng(mode).integers(2**63, size=count).astype(np.uint64)

@@ -8,14 +8,13 @@ import pytest
 from games.ledge_play import random_success
 from stepladder.errors import TaskError
 from stepladder.games.ledge.generators import GENERATORS, generate
-from stepladder.games.ledge.generators.attempts import first_solvable
 from stepladder.games.ledge.generators.catalogue import MIN_STEPS
 from stepladder.games.ledge.generators.chance import Chance
-from stepladder.games.ledge.held_out.levels import held_out_maps
-from stepladder.games.ledge.level import MAX_HEIGHT, MAX_WIDTH, Level
+from stepladder.games.ledge.generators.generate import first_solvable
+from stepladder.games.ledge.held_out import held_out_maps
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_WIDTH, STAGES, Level
 from stepladder.games.ledge.physics import SUCCEEDED
 from stepladder.games.ledge.planner import replay, solve
-from stepladder.games.ledge.stages import STAGES
 from stepladder.games.ledge.tiles import MINE
 from stepladder.tasks.plain import digest
 

@@ -6,10 +6,10 @@ from stepladder.errors import TaskError
 from stepladder.games.ledge.generators import GENERATORS
 from stepladder.games.ledge.held_out import FOLDER, held_out
 from stepladder.games.ledge.held_out.make import FIRST_SEED, make
+from stepladder.games.ledge.level import STAGES
 from stepladder.games.ledge.physics import SUCCEEDED
 from stepladder.games.ledge.planner import replay, solve
 from stepladder.games.ledge.source import held_out_source, level_of
-from stepladder.games.ledge.stages import STAGES
 from stepladder.tasks import FolderSource
 from stepladder.tasks.task import MAX_SEED
 

@@ -8,8 +8,8 @@ import pytest
 from stepladder.curricula import Staged, Uniform
 from stepladder.errors import TaskError
 from stepladder.games.ledge.generators import GENERATORS, generate
+from stepladder.games.ledge.level import STAGES
 from stepladder.games.ledge.source import LedgeLevels, level_of
-from stepladder.games.ledge.stages import STAGES
 from stepladder.tasks import FolderSource, ParameterSource, Task
 
 TEXT = "#####\n#@SD#\n#####\n"

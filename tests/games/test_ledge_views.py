@@ -5,8 +5,7 @@ import pytest
 
 from games.ledge_play import Play
 from stepladder.games.ledge.generators import GENERATORS, generate
-from stepladder.games.ledge.physics import IDLE, JUMP, LEFT, RIGHT
-from stepladder.games.ledge.rewards import potential
+from stepladder.games.ledge.physics import IDLE, JUMP, LEFT, RIGHT, potential
 from stepladder.games.ledge.tiles import (
     AIR,
     CODE_NAMES,

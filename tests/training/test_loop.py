@@ -22,8 +22,8 @@ from stepladder.errors import ConfigError
 from stepladder.games.hockey.actions import num_actions
 from stepladder.games.hockey.game import ENV as HOCKEY
 from stepladder.games.hockey.game import mirrored_choices
-from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE
 from stepladder.games.hockey.vector_env import HockeyVectorEnv
+from stepladder.games.hockey.world import NORMAL, TRAIN_DEFENSE
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.loop import Trainer
 from stepladder.training.session import Session

@@ -1,4 +1,4 @@
-"""What a user may say to a game's vector env, checked: counts, modes, options of a reset.
+"""Checks of what a user passes to a game's vector env: options of a reset, seeds, actions.
 
 Used by `batch` and the games' own vector envs.
 """
@@ -11,24 +11,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from stepladder.configs.checks import is_integer
 from stepladder.errors import ConfigError, EnvError, TaskError
+from stepladder.games.dice import Dice
 from stepladder.tasks import Task
+from stepladder.tasks.scramble import mix64
 
 OPTIONS = ("reset_mask", "task", "tasks")
 
-MAX_WHOLE = 2**63 - 1
-
-
-def require_positive(name: str, value: Any) -> int:
-    """Return a count of at least one.
-
-    Raises:
-        ConfigError: It is something else.
-    """
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_integer or int(value) < 1:
-        raise ConfigError(f"{name} must be a whole number of at least 1; got {value!r}.")
-    return int(value)
+MAX_SEED = 2**63 - 1
 
 
 def as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
@@ -44,26 +35,29 @@ def rows_of_mask(options: Any, num_envs: int) -> npt.NDArray[np.int64]:
     """Return the envs that a reset is for.
 
     Raises:
-        ConfigError: An option is unknown, or the mask is no array of one truth value per env.
+        ConfigError: An option is unknown, or the mask is not an array of one bool per env.
     """
-    if options is None:
-        return np.arange(num_envs)
     if not isinstance(options, Mapping):
-        return _check_list(options, num_envs)
-    _check_names(options)
+        _check_list(options, num_envs)
+        return np.arange(num_envs)
+    for name in options:
+        if name not in OPTIONS:
+            raise ConfigError(f"unknown option {name!r} of reset; known are {list(OPTIONS)}.")
     mask = options.get("reset_mask")
     if mask is None:
         return np.arange(num_envs)
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (num_envs,):
         raise ConfigError(
-            f"options['reset_mask'] must be an array of {num_envs} truth values; got {mask!r}."
+            f"options['reset_mask'] must be an array of {num_envs} bools; got {mask!r}."
         )
     if not mask.any():
         raise ConfigError("options['reset_mask'] has no True, so nothing would be reset.")
     return np.flatnonzero(mask)
 
 
-def _check_list(options: Any, num_envs: int) -> npt.NDArray[np.int64]:
+def _check_list(options: Any, num_envs: int) -> None:
+    if options is None:
+        return
     if not isinstance(options, Sequence) or len(options) != num_envs:
         raise ConfigError(f"options must be a dict, or a list of {num_envs}; got {options!r}.")
     for each in options:
@@ -72,13 +66,6 @@ def _check_list(options: Any, num_envs: int) -> npt.NDArray[np.int64]:
         for name in each or {}:
             if name != "task":
                 raise ConfigError(f"options of one env may say 'task'; got {name!r}.")
-    return np.arange(num_envs)
-
-
-def _check_names(options: Mapping[str, Any]) -> None:
-    for name in options:
-        if name not in OPTIONS:
-            raise ConfigError(f"unknown option {name!r} of reset; known are {list(OPTIONS)}.")
 
 
 def tasks_for(
@@ -105,16 +92,10 @@ def tasks_for(
 
 
 def check_tasks(tasks: Any, num_tasks: int) -> Sequence[Task]:
-    """Return tasks if there are so many, and nothing else among them.
-
-    Raises:
-        ConfigError: There are more, fewer or other things.
-    """
+    """Return a list of tasks if it has this length and contains only tasks."""
     if not isinstance(tasks, Sequence) or len(tasks) != num_tasks:
         raise ConfigError(f"expected a list of {num_tasks} tasks, one per env; got {tasks!r}.")
-    for task in tasks:
-        _as_task(task)
-    return tasks
+    return [_as_task(task) for task in tasks]
 
 
 def _as_task(task: object) -> Task:
@@ -124,16 +105,11 @@ def _as_task(task: object) -> Task:
 
 
 def check_rows(env_indices: Any, num_envs: int) -> Sequence[int]:
-    """Return indices of envs, by default of all, if there are such envs.
-
-    Raises:
-        ConfigError: There is no such env.
-    """
+    """Return indices of envs, by default of all, if there are such envs."""
     if env_indices is None:
         return range(num_envs)
     for index in env_indices:
-        is_integer = isinstance(index, int | np.integer) and not isinstance(index, bool)
-        if not is_integer or not 0 <= index < num_envs:
+        if not is_integer(index) or not 0 <= index < num_envs:
             raise ConfigError(f"there is no env {index!r}; expected 0 to {num_envs - 1}.")
     return [int(index) for index in env_indices]
 
@@ -141,18 +117,49 @@ def check_rows(env_indices: Any, num_envs: int) -> Sequence[int]:
 def check_spelling(params: Mapping[str, Any], known: Collection[str], name: str) -> None:
     """Refuse parameters of a task that look like misspellings of known ones.
 
-    Others pass: a curriculum may have use for parameters that mean nothing to the game.
+    Others pass: a curriculum may use parameters that mean nothing to the game.
 
     Raises:
-        TaskError: One does.
+        TaskError: A parameter looks like a misspelling.
     """
     for key in params:
         if key not in known and (close := get_close_matches(key, known, 1, 0.8)):
             raise TaskError(f"task {name!r} has no parameter {key!r}; did you mean {close[0]!r}?")
 
 
-def whole_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
-    """Return discrete actions as an array of one whole number per env.
+def seeds_for(
+    seed: int | Sequence[int | None] | None, num_envs: int
+) -> tuple[Dice, npt.NDArray[np.bool_]]:
+    """Return the state of each env's dice for its seed, and which envs have been given a seed.
+
+    As in Gymnasium, one seed for all gives each env that seed plus its index.
+
+    Raises:
+        ConfigError: A seed is not an integer of 0 or more, or there are too few or too many.
+    """
+    if seed is None:
+        each: list[int | None] = [None] * num_envs
+    elif is_integer(seed):
+        each = [int(seed) + index for index in range(num_envs)]  # pyright: ignore[reportArgumentType]
+    elif isinstance(seed, Sequence | np.ndarray) and not isinstance(seed, str):
+        each = list(seed)
+    else:
+        raise ConfigError(f"seed must be an integer, a list of them or None; got {seed!r}.")
+    if len(each) != num_envs:
+        raise ConfigError(f"expected {num_envs} seeds, one per env; got {len(each)}.")
+    for one in each:
+        if one is not None and not (is_integer(one) and 0 <= int(one) <= MAX_SEED):
+            raise ConfigError(
+                f"a seed must be an integer from 0 to {MAX_SEED - num_envs}; got {one!r}."
+            )
+    words = np.array([one or 0 for one in each], dtype=np.uint64)
+    # Scrambled, because neighbouring seeds must not give overlapping streams.
+    dice = mix64(mix64(words) ^ np.uint64(0x5DEECE66D1CE4E5B))
+    return dice, np.array([one is not None for one in each])
+
+
+def integer_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
+    """Return discrete actions as an array of one integer per env.
 
     Raises:
         EnvError: They are something else.
@@ -164,10 +171,10 @@ def whole_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
         )
     if given.dtype.kind not in "iu":
         raise EnvError(
-            f"actions must be whole numbers; got {given.dtype}, in env 0 {given[0]!r}. Give "
-            "integers. No env was stepped."
+            f"actions must be integers; got {given.dtype}, in env 0 {given[0]!r}. Convert them. "
+            "No env was stepped."
         )
-    if given.dtype == np.uint64 and given.max() > MAX_WHOLE:
+    if given.dtype == np.uint64 and given.max() > MAX_SEED:
         raise EnvError(
             f"action {given.max()} of env {given.argmax()} is unknown. No env was stepped."
         )
@@ -178,7 +185,7 @@ def as_array(actions: Any, what: str) -> npt.NDArray[Any]:
     """Return actions as an array.
 
     Raises:
-        EnvError: They are of different lengths, or no numbers at all.
+        EnvError: They have different lengths, or are not numbers at all.
     """
     try:
         return np.asarray(actions)

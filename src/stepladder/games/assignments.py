@@ -1,7 +1,7 @@
 """Which env plays which task, where no curriculum chooses.
 
-Mixed into `batch.GameVectorEnv`: tasks are checked and written to a shelf that the kernels read
-from when an episode begins.
+Mixed into `batch.GameVectorEnv`: tasks are checked and written to a shelf, which the kernels read
+when an episode begins.
 """
 
 import logging
@@ -13,9 +13,8 @@ import numpy as np
 
 from stepladder.errors import ConfigError
 from stepladder.games.arguments import check_rows, check_spelling, check_tasks
-from stepladder.games.episodes import Batch
-from stepladder.games.lessons import Lessons
-from stepladder.games.memory import copy_row
+from stepladder.games.curriculum_link import CurriculumLink
+from stepladder.games.episodes import BatchArrays
 from stepladder.tasks import Task
 
 logger = logging.getLogger("stepladder.games")
@@ -25,8 +24,8 @@ class Assignments:
     """Gives envs tasks."""
 
     num_envs: int
-    batch: Batch
-    lessons: Lessons | None
+    batch: BatchArrays
+    link: CurriculumLink | None
     shelf: Any
     table: Any
 
@@ -35,18 +34,18 @@ class Assignments:
 
     @abstractmethod
     def make_shelf(self, num_rows: int) -> Any:
-        """Return room for the tasks of so many envs or slots, as kernels read them."""
+        """Return room for the tasks of so many envs or slots, in the form that kernels read."""
 
     @abstractmethod
     def put(self, task: Task, shelf: Any, row: int) -> None:
         """Write a task into a row of a shelf.
 
         Raises:
-            TaskError: The task makes no sense for this game.
+            TaskError: The game cannot play the task.
         """
 
     def give_first(self, task: Task) -> None:
-        """Give all envs the task that they play unless they are told otherwise."""
+        """Give all envs the task that they play until they are given another."""
         self.tasks = [task] * self.num_envs
         self.waiting: dict[int, Task] = {}
         """What some envs will play from their next reset on."""
@@ -57,9 +56,9 @@ class Assignments:
         """Give some envs, by default all, a task each; they play it from their next reset on.
 
         Raises:
-            TaskError: A task makes no sense here. Then no env has got one.
+            TaskError: The game cannot play a task. Then no env has been given one.
         """
-        if self.lessons is not None:
+        if self.link is not None:
             raise ConfigError(
                 "a curriculum chooses the tasks of these envs. Make others without one."
             )
@@ -73,12 +72,12 @@ class Assignments:
         for task, number in numbers.items():
             self.put(task, trial, number)
         for row, task in zip(rows, tasks, strict=True):
-            copy_row(trial, numbers[task], self.table, row)
+            _copy_row(trial, numbers[task], self.table, row)
             self.batch.known[row] = 1
             self.waiting[row] = task
 
     def note_params(self, params: Mapping[str, Any], known: Collection[str], name: str) -> None:
-        """Refuse misspelt parameters of a task, and say once of others that they mean nothing.
+        """Refuse misspelt parameters of a task, and warn once of others that are ignored.
 
         Raises:
             TaskError: A parameter looks like a misspelling.
@@ -96,12 +95,21 @@ class Assignments:
                     ", ".join(known),
                 )
 
+    def task_of(self, env_index: int) -> Task:
+        """Return the task that an env plays; with a curriculum, settings included."""
+        return self.link.task_of(env_index) if self.link else self.tasks[env_index]
+
     def take_from_table(self, slot: int, env_index: int) -> None:
-        """Have an env play what is in a slot, from its next beginning on."""
-        copy_row(self.table, slot, self.shelf, env_index)
+        """Let an env play the task of a slot from its next episode on."""
+        _copy_row(self.table, slot, self.shelf, env_index)
 
     def note_beginnings(self) -> None:
         """Remember which of the tasks that were waiting are played now."""
-        if self.waiting:
-            for row in np.flatnonzero(self.batch.has_begun).tolist():
-                self.tasks[row] = self.waiting.pop(row, self.tasks[row])
+        for row in np.flatnonzero(self.batch.has_begun).tolist():
+            self.tasks[row] = self.waiting.pop(row, self.tasks[row])
+
+
+def _copy_row(source: Any, source_row: int, target: Any, target_row: int) -> None:
+    """Copy one row of every array of a shelf."""
+    for from_array, to_array in zip(source, target, strict=True):
+        to_array[target_row] = from_array[source_row]

@@ -1,8 +1,8 @@
-"""The vector env that both games are: all envs stepped in one compiled call.
+"""The vector env of a game: all envs stepped in one compiled call.
 
-Above the kernels of a game and below the user, Gymnasium and `envs`. Holds the arrays, hands
-actions in and observations out, and seeds. What is drawn and reported happens inside the kernels
-(`episodes`), what they cannot do themselves in `lessons`, and the infos in `outcomes`.
+Above the kernels of a game and below the user, Gymnasium and `envs`. Holds the arrays, checks and
+hands over actions, returns observations, and renders. Tasks are drawn and results reported inside
+the kernels (`episodes`); `curriculum_link` does what they cannot, and `outcomes` makes the infos.
 """
 
 import os
@@ -10,7 +10,7 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,64 +18,59 @@ from gymnasium.spaces import Space
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, create_empty_array
 
+from stepladder.configs.checks import require_integer
 from stepladder.cores import usable_cores
 from stepladder.errors import ConfigError, EnvError
-from stepladder.games import episodes, outcomes
-from stepladder.games.arguments import (
-    as_autoreset_mode,
-    require_positive,
-    rows_of_mask,
-    tasks_for,
-)
+from stepladder.games import outcomes
+from stepladder.games.arguments import as_autoreset_mode, rows_of_mask, seeds_for, tasks_for
 from stepladder.games.assignments import Assignments
-from stepladder.games.episodes import NUM_EVENTS, PLAYING, UNBORN, Batch
-from stepladder.games.lessons import Lessons
-from stepladder.games.memory import Buffers, given, keep_actions
-from stepladder.games.pictures import Pictures
+from stepladder.games.curriculum_link import CurriculumLink
+from stepladder.games.drawing import Picture
+from stepladder.games.episodes import NEVER_RESET, PLAYING, BatchArrays, Episode, Events
 from stepladder.games.rows import RowAccess
 from stepladder.games.saving import Saving
-from stepladder.games.seeding import fresh_seeds, seeds_for
 from stepladder.games.threads import Team
 from stepladder.sync import Host
 from stepladder.tasks import Task
 
-MODES = {
-    AutoresetMode.NEXT_STEP: episodes.NEXT_STEP,
-    AutoresetMode.SAME_STEP: episodes.SAME_STEP,
-    AutoresetMode.DISABLED: episodes.DISABLED,
-}
+
+class Buffers(NamedTuple):
+    """The memory of a vector env, for adapters that show it as their own."""
+
+    observations: Any
+    rewards: npt.NDArray[np.float64]
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    actions: Any
 
 
-class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any, Any]):
+class GameVectorEnv(RowAccess, Assignments, Saving, VectorEnv[Any, Any, Any]):
     """Steps many games at once.
 
     Args:
-        num_envs: How many.
+        num_envs: Number of envs.
         autoreset_mode: When a game that has ended is reset.
         num_threads: Threads that step at once; ``"auto"`` is one per core, and one for few envs.
         render_mode: ``"rgb_array"`` (one picture per env), ``"human"`` (a window with the first
             env) or None.
-        copy: Whether what `reset` and `step` return is the user's to keep; without, the next step
-            changes it.
-        task_infos: Whether infos say which task of a curriculum each env begins and has ended. They
-            cost more than the curriculum itself.
-        task: What every env plays unless it is told otherwise.
+        copy: Whether `reset` and `step` return copies; otherwise the next step changes what they
+            returned.
+        task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
+            They cost more than the curriculum itself.
+        task: What every env plays until it is given another task.
     """
 
     is_batched: ClassVar[bool] = True
-    """Tells `make_vec` that one of these steps all envs by itself."""
+    """Tells `make_vec` that this steps all envs by itself."""
 
     rows_per_chunk: ClassVar[int]
     """Rows that a thread takes at once: about ten microseconds of work."""
 
     rows_per_thread: ClassVar[int]
-    """Rows without which another thread is not worth waking."""
+    """With fewer rows, another thread is not worth waking."""
 
-    info_names: ClassVar[tuple[str, ...]]
-    """Infos of every step; one row of `extras` each."""
-
-    info_kinds: ClassVar[tuple[type, ...]]
-    """Their types."""
+    info_kinds: ClassVar[dict[str, type]]
+    """Infos of every step by name, each with its type; one row of `extras` each."""
 
     work: ClassVar[Callable[..., None]]
     """The kernel that `Team` calls for a step."""
@@ -84,7 +79,7 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
     """The kernel that begins episodes: ``begin(rows, batch, game)``."""
 
     start: ClassVar[Callable[..., None]]
-    """The same for rows that have drawn and whose tasks are in their place."""
+    """The same for rows that have drawn and whose tasks are on the shelf."""
 
     def __init__(
         self,
@@ -99,7 +94,9 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
         task_infos: bool,
         task: Task,
     ):
-        self.num_envs = num_envs = require_positive("num_envs", num_envs)
+        require_integer("num_envs", num_envs, 1)
+        self.num_envs = num_envs = int(num_envs)
+        self._lay_out(num_envs)
         self.single_observation_space = single_observation_space
         self.single_action_space = single_action_space
         self.observation_space = batch_space(single_observation_space, num_envs)
@@ -107,17 +104,21 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
         self.copy = copy
         self.task_infos = task_infos
         self.merges_infos = True
-        """Whether infos are put together into one dict; adapters read `last_infos` instead."""
+        """Whether infos are merged into one dict; adapters read `last_infos` instead."""
         self.last_infos: list[tuple[int, dict[str, Any]]] = []
-        """With ``merges_infos`` off: what each env said last, if it said anything."""
-        self.prepare_pictures(render_mode)
+        """With ``merges_infos`` off: the last info of each env that has one."""
+        known = self.metadata["render_modes"]
+        if render_mode is not None and render_mode not in known:
+            raise ConfigError(f"render_mode must be None or one of {known}; got {render_mode!r}.")
+        self.render_mode = render_mode
+        self._painter: Any = None
+        self._window: Any = None
         self.batch = self._make_batch()
         if num_threads == "auto":
             num_threads = max(1, min(usable_cores(), num_envs // self.rows_per_thread))
-        self._team = Team(
-            require_positive("num_threads", num_threads), num_envs, self.rows_per_chunk
-        )
-        # Gymnasium closes no vector env that is merely forgotten.
+        require_integer("num_threads", num_threads, 1)
+        self._team = Team(int(num_threads), num_envs, self.rows_per_chunk)
+        # Gymnasium does not close a vector env that is garbage-collected.
         weakref.finalize(self, self._team.close)
         self._sent = False
         self.buffers = Buffers(
@@ -128,17 +129,20 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
             create_empty_array(single_action_space, num_envs),
         )
         """The memory as it is now, without a copy; changes with every step."""
-        self.use_autoreset_mode(as_autoreset_mode(autoreset_mode))
         self.shelf = self.make_shelf(num_envs)
         """What each env plays, as kernels read it."""
         self.table = self.make_shelf(num_envs)
         """What each env plays next if it was given a new task; with a curriculum, its slots."""
         self._has_begun_once = False
-        self.lessons: Lessons | None = None
+        self.link: CurriculumLink | None = None
         self.give_first(task)
-        self._connect_arrays()
+        self.use_autoreset_mode(as_autoreset_mode(autoreset_mode))
 
     # What a game provides.
+
+    @abstractmethod
+    def _lay_out(self, num_envs: int) -> None:
+        """Make the arrays of the game: `seen`, `seen_last`, `extras` and its own."""
 
     @abstractmethod
     def _game(self) -> Any:
@@ -148,70 +152,75 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
     def _take(self, actions: Any) -> None:
         """Check actions and put them where the kernels read them; refuse all or take all."""
 
+    @abstractmethod
+    def paint(self, env_index: int) -> Picture:
+        """Draw one env."""
+
     seen: Any
-    """The memory of the observations, as kernels write it; set by the game."""
+    """The memory of the observations, as kernels write it."""
 
     seen_last: Any
-    """The memory of last observations, for same-step autoreset; set by the game."""
+    """The memory of last observations, for same-step autoreset."""
 
     extras: npt.NDArray[np.float64]
-    """The infos of every step, of shape ``(len(info_names), num_envs)``; set by the game."""
+    """The infos of every step, of shape ``(len(info_kinds), num_envs)``."""
 
     # Set-up.
 
-    def _make_batch(self) -> Batch:
+    def _make_batch(self) -> BatchArrays:
         num_envs = self.num_envs
-        seeds = fresh_seeds(num_envs)
-        return Batch(
-            autoreset=np.zeros(1, dtype=np.int64),
-            episodes=np.zeros(num_envs, dtype=episodes.EPISODE_DTYPE),
-            events=np.zeros(NUM_EVENTS, dtype=np.int64),
+        seeds = np.random.SeedSequence().generate_state(2 * num_envs, np.uint32).view(np.uint64)
+        flags = np.zeros((4, num_envs), dtype=np.bool_)
+        return BatchArrays(
+            resets_same_step=False,
+            episodes=Episode.zeros(num_envs),
+            events=Events.zeros(),
             dice=seeds.copy(),
             seeds=seeds,
             rewards=np.zeros(num_envs),
-            terminated=np.zeros(num_envs, dtype=np.bool_),
-            truncated=np.zeros(num_envs, dtype=np.bool_),
-            has_ended=np.zeros(num_envs, dtype=np.bool_),
-            has_begun=np.zeros(num_envs, dtype=np.bool_),
+            terminated=flags[0],
+            truncated=flags[1],
+            has_ended=flags[2],
+            has_begun=flags[3],
             block=np.zeros(1, dtype=np.int64),
             mails=np.zeros((0, 1), dtype=np.int64),
             dials=np.zeros((num_envs, 0)),
             known=np.zeros(num_envs, dtype=np.int64),
-            pid=np.array([os.getpid()]),
+            pid=os.getpid(),
         )
 
-    def _connect_arrays(self) -> None:
-        """Have the kernels work with the arrays as they are now."""
+    def _use_arrays(self, **changes: Any) -> None:
+        """Replace parts of the batch; the kernels work with the arrays as they are now."""
+        self.batch = self.batch._replace(**changes)
         self._team.prepare(type(self).work, (self._team.rows_per_chunk, self.batch, self._game()))
 
     def use_autoreset_mode(self, mode: AutoresetMode) -> None:
         """Reset games that have ended in another way from now on."""
         self.autoreset_mode = mode
         self.metadata = {**type(self).metadata, "autoreset_mode": mode}
-        self.batch.autoreset[0] = MODES[mode]
+        self._use_arrays(resets_same_step=mode is AutoresetMode.SAME_STEP)
 
     # A curriculum: called by `envs.CurriculumVectorEnv`.
 
     def connect_host(self, host: Host) -> None:
         """Draw tasks from a curriculum from now on, and report to it; reset afterwards."""
-        known = None if self.lessons is None else self.lessons.host
+        known = None if self.link is None else self.link.host
         if known is not None and known is not host and not known.is_closed:
             raise ConfigError(
                 "another curriculum chooses the tasks of these envs already. Close it first, or "
                 "make other envs."
             )
-        self.lessons = Lessons(self, host)
+        self.link = CurriculumLink(self, host)
         self.table = self.make_shelf(host.curriculum.pool.num_slots)
-        self.batch = self.batch._replace(**self.lessons.arrays())
-        self._connect_arrays()
+        self._use_arrays(**self.link.arrays())
         # What was played so far was not the curriculum's.
-        self.batch.episodes["state"] = UNBORN
+        self.batch.episodes["state"][:] = NEVER_RESET
         self._has_begun_once = False
 
     def reporting_rows(self) -> npt.NDArray[np.int64]:
-        """Return the envs that have left records in the last step or reset, in env order."""
+        """Return the envs that have posted records in the last step or reset, in env order."""
         rows = np.flatnonzero(self.batch.has_ended)
-        failed = self.lessons.take_failed() if self.lessons is not None else ()
+        failed = self.link.take_failed() if self.link is not None else ()
         return np.union1d(rows, list(failed)) if failed else rows
 
     # Playing.
@@ -225,33 +234,30 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
         """Begin a new episode in all envs, or in some.
 
         Args:
-            seed: To which each env's index is added; or one per env.
+            seed: One number, to which each env's index is added; or one per env.
             options: ``reset_mask`` says which envs; ``task`` gives all of them a task, ``tasks``
                 one each, for this and later episodes. Or such a dict per env.
         """
         self._check_open()
-        rows = rows_of_mask(options, self.num_envs)
-        seeds = seeds_for(seed, self.num_envs)
+        batch, rows = self.batch, rows_of_mask(options, self.num_envs)
+        dice, is_given = seeds_for(seed, self.num_envs)
         tasks = tasks_for(options, rows, self.num_envs)
         if tasks is not None:
             self.set_tasks([task for _, task in tasks], [row for row, _ in tasks])
-        if seeds is not None:
-            chosen = rows[seeds.is_given[rows]]
-            self.batch.seeds[chosen] = seeds.words[chosen]
-            self.batch.dice[chosen] = seeds.words[chosen]
-            self._forget(chosen)
-        self.batch.events.fill(0)
-        for flags in (self.batch.has_begun, self.batch.has_ended):
-            flags.fill(False)
-        for flags in (self.batch.terminated, self.batch.truncated):
-            flags[rows] = False
-        type(self).begin(rows, self.batch, self._game())
-        self._attend()
+        seeded = rows[is_given[rows]]
+        batch.seeds[seeded] = batch.dice[seeded] = dice[seeded]
+        self._forget(seeded)
+        batch.events[0] = 0
+        batch.has_begun.fill(False)
+        batch.has_ended.fill(False)
+        batch.terminated[rows] = batch.truncated[rows] = False
+        type(self).begin(rows, batch, self._game())
+        self._finish_round()
         self._sent = False
-        return given(self.seen, self.copy), self._say(is_step=False)
+        return self._returned(self.seen), self._infos(is_step=False)
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
-        """Let envs that are seeded anew forget what they remember from episode to episode."""
+        """Clear what envs that are seeded anew remember from episode to episode."""
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs."""
@@ -261,24 +267,31 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
 
     def _play(self) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         batch = self.batch
-        batch.events.fill(0)
+        batch.events[0] = 0
         self._team.play_round()
-        self._attend()
+        self._finish_round()
         if self.render_mode == "human":
             self.render()
         return (
-            given(self.seen, self.copy),
-            given(batch.rewards, self.copy),
-            given(batch.terminated, self.copy),
-            given(batch.truncated, self.copy),
-            self._say(is_step=True),
+            self._returned(self.seen),
+            self._returned(batch.rewards),
+            self._returned(batch.terminated),
+            self._returned(batch.truncated),
+            self._infos(is_step=True),
         )
+
+    def _returned(self, memory: Any) -> Any:
+        if not self.copy:
+            return memory
+        if isinstance(memory, dict):
+            return {key: part.copy() for key, part in memory.items()}
+        return memory.copy()
 
     @property
     def has_begun(self) -> bool:
         """Whether every env has been reset."""
         if not self._has_begun_once:
-            self._has_begun_once = bool((self.batch.episodes["state"] != UNBORN).all())
+            self._has_begun_once = bool((self.batch.episodes["state"] != NEVER_RESET).all())
         return self._has_begun_once
 
     def _check_open(self) -> None:
@@ -297,16 +310,16 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
                 'them with reset(options={"reset_mask": mask}).'
             )
 
-    def _attend(self) -> None:
-        """Deal with what the kernels could not do by themselves."""
-        if self.batch.events[episodes.QUESTIONS]:
-            assert self.lessons is not None
-            rows = self.lessons.answer(self.batch)
+    def _finish_round(self) -> None:
+        """Do what the kernels could not do by themselves."""
+        if self.batch.events["num_unready"][0]:
+            assert self.link is not None
+            rows = self.link.prepare_rows(self.batch)
             type(self).start(rows, self.batch, self._game())
-        if self.batch.events[episodes.BEGINNINGS]:
+        if self.waiting and self.batch.events["num_begun"][0]:
             self.note_beginnings()
 
-    def _say(self, *, is_step: bool) -> dict[str, Any]:
+    def _infos(self, *, is_step: bool) -> dict[str, Any]:
         if self.merges_infos:
             return outcomes.merged(self, is_step=is_step)
         self.last_infos = outcomes.by_row(self, is_step=is_step)
@@ -317,7 +330,7 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
         self._check_batch(batch_index)
         self._check_can_step()
         self._take(actions)
-        keep_actions(self.buffers.actions, actions)
+        _keep_actions(self.buffers.actions, actions)
         self._sent = True
 
     def recv(self, batch_index: int = 0) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -332,15 +345,35 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
         if batch_index != 0:
             raise ConfigError(f"there is one batch, with index 0; got {batch_index}.")
 
-    # Copies and the end.
+    # Pictures, copies and the end.
+
+    def render(self) -> tuple[Picture, ...] | None:
+        """Return a picture of every env, or show the first one in a window."""
+        if self.render_mode is None:
+            raise ConfigError(
+                "render was called, but there is no render_mode. Make the env with "
+                "render_mode='rgb_array' or 'human'."
+            )
+        if not self.has_begun:
+            raise EnvError("render was called before reset. Call reset first.")
+        if self.render_mode == "rgb_array":
+            return tuple(self.paint(env_index) for env_index in range(self.num_envs))
+        if self._window is None:
+            # Imported here: only rendering needs the library that draws.
+            from stepladder.games.drawing.window import Window
+
+            self._window = Window(type(self).__name__, fps=self.metadata["render_fps"])
+        self._window.show(self.paint(0))
+        return None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        if self.lessons is not None or self.has_window:
+        if self.link is not None or self._window is not None:
             raise TypeError("a vector env with a curriculum or a window cannot be copied.")
         twin = object.__new__(type(self))
         memo[id(self)] = twin
         for name, value in self.__dict__.items():
             setattr(twin, name, deepcopy(value, memo))
+        twin._use_arrays()
         weakref.finalize(twin, twin._team.close)
         return twin
 
@@ -353,10 +386,20 @@ class GameVectorEnv(RowAccess, Assignments, Saving, Pictures, VectorEnv[Any, Any
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads and close the window."""
         self._team.close()
-        self.close_window()
+        if self._window is not None:
+            self._window.close()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _keep_actions(buffer: Any, actions: Any) -> None:
+    """Copy actions into the buffer that shows them, if they fit; `step` checks them."""
+    if isinstance(buffer, dict):
+        for key, part in buffer.items():
+            _keep_actions(part, actions[key])
+    elif np.shape(actions) == buffer.shape:
+        buffer[:] = actions

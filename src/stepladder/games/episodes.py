@@ -1,12 +1,11 @@
 """The beginning and the end of an episode, inside compiled code.
 
-Between the kernels of the games and a curriculum: an env that begins draws its task from the plan,
-an env that ends leaves a record in its mailbox, in the very step in which it happens and in
-whichever thread it is stepped. Without a curriculum there is no mailbox, and an env plays the task
-it was given.
+Between the kernels of the games and a curriculum. An env that begins draws its task from the plan;
+an env that ends posts a record to its mailbox: in the same step, and in the thread that steps it.
+Without a curriculum there is no mailbox, and an env plays the task that it was given.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,69 +14,69 @@ from stepladder.compiled import bare, fetch_add, inlined
 from stepladder.games.dice import GOLDEN, Dice, mixed
 from stepladder.plans.record import TERMINATED, TRUNCATED
 from stepladder.plans.status import DONE, NOT_ADMITTED
-from stepladder.records import Floats, Words
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
+from stepladder.saving.saved_array import SavedArray
 from stepladder.sync import mailbox
 
-EPISODE_DTYPE = np.dtype(
-    [
-        ("state", "i8"),
-        ("episode_return", "f8"),
-        ("length", "i8"),
-        ("slot", "i8"),
-        ("generation", "i8"),
-        ("plan_version", "i8"),
-        ("success", "f8"),
-    ]
-)
-"""How one env stands: what it plays, return and length so far, and how the last one ended."""
+Flags = npt.NDArray[np.bool_]
 
-UNBORN, PLAYING, ENDED, UNPREPARED, REFUSED = 0, 1, 2, 3, 4
-"""States of an env: it was never reset; it plays; it has ended and waits for its reset; it drew a
-task that is not in the table; it could not draw or report. The last two are dealt with outside,
-before the step returns.
+NEVER_RESET, PLAYING, ENDED, UNPREPARED, REFUSED = 0, 1, 2, 3, 4
+"""States of an env. `ENDED` waits for its reset. `UNPREPARED` drew a task that is not in the table
+yet, `REFUSED` could not draw or report; both are handled in Python before the step returns.
 """
 
-NEXT_STEP, SAME_STEP, DISABLED = 0, 1, 2
-"""When an env that has ended is reset."""
 
-BEGINNINGS, ENDINGS, QUESTIONS = 0, 1, 2
-"""Places of `Batch.events`: episodes that began and ended, and envs to be dealt with outside."""
+class Episode(Fields):
+    """What one env plays, return and length so far, and how its last episode ended."""
 
-NUM_EVENTS = 3
+    state: Annotated[int, Limits(0, REFUSED)]
+    episode_return: float
+    length: Count
+    slot: int
+    generation: Count
+    plan_version: Count
+    success: Share
 
 
-class Batch(NamedTuple):
-    """What the envs of every game have in common; one entry per env, unless it says otherwise."""
+class Events(Fields):
+    """What happened in a step, counted over all envs."""
 
-    autoreset: Words
-    """One number: when an env that has ended is reset."""
-    episodes: npt.NDArray[Any]
-    """Of dtype `EPISODE_DTYPE`."""
-    events: Words
-    """Three numbers: what happened in this step, counted."""
+    num_begun: int
+    num_ended: int
+    num_unready: int
+    """Envs that are `UNPREPARED` or `REFUSED`."""
+
+
+class BatchArrays(NamedTuple):
+    """What the envs of every game have in common; one entry per env unless noted otherwise."""
+
+    resets_same_step: bool
+    """Whether an env begins its next episode in the step that ends one."""
+    episodes: Records[Episode]
+    events: Records[Events]
+    """One record."""
     dice: Dice
     seeds: Dice
     """What each env was seeded with."""
     rewards: Floats
-    terminated: npt.NDArray[np.bool_]
-    truncated: npt.NDArray[np.bool_]
-    has_ended: npt.NDArray[np.bool_]
+    terminated: Flags
+    truncated: Flags
+    has_ended: Flags
     """Whether an episode ended in this step."""
-    has_begun: npt.NDArray[np.bool_]
+    has_begun: Flags
     """Whether an episode began in this step."""
     block: Words
     """The plan; empty without a curriculum."""
     mails: Words
     """The mailboxes, of shape ``(num_envs, words)``; empty without a curriculum."""
     dials: Floats
-    """What the plan's dials said at each env's draw; shape ``(num_envs, num_dials)``."""
+    """The plan's dials at each env's draw; shape ``(num_envs, num_dials)``."""
     known: Words
     """Per slot: the generation whose task is in the game's table, or -1. Without a curriculum the
     table has a row per env, and this says whether a new task waits there.
     """
-    pid: Words
-    """One number: this process."""
+    pid: int
+    """This process."""
 
     def saved_arrays(self, num_slots: int) -> list[SavedArray]:
         """Describe what is kept of a batch in mid-flight.
@@ -85,24 +84,26 @@ class Batch(NamedTuple):
         Args:
             num_slots: Slots of the curriculum; 1 without one.
         """
-        episodes = (
-            Part.count("state", "state", REFUSED),
-            Part.count("length", "length"),
-            # Below 0 if nothing could be drawn.
-            Part("slot", "slot", NOT_ADMITTED, num_slots - 1),
-            Part.count("generation", "generation"),
-            Part.count("plan version", "plan_version"),
-            Part.share("success", "success"),
-        )
+        # Slots are below 0 if nothing could be drawn.
+        parts = Episode.parts({"slot": (NOT_ADMITTED, num_slots - 1)})
         plain = ("dice", "seeds", "rewards", "terminated", "truncated", "has_ended", "has_begun")
         return [
-            SavedArray("batch/episodes", self.episodes, episodes),
+            SavedArray("batch/episodes", np.asarray(self.episodes), parts),
             *(SavedArray(f"batch/{name}", getattr(self, name)) for name in plain),
         ]
 
 
 @inlined
-def count_step(batch: Batch, env_index: int, reward: float) -> None:
+def goes_on(batch: BatchArrays, env_index: int) -> bool:
+    """Clear an env's flags of the last step; return whether it plays, or else must begin."""
+    batch.has_ended[env_index] = batch.has_begun[env_index] = False
+    batch.terminated[env_index] = batch.truncated[env_index] = False
+    batch.rewards[env_index] = 0.0
+    return batch.episodes[env_index].state == PLAYING
+
+
+@inlined
+def count_step(batch: BatchArrays, env_index: int, reward: float) -> None:
     """Add one step to an env's episode."""
     batch.rewards[env_index] = reward
     batch.episodes[env_index].episode_return += reward
@@ -110,13 +111,17 @@ def count_step(batch: Batch, env_index: int, reward: float) -> None:
 
 
 @bare
-def end_episode(batch: Batch, env_index: int, success: float, is_terminated: bool) -> None:
-    """End an env's episode; with a curriculum, leave a record."""
+def end_episode(batch: BatchArrays, env_index: int, success: float, is_terminated: bool) -> bool:
+    """End an env's episode; with a curriculum, post a record.
+
+    Returns:
+        Whether the env is to begin its next episode in the same step.
+    """
     episode = batch.episodes[env_index]
     episode.state = ENDED
     episode.success = success
     batch.has_ended[env_index] = True
-    fetch_add(batch.events, ENDINGS, 1)
+    fetch_add(batch.events[0], "num_ended", 1)
     batch.terminated[env_index] = is_terminated
     batch.truncated[env_index] = not is_terminated
     if len(batch.mails) > 0:
@@ -130,44 +135,43 @@ def end_episode(batch: Batch, env_index: int, success: float, is_terminated: boo
         )
         if status != DONE:
             episode.state = REFUSED
-            fetch_add(batch.events, QUESTIONS, 1)
+            fetch_add(batch.events[0], "num_unready", 1)
+    return batch.resets_same_step and episode.state == ENDED
 
 
 @bare
-def seed_episode(batch: Batch, env_index: int, seed: int) -> None:
-    """Seed an episode by itself, so that one that is replayed after a restore is the same again."""
+def seed_episode(batch: BatchArrays, env_index: int, seed: int) -> None:
+    """Seed an episode by itself, so that it is the same when it is replayed after a restore."""
     batch.dice[env_index] = mixed(batch.seeds[env_index] + np.uint64(seed) * GOLDEN)
 
 
 @bare
-def draw_task(batch: Batch, env_index: int) -> int:
+def draw_task(batch: BatchArrays, env_index: int) -> int:
     """Draw what an env plays next; return the row of the table that holds it, or -1 for the same.
 
-    The env can begin if its state is `PLAYING` afterwards. Without a curriculum it always can, and
-    plays the task that it was given.
+    The env can begin if its state is `PLAYING` afterwards. Without a curriculum it always can.
     """
     episode = batch.episodes[env_index]
     episode.episode_return = 0.0
     episode.length = 0
     episode.state = PLAYING
     batch.has_begun[env_index] = True
-    fetch_add(batch.events, BEGINNINGS, 1)
+    fetch_add(batch.events[0], "num_begun", 1)
     if len(batch.mails) == 0:
         if batch.known[env_index] == 0:
             return -1
         batch.known[env_index] = 0
         return env_index
     slot, generation, _, version, seed, _, _, _ = mailbox.start(
-        batch.block, batch.mails[env_index], env_index, batch.pid[0], batch.dials[env_index]
+        batch.block, batch.mails[env_index], env_index, batch.pid, batch.dials[env_index]
     )
     episode.slot, episode.generation, episode.plan_version = slot, generation, version
     if slot < 0:
         episode.state = REFUSED
-        fetch_add(batch.events, QUESTIONS, 1)
-        return -1
-    seed_episode(batch, env_index, seed)
-    if batch.known[slot] != generation:
+    else:
+        seed_episode(batch, env_index, seed)
+        if batch.known[slot] == generation:
+            return slot
         episode.state = UNPREPARED
-        fetch_add(batch.events, QUESTIONS, 1)
-        return -1
-    return slot
+    fetch_add(batch.events[0], "num_unready", 1)
+    return -1

@@ -1,7 +1,7 @@
-"""What a step says beside observations and rewards: the infos of all envs.
+"""The infos of all envs after a step or reset.
 
-Read from the arrays of `batch` after the kernels have run. Key for key and type for type what
-Gymnasium's `SyncVectorEnv` makes of single envs' infos; or, for adapters, one dict per env.
+Read from the arrays of `batch` after the kernels have run. Keys and types are those of Gymnasium's
+`SyncVectorEnv`; or, for adapters, there is one dict per env.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -10,17 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
-from stepladder.games.episodes import BEGINNINGS, ENDINGS
-
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
-    from stepladder.games.lessons import Lessons
+    from stepladder.games.curriculum_link import CurriculumLink
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Infos = dict[str, Any]
 
-LESSON_KEYS = (
+TASK_KEYS = (
     "curriculum_stage",
     "curriculum_label",
     "curriculum_task",
@@ -28,27 +26,27 @@ LESSON_KEYS = (
     "curriculum_generation",
     "curriculum_plan_version",
 )
-"""What is said about a task; the first three are texts."""
+"""Infos about a task; the first three are texts."""
 
-LESSON_MASKS = tuple("_" + key for key in LESSON_KEYS)
+TASK_MASKS = tuple("_" + key for key in TASK_KEYS)
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
 def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
-    """Return one dict for all envs: an array per key and a mask ``_key`` of who has it.
+    """Return one dict for all envs: an array per key and a mask ``_key`` of the envs that have it.
 
     Args:
         vec: The vector env.
         is_step: Whether this was a step rather than a reset.
     """
     batch = vec.batch
-    lessons = vec.lessons if vec.task_infos else None
+    link = vec.link if vec.task_infos else None
     infos: Infos = {}
-    begun = np.flatnonzero(batch.has_begun) if batch.events[BEGINNINGS] else NO_ROWS
-    ended = np.flatnonzero(batch.has_ended) if batch.events[ENDINGS] else NO_ROWS
+    begun = np.flatnonzero(batch.has_begun) if batch.events["num_begun"][0] else NO_ROWS
+    ended = np.flatnonzero(batch.has_ended) if batch.events["num_ended"][0] else NO_ROWS
     if len(ended) and vec.autoreset_mode is AutoresetMode.SAME_STEP:
-        # The next episodes have begun already; what the last ones said stands apart.
+        # The next episodes have begun already; infos of the last ones are kept apart.
         mask = mask_of(ended, vec.num_envs)
         infos["final_obs"], infos["_final_obs"] = last_seen(vec, ended), mask
         infos["final_info"], infos["_final_info"] = final_infos(vec, ended, mask), mask
@@ -59,17 +57,17 @@ def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
         if len(begun):
             mask[begun], columns[:, begun] = False, 0.0
         add_step(infos, vec, columns, mask)
-    if lessons is not None and (len(begun) or len(ended)):
-        lessons.note(begun, batch.episodes)
-        talking = np.concatenate([ended, begun])
-        add_lessons(infos, lessons, talking, mask_of(talking, vec.num_envs))
+    if link is not None and (len(begun) or len(ended)):
+        link.note(begun, batch.episodes)
+        rows = np.concatenate([ended, begun])
+        add_tasks(infos, link, rows, mask_of(rows, vec.num_envs))
         if len(ended):
-            add_results(infos, vec, lessons, ended, mask_of(ended, vec.num_envs))
+            add_results(infos, vec, link, ended, mask_of(ended, vec.num_envs))
     return infos
 
 
 def mask_of(rows: Rows, num_envs: int) -> Mask:
-    """Return truth for some envs."""
+    """Return True for some envs and False for the others."""
     mask = np.zeros(num_envs, dtype=np.bool_)
     mask[rows] = True
     return mask
@@ -78,46 +76,46 @@ def mask_of(rows: Rows, num_envs: int) -> Mask:
 def add_step(
     infos: Infos, vec: "GameVectorEnv", columns: npt.NDArray[np.float64], mask: Mask
 ) -> None:
-    """Add what envs say in every step; the columns are given away."""
-    for name, kind, column in zip(vec.info_names, vec.info_kinds, columns, strict=True):
+    """Add the infos of every step; the columns are not copied."""
+    for (name, kind), column in zip(vec.info_kinds.items(), columns, strict=True):
         infos[name] = column if kind is float else column.astype(kind)
         infos["_" + name] = mask
 
 
 def final_infos(vec: "GameVectorEnv", ended: Rows, mask: Mask) -> Infos:
-    """Return what envs said in the last step of an episode, for same-step autoreset."""
+    """Return the infos of the last step of an episode, for same-step autoreset."""
     infos: Infos = {}
     columns = np.zeros_like(vec.extras)
     columns[:, ended] = vec.extras[:, ended]
     add_step(infos, vec, columns, mask)
-    if vec.lessons is not None and vec.task_infos:
-        # What the next episodes are has not been noted yet.
-        add_lessons(infos, vec.lessons, ended, mask)
-        add_results(infos, vec, vec.lessons, ended, mask)
+    if vec.link is not None and vec.task_infos:
+        # The next episodes have not been noted yet.
+        add_tasks(infos, vec.link, ended, mask)
+        add_results(infos, vec, vec.link, ended, mask)
     return infos
 
 
 def add_results(
-    infos: Infos, vec: "GameVectorEnv", lessons: "Lessons", ended: Rows, mask: Mask
+    infos: Infos, vec: "GameVectorEnv", link: "CurriculumLink", ended: Rows, mask: Mask
 ) -> None:
-    """Add what envs say of the record that they leave at the end of an episode."""
+    """Add infos about the records that envs post at the end of an episode."""
     success = np.zeros(vec.num_envs)
     success[ended] = vec.batch.episodes["success"][ended]
     version = np.zeros(vec.num_envs, dtype=np.int64)
-    version[ended] = lessons.host.curriculum.plan.version
+    version[ended] = link.host.curriculum.plan.version
     infos["curriculum_plan_version_end"] = version
     infos["curriculum_success"] = success
     infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
 
 
-def add_lessons(infos: Infos, lessons: "Lessons", rows: Rows, mask: Mask) -> None:
-    """Add what envs say about the task they play."""
-    texts = np.empty(lessons.texts.shape, dtype=object)
-    texts[:, rows] = lessons.texts[:, rows]
-    numbers = np.zeros_like(lessons.numbers)
-    numbers[:, rows] = lessons.numbers[:, rows]
-    infos.update(zip(LESSON_KEYS, (*texts, *numbers), strict=True))
-    infos.update(dict.fromkeys(LESSON_MASKS, mask))
+def add_tasks(infos: Infos, link: "CurriculumLink", rows: Rows, mask: Mask) -> None:
+    """Add infos about the tasks that envs play."""
+    texts = np.empty(link.texts.shape, dtype=object)
+    texts[:, rows] = link.texts[:, rows]
+    numbers = np.zeros_like(link.numbers)
+    numbers[:, rows] = link.numbers[:, rows]
+    infos.update(zip(TASK_KEYS, (*texts, *numbers), strict=True))
+    infos.update(dict.fromkeys(TASK_MASKS, mask))
 
 
 def last_seen(vec: "GameVectorEnv", ended: Rows) -> npt.NDArray[Any]:
@@ -133,7 +131,7 @@ def last_seen(vec: "GameVectorEnv", ended: Rows) -> npt.NDArray[Any]:
 
 
 def by_row(vec: "GameVectorEnv", *, is_step: bool) -> list[tuple[int, Infos]]:
-    """Return what each env says, for those that say anything."""
+    """Return the infos of each env that has any."""
     infos = _split(merged(vec, is_step=is_step), vec.num_envs)
     return [(row, info) for row, info in enumerate(infos) if info]
 

@@ -1,7 +1,7 @@
-"""One env of a batch, for code that wants to reach single envs.
+"""Access to single envs of a batch.
 
 Mixed into `batch.GameVectorEnv`: what `SyncVectorEnv` and the worker vector env offer (``call``,
-``get_attr``, ``set_attr`` and the same for some envs), answered by rows instead of env objects.
+``get_attr``, ``set_attr`` and the same for some envs), for rows instead of env objects.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ from stepladder.tasks import Task
 
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
-    from stepladder.games.lessons import Lessons
+    from stepladder.games.curriculum_link import CurriculumLink
 
 
 class Row:
@@ -34,7 +34,7 @@ class Row:
     @property
     def task(self) -> Task:
         """What this env plays."""
-        return self.get_curriculum_task() if self.vec.lessons else self.vec.tasks[self.env_index]
+        return self.vec.task_of(self.env_index)
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Return whether this env has an attribute."""
@@ -52,32 +52,32 @@ class Row:
         """Return a picture."""
         return self.vec.paint(self.env_index)
 
-    def _lessons(self) -> "Lessons":
-        if self.vec.lessons is None:
+    def _link(self) -> "CurriculumLink":
+        if self.vec.link is None:
             raise NotConnectedError(
                 "these envs have no curriculum. Make them with make_vec(..., curriculum=...)."
             )
-        return self.vec.lessons
+        return self.vec.link
 
     def get_plan_version(self) -> int:
         """Return the version of the plan this env draws from now."""
-        return self._lessons().client(self.env_index).plan_version()
+        return self._link().client(self.env_index).plan_version()
 
     def get_curriculum_stage(self) -> str | None:
         """Return the stage this env draws from now."""
-        return self._lessons().client(self.env_index).current_stage()
+        return self._link().client(self.env_index).current_stage()
 
     def get_curriculum_phase(self) -> str | None:
         """Return the phase this env draws from now."""
-        return self._lessons().client(self.env_index).current_phase()
+        return self._link().client(self.env_index).current_phase()
 
     def get_mixing_ratio(self, stage: str | None = None) -> float:
         """Return the mixing ratio this env draws with now; by default of the current stage."""
-        return self._lessons().client(self.env_index).mixing_ratio(stage)
+        return self._link().client(self.env_index).mixing_ratio(stage)
 
     def get_curriculum_task(self) -> Task:
         """Return the task being played."""
-        return self._lessons().task_of(self.env_index)
+        return self._link().task_of(self.env_index)
 
 
 class RowAccess:

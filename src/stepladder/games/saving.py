@@ -1,9 +1,9 @@
-"""Everything a batch of games needs to go on exactly where it is, in the middle of its episodes.
+"""Saves a batch of games in the middle of its episodes, and continues exactly there.
 
-Mixed into `batch.GameVectorEnv`. All of a game's state is in arrays, so that a snapshot is those
-arrays and the tasks by their content; it loads no pickle and can go to another process. With a
-curriculum it is a part of the snapshot that `envs.CurriculumVectorEnv` makes: tasks and draws are
-the host's there, and the table of slots is left out, for it fills again as tasks are drawn.
+Mixed into `batch.GameVectorEnv`. All of a game's state is in arrays, so a snapshot consists of
+those arrays and the content of the tasks; it needs no pickle and can go to another process. With a
+curriculum it is a part of the snapshot that `envs.CurriculumVectorEnv` makes: the host saves tasks
+and draws, and the table of slots is left out, because it fills again as tasks are drawn.
 """
 
 from abc import abstractmethod
@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import ConfigError, SnapshotError, TaskError
-from stepladder.games.episodes import PLAYING, Batch
-from stepladder.games.lessons import Lessons
+from stepladder.games.curriculum_link import CurriculumLink
+from stepladder.games.episodes import PLAYING, BatchArrays
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import Task
@@ -25,8 +25,8 @@ class Saving:
     """Saves and restores envs in mid-game."""
 
     num_envs: int
-    batch: Batch
-    lessons: Lessons | None
+    batch: BatchArrays
+    link: CurriculumLink | None
     shelf: Any
     table: Any
     tasks: list[Task]
@@ -53,7 +53,7 @@ class Saving:
         """Return everything needed to continue exactly here, episodes in flight included.
 
         Raises:
-            ConfigError: A curriculum chooses the tasks; its wrapper has a snapshot of its own.
+            ConfigError: A curriculum chooses the tasks; its wrapper makes the snapshot.
         """
         self._check_alone()
         return self.save_games()
@@ -72,17 +72,17 @@ class Saving:
 
     def save_games(self) -> Snapshot:
         """Return the games in flight; with a curriculum, without what its host knows."""
-        said = self._save_tasks() if self.lessons is None else self.lessons.save()
+        tasks = self._save_tasks() if self.link is None else self.link.save()
         arrays = copy_arrays(self._saved_arrays())
-        return Snapshot({"settings": self._settings(), **said}, arrays)
+        return Snapshot({"settings": self._settings(), **tasks}, arrays)
 
     def read_games(
         self, snapshot: Snapshot, heads: npt.NDArray[Any] | None = None
     ) -> Callable[[], None]:
-        """Check what `save_games` returned; return what makes the envs go on there.
+        """Check what `save_games` returned; return a function that makes the envs go on there.
 
-        That one cannot fail. With a curriculum, its host must have been restored and connected in
-        between.
+        The function cannot fail. With a curriculum, its host must be restored and connected before
+        it is called.
 
         Args:
             snapshot: What was saved.
@@ -101,20 +101,22 @@ class Saving:
         self.check_games(snapshot.arrays, snapshot.place)
         if heads is not None and len(heads) == self.num_envs:
             _check_in_flight(heads, snapshot.arrays["batch/episodes"]["state"], snapshot.place)
-        read = self._read_tasks if self.lessons is None else self.lessons.read
-        said: tuple[Any, ...] = read(snapshot.state)
+        read = self._read_tasks if self.link is None else self.link.read
+        tasks: Any = read(snapshot.state)
 
         def go_on() -> None:
             restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
-            # Another one by now: the host has been connected anew.
-            load = self._load_tasks if self.lessons is None else self.lessons.load
-            load(*said)
+            if self.link is None:
+                self.tasks[:], self.waiting = tasks
+            else:
+                # Another link by now: the host has been connected again.
+                self.link.texts[:] = tasks
             self._sent = self._has_begun_once = False
 
         return go_on
 
     def _check_alone(self) -> None:
-        if self.lessons is not None:
+        if self.link is not None:
             raise ConfigError(
                 "these envs have a curriculum. Use snapshot and restore of the CurriculumVectorEnv "
                 "around them."
@@ -126,8 +128,8 @@ class Saving:
             "num_envs": self.num_envs,
             "settings": self.game_settings(),
         }
-        # Without a curriculum no task is read again; with one, all that are drawn from here on.
-        return settings if self.lessons is None else {**settings, "tasks": self.task_settings()}
+        # Only with a curriculum are tasks read again after a restore.
+        return settings if self.link is None else {**settings, "tasks": self.task_settings()}
 
     def _save_tasks(self) -> dict[str, Any]:
         known = list(dict.fromkeys([*self.tasks, *self.waiting.values()]))
@@ -154,19 +156,14 @@ class Saving:
             )
         return playing, waiting
 
-    def _load_tasks(self, tasks: list[Task], waiting: dict[int, Task]) -> None:
-        self.tasks[:] = tasks
-        self.waiting.clear()
-        self.waiting.update(waiting)
-
     def _saved_arrays(self) -> list[SavedArray]:
         """Describe everything that a game in mid-flight consists of."""
         shelf, game = self.shelf.saved_arrays("shelf"), self.game_arrays()
-        if self.lessons is None:
+        if self.link is None:
             known = SavedArray("batch/known", self.batch.known, (Part.count("flag", high=1),))
             table = self.table.saved_arrays("table")
             return [*self.batch.saved_arrays(1), known, *shelf, *table, *game]
-        curriculum, numbers = self.lessons.host.curriculum, self.lessons.numbers
+        curriculum, numbers = self.link.host.curriculum, self.link.numbers
         highest = np.array([[curriculum.pool.num_slots - 1], [MAX_COUNT], [MAX_COUNT]])
         return [
             *self.batch.saved_arrays(curriculum.pool.num_slots),

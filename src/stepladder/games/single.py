@@ -1,33 +1,39 @@
 """One game as an ordinary Gymnasium env: a batch of one.
 
-The face that `gymnasium.make` returns, for wrappers, evaluation and libraries that want single
-envs. It runs the very kernels of the batch, so that both play alike step for step.
+What `gymnasium.make` returns, for wrappers, evaluation and libraries that need single envs. It runs
+the kernels of the batch, so both play alike step for step.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
 
 from stepladder.errors import EnvError
-from stepladder.games.batch import GameVectorEnv
 from stepladder.games.episodes import ENDED
 from stepladder.tasks import Task
 
 
 class GameEnv(gym.Env[Any, Any]):
-    """A single game.
+    """A single game; takes the arguments of its vector env, except those about many envs."""
 
-    Args:
-        vec: A vector env of one env, with autoreset disabled.
-    """
+    vector_class: ClassVar[Any]
+    """The vector env of the game; tells `make_vec` what steps many of these at once."""
 
-    def __init__(self, vec: GameVectorEnv):
-        self.vec = vec
-        self.observation_space = vec.single_observation_space
-        self.action_space = vec.single_action_space
-        self.render_mode = vec.render_mode
+    def __init_subclass__(cls) -> None:
+        # A single env is never reset by itself.
+        metadata = cls.vector_class.metadata
+        cls.metadata = {key: metadata[key] for key in metadata if key != "autoreset_mode"}
+
+    def __init__(self, **settings: Any):
+        self.vec: Any = self.vector_class(
+            1, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, **settings
+        )
+        self.observation_space = self.vec.single_observation_space
+        self.action_space = self.vec.single_action_space
+        self.render_mode = self.vec.render_mode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -70,11 +76,6 @@ class GameEnv(gym.Env[Any, Any]):
     def close(self) -> None:
         """Close the window, if there is one."""
         self.vec.close()
-
-
-def single_metadata(vec_class: type[GameVectorEnv]) -> dict[str, Any]:
-    """Return what a game says of itself where there is one env, which nobody resets by itself."""
-    return {name: value for name, value in vec_class.metadata.items() if name != "autoreset_mode"}
 
 
 def _first(observations: Any) -> Any:

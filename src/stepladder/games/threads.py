@@ -1,26 +1,22 @@
-"""Several threads at one batch of envs, from inside compiled code.
+"""Several threads step one batch of envs, from inside compiled code.
 
 Between `batch`, which steps a vector env, and the kernels of the games. A round is one vector step,
-cut into chunks of rows; whoever is free takes the next chunk. The caller works too, and waits only
-for chunks that a helper has begun: a helper that sleeps, or that a fork has left behind, costs
-nothing but its share of the work.
+cut into chunks of rows; each free thread takes the next chunk. The caller works too, and waits only
+for chunks that a helper has begun: a helper that sleeps, or that is missing after a fork, costs
+only its share of the work.
 
-Refused: numba's own parallel loops. Their pools may not be used from two threads, or from a process
-that was forked, and end it if they are.
+Not used: numba's own parallel loops. Their pools may not be used from two threads, or from a
+process that was forked, and end it if they are.
 """
 
 import os
 import threading
 import time
 from collections.abc import Callable
-from copy import deepcopy
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
+from typing import Annotated, Any
 
 from stepladder.compiled import (
-    compiled,
+    bare,
     direct,
     fetch_add,
     inlined,
@@ -30,82 +26,117 @@ from stepladder.compiled import (
     swap_if,
     yield_core,
 )
+from stepladder.records import Fields, Records, Shape, Words
 
-Words = npt.NDArray[np.int64]
 
-# Each in a cache line of its own.
-NEXT, LIMIT, DONE, EPOCH, NUM_CHUNKS, IS_ALONE = 0, 8, 16, 24, 32, 40
-ASLEEP, LANE = 48, 8
-"""From here on one word per helper, so many words apart."""
+class CacheLine(Fields):
+    """One number in its own cache line."""
+
+    value: int
+    padding: Annotated[Words, Shape(7)]
+
+
+class Control(Fields):
+    """What caller and helpers share. Chunks are numbered over all rounds."""
+
+    next: CacheLine
+    """The next chunk to take."""
+    limit: CacheLine
+    """The first chunk of the round after this one."""
+    done: CacheLine
+    """Chunks that are done."""
+    epoch: CacheLine
+    """Raised whenever the kernel's arguments change."""
+    num_chunks: CacheLine
+    """Of one round."""
+    is_alone: CacheLine
+    """Whether helpers are to leave the work to the caller."""
+
 
 NONE_LEFT, OUT_OF_DATE = -1, -2
-"""Instead of a chunk: there is none now; the arguments have changed, so ask for them anew."""
+"""Instead of a chunk: there is none now; the arguments have changed and must be fetched again."""
 
 HELPER_SPINS = 10_000
 """Looks for a chunk before a helper goes to sleep: about as long as it takes to wake it."""
 
 LOOKS_BEFORE_YIELD = 1024
-"""Who has looked so often whether a chunk is done, longer than one takes, waits for a helper that
-may be waiting for this very core."""
+"""Looks whether a chunk is done, longer than one takes, before the caller yields its core: the
+helper may be waiting for this core."""
 
 WINDOW = 64
 """Rounds that are timed together."""
 
 WINDOWS_BETWEEN_TRIALS = 32
-"""After so many windows one is played the other way, with helpers or without."""
+"""Every so many windows, one is played the other way: with helpers or without."""
 
 GAIN = 0.95
 """The other way must take at most this share of the time to be preferred."""
 
 MEMORY = 0.7
-"""Weight of what was known about a way when another window of it has been timed."""
+"""Weight of the earlier windows of a way when another one has been timed."""
 
 
 @inlined
-def open_round(control: Words) -> None:
-    """Put all chunks of a round up for work. Called by the caller only."""
-    store_release(control, LIMIT, control[LIMIT] + control[NUM_CHUNKS])
-
-
-@inlined
-def take_chunk(control: Words, epoch: int) -> int:
-    """Take the next chunk of this round: its number, or a negative one if there is none."""
-    limit = load_acquire(control, LIMIT)
-    # After the limit: who sees a new round also sees that its arguments are others.
-    if load_acquire(control, EPOCH) != epoch:
+def _take_chunk(control: Records[Control], epoch: int) -> int:
+    shared = control[0]
+    limit = load_acquire(shared.limit, "value")
+    # After the limit: a thread that sees a new round also sees that its arguments have changed.
+    if load_acquire(shared.epoch, "value") != epoch:
         return OUT_OF_DATE
     while True:
-        ticket = load_acquire(control, NEXT)
-        if ticket >= limit:
+        chunk = load_acquire(shared.next, "value")
+        if chunk >= limit:
             return NONE_LEFT
-        if swap_if(control, NEXT, ticket, ticket + 1):
-            return ticket % control[NUM_CHUNKS]
+        if swap_if(shared.next, "value", chunk, chunk + 1):
+            return chunk % shared.num_chunks.value
+
+
+@bare
+def next_chunk(control: Records[Control], epoch: int, num_spins: int) -> int:
+    """Take the next chunk of this round: its number, or a negative one if there is none.
+
+    Args:
+        control: One record.
+        epoch: That of the arguments which the thread works with.
+        num_spins: Looks for a chunk before a helper gives up; 0 for the caller.
+    """
+    for _ in range(num_spins + 1):
+        if num_spins > 0 and load_acquire(control[0].is_alone, "value") != 0:
+            return NONE_LEFT
+        chunk = _take_chunk(control, epoch)
+        if chunk != NONE_LEFT:
+            return chunk
+        if num_spins > 0:
+            pause()
+    return NONE_LEFT
 
 
 @inlined
-def end_chunk(control: Words) -> None:
-    """Say that a chunk is done."""
-    fetch_add(control, DONE, 1)
+def open_round(control: Records[Control], num_spins: int) -> None:
+    """Offer all chunks of a round, if this is the caller."""
+    if num_spins == 0:
+        shared = control[0]
+        store_release(shared.limit, "value", shared.limit.value + shared.num_chunks.value)
 
 
-@compiled
-def await_round(control: Words) -> None:
-    """Wait until every chunk is done. Called by the caller only, when none is left to take."""
-    looks = 0
-    while load_acquire(control, DONE) < control[LIMIT]:
+@inlined
+def end_chunk(control: Records[Control]) -> None:
+    """Count a chunk as done."""
+    fetch_add(control[0].done, "value", 1)
+
+
+@bare
+def await_round(control: Records[Control], num_spins: int) -> None:
+    """Wait until every chunk is done, if this is the caller."""
+    shared, looks = control[0], 0
+    while num_spins == 0 and load_acquire(shared.done, "value") < shared.limit.value:
         looks += 1
         pause()
         if looks > LOOKS_BEFORE_YIELD:
             yield_core()
 
 
-@inlined
-def may_help(control: Words, num_spins: int) -> bool:
-    """Whether to look for chunks: the caller always may."""
-    return num_spins == 0 or load_acquire(control, IS_ALONE) == 0
-
-
-class Clock:
+class RoundTimer:
     """Finds out whether rounds are quicker with helpers or without.
 
     Where other processes need the cores, a helper that has begun a chunk may lose its core for
@@ -128,8 +159,7 @@ class Clock:
         self._num_rounds += 1
         if self._num_rounds < WINDOW:
             return False
-        known = self._seconds[self.is_alone]
-        took = self._in_window
+        known, took = self._seconds[self.is_alone], self._in_window
         self._seconds[self.is_alone] = (
             took if known is None else MEMORY * known + (1.0 - MEMORY) * took
         )
@@ -144,6 +174,28 @@ class Clock:
         return True
 
 
+class _Helper:
+    """A thread, and how to wake it."""
+
+    def __init__(self, number: int, work: Callable[["_Helper"], None]):
+        self.is_asleep = False
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self.thread = threading.Thread(
+            target=work, args=(self,), name=f"stepladder-game-{number}", daemon=True
+        )
+
+    def sleep(self) -> None:
+        self.is_asleep = True
+        self._bell.acquire()
+        self.is_asleep = False
+
+    def wake(self) -> None:
+        """Wake the thread; if it does not sleep yet, it will wake at once."""
+        if self._bell.locked():
+            self._bell.release()
+
+
 class Team:
     """The caller's thread and its helpers.
 
@@ -154,16 +206,17 @@ class Team:
     """
 
     def __init__(self, num_threads: int, num_rows: int, rows_per_chunk: int):
+        self._num_rows = num_rows
         self.num_threads = max(1, min(num_threads, -(-num_rows // rows_per_chunk)))
         self.rows_per_chunk = rows_per_chunk if self.num_threads > 1 else num_rows
-        self.control: Words = np.zeros(ASLEEP + LANE * self.num_threads, dtype=np.int64)
-        self.control[NUM_CHUNKS] = -(-num_rows // self.rows_per_chunk)
-        self._work: Callable[..., None] | None = None
-        self._arguments: tuple[Any, ...] = ()
+        self.control = Control.zeros()
+        self.control["num_chunks"]["value"] = -(-num_rows // self.rows_per_chunk)
+        self._order: tuple[Any, ...] = ()
+        """Epoch, kernel and its arguments: one value, so that a helper never mixes two orders."""
         self._pid = os.getpid()
-        self._helpers: list[tuple[threading.Thread, threading.Lock]] = []
+        self._helpers: list[_Helper] = []
         self._is_closed = False
-        self._clock = Clock()
+        self._timer = RoundTimer()
 
     def prepare(self, work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
         """Work with this kernel and these arguments from the next round on.
@@ -175,22 +228,23 @@ class Team:
             arguments: What else the kernel needs; arrays are shared by all threads.
         """
         # Its machine code: looking at the types of so many arrays would take longer than a step.
-        self._work = direct(work, self.control, 0, 0, *arguments)
-        self._arguments = arguments
-        store_epoch(self.control, int(self.control[EPOCH]) + 1)
+        kernel = direct(work, self.control, 0, 0, *arguments)
+        epoch = int(self.control["epoch"]["value"][0]) + 1
+        self._order = (epoch, kernel, arguments)
+        self.control["epoch"]["value"] = epoch
 
     def play_round(self) -> None:
         """Do one round: every chunk once."""
-        assert self._work is not None
+        epoch, kernel, arguments = self._order
         if self.num_threads == 1:
-            self._work(self.control, int(self.control[EPOCH]), 0, *self._arguments)
+            kernel(self.control, epoch, 0, *arguments)
             return
-        if not self._clock.is_alone:
+        if not self._timer.is_alone:
             self._call_helpers()
         began = time.perf_counter()
-        self._work(self.control, int(self.control[EPOCH]), 0, *self._arguments)
-        if self._clock.count(time.perf_counter() - began):
-            self.control[IS_ALONE] = self._clock.is_alone
+        kernel(self.control, epoch, 0, *arguments)
+        if self._timer.count(time.perf_counter() - began):
+            self.control["is_alone"]["value"] = self._timer.is_alone
 
     def _call_helpers(self) -> None:
         if self._pid != os.getpid():
@@ -198,42 +252,23 @@ class Team:
             self._pid = os.getpid()
             self._helpers = []
         while len(self._helpers) < self.num_threads - 1:
-            self._start_helper(len(self._helpers))
-        for number, (_, bell) in enumerate(self._helpers):
-            if self.control[ASLEEP + LANE * number]:
-                ring(bell)
+            self._helpers.append(_Helper(len(self._helpers), self._help))
+            self._helpers[-1].thread.start()
+        for helper in self._helpers:
+            if helper.is_asleep:
+                helper.wake()
 
-    def _start_helper(self, number: int) -> None:
-        bell = threading.Lock()
-        bell.acquire()
-        self.control[ASLEEP + LANE * number] = 0
-        helper = threading.Thread(
-            target=self._help, args=(number, bell), name=f"stepladder-game-{number}", daemon=True
-        )
-        self._helpers.append((helper, bell))
-        helper.start()
-
-    def _help(self, number: int, bell: threading.Lock) -> None:
+    def _help(self, helper: _Helper) -> None:
         while not self._is_closed:
-            # The epoch first: arguments newer than it are refused and fetched again.
-            epoch = int(self.control[EPOCH])
-            work, arguments = self._work, self._arguments
-            assert work is not None
-            work(self.control, epoch, HELPER_SPINS, *arguments)
-            # Let go of the arrays, which may be large and may be out of date when this wakes.
-            del work, arguments
-            self.control[ASLEEP + LANE * number] = 1
-            bell.acquire()
-            self.control[ASLEEP + LANE * number] = 0
+            epoch, kernel, arguments = self._order
+            kernel(self.control, epoch, HELPER_SPINS, *arguments)
+            # The arrays may be large, and out of date when this thread wakes.
+            del kernel, arguments
+            helper.sleep()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Team":
-        twin = object.__new__(Team)
-        twin.__dict__.update(self.__dict__)
-        twin.control = self.control.copy()
-        twin._arguments = deepcopy(self._arguments, memo)
-        twin._helpers, twin._clock = [], Clock()
-        twin.control[IS_ALONE] = 0
-        return twin
+        """Return a team of as many threads, to be prepared."""
+        return Team(self.num_threads, self._num_rows, self.rows_per_chunk)
 
     def close(self) -> None:
         """End the helpers."""
@@ -241,21 +276,9 @@ class Team:
         helpers, self._helpers = self._helpers, []
         if self._pid != os.getpid():
             return
-        for helper, bell in helpers:
-            ring(bell)
+        for helper in helpers:
+            helper.wake()
             # A helper itself may be the one that collects a forgotten vector env.
-            while helper.is_alive() and helper is not threading.current_thread():
-                ring(bell)
-                helper.join(timeout=0.001)
-
-
-def ring(bell: threading.Lock) -> None:
-    """Wake the helper that waits for a bell; if it does not, it will find it rung."""
-    if bell.locked():
-        bell.release()
-
-
-@compiled
-def store_epoch(control: Words, epoch: int) -> None:
-    """Tell helpers that the arguments have changed."""
-    store_release(control, EPOCH, epoch)
+            while helper.thread.is_alive() and helper.thread is not threading.current_thread():
+                helper.wake()
+                helper.thread.join(timeout=0.001)

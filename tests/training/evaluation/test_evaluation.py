@@ -11,7 +11,7 @@ import pytest
 
 from stepladder import Task, Uniform, make_vec
 from stepladder.errors import ConfigError, DeliveryError, TaskError
-from stepladder.games.hockey.forces import InForces, fineness_of
+from stepladder.games.hockey.actions import InForces, fineness_of
 from stepladder.games.ledge.held_out import held_out
 from stepladder.games.ledge.planner import solve
 from stepladder.games.ledge.source import LedgeLevels

@@ -1,38 +1,29 @@
-"""One game of laser hockey: what ``gymnasium.make("stepladder/Hockey-v0")`` returns.
-
-The face of `vector_env.HockeyVectorEnv` for a single game.
-"""
+"""One game of laser hockey: what ``gymnasium.make("stepladder/Hockey-v0")`` returns."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.vector import AutoresetMode
 
-from stepladder.games.hockey.actions import num_actions, write_controls
-from stepladder.games.hockey.opponents import act
+from stepladder.games.hockey.actions import NUM_CONTROLS, control_table
+from stepladder.games.hockey.opponents import STRONG_GAIN, act
 from stepladder.games.hockey.rink import ONE, TWO
-from stepladder.games.hockey.stepping import NUM_CONTROLS
-from stepladder.games.hockey.task import CALLER, STRONG_GAIN
+from stepladder.games.hockey.task import CALLER
 from stepladder.games.hockey.vector_env import HockeyVectorEnv, pair
-from stepladder.games.single import GameEnv, single_metadata
+from stepladder.games.single import GameEnv
 
 
 class HockeyEnv(GameEnv):
-    """One game of hockey; takes the arguments of `HockeyVectorEnv` but those about many envs."""
+    """One game of hockey; takes the arguments of `HockeyVectorEnv`, but those about many envs."""
 
     vec: HockeyVectorEnv
-    metadata = single_metadata(HockeyVectorEnv)
     vector_class = HockeyVectorEnv
-    """Tells `make_vec` what steps many of these at once."""
     scripts_opponents = True
-    """Tells `envs.AgainstOpponent` that names of opponents mean something here."""
+    """Tells `envs.AgainstOpponent` that this env has opponents of its own."""
 
     def __init__(self, **settings: Any):
-        super().__init__(
-            HockeyVectorEnv(1, autoreset_mode=AutoresetMode.DISABLED, num_threads=1, **settings)
-        )
-        # Not the game's own: who asks the expert must not change what chance does in the game.
+        super().__init__(**settings)
+        # Not the game's own dice: `scripted_action` must not change what happens in the game.
         self._expert_dice = np.zeros(1, dtype=np.uint64)
 
     def obs_agent_two(self) -> npt.NDArray[np.float32]:
@@ -40,7 +31,7 @@ class HockeyEnv(GameEnv):
         return self.vec.obs_agent_two()[0]
 
     def scripted_action(self) -> Any:
-        """Return what the strong scripted player would do now, for every player one controls."""
+        """Return what the strong scripted player would do now, for every player of the caller."""
         one = self._scripted(ONE)
         if self.vec.players == "one":
             return one
@@ -58,16 +49,7 @@ class HockeyEnv(GameEnv):
         own = controls[NUM_CONTROLS * (player - 1) :][:NUM_CONTROLS]
         if self.vec.fineness == 0:
             return own.astype(np.float32)
-        return np.int64(nearest_action(own, self.vec.fineness))
-
-
-def nearest_action(controls: npt.NDArray[np.float64], fineness: int) -> int:
-    """Return the discrete action that comes nearest to four numbers."""
-    count = num_actions(fineness)
-    options = np.zeros((count, 2 * NUM_CONTROLS))
-    for action in range(count):
-        write_controls(action, fineness, options[action], 0)
-    distances = np.abs(options[:, :NUM_CONTROLS] - controls)
-    # A shot only counts as one beyond one half, and then nothing else matters.
-    distances[:, 3] *= 10.0
-    return int(np.argmin((distances**2).sum(axis=1)))
+        distances = np.abs(control_table(self.vec.fineness) - own)
+        # A shot only counts as one beyond one half, and then nothing else matters.
+        distances[:, 3] *= 10.0
+        return np.argmin((distances**2).sum(axis=1))

@@ -16,8 +16,8 @@ from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError, TaskError
 from stepladder.games.game import Game, Symmetry
-from stepladder.games.hockey.actions import num_actions
-from stepladder.games.hockey.task import CALLER, DEFAULTS, OPPONENTS, TASK_DTYPE, write_task
+from stepladder.games.hockey.actions import InForces, fineness_of, num_actions
+from stepladder.games.hockey.task import CALLER, DEFAULTS, OPPONENTS, TaskRecord, write_task
 from stepladder.games.programme import Fixture, Programme
 from stepladder.tasks import Task
 
@@ -30,16 +30,9 @@ ENV = "stepladder/Hockey-v0"
 SIDES = ("one", "two")
 """Whose half the puck starts in."""
 
-THE_GAME: dict[str, Any] = {
-    "mode": "NORMAL",
-    "opponent_gain": None,
-    "puck_speed": None,
-    "original_starts": False,
+THE_GAME = {
+    **{name: DEFAULTS[name] for name in DEFAULTS.keys() - {"opponent", "keep_mode", "starts"}},
     "success": "win",
-    "time_limit": None,
-    "closeness_weight": 0.0,
-    "touch_weight": 0.0,
-    "direction_weight": 0.0,
 }
 """The whole game, whatever defaults the envs of a training have."""
 
@@ -127,8 +120,6 @@ class Hockey(Game):
         self, env_kwargs: Mapping[str, Any], num_choices: Collection[int | None]
     ) -> dict[str, Any]:
         """Return arguments with the actions that all players have; forces if they differ."""
-        from stepladder.games.hockey.forces import fineness_of
-
         if not num_choices:
             return dict(env_kwargs)
         kept = {
@@ -143,9 +134,6 @@ class Hockey(Game):
         self, num_choices: int | None, action_space: Space[Any]
     ) -> Callable[[Any], Any] | None:
         """Return what turns numbered actions into forces, where the env takes forces."""
-        # Loaded here: compiles the kernel that translates.
-        from stepladder.games.hockey.forces import InForces, fineness_of
-
         if num_choices is None or not isinstance(action_space, Box):
             return None
         return lambda player: InForces(player, fineness_of(num_choices))
@@ -220,6 +208,6 @@ def _check_params(settings: Mapping[str, Any], path: str) -> Iterator[tuple[str,
             values = (setting.start, setting.end)
         for value in values:
             try:
-                write_task(np.zeros(1, TASK_DTYPE)[0], {name: value}, None, "hockey")
+                write_task(TaskRecord.zeros()[0], {name: value}, None, "hockey")
             except TaskError as error:
                 yield f"{path}.{name}", str(error).removeprefix(f"{name} of task 'hockey' ")

@@ -11,8 +11,13 @@ import math
 import numpy as np
 
 from stepladder.compiled import bare, inlined
-from stepladder.games.hockey.contacts import meet_rink, nearby, nearest_feature
-from stepladder.games.hockey.polygons import relative_frame, widest_gap
+from stepladder.games.hockey.contacts import (
+    meet_rink,
+    nearby,
+    nearest_feature,
+    relative_frame,
+    widest_gap,
+)
 from stepladder.games.hockey.rink import (
     CORNER_X,
     CORNER_Y,
@@ -28,7 +33,7 @@ from stepladder.games.hockey.rink import (
     WALLS,
 )
 from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
-from stepladder.games.hockey.world import Body, World, turn
+from stepladder.games.hockey.world import Body, HockeyWorld, turn
 
 TOLERANCE = 0.25 * SLOP
 PUCK_STOP = PUCK_GAP - 3.0 * SLOP
@@ -48,7 +53,7 @@ ALMOST_ONE = 1.0 - 1e-6
 
 
 @bare
-def puck_impact(world: World, shape: int) -> float:
+def puck_impact(world: HockeyWorld, shape: int) -> float:
     """Return the share of its way after which the puck meets a polygon, or `NEVER`."""
     puck = world.bodies[PUCK]
     way_x, way_y = puck.centre_x - puck.from_x, puck.centre_y - puck.from_y
@@ -85,7 +90,7 @@ def _pose(body: Body, share: float, end: tuple[float, float, float]) -> None:
 
 @bare
 def _height(
-    world: World, owner: int, shape: int, face: int, other_owner: int, corner: int
+    world: HockeyWorld, owner: int, shape: int, face: int, other_owner: int, corner: int
 ) -> float:
     """Return how far a corner of one polygon is above a face of another."""
     other = RACKET if owner == WALLS else shape
@@ -97,7 +102,9 @@ def _height(
 
 
 @bare
-def _lowest(world: World, owner: int, shape: int, face: int, other_owner: int) -> tuple[float, int]:
+def _lowest(
+    world: HockeyWorld, owner: int, shape: int, face: int, other_owner: int
+) -> tuple[float, int]:
     """Return the corner of one polygon that is least above a face of another, and its height."""
     lowest, nearest = np.inf, 0
     for corner in range(NUM_CORNERS[RACKET if owner == WALLS else shape]):
@@ -109,7 +116,7 @@ def _lowest(world: World, owner: int, shape: int, face: int, other_owner: int) -
 
 @bare
 def _meeting(
-    world: World,
+    world: HockeyWorld,
     index: int,
     shape: int,
     share: float,
@@ -159,7 +166,7 @@ def _meeting(
 
 
 @bare
-def racket_impact(world: World, index: int, shape: int) -> float:
+def racket_impact(world: HockeyWorld, index: int, shape: int) -> float:
     """Return the share of its way after which a racket meets a polygon, or `NEVER`."""
     body = world.bodies[index]
     end = (body.centre_x, body.centre_y, body.angle)
@@ -189,7 +196,7 @@ def set_off(body: Body) -> None:
 
 
 @bare
-def advance(world: World, index: int, time_s: float) -> None:
+def advance(world: HockeyWorld, index: int, time_s: float) -> None:
     """Move a body on for some time; travel and rotation have an upper limit per step."""
     body = world.bodies[index]
     travel_squared = (body.vx * body.vx + body.vy * body.vy) * time_s * time_s
@@ -206,7 +213,7 @@ def advance(world: World, index: int, time_s: float) -> None:
 
 
 @bare
-def _first_impact(world: World, index: int, polygons: int) -> float:
+def _first_impact(world: HockeyWorld, index: int, polygons: int) -> float:
     """Return the share of its way after which a body first meets the rink, or `NEVER`."""
     first = NEVER
     for shape in range(NUM_RINK_POLYGONS):
@@ -219,7 +226,7 @@ def _first_impact(world: World, index: int, polygons: int) -> float:
 
 
 @bare
-def stop_at_walls(world: World, index: int, reach: float) -> None:
+def stop_at_walls(world: HockeyWorld, index: int, reach: float) -> None:
     """Let a body that has moved through the step be stopped and turned back by walls.
 
     Args:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from stepladder.compiled import bare, inlined
 from stepladder.games.dice import Dice, uniform
-from stepladder.games.hockey.world import ONE, PUCK, World
+from stepladder.games.hockey.rink import ONE, PUCK
+from stepladder.games.hockey.world import HockeyWorld
 
 WEAK_GAIN, STRONG_GAIN = 0.5, 10.0
 DAMPING = 0.5
@@ -32,7 +33,7 @@ def _control(error: float, gain: float, speed: float, horizon_s: float) -> float
 
 @bare
 def act(
-    world: World,
+    world: HockeyWorld,
     player: int,
     gain: float,
     dice: Dice,

@@ -26,7 +26,6 @@ from stepladder.games.drawing.palette import (
     Colour,
     mixed,
 )
-from stepladder.games.hockey.holding import CAUGHT
 from stepladder.games.hockey.rackets import ZONE_X
 from stepladder.games.hockey.rink import (
     CORNER_X,
@@ -42,6 +41,7 @@ from stepladder.games.hockey.rink import (
     WALL_X,
     WALL_Y,
 )
+from stepladder.games.hockey.world import CAUGHT
 
 WIDTH, HEIGHT = 10.0, 8.0
 """What is shown, in metres; the rink's centre is in the middle."""

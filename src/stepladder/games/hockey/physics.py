@@ -1,7 +1,7 @@
-"""One step of the game: controls, holding, contacts, motion, walls.
+"""One step of the game: controls, contacts, motion, walls.
 
 The vector env calls `step_world` once per env and step; `rules` then judges what has become of it.
-Called from here, in this order: `rackets`, `holding`, `contacts`, `solver`, `impacts`.
+Called from here, in this order: `rackets`, `contacts`, `solver`, `impacts`.
 
 What happens is what the original's engine does: contacts are found where the step begins, forces
 and impulses change velocities, bodies move, overlaps are reduced, and walls stop what would pass.
@@ -13,26 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import bare, inlined
-from stepladder.games.hockey.contacts import meet_puck, meet_rink, nearby
-from stepladder.games.hockey.holding import CAUGHT, carry
+from stepladder.games.hockey.contacts import meet_polygon, meet_puck, meet_rink, nearby
 from stepladder.games.hockey.impacts import advance, set_off, stop_at_walls
-from stepladder.games.hockey.polygons import meet_polygon
-from stepladder.games.hockey.rackets import steer, twist
+from stepladder.games.hockey.rackets import carry, steer, twist
 from stepladder.games.hockey.rink import (
     CENTRES,
     GOAL_DEPTH,
     GOAL_X,
     GOAL_Y,
+    ONE,
     POLYGON_GAP,
+    PUCK,
     PUCK_GAP,
     RACKET,
     RACKET_CENTRE,
     RACKET_REACH,
     SIDES,
     STEP_S,
+    TWO,
 )
 from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
-from stepladder.games.hockey.world import ONE, PUCK, TWO, World
+from stepladder.games.hockey.world import CAUGHT, HockeyWorld
 
 MAX_PUCK_SPEED = 25.0
 KEEP_PUCK = 1.0 - 0.05 * STEP_S
@@ -50,7 +51,7 @@ RATE, ENOUGH, MAX_ROUNDS = 0.2, 3.0 * SLOP, 60
 
 
 @bare
-def _find_goal(world: World) -> None:
+def _find_goal(world: HockeyWorld) -> None:
     """See whether the puck has reached a goal."""
     puck = world.bodies[PUCK]
     into = abs(puck.x) - GOAL_X
@@ -64,7 +65,7 @@ def _find_goal(world: World) -> None:
 
 
 @bare
-def _meet_racket(world: World, index: int) -> None:
+def _meet_racket(world: HockeyWorld, index: int) -> None:
     """Find a racket's contact with the puck; the racket may catch it."""
     puck, racket = world.bodies[PUCK], world.bodies[index]
     dx, dy = puck.x - racket.x, puck.y - racket.y
@@ -79,7 +80,7 @@ def _meet_racket(world: World, index: int) -> None:
 
 
 @bare
-def _find_contacts(world: World) -> None:
+def _find_contacts(world: HockeyWorld) -> None:
     """Find all contacts at the beginning of a step."""
     world.num_contacts = 0
     for index in range(1, 3):
@@ -102,7 +103,7 @@ def _find_contacts(world: World) -> None:
 
 
 @bare
-def _name_islands(world: World) -> None:
+def _name_islands(world: HockeyWorld) -> None:
     """Tell each contact which island it belongs to: the smallest of its bodies' numbers."""
     one, two = ONE, TWO
     for _ in range(2):
@@ -122,7 +123,7 @@ def _name_islands(world: World) -> None:
 
 
 @bare
-def _apply_forces(world: World) -> None:
+def _apply_forces(world: HockeyWorld) -> None:
     """Change velocities by forces and damping."""
     for index in range(3):
         body = world.bodies[index]
@@ -132,7 +133,7 @@ def _apply_forces(world: World) -> None:
 
 
 @bare
-def _advance(world: World) -> None:
+def _advance(world: HockeyWorld) -> None:
     """Move all bodies by one step's time."""
     for index in range(3):
         set_off(world.bodies[index])
@@ -140,7 +141,7 @@ def _advance(world: World) -> None:
 
 
 @inlined
-def _find_centres(world: World) -> None:
+def _find_centres(world: HockeyWorld) -> None:
     """Work out the centres of mass from the reported positions."""
     for index in range(3):
         body = world.bodies[index]
@@ -149,7 +150,7 @@ def _find_centres(world: World) -> None:
 
 
 @inlined
-def _report_positions(world: World) -> None:
+def _report_positions(world: HockeyWorld) -> None:
     """Work out the reported positions from the centres of mass."""
     for index in range(3):
         body = world.bodies[index]
@@ -158,7 +159,7 @@ def _report_positions(world: World) -> None:
 
 
 @bare
-def _obey(world: World, controls: npt.NDArray[np.float64]) -> None:
+def _obey(world: HockeyWorld, controls: npt.NDArray[np.float64]) -> None:
     """Let the players' controls act: forces, damping, the puck's holding and launch."""
     puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
     steer(one, 1.0, controls[0], controls[1])
@@ -176,7 +177,7 @@ def _obey(world: World, controls: npt.NDArray[np.float64]) -> None:
 
 
 @bare
-def step_world(world: World, controls: npt.NDArray[np.float64]) -> None:
+def step_world(world: HockeyWorld, controls: npt.NDArray[np.float64]) -> None:
     """Play one step.
 
     Args:

@@ -1,16 +1,18 @@
-"""How controls move rackets: forces, damping, the centre zone, the field's limits.
+"""How controls move rackets, and how a racket holds the puck and shoots it.
 
-First part of a step (`physics`): reads four controls per player, changes velocities at once where a
-limit of the field says so, and leaves forces and damping for the physics to apply.
+First part of a step (`physics`), before contacts are found: reads four controls per player, changes
+velocities at once at the limits of the field, and leaves forces and damping for the physics to
+apply. Damping is linear, not exponential: it leaves ``1 - damping * dt`` of a velocity.
 
-Damping is linear, not exponential: it leaves ``1 - damping * dt`` of a velocity.
+A racket that catches the puck gets a count of `CAUGHT`; from the next step on it carries the puck,
+and shoots it when the player says so or the count has run down.
 """
 
 import math
 
 from stepladder.compiled import bare
-from stepladder.games.hockey.rink import RACKET_INERTIA, RACKET_MASS, STEP_S
-from stepladder.games.hockey.world import Body
+from stepladder.games.hockey.rink import PUCK, RACKET_INERTIA, RACKET_MASS, STEP_S
+from stepladder.games.hockey.world import Body, HockeyWorld
 
 PUSH = 6000.0 / RACKET_MASS * STEP_S
 """Change of speed that a full control brings within a step, before damping."""
@@ -29,6 +31,9 @@ KEEP_USUALLY = 1.0 - 5.0 * STEP_S
 KEEP_BRAKED = 1.0 - 20.0 * STEP_S
 KEEP_SPIN = 1.0 - 2.0 * STEP_S
 KEEP_SPIN_BRAKED = 1.0 - 10.0 * STEP_S
+
+LAUNCH_SPEED = 60.0
+SHOOT_ABOVE = 0.5
 
 
 @bare
@@ -75,3 +80,16 @@ def twist(racket: Body, control: float) -> None:
     if racket.angle * racket.spin > 0.0:
         racket.push_spin -= RETURN_TWIST * racket.spin
     racket.keep_spin = KEEP_SPIN_BRAKED
+
+
+@bare
+def carry(world: HockeyWorld, racket: Body, shoot: float) -> None:
+    """Put a held puck into its racket; launch it if asked, or if the time is over."""
+    puck = world.bodies[PUCK]
+    puck.x, puck.y = racket.x, racket.y
+    puck.vx, puck.vy = racket.vx, racket.vy
+    racket.hold -= 1
+    if racket.hold == 1 or shoot > SHOOT_ABOVE:
+        world.launch_x += LAUNCH_SPEED * racket.facing_x
+        world.launch_y += LAUNCH_SPEED * racket.facing_y
+        racket.hold = 0

@@ -7,7 +7,7 @@ is solved in closed form, several by going round until nothing changes.
 
 from stepladder.compiled import bare, inlined
 from stepladder.games.hockey.rink import BOUNCE_THRESHOLD, INVERSE_INERTIA, INVERSE_MASS, PUCK
-from stepladder.games.hockey.world import Body, Contact, World, turn
+from stepladder.games.hockey.world import Body, Contact, HockeyWorld, turn
 
 SLOP = 0.005
 """Overlap that is left alone: a contact that were parted fully would flicker."""
@@ -32,7 +32,7 @@ def _levers(contact: Contact, x: float, y: float) -> tuple[float, float]:
 
 
 @bare
-def prepare(world: World, contact: Contact) -> None:
+def prepare(world: HockeyWorld, contact: Contact) -> None:
     """Work out a contact's normal, arms, masses and the speed it is to be left with."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
     cos, sin = face.facing_x, face.facing_y
@@ -91,7 +91,7 @@ def give(
 
 
 @bare
-def _solve_alone(world: World, contact: Contact) -> None:
+def _solve_alone(world: HockeyWorld, contact: Contact) -> None:
     """Solve one contact in closed form: it sticks, or slides with full friction."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
     normal_x, normal_y = contact.normal_x, contact.normal_y
@@ -113,7 +113,7 @@ def _solve_alone(world: World, contact: Contact) -> None:
 
 
 @bare
-def _solve_round(world: World, contact: Contact) -> float:
+def _solve_round(world: HockeyWorld, contact: Contact) -> float:
     """Bring one contact of several nearer to its solution; return how much had to change."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
     speed_x, speed_y = relative_velocity(contact, face, point)
@@ -133,7 +133,7 @@ def _solve_round(world: World, contact: Contact) -> float:
 
 
 @inlined
-def _members(world: World, island: int) -> tuple[int, int]:
+def _members(world: HockeyWorld, island: int) -> tuple[int, int]:
     """Return how many contacts an island has, and the last of them."""
     members, last = 0, 0
     for index in range(world.num_contacts):
@@ -144,7 +144,7 @@ def _members(world: World, island: int) -> tuple[int, int]:
 
 
 @bare
-def solve_velocities(world: World, island: int) -> None:
+def solve_velocities(world: HockeyWorld, island: int) -> None:
     """Change velocities so that an island's contacts are left as they must be."""
     for index in range(world.num_contacts):
         if world.contacts[index].island == island:
@@ -163,7 +163,7 @@ def solve_velocities(world: World, island: int) -> None:
 
 
 @bare
-def _part(world: World, contact: Contact, rate: float) -> float:
+def _part(world: HockeyWorld, contact: Contact, rate: float) -> float:
     """Part two bodies a little where they overlap; return how far apart they were."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
     cos, sin = face.facing_x, face.facing_y
@@ -199,7 +199,9 @@ def _part(world: World, contact: Contact, rate: float) -> float:
 
 
 @bare
-def _part_puck(world: World, contact: Contact, rate: float, enough: float, max_rounds: int) -> None:
+def _part_puck(
+    world: HockeyWorld, contact: Contact, rate: float, enough: float, max_rounds: int
+) -> None:
     """Part the puck from the one thing it overlaps.
 
     The same rounds as `_part` makes, for the case that a held puck brings about in every step.
@@ -239,7 +241,9 @@ def _part_puck(world: World, contact: Contact, rate: float, enough: float, max_r
 
 
 @bare
-def solve_positions(world: World, island: int, rate: float, enough: float, max_rounds: int) -> None:
+def solve_positions(
+    world: HockeyWorld, island: int, rate: float, enough: float, max_rounds: int
+) -> None:
     """Part an island's overlapping bodies until none overlaps by more than `enough`."""
     members, last = _members(world, island)
     if members == 1 and world.contacts[last].point == PUCK:

@@ -1,28 +1,35 @@
-"""What a hockey task says: who plays, how the game starts, what counts as success.
+"""The parameters of a hockey task: who plays, how the game starts, what counts as success.
 
 Between tasks and kernels: params are checked here and become one record per env or slot.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from stepladder.configs.checks import is_number
 from stepladder.errors import TaskError
 from stepladder.games.game import CALLED
-from stepladder.games.hockey.rules import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING
-from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN
+from stepladder.games.hockey.world import (
+    MAX_TIME_LIMIT,
+    NORMAL,
+    TRAIN_DEFENSE,
+    TRAIN_SHOOTING,
+    Flag,
+)
+from stepladder.records import Fields, Limits, Records
+from stepladder.saving.saved_array import SavedArray
 from stepladder.tasks.plain import whole_number
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
 
-NOBODY, SCRIPTED, CALLER = 0, 1, 2
-"""Who plays the second player: nobody, the batch itself, or whoever calls `step`."""
+NONE, SCRIPTED, CALLER = 0, 1, 2
+"""Who plays the second player: none, the batch itself, or the caller of `step`."""
 
-WEAK_GAIN, STRONG_GAIN = 0.5, 10.0
 OPPONENTS = {
-    "none": (NOBODY, 0.0),
+    "none": (NONE, 0.0),
     "weak": (SCRIPTED, WEAK_GAIN),
     "strong": (SCRIPTED, STRONG_GAIN),
     "basic_weak": (SCRIPTED, WEAK_GAIN),
@@ -40,9 +47,7 @@ MAX_SPEED = 60.0
 
 MAX_GAIN = 100.0
 MAX_WEIGHT = 1e6
-
-MAX_TIME_LIMIT = 1_000_000
-"""Beyond every mode's own limit, which no task can lengthen: rewards are expressed in it."""
+Weight: TypeAlias = Annotated[float, Limits(-MAX_WEIGHT, MAX_WEIGHT)]
 
 DEFAULTS: dict[str, Any] = {
     "mode": "NORMAL",
@@ -58,99 +63,84 @@ DEFAULTS: dict[str, Any] = {
     "touch_weight": 0.0,
     "direction_weight": 0.0,
 }
-"""Everything a task may say, and what holds if it does not."""
+"""All parameters of a task with their defaults."""
 
-TASK_DTYPE = np.dtype(
-    [
-        ("mode", "i8"),
-        ("opponent", "i8"),
-        ("gain", "f8"),
-        ("keep_mode", "i8"),
-        ("puck_speed", "f8"),
-        ("starts", "i8"),
-        ("original_starts", "i8"),
-        ("no_loss_suffices", "i8"),
-        ("time_limit", "i8"),
-        ("closeness_weight", "f8"),
-        ("touch_weight", "f8"),
-        ("direction_weight", "f8"),
-        ("has_seed", "i8"),
-        ("seed", "u8"),
-    ]
-)
+
+class TaskRecord(Fields):
+    """A task as kernels read it, with the values that `write_task` can write."""
+
+    mode: Annotated[int, Limits(0, TRAIN_DEFENSE)]
+    opponent: Annotated[int, Limits(0, CALLER)]
+    gain: Annotated[float, Limits(0.0, MAX_GAIN)]
+    keep_mode: Flag
+    puck_speed: Annotated[float, Limits(0.0, MAX_SPEED)]
+    starts: Annotated[int, Limits(-1, 1)]
+    original_starts: Flag
+    no_loss_suffices: Flag
+    time_limit: Annotated[int, Limits(0, MAX_TIME_LIMIT)]
+    closeness_weight: Weight
+    touch_weight: Weight
+    direction_weight: Weight
+    has_seed: Flag
+    seed: np.uint64
 
 
 class TaskShelf(NamedTuple):
     """Tasks as kernels read them; one row per env, or per slot of a curriculum."""
 
-    records: npt.NDArray[Any]
-    """Of dtype `TASK_DTYPE`."""
+    records: Records[TaskRecord]
 
     def saved_arrays(self, place: str) -> list[SavedArray]:
         """Describe tasks that `write_task` can have written."""
-        weights = ("closeness_weight", "touch_weight", "direction_weight")
-        parts = (
-            Part.count("mode", "mode", max(MODES.values())),
-            Part.count("opponent", "opponent", CALLER),
-            Part("gain", "gain", 0.0, MAX_GAIN),
-            Part("puck_speed", "puck_speed", 0.0, MAX_SPEED),
-            Part("starts", "starts", -1, 1),
-            *(
-                Part.count(flag, flag, 1)
-                for flag in ("keep_mode", "original_starts", "no_loss_suffices", "has_seed")
-            ),
-            Part.count("time_limit", "time_limit", MAX_TIME_LIMIT),
-            *(Part(weight, weight, -MAX_WEIGHT, MAX_WEIGHT) for weight in weights),
-        )
-        return [SavedArray(f"{place}/records", self.records, parts)]
+        return [SavedArray(f"{place}/records", np.asarray(self.records), TaskRecord.parts())]
 
 
 def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: str) -> None:
     """Fill one record.
 
     Args:
-        record: One element of `TASK_DTYPE`.
+        record: A `TaskRecord`.
         params: By the keys of `DEFAULTS`; others are ignored.
         seed: Seeds every episode of the task alike; None leaves that to the env.
-        name: What to call the task in messages.
+        name: The task's name, for messages.
 
     Raises:
-        TaskError: A value makes no sense.
+        TaskError: A value is not allowed.
     """
-    said = {**DEFAULTS, **params}
-    record["mode"] = mode = _mode(said["mode"], name)
-    record["opponent"], record["gain"] = _opponent(said, name)
-    if said["opponent_gain"] is not None:
+    params = {**DEFAULTS, **params}
+    record["mode"] = mode = _mode(params["mode"], name)
+    record["opponent"], record["gain"] = _opponent(params, name)
+    if params["opponent_gain"] is not None:
         # Also where the opponent is not scripted: a phase may draw another one per episode.
-        record["gain"] = _number("opponent_gain", said, 0.0, MAX_GAIN, name)
-    record["keep_mode"] = _truth("keep_mode", said, name)
-    if said["puck_speed"] is None:
+        record["gain"] = _number("opponent_gain", params, 0.0, MAX_GAIN, name)
+    record["keep_mode"] = _truth("keep_mode", params, name)
+    if params["puck_speed"] is None:
         record["puck_speed"] = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 0.0
     else:
-        record["puck_speed"] = _number("puck_speed", said, 0.0, MAX_SPEED, name)
-    record["starts"] = _choice(STARTS, "starts", said, name)
-    record["original_starts"] = _truth("original_starts", said, name)
-    if said["success"] is None:
-        said["success"] = "no_loss" if mode == TRAIN_DEFENSE else "win"
-    record["no_loss_suffices"] = _choice(SUCCESSES, "success", said, name)
-    limit = MAX_TIME_LIMIT if said["time_limit"] is None else said["time_limit"]
+        record["puck_speed"] = _number("puck_speed", params, 0.0, MAX_SPEED, name)
+    record["starts"] = _choice(STARTS, "starts", params, name)
+    record["original_starts"] = _truth("original_starts", params, name)
+    if params["success"] is None:
+        params["success"] = "no_loss" if mode == TRAIN_DEFENSE else "win"
+    record["no_loss_suffices"] = _choice(SUCCESSES, "success", params, name)
+    limit = MAX_TIME_LIMIT if params["time_limit"] is None else params["time_limit"]
     what = f"time_limit of task {name!r}"
     record["time_limit"] = whole_number(limit, what, 1, MAX_TIME_LIMIT)
     for key in ("closeness_weight", "touch_weight", "direction_weight"):
-        record[key] = _number(key, said, -MAX_WEIGHT, MAX_WEIGHT, name)
+        record[key] = _number(key, params, -MAX_WEIGHT, MAX_WEIGHT, name)
     record["has_seed"], record["seed"] = seed is not None, seed or 0
 
 
 def _mode(value: Any, name: str) -> int:
     if isinstance(value, str) and value.upper() in MODES:
         return MODES[value.upper()]
-    if _is_number(value) and value in MODES.values():
+    if is_number(value) and value in MODES.values():
         return int(value)
     raise TaskError(f"mode of task {name!r} must be one of {list(MODES)}; got {value!r}.")
 
 
-def _opponent(said: dict[str, Any], name: str) -> tuple[int, float]:
-    value = said["opponent"]
+def _opponent(params: dict[str, Any], name: str) -> tuple[int, float]:
+    value = params["opponent"]
     if isinstance(value, str) and value.startswith(CALLED) and len(value) > len(CALLED):
         return OPPONENTS["caller"]
     if not isinstance(value, str) or value not in OPPONENTS:
@@ -161,16 +151,16 @@ def _opponent(said: dict[str, Any], name: str) -> tuple[int, float]:
     return OPPONENTS[value]
 
 
-def _choice(choices: dict[str, Any], key: str, said: dict[str, Any], name: str) -> Any:
-    value = said[key]
+def _choice(choices: dict[str, Any], key: str, params: dict[str, Any], name: str) -> Any:
+    value = params[key]
     if not isinstance(value, str) or value not in choices:
         raise TaskError(f"{key} of task {name!r} must be one of {list(choices)}; got {value!r}.")
     return choices[value]
 
 
-def _number(key: str, said: dict[str, Any], lowest: float, highest: float, name: str) -> float:
-    value = said[key]
-    if not _is_number(value) or not lowest <= value <= highest:
+def _number(key: str, params: dict[str, Any], lowest: float, highest: float, name: str) -> float:
+    value = params[key]
+    if not is_number(value) or not lowest <= value <= highest:
         raise TaskError(
             f"{key} of task {name!r} must be a number from {lowest:g} to {highest:g}; got "
             f"{value!r}."
@@ -178,11 +168,7 @@ def _number(key: str, said: dict[str, Any], lowest: float, highest: float, name:
     return float(value)
 
 
-def _truth(key: str, said: dict[str, Any], name: str) -> bool:
-    if not isinstance(said[key], bool | np.bool_):
-        raise TaskError(f"{key} of task {name!r} must be true or false; got {said[key]!r}.")
-    return bool(said[key])
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+def _truth(key: str, params: dict[str, Any], name: str) -> bool:
+    if not isinstance(params[key], bool | np.bool_):
+        raise TaskError(f"{key} of task {name!r} must be true or false; got {params[key]!r}.")
+    return bool(params[key])

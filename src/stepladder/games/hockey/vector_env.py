@@ -1,6 +1,6 @@
 """Laser hockey as a vector env: many games, opponents included, stepped in one compiled call.
 
-Above the kernels of `stepping`; `env` is the face with a single game.
+Above the kernels of `stepping`; `env` is a single game.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,23 +11,24 @@ import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 from gymnasium.vector import AutoresetMode
 
+from stepladder.configs.checks import require_integer
 from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, EnvError, TaskError
-from stepladder.games.arguments import as_array, check_rows, require_positive, whole_actions
+from stepladder.games.arguments import as_array, check_rows, integer_actions
 from stepladder.games.batch import GameVectorEnv
+from stepladder.games.game import PLAYERS
 from stepladder.games.hockey import stepping
-from stepladder.games.hockey.actions import num_actions
-from stepladder.games.hockey.saved import WORLD_PARTS
-from stepladder.games.hockey.stepping import NUM_CONTROLS, NUM_EXTRAS, HockeyGame
+from stepladder.games.hockey.actions import NUM_CONTROLS, control_table, num_actions
+from stepladder.games.hockey.stepping import HockeyGame, HockeyInfos
 from stepladder.games.hockey.task import (
     CALLER,
     DEFAULTS,
     MODES,
-    TASK_DTYPE,
+    TaskRecord,
     TaskShelf,
     write_task,
 )
-from stepladder.games.hockey.world import WORLD_DTYPE
+from stepladder.games.hockey.world import HockeyWorld
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
@@ -42,25 +43,25 @@ class HockeyVectorEnv(GameVectorEnv):
     """Many games of hockey at once.
 
     Args:
-        num_envs: How many.
+        num_envs: Number of envs.
         mode: ``"NORMAL"``, ``"TRAIN_SHOOTING"`` or ``"TRAIN_DEFENSE"``.
         opponent: ``"weak"``, ``"strong"`` or ``"none"``, played inside the batch; or ``"caller"``,
-            whose actions come with `step`, also as ``"caller:NAME"`` where the caller plays several
-            (see `opponents`). By default ``"weak"`` where the caller plays one player and
-            ``"caller"`` where both.
+            whose actions are given to `step`, also as ``"caller:NAME"`` where the caller plays
+            several (see `opponents`). By default ``"weak"`` if the caller plays one player, and
+            ``"caller"`` if both.
         players: ``"one"``: actions and observations of player one. ``"joint"``: the action joins
             both players' numbers, as in the original; `views_two` is what player two sees.
             ``"both"``: observations and actions are dicts of ``player_one`` and ``player_two``.
         actions: ``"continuous"`` (four numbers per player) or ``"discrete"``.
-        fineness: Of discrete actions: 1 is the table of eight; 3 and more have that many levels of
-            force, nothing included.
+        fineness: Of discrete actions: 1 has eight actions; 3 and more have that many levels of
+            force, zero included.
         autoreset_mode: When a game that has ended is reset.
         num_threads: Threads that step at once.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
-        copy: Whether what is returned is the user's to keep.
-        task_infos: Whether infos say which task of a curriculum each env begins and has ended.
-        task_defaults: Anything else a task may say, such as ``puck_speed`` or ``keep_mode``; a task
-            that says so itself, given by a curriculum or with `set_tasks`, has the last word.
+        copy: Whether copies are returned, which the next step does not change.
+        task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
+        task_defaults: Any other parameter of a task, such as ``puck_speed`` or ``keep_mode``; those
+            of a task that is given by a curriculum or with `set_tasks` come first.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -70,15 +71,11 @@ class HockeyVectorEnv(GameVectorEnv):
     }
     rows_per_chunk = 16
     rows_per_thread = 48
-    info_names = (
-        "winner",
-        "reward_closeness_to_puck",
-        "reward_touch_puck",
-        "reward_puck_direction",
-        "reward_two",
-        "is_success",
-    )
-    info_kinds = (int, float, float, float, float, bool)
+    info_kinds: ClassVar[dict[str, type]] = {
+        **dict.fromkeys(HockeyInfos._fields, float),
+        "winner": int,
+        "is_success": bool,
+    }
     work = staticmethod(stepping.work)
     begin = staticmethod(stepping.begin_rows)
     start = staticmethod(stepping.start_rows)
@@ -99,9 +96,9 @@ class HockeyVectorEnv(GameVectorEnv):
         task_infos: bool = True,
         **task_defaults: Any,
     ):
-        require_positive("num_envs", num_envs)
         _check_choices(players, actions, fineness)
         self.players, self.fineness = players, fineness if actions == "discrete" else 0
+        self._control_table = control_table(fineness)
         for name in task_defaults:
             if name not in DEFAULTS:
                 raise ConfigError(
@@ -111,7 +108,6 @@ class HockeyVectorEnv(GameVectorEnv):
         if opponent is None:
             opponent = "weak" if players == "one" else "caller"
         self.defaults = {"mode": mode, "opponent": opponent, **task_defaults}
-        self._lay_out(num_envs)
         super().__init__(
             num_envs,
             single_observation_space=observation_space(players),
@@ -125,7 +121,7 @@ class HockeyVectorEnv(GameVectorEnv):
         )
 
     def _lay_out(self, num_envs: int) -> None:
-        self.worlds = np.zeros(num_envs, dtype=WORLD_DTYPE)
+        self.worlds = HockeyWorld.zeros(num_envs)
         self.controls = np.zeros((num_envs, 2 * NUM_CONTROLS))
         self.sides = np.zeros(num_envs, dtype=np.int64)
         views = np.zeros((4, num_envs, NUM_VIEW), dtype=np.float32)
@@ -133,24 +129,21 @@ class HockeyVectorEnv(GameVectorEnv):
         is_both = self.players == "both"
         self.seen: Any = pair(self.views_one, self.views_two) if is_both else self.views_one
         self.seen_last: Any = pair(self._last_one, self._last_two) if is_both else self._last_one
-        self.extras = np.zeros((NUM_EXTRAS, num_envs))
-        self._two_views = np.array([int(self.players != "one")])
-        self._painter: Any = None
+        self.extras = np.zeros((len(self.info_kinds), num_envs))
 
     def make_shelf(self, num_rows: int) -> TaskShelf:
-        """Return room for so many tasks, as kernels read them."""
-        return TaskShelf(np.zeros(num_rows, dtype=TASK_DTYPE))
+        """Return room for so many tasks, in the form that kernels read."""
+        return TaskShelf(TaskRecord.zeros(num_rows))
 
     def put(self, task: Task, shelf: TaskShelf, row: int) -> None:
         """Write a task into a row of a shelf."""
-        record = np.zeros(1, dtype=TASK_DTYPE)
+        record, params = TaskRecord.zeros(), {**self.defaults, **task.params}
         self.note_params(task.params, DEFAULTS, task.name)
-        write_task(record[0], {**self.defaults, **task.params}, task.seed, task.name)
+        write_task(record[0], params, task.seed, task.name)
         if record["opponent"][0] == CALLER and self.players == "one":
-            opponent = {**self.defaults, **task.params}["opponent"]
             raise TaskError(
-                f"opponent of task {task.name!r} is {opponent!r}, but players is 'one', so nobody "
-                "gives its actions. Make the envs with players='both' or 'joint'."
+                f"opponent of task {task.name!r} is {params['opponent']!r}, but players is 'one', "
+                "so its actions are missing. Make the envs with players='both' or 'joint'."
             )
         shelf.records[row] = record[0]
 
@@ -165,14 +158,14 @@ class HockeyVectorEnv(GameVectorEnv):
             self.views_two,
             self._last_one,
             self._last_two,
-            self.extras,
-            self._two_views,
+            HockeyInfos(*self.extras),
+            self.players != "one",
         )
 
     def game_arrays(self) -> list[SavedArray]:
         """Describe what outlives a step."""
         return [
-            SavedArray("game/worlds", self.worlds, WORLD_PARTS),
+            SavedArray("game/worlds", np.asarray(self.worlds), HockeyWorld.parts()),
             SavedArray("game/sides", self.sides, (Part("side", ..., -1, 1),)),
             SavedArray("game/views_one", self.views_one),
             SavedArray("game/views_two", self.views_two),
@@ -184,7 +177,7 @@ class HockeyVectorEnv(GameVectorEnv):
         return {"players": self.players, "fineness": self.fineness}
 
     def task_settings(self) -> dict[str, Any]:
-        """Return what holds where a task does not say it."""
+        """Return the defaults of tasks."""
         return to_plain(self.defaults, "the defaults of tasks")
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
@@ -197,10 +190,10 @@ class HockeyVectorEnv(GameVectorEnv):
         if self.players != "both":
             width = NUM_CONTROLS if self.players == "one" else 2 * NUM_CONTROLS
             taken = [(self._checked(actions, width, "actions"), 0)]
-        elif isinstance(actions, Mapping) and set(actions) == {"player_one", "player_two"}:
+        elif isinstance(actions, Mapping) and set(actions) == set(PLAYERS):
             taken = [
                 (self._checked(actions[name], NUM_CONTROLS, f"actions of {name}"), offset)
-                for name, offset in (("player_one", 0), ("player_two", NUM_CONTROLS))
+                for name, offset in zip(PLAYERS, (0, NUM_CONTROLS), strict=True)
             ]
         else:
             got = list(actions) if isinstance(actions, Mapping) else type(actions).__name__
@@ -208,14 +201,9 @@ class HockeyVectorEnv(GameVectorEnv):
         for given, offset in taken:
             if self.fineness == 0:
                 stepping.take_forces(given, self.controls, offset)
-            elif given.ndim == 1:
-                stepping.take_choices(given, self.controls, offset, self.fineness)
             else:
-                for player in range(2):
-                    chosen = np.ascontiguousarray(given[:, player])
-                    stepping.take_choices(
-                        chosen, self.controls, player * NUM_CONTROLS, self.fineness
-                    )
+                chosen = self._control_table[given].reshape(self.num_envs, -1)
+                self.controls[:, offset : offset + chosen.shape[1]] = chosen
 
     def _checked(self, actions: Any, width: int, what: str) -> npt.NDArray[Any]:
         """Return one player's actions, or both players' if joint, if all are possible."""
@@ -245,9 +233,9 @@ class HockeyVectorEnv(GameVectorEnv):
         if num_players == 2:
             if given.shape != (num_envs, 2):
                 raise EnvError(f"{what} must have shape ({num_envs}, 2); got shape {given.shape}.")
-            flat = whole_actions(given.reshape(-1), 2 * num_envs)
+            flat = integer_actions(given.reshape(-1), 2 * num_envs)
         else:
-            flat = whole_actions(given, num_envs)
+            flat = integer_actions(given, num_envs)
         count = num_actions(self.fineness)
         if flat.min() < 0 or flat.max() >= count:
             bad = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
@@ -274,12 +262,11 @@ class HockeyVectorEnv(GameVectorEnv):
         return [self._opponent(row) for row in check_rows(env_indices, self.num_envs)]
 
     def _opponent(self, env_index: int) -> str:
-        task = self.lessons.task_of(env_index) if self.lessons else self.tasks[env_index]
-        return task.params.get("opponent", self.defaults["opponent"])
+        return self.task_of(env_index).params.get("opponent", self.defaults["opponent"])
 
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
-        # Loaded here: only who looks at a game needs the library that draws.
+        # Imported here: only rendering needs the library that draws.
         from stepladder.games.hockey.painter import HockeyPainter, HockeyScene
 
         if self._painter is None:
@@ -296,18 +283,18 @@ class HockeyVectorEnv(GameVectorEnv):
 
 
 def pair(one: Any, two: Any) -> dict[str, Any]:
-    """Return something of both players."""
-    return {"player_one": one, "player_two": two}
+    """Return a dict of both players."""
+    return dict(zip(PLAYERS, (one, two), strict=True))
 
 
 def observation_space(players: Players) -> Space[Any]:
-    """Return what is seen in one game."""
+    """Return the observation space of one game."""
     view = Box(-np.inf, np.inf, (NUM_VIEW,), np.float32)
     return Dict(pair(view, view)) if players == "both" else view
 
 
 def action_space(players: Players, fineness: int) -> Space[Any]:
-    """Return what can be done in one game."""
+    """Return the action space of one game."""
     if fineness:
         count = num_actions(fineness)
         if players == "joint":
@@ -324,7 +311,7 @@ def _check_choices(players: Any, actions: Any, fineness: Any) -> None:
         raise ConfigError(f"players must be 'one', 'joint' or 'both'; got {players!r}.")
     if actions not in ("continuous", "discrete"):
         raise ConfigError(f"actions must be 'continuous' or 'discrete'; got {actions!r}.")
-    require_positive("fineness", fineness)
+    require_integer("fineness", fineness, 1)
     if actions == "discrete":
         num_actions(fineness)
     elif fineness != 1:

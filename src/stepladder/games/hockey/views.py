@@ -1,6 +1,6 @@
 """What each player sees: 18 numbers, from its own side of the rink.
 
-Called by the vector env after a step or reset; `recall_view` goes the other way. Player two sees
+Called by the vector env after a step or reset; `recall_view` is the inverse. Player two sees
 the point mirror of the world: positions and linear velocities change sign, angles and spins stay,
 the players change places.
 
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import bare, inlined
-from stepladder.games.hockey.world import ONE, PUCK, TWO, Body, World, clear_world, turn_to
+from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.world import Body, HockeyWorld, clear_world, turn_to
 
 VIEW_SIZE = 18
 
@@ -28,32 +29,19 @@ def _write_racket(racket: Body, side: float, row: npt.NDArray[np.float32], offse
     row[offset + 5] = racket.spin
 
 
-@inlined
-def _write_view(
-    world: World, own: int, other: int, side: float, row: npt.NDArray[np.float32]
-) -> None:
-    """Write one player's view."""
+@bare
+def write_view(world: HockeyWorld, player: int, row: npt.NDArray[np.float32]) -> None:
+    """Write one player's view into a row of 18 numbers."""
+    side, other = (1.0, TWO) if player == ONE else (-1.0, ONE)
     puck = world.bodies[PUCK]
-    _write_racket(world.bodies[own], side, row, 0)
+    _write_racket(world.bodies[player], side, row, 0)
     _write_racket(world.bodies[other], side, row, 6)
     row[12] = side * puck.x
     row[13] = side * puck.y
     row[14] = side * puck.vx
     row[15] = side * puck.vy
-    row[16] = world.bodies[own].hold
+    row[16] = world.bodies[player].hold
     row[17] = world.bodies[other].hold
-
-
-@bare
-def write_view_one(world: World, row: npt.NDArray[np.float32]) -> None:
-    """Write player one's view into a row of 18 numbers."""
-    _write_view(world, ONE, TWO, 1.0, row)
-
-
-@bare
-def write_view_two(world: World, row: npt.NDArray[np.float32]) -> None:
-    """Write player two's view into a row of 18 numbers."""
-    _write_view(world, TWO, ONE, -1.0, row)
 
 
 @bare
@@ -66,7 +54,7 @@ def _recall_racket(racket: Body, side: float, row: npt.NDArray[np.float64], offs
 
 
 @bare
-def recall_view(world: World, row: npt.NDArray[np.float64]) -> None:
+def recall_view(world: HockeyWorld, row: npt.NDArray[np.float64]) -> None:
     """Begin a world anew in a state that player one saw.
 
     What it did not see is as after a reset: no spin of the puck, nothing touches, no launch is

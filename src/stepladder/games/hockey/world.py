@@ -1,28 +1,25 @@
 """What one game of hockey is made of: a record with four bodies, counters and room for contacts.
 
-A batch is one array of these records. Kernels get one record, by reference; `resets` writes all of
-it, `rackets`, `holding` and `physics` change it, `views` and `rules` read it.
+A batch is one array of these records; kernels get one record, by reference. `rules` writes all of
+it at a reset, `rackets` and `physics` change it, `views` and `rules` read it.
 """
 
-from typing import Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from stepladder.compiled import bare
-from stepladder.games.hockey.rink import ONE, PUCK, TWO, WALLS
+from stepladder.games.hockey.rink import TWO
+from stepladder.records import Fields, Limits, Records, Shape
 
-World: TypeAlias = Any
-"""One record of `WORLD_DTYPE`: numba's records have no Python type."""
+NORMAL, TRAIN_SHOOTING, TRAIN_DEFENSE = 0, 1, 2
+"""Modes."""
 
-Body: TypeAlias = Any
-"""One record of `BODY_DTYPE`."""
+CAUGHT = 15
+"""The hold count of a racket that has just caught the puck."""
 
-Contact: TypeAlias = Any
-"""One record of `CONTACT_DTYPE`."""
-
-WorldArray: TypeAlias = npt.NDArray[np.void]
-"""One record per env."""
+MAX_TIME_LIMIT = 1_000_000
+"""Above every mode's own limit, which no task can lengthen: rewards are expressed in it."""
 
 MAX_CONTACTS = 20
 """Puck: both rackets, three walls. Rackets: two points on each of three walls and on each other."""
@@ -30,84 +27,90 @@ MAX_CONTACTS = 20
 SMALL_ANGLE = 0.05
 """Below it, a few terms of a series give cos and sin to the last bit or two, and faster."""
 
-BODY_DTYPE = np.dtype(
-    [
-        ("x", np.float64),  # reported position: the puck's centre, the origin of a racket's shape
-        ("y", np.float64),
-        ("angle", np.float64),  # of a racket; that of the puck means nothing and stays 0
-        ("vx", np.float64),  # velocity of the centre of mass
-        ("vy", np.float64),
-        ("spin", np.float64),  # angular velocity; that of the puck is not observed
-        ("hold", np.int64),  # of a racket that holds the puck: counts down from 15; else 0
-        ("touching", np.int64),  # of a racket: whether it touched the puck when contacts were found
-        ("facing_x", np.float64),  # unit vector from a racket's back to its front
-        ("facing_y", np.float64),
-        # What follows is only used within a step.
-        ("push_x", np.float64),  # change of velocity by this step's forces, before damping
-        ("push_y", np.float64),
-        ("push_spin", np.float64),
-        ("keep", np.float64),  # share of the velocity that damping leaves
-        ("keep_spin", np.float64),
-        ("centre_x", np.float64),  # centre of mass
-        ("centre_y", np.float64),
-        ("from_x", np.float64),  # where it and the angle were when the step, or sub-step, began
-        ("from_y", np.float64),
-        ("from_angle", np.float64),
-        ("from_facing_x", np.float64),
-        ("from_facing_y", np.float64),
-    ]
-)
+# What saved worlds may hold, so that kernels can continue with them. The corners of the rink are
+# 6.4 m from its centre, and a launch has 60 m/s.
+Place: TypeAlias = Annotated[float, Limits(-100.0, 100.0)]
+Pace: TypeAlias = Annotated[float, Limits(-1e4, 1e4)]
+Unit: TypeAlias = Annotated[float, Limits(-1.001, 1.001)]
+Flag: TypeAlias = Annotated[int, Limits(0, 1)]
 
-CONTACT_DTYPE = np.dtype(
-    [
-        # A face of one body meets a point of the other; the normal points from face to point.
-        ("face", np.int64),
-        ("point", np.int64),
-        ("island", np.int64),
-        # In the frame of the face's body, from its centre of mass.
-        ("local_normal_x", np.float64),
-        ("local_normal_y", np.float64),
-        ("plane_x", np.float64),
-        ("plane_y", np.float64),
-        # In the frame of the point's body, from its centre of mass.
-        ("point_x", np.float64),
-        ("point_y", np.float64),
-        ("gap", np.float64),  # distance at which they touch: both bodies' rounding
-        ("point_gap", np.float64),  # the point's share of it
-        ("friction", np.float64),
-        ("bounce", np.float64),
-        # Written by the solver.
-        ("normal_x", np.float64),
-        ("normal_y", np.float64),
-        ("face_arm_x", np.float64),
-        ("face_arm_y", np.float64),
-        ("point_arm_x", np.float64),
-        ("point_arm_y", np.float64),
-        ("normal_mass", np.float64),
-        ("tangent_mass", np.float64),
-        ("coupling", np.float64),  # normal speed that a tangential impulse brings, and vice versa
-        ("target", np.float64),  # normal speed to leave with
-        ("normal_impulse", np.float64),
-        ("tangent_impulse", np.float64),
-    ]
-)
 
-WORLD_DTYPE = np.dtype(
-    [
-        ("bodies", BODY_DTYPE, (4,)),  # by `PUCK`, `ONE`, `TWO`, `WALLS`
-        ("launch_x", np.float64),  # change of the puck's velocity that the next step brings
-        ("launch_y", np.float64),
-        ("phase_one", np.float64),  # of the scripted players
-        ("phase_two", np.float64),
-        ("mode", np.int64),
-        ("keep_mode", np.int64),
-        ("steps", np.int64),  # steps played
-        ("winner", np.int64),  # 1 player one, -1 player two, 0 nobody yet
-        # What follows is only used within a step.
-        ("num_contacts", np.int64),
-        ("contacts", CONTACT_DTYPE, (MAX_CONTACTS,)),
-    ]
-)
+class Body(Fields):
+    """The puck, a racket or the walls."""
+
+    x: Place  # reported position: the puck's centre, the origin of a racket's shape
+    y: Place
+    angle: Pace  # of a racket; that of the puck means nothing and stays 0
+    vx: Pace  # velocity of the centre of mass
+    vy: Pace
+    spin: Pace  # angular velocity; that of the puck is not observed
+    hold: Annotated[int, Limits(0, CAUGHT)]  # of a racket that holds the puck: counts down; else 0
+    touching: Flag  # of a racket: whether it touched the puck when contacts were found
+    facing_x: Unit  # unit vector from a racket's back to its front
+    facing_y: Unit
+    # What follows is only used within a step.
+    push_x: float  # change of velocity by this step's forces, before damping
+    push_y: float
+    push_spin: float
+    keep: float  # share of the velocity that damping leaves
+    keep_spin: float
+    centre_x: float  # centre of mass
+    centre_y: float
+    from_x: float  # where it and the angle were when the step, or sub-step, began
+    from_y: float
+    from_angle: float
+    from_facing_x: float
+    from_facing_y: float
+
+
+class Contact(Fields):
+    """A face of one body meets a point of the other; the normal points from face to point."""
+
+    face: int
+    point: int
+    island: int
+    # In the frame of the face's body, from its centre of mass.
+    local_normal_x: float
+    local_normal_y: float
+    plane_x: float
+    plane_y: float
+    # In the frame of the point's body, from its centre of mass.
+    point_x: float
+    point_y: float
+    gap: float  # distance at which they touch: both bodies' rounding
+    point_gap: float  # the point's share of it
+    friction: float
+    bounce: float
+    # Written by the solver.
+    normal_x: float
+    normal_y: float
+    face_arm_x: float
+    face_arm_y: float
+    point_arm_x: float
+    point_arm_y: float
+    normal_mass: float
+    tangent_mass: float
+    coupling: float  # normal speed that a tangential impulse brings, and vice versa
+    target: float  # normal speed to leave with
+    normal_impulse: float
+    tangent_impulse: float
+
+
+class HockeyWorld(Fields):
+    """All of one game."""
+
+    bodies: Annotated[Records[Body], Shape(4)]  # by `PUCK`, `ONE`, `TWO`, `WALLS`
+    launch_x: Pace  # change of the puck's velocity that the next step brings
+    launch_y: Pace
+    phase_one: Pace  # of the scripted players
+    phase_two: Pace
+    mode: Annotated[int, Limits(0, TRAIN_DEFENSE)]
+    keep_mode: Flag
+    steps: Annotated[int, Limits(0, MAX_TIME_LIMIT)]  # steps played
+    winner: Annotated[int, Limits(-1, 1)]  # 1 player one, -1 player two, 0 none yet
+    # What follows is only used within a step.
+    num_contacts: Annotated[int, Limits(0, MAX_CONTACTS)]
+    contacts: Annotated[Records[Contact], Shape(MAX_CONTACTS)]
 
 
 @bare
@@ -133,7 +136,7 @@ def turn(body: Body, angle: float) -> None:
 
 
 @bare
-def clear_world(world: World) -> None:
+def clear_world(world: HockeyWorld) -> None:
     """Write every field that outlives a step: bodies at the rink's centre, at rest."""
     for index in range(4):
         body = world.bodies[index]
@@ -150,22 +153,3 @@ def clear_world(world: World) -> None:
     world.phase_one = world.phase_two = 0.0
     world.mode = world.steps = world.winner = 0
     world.keep_mode = 1
-
-
-__all__ = [
-    "BODY_DTYPE",
-    "CONTACT_DTYPE",
-    "MAX_CONTACTS",
-    "ONE",
-    "PUCK",
-    "TWO",
-    "WALLS",
-    "WORLD_DTYPE",
-    "Body",
-    "Contact",
-    "World",
-    "WorldArray",
-    "clear_world",
-    "turn",
-    "turn_to",
-]

@@ -14,8 +14,8 @@ from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.games.game import Game
+from stepladder.games.ledge.level import STAGES
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
-from stepladder.games.ledge.stages import STAGES
 from stepladder.games.programme import Programme, task_programme
 from stepladder.tasks import Source, Task
 from stepladder.tasks.task import MAX_SEED

@@ -32,6 +32,17 @@ MAX_HEIGHT = 24
 MAX_WIDTH = 40
 MAX_TIME_LIMIT = 1_000_000
 
+STAGES = (
+    "simplest",
+    "simpler",
+    "simple",
+    "medium",
+    "complex",
+    "exploration",
+    "mine_heavy",
+)
+"""Difficulty rises over the first five; exploration is large, mine_heavy is full of mines."""
+
 NOTE_MARK = ";"
 TIME_LIMIT_NOTE = "time_limit"
 
@@ -42,6 +53,15 @@ Place = tuple[int, int]
 def default_time_limit(height: int, width: int) -> int:
     """Return how many steps a level of this size gives: several times what a plan needs."""
     return 200 + 2 * height * width
+
+
+def check_stage(stage: str) -> str:
+    """Return the stage, or raise TaskError if there is none of that name."""
+    if stage not in STAGES:
+        raise TaskError(
+            f"There is no stage {stage!r}; expected one of {', '.join(STAGES)}. Choose one."
+        )
+    return stage
 
 
 @dataclass(frozen=True, eq=False)

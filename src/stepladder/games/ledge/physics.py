@@ -1,18 +1,24 @@
-"""How the runner moves: one step of running, jumping, falling and touching.
+"""How the runner moves: one step of running, jumping, falling and touching, and its reward.
 
 Called by the vector env and by the planner, one runner at a time. The runner is a box smaller than
-a tile and no speed reaches a tile per step, so that a step has to look only at the tiles its
-leading edge enters: nothing is passed through, and sub-steps are never needed.
+a tile and no speed reaches a tile per step, so a step looks only at the tiles that its leading edge
+enters: nothing is passed through, and sub-steps are never needed.
 
 All sizes are sums of powers of two: a runner that stands on a floor touches it exactly, without
 rounding.
+
+Optional shaping adds ``gamma * potential(after) - potential(before)`` to the reward, with a
+potential of zero after death or success: it shows the way and does not change which behaviour is
+best (Ng, Harada and Russell 1999).
 """
-# pyright: reportArgumentType=false
-# Reason: a record's fields are of no type that NumPy's stubs know.
+
+from typing import Annotated, TypeAlias
 
 from stepladder.compiled import bare, inlined
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
-from stepladder.games.ledge.world import MARGIN, LevelRecord, Runner, Tiles
+from stepladder.games.ledge.world import MARGIN, UNREACHABLE, Distances, LevelRecord, Tiles
+from stepladder.records import Fields, Limits
 
 NUM_ACTIONS = 6
 IDLE, LEFT, RIGHT, JUMP, JUMP_LEFT, JUMP_RIGHT = range(NUM_ACTIONS)
@@ -22,7 +28,7 @@ ACTION_NAMES = ("idle", "left", "right", "jump", "jump-left", "jump-right")
 NOTHING, DIED, SUCCEEDED = 0, 1, 2
 
 STEPS_PER_SECOND = 30
-"""At this pace the game looks right; nothing but pictures depends on it."""
+"""At this pace the game looks right; only pictures depend on it."""
 
 HALF_WIDTH = 0.3125
 HALF_HEIGHT = 0.375
@@ -31,7 +37,7 @@ RUN_SPEED = 0.25
 """Most tiles per step to the side; also the push away from a wall."""
 
 GROUND_GRIP = 0.25
-"""Share of the way to the wanted speed made in one step on the ground: start and friction."""
+"""Share of the difference to the target speed made up in one step on the ground."""
 
 AIR_GRIP = 0.1
 """The same in the air while steering."""
@@ -74,30 +80,49 @@ SKIN = 2.0**-20
 bump into it while running. No other part of a runner ever overlaps a wall.
 """
 
+SUCCESS_REWARD = 1.0
+"""The reward of the step that reaches the open door; every other step has none, death included."""
+
+Flag: TypeAlias = Annotated[int, Limits(0, 1)]
+Side: TypeAlias = Annotated[int, Limits(-1, 1)]
+
+
+class Runner(Fields):
+    """Everything about one runner in one episode."""
+
+    x: Annotated[float, Limits(0.0, MAX_WIDTH)]
+    y: Annotated[float, Limits(0.0, MAX_HEIGHT)]
+    vx: Annotated[float, Limits(-RUN_SPEED, RUN_SPEED)]
+    vy: Annotated[float, Limits(-JUMP_SPEED, FALL_SPEED)]
+    on_ground: Flag
+    wall: Side  # -1 or 1: pushes against a wall on its left or right; else 0
+    facing: Side  # -1 or 1: the last direction of its actions
+    rising: Flag  # 1 while a held jump still carries it up
+    jump_held: Flag  # 1 if the last action was a jump
+    jump_buffer: Annotated[int, Limits(0, JUMP_BUFFER)]  # steps left for which a press waits
+    ground_grace: Annotated[int, Limits(0, GROUND_GRACE)]  # steps left to jump off the ground
+    wall_grace: Annotated[int, Limits(0, WALL_GRACE)]  # steps left to jump off a wall
+    grace_wall: Side  # which side that wall is on
+    switch_touched: Flag
+    steps: Annotated[int, Limits(0, MAX_TIME_LIMIT)]
+
 
 @bare
 def begin(runner: Runner, level: LevelRecord) -> None:
     """Put a runner at the start of a level, standing on the lower edge of its tile."""
     runner.x = level.start_x
     runner.y = level.start_y + 0.5 - HALF_HEIGHT
-    runner.vx = 0.0
-    runner.vy = 0.0
-    runner.on_ground = 0
-    runner.wall = 0
+    runner.vx = runner.vy = 0.0
     runner.facing = 1
-    runner.rising = 0
-    runner.jump_held = 0
-    runner.jump_buffer = 0
-    runner.ground_grace = 0
-    runner.wall_grace = 0
-    runner.grace_wall = 0
-    runner.switch_touched = 0
-    runner.steps = 0
+    runner.on_ground = runner.wall = runner.rising = 0
+    runner.jump_held = runner.jump_buffer = 0
+    runner.ground_grace = runner.wall_grace = runner.grace_wall = 0
+    runner.switch_touched = runner.steps = 0
 
 
 @inlined
 def _steer(runner: Runner, direction: int) -> None:
-    """Bring the speed to the side nearer to the wanted one."""
+    """Bring the horizontal speed nearer to the target."""
     grip = GROUND_GRIP
     if runner.on_ground == 0:
         grip = AIR_DRAG if direction == 0 else AIR_GRIP
@@ -108,7 +133,7 @@ def _steer(runner: Runner, direction: int) -> None:
 
 @inlined
 def _jump(runner: Runner, jump: int) -> None:
-    """Count what is remembered, and leave the ground or a wall if asked to."""
+    """Update the jump buffer, and jump off the ground or a wall if possible."""
     buffer = max(runner.jump_buffer - 1, 0)
     if jump > runner.jump_held:
         buffer = JUMP_BUFFER
@@ -219,13 +244,13 @@ def advance(runner: Runner, tiles: Tiles, level: LevelRecord, action: int) -> in
     """Play one step.
 
     Args:
-        runner: One element of `RUNNER_DTYPE`, changed in place.
+        runner: Changed in place.
         tiles: The tiles of a packed level.
         level: Its record.
-        action: From 0 to 5, as in `ACTION_NAMES`; nothing else may be passed.
+        action: From 0 to 5, as in `ACTION_NAMES`; not checked.
 
     Returns:
-        `NOTHING`, `DIED` or `SUCCEEDED`. Running out of time is the caller's to see:
+        `NOTHING`, `DIED` or `SUCCEEDED`. The caller checks the time limit:
         ``runner.steps >= level.time_limit``.
     """
     runner.steps += 1
@@ -244,3 +269,21 @@ def advance(runner: Runner, tiles: Tiles, level: LevelRecord, action: int) -> in
         else:
             return NOTHING
     return SUCCEEDED if _touches(runner, level.door_x, level.door_y) else NOTHING
+
+
+@bare
+def potential(
+    runner: Runner, level: LevelRecord, to_switch: Distances, to_door: Distances
+) -> float:
+    """Return the share of the way that the runner has covered: 0 at the start, 1 at the open door.
+
+    Negative, down to -1, where it is farther away than at the start.
+    """
+    row, column = int(runner.y) + MARGIN, int(runner.x) + MARGIN
+    if runner.switch_touched != 0:
+        left, beyond = to_door[row, column], 0.0
+    else:
+        left, beyond = to_switch[row, column], level.switch_to_door
+    if left == UNREACHABLE:
+        return -1.0
+    return max(1.0 - (left + beyond) / level.way, -1.0)

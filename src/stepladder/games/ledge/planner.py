@@ -1,15 +1,12 @@
-"""Find actions that solve a level, by searching through the game's own physics.
+"""Find actions that solve a level, by searching with the game's own physics.
 
-Used to prove that generated levels can be solved, as the expert that shows them being played, and
-as a measure of difficulty. A plan is played back before it is returned: what `solve` gives,
-succeeds.
+Used to prove that generated levels can be solved, as the scripted expert, and as a measure of
+difficulty. `solve` plays its actions back before it returns them, so they always succeed.
 
-The search is A*, with a heuristic that overrates what is left, because a plan is wanted soon rather
-than a shortest one. Its moves are actions held for a few steps. Two runners count as the same if
-they are in the same quarter of a tile at about the same speed.
+The search is A*, with a heuristic that overestimates the rest of the way, because a solution found
+soon is better here than the shortest one. Its moves are actions held for a few steps. Two runners
+count as the same if they are in the same quarter of a tile at about the same speed.
 """
-# pyright: reportArgumentType=false
-# Reason: a record's fields are of no type that NumPy's stubs know.
 
 from __future__ import annotations
 
@@ -30,16 +27,15 @@ from stepladder.games.ledge.physics import (
     NUM_ACTIONS,
     RUN_SPEED,
     SUCCEEDED,
+    Runner,
     advance,
     begin,
 )
 from stepladder.games.ledge.world import (
     MARGIN,
-    RUNNER_DTYPE,
     UNREACHABLE,
     Distances,
     LevelRecord,
-    Runner,
     Tiles,
     pack,
 )
@@ -49,6 +45,8 @@ Actions = npt.NDArray[np.uint8]
 
 MAX_STATES = 50_000
 """States that one search looks at before it gives up."""
+
+RUNNER = Runner.dtype
 
 _MOST_STATES = 10_000_000
 """A search of this size takes more than a gigabyte."""
@@ -65,7 +63,7 @@ _NOT_FOUND = -1
 
 
 @dataclass(frozen=True)
-class Plan:
+class Solution:
     """Actions that solve a level from its start."""
 
     actions: Actions
@@ -76,23 +74,23 @@ class Plan:
 
     @property
     def num_steps(self) -> int:
-        """Length of the plan; needs no waiting, so it tells how long the way is."""
+        """Number of steps: a measure of how long the way is."""
         return len(self.actions)
 
 
-def solve(level: Level, max_states: int = MAX_STATES) -> Plan | None:
-    """Look for a plan that succeeds within the level's time limit.
+def solve(level: Level, max_states: int = MAX_STATES) -> Solution | None:
+    """Look for actions that succeed within the level's time limit.
 
     Args:
         level: The level to solve.
-        max_states: Most states looked at per search; a coarse search is followed by a finer one
-            where it finds nothing.
+        max_states: Most states looked at per search; if a coarse search finds nothing, a finer one
+            follows.
 
     Returns:
-        A plan, or None if none was found; that proves nothing about the level.
+        A solution, or None if none was found, which does not prove that there is none.
 
     Raises:
-        ConfigError: If `max_states` is not a whole number from 1 to 10,000,000.
+        ConfigError: If `max_states` is not an integer from 1 to 10,000,000.
     """
     max_states = whole_number(max_states, "max_states", 1, _MOST_STATES, ConfigError)
     packed = pack(level)
@@ -107,7 +105,7 @@ def solve(level: Level, max_states: int = MAX_STATES) -> Plan | None:
         if len(actions):
             event, num_steps = replay(level, actions)
             assert event == SUCCEEDED, "the search and the game disagree"
-            return Plan(actions[:num_steps], num_states)
+            return Solution(actions[:num_steps], num_states)
     return None
 
 
@@ -118,9 +116,9 @@ def replay(level: Level, actions: Actions) -> tuple[int, int]:
         The last step's event as in `physics`, and the number of steps played.
     """
     packed = pack(level)
-    runner = np.zeros(1, dtype=RUNNER_DTYPE)
+    runner = Runner.zeros()
     event = _play(runner[0], packed.tiles, packed.record, np.asarray(actions, dtype=np.uint8))
-    return int(event), int(runner[0]["steps"])
+    return int(event), int(runner["steps"][0])
 
 
 def _place(place: tuple[int, int]) -> tuple[int, int]:
@@ -170,7 +168,7 @@ def _pop(keys: Any, ids: Any, size: int) -> int:
 
 @inlined
 def _bucket(runner: Runner, level: LevelRecord) -> int:
-    """Return the number that all runners counted as the same share."""
+    """Return the number of the bucket; runners in one bucket count as the same."""
     speed_x = int((runner.vx + RUN_SPEED) / (2.0 * RUN_SPEED) * (_SPEEDS_X - 0.001))
     share_y = (runner.vy + JUMP_SPEED) / (JUMP_SPEED + FALL_SPEED)
     speed_y = int(share_y * (_SPEEDS_Y - 0.001))
@@ -186,7 +184,7 @@ def _bucket(runner: Runner, level: LevelRecord) -> int:
 
 @inlined
 def _urgency(runner: Runner, level: LevelRecord, to_switch: Distances, to_door: Distances) -> float:
-    """Return steps so far plus what the rest is thought to take."""
+    """Return steps so far plus the estimate for the rest."""
     row, column = int(runner.y) + MARGIN, int(runner.x) + MARGIN
     if runner.switch_touched != 0:
         tiles_left = float(to_door[row, column])
@@ -218,7 +216,7 @@ def _search(
     max_states: int,
 ) -> tuple[Actions, int]:
     """Return actions that succeed (none if not found), and the number of states looked at."""
-    runners = np.empty(max_states + 1, dtype=RUNNER_DTYPE)
+    runners = np.empty(max_states + 1, dtype=RUNNER)
     parents = np.empty(max_states, dtype=np.int32)
     choices = np.empty(max_states, dtype=np.uint8)
     keys = np.empty(max_states, dtype=np.float64)
@@ -235,7 +233,7 @@ def _search(
         for action in range(NUM_ACTIONS):
             if num_states == max_states:
                 return np.empty(0, dtype=np.uint8), num_states
-            # Played in the place of the next state, which it becomes if it is worth keeping.
+            # Played in the place of the next state, and kept there if it is new.
             runners[num_states] = runners[state]
             event = _hold(runners[num_states], tiles, level, action, repeat)
             parents[num_states], choices[num_states] = state, action
@@ -254,7 +252,7 @@ def _search(
 
 @compiled
 def _retrace(parents: Any, choices: Actions, state: int, repeat: int) -> Actions:
-    """Return the actions that led to a state; the last one may be held too long."""
+    """Return the actions that led to a state; the last one may be held longer than needed."""
     num_moves = 0
     at = state
     while parents[at] != _NOT_FOUND:

@@ -1,4 +1,4 @@
-"""What saved runners and levels must be, so that kernels can go on with them.
+"""Checks that saved runners and levels fit together, so that kernels can continue with them.
 
 Used by the vector env when games are restored in mid-flight, after `saving.saved_array` has checked
 each value by itself. Kernels look up tiles without a bounds check. They rely on the margin of wall
@@ -16,24 +16,11 @@ from stepladder.errors import SnapshotError
 from stepladder.games.ledge import physics
 from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH, Level
 from stepladder.games.ledge.tiles import AIR, CODE_NAMES, DOOR, SWITCH, WALL
-from stepladder.games.ledge.world import LEVEL_DTYPE, MARGIN, pack
+from stepladder.games.ledge.world import MARGIN, LevelRecord, pack
 from stepladder.saving.saved_array import Part, require_parts
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 Rows = npt.NDArray[np.bool_]
-
-RUNNER_PARTS = (
-    Part("x", "x", 0.0, MAX_WIDTH),
-    Part("y", "y", 0.0, MAX_HEIGHT),
-    Part("speed x", "vx", -physics.RUN_SPEED, physics.RUN_SPEED),
-    Part("speed y", "vy", -physics.JUMP_SPEED, physics.FALL_SPEED),
-    *(Part(name, name, -1, 1) for name in ("wall", "facing", "grace_wall")),
-    *(Part.count(name, name, 1) for name in ("on_ground", "rising", "jump_held", "switch_touched")),
-    Part.count("jump_buffer", "jump_buffer", physics.JUMP_BUFFER),
-    Part.count("ground_grace", "ground_grace", physics.GROUND_GRACE),
-    Part.count("wall_grace", "wall_grace", physics.WALL_GRACE),
-    Part.count("steps", "steps", MAX_TIME_LIMIT),
-)
 
 
 def check_levels(shelf: str, arrays: Arrays, is_used: Rows, place: str) -> None:
@@ -54,7 +41,7 @@ def check_levels(shelf: str, arrays: Arrays, is_used: Rows, place: str) -> None:
         # Without shaping, a shelf has no room for distances.
         if expected[names[2]][row].shape == packed.to_switch.shape:
             expected[names[2]][row], expected[names[3]][row] = packed.to_switch, packed.to_door
-    for field in LEVEL_DTYPE.names or ():
+    for field in LevelRecord.dtype.names or ():
         values = expected[names[0]][field]
         _refuse(names[0], place, Part(field, field, values, values).problem(arrays[names[0]]))
     for name in names[1:]:

@@ -17,8 +17,7 @@ from stepladder.errors import TaskError
 from stepladder.games.arguments import check_spelling
 from stepladder.games.ledge.generators import GENERATORS, generate
 from stepladder.games.ledge.held_out import held_out
-from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
-from stepladder.games.ledge.stages import STAGES, check_stage
+from stepladder.games.ledge.level import MAX_TIME_LIMIT, STAGES, Level, check_stage
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.scramble import stream_key
 from stepladder.tasks.source import MAX_TASKS, ListSource, Source

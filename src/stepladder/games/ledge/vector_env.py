@@ -1,6 +1,6 @@
 """Ledge as a vector env: many runners, each in its own level, stepped in one compiled call.
 
-Above the kernels of `stepping`; `env` is the face with a single runner.
+Above the kernels of `stepping`; `env` is a single game.
 """
 
 from collections.abc import Mapping
@@ -11,27 +11,22 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import create_empty_array
 
+from stepladder.configs.checks import require_share, require_integer
 from stepladder.errors import ConfigError, EnvError
-from stepladder.games.arguments import require_positive, whole_actions
+from stepladder.games.arguments import integer_actions
 from stepladder.games.batch import GameVectorEnv
 from stepladder.games.episodes import ENDED, PLAYING
 from stepladder.games.ledge import stepping
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
-from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND
-from stepladder.games.ledge.saved import RUNNER_PARTS, check_levels, check_runners
+from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND, Runner
+from stepladder.games.ledge.saved import check_levels, check_runners
 from stepladder.games.ledge.source import PARAMETERS, level_of
-from stepladder.games.ledge.stepping import LedgeGame, LevelShelf
+from stepladder.games.ledge.stepping import LedgeGame, LedgeInfos
 from stepladder.games.ledge.tiles import NUM_CODES, WALL
 from stepladder.games.ledge.views import NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
-from stepladder.games.ledge.world import (
-    LEVEL_DTYPE,
-    MARGIN,
-    PACKED_HEIGHT,
-    PACKED_WIDTH,
-    RUNNER_DTYPE,
-    pack,
-)
+from stepladder.games.ledge.world import MARGIN, LevelShelf, pack
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
@@ -40,26 +35,34 @@ DEFAULT_STAGE = "simplest"
 MAX_SEEN = 2.0
 """No number of an observation is larger; most lie between -1 and 1."""
 
+OBSERVATION_SPACE = Dict(
+    {
+        "tiles": Box(0, NUM_CODES - 1, (PATCH_HEIGHT, PATCH_WIDTH), np.uint8),
+        "vector": Box(-MAX_SEEN, MAX_SEEN, (NUM_VECTOR,), np.float32),
+    }
+)
+"""What one runner sees."""
+
 
 class LedgeVectorEnv(GameVectorEnv):
     """Many games of Ledge at once.
 
     Args:
-        num_envs: How many.
+        num_envs: Number of envs.
         level: The text of a level, the path of its file as a `pathlib.Path`, or a `Level`, that
             every env plays.
         stage: Instead of a level: the stage of which every env plays one generated level. Tasks,
             given by a curriculum or with `set_tasks`, take its place.
         level_seed: Which level of that stage.
-        shaping: Whether the reward also says how much of the way a step has brought, as a
-            potential, which does not change what is best.
-        gamma: The discount that shaping reckons with: that of the agent.
-        time_limit: Steps after which an episode is truncated; by default the level says.
+        shaping: Whether the reward also contains the progress of each step, as a potential, which
+            does not change which behaviour is best.
+        gamma: The agent's discount, for shaping.
+        time_limit: Steps after which an episode is truncated; by default the level's own limit.
         autoreset_mode: When a game that has ended is reset.
         num_threads: Threads that step at once.
         render_mode: ``"rgb_array"``, ``"human"`` or None.
-        copy: Whether what is returned is the user's to keep.
-        task_infos: Whether infos say which task of a curriculum each env begins and has ended.
+        copy: Whether copies are returned, which the next step does not change.
+        task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
     """
 
     metadata: ClassVar[dict[str, Any]] = {
@@ -69,8 +72,7 @@ class LedgeVectorEnv(GameVectorEnv):
     }
     rows_per_chunk = 32
     rows_per_thread = 128
-    info_names = ("switch_touched", "has_died", "is_success")
-    info_kinds = (bool, bool, bool)
+    info_kinds: ClassVar[dict[str, type]] = dict.fromkeys(LedgeInfos._fields, bool)
     work = staticmethod(stepping.work)
     begin = staticmethod(stepping.begin_rows)
     start = staticmethod(stepping.start_rows)
@@ -91,50 +93,36 @@ class LedgeVectorEnv(GameVectorEnv):
         copy: bool = True,
         task_infos: bool = True,
     ):
-        num_envs = require_positive("num_envs", num_envs)
-        if not isinstance(gamma, int | float) or not 0.0 <= gamma <= 1.0:
-            raise ConfigError(f"gamma must be a number in [0, 1]; got {gamma!r}.")
-        if time_limit is not None and require_positive("time_limit", time_limit) > MAX_TIME_LIMIT:
-            raise ConfigError(f"time_limit must be at most {MAX_TIME_LIMIT}; got {time_limit!r}.")
+        require_share("gamma", gamma)
+        if time_limit is not None:
+            require_integer("time_limit", time_limit, 1, MAX_TIME_LIMIT)
         if not isinstance(shaping, bool | np.bool_):
             raise ConfigError(f"shaping must be True or False; got {shaping!r}.")
-        self.has_shaping = bool(shaping)
+        self.has_shaping, self._gamma = bool(shaping), float(gamma)
         self.time_limit = None if time_limit is None else int(time_limit)
-        self._lay_out(num_envs, gamma)
         super().__init__(
             num_envs,
-            single_observation_space=observation_space(),
+            single_observation_space=OBSERVATION_SPACE,
             single_action_space=Discrete(NUM_ACTIONS),
             autoreset_mode=autoreset_mode,
             num_threads=num_threads,
             render_mode=render_mode,
             copy=copy,
             task_infos=task_infos,
-            task=task_of(level, stage, level_seed),
+            task=task_for(level, stage, level_seed),
         )
 
-    def _lay_out(self, num_envs: int, gamma: float) -> None:
-        self.runners = np.zeros(num_envs, dtype=RUNNER_DTYPE)
+    def _lay_out(self, num_envs: int) -> None:
+        self.runners = Runner.zeros(num_envs)
         self.actions = np.zeros(num_envs, dtype=np.int64)
-        self.seen = empty_views(num_envs)
-        self.seen_last = empty_views(num_envs)
-        self.extras = np.zeros((len(self.info_names), num_envs))
+        self.seen = create_empty_array(OBSERVATION_SPACE, num_envs)
+        self.seen_last = create_empty_array(OBSERVATION_SPACE, num_envs)
+        self.extras = np.zeros((len(self.info_kinds), num_envs))
         self._potentials = np.zeros(num_envs)
-        self._shaping = np.array([float(self.has_shaping), gamma])
-        self._painter: Any = None
 
     def make_shelf(self, num_rows: int) -> LevelShelf:
-        """Return room for so many tasks, as kernels read them."""
-        shape = (num_rows, PACKED_HEIGHT, PACKED_WIDTH)
-        field = shape if self.has_shaping else (num_rows, 1, 1)
-        records = np.zeros(num_rows, dtype=LEVEL_DTYPE)
-        records["way"] = 1.0
-        return LevelShelf(
-            records,
-            np.full(shape, WALL, dtype=np.uint8),
-            np.zeros(field, dtype=np.uint16),
-            np.zeros(field, dtype=np.uint16),
-        )
+        """Return room for so many tasks, in the form that kernels read."""
+        return LevelShelf.zeros(num_rows, self.has_shaping)
 
     def put(self, task: Task, shelf: LevelShelf, row: int) -> None:
         """Write a task's level into a row of a shelf."""
@@ -157,16 +145,17 @@ class LedgeVectorEnv(GameVectorEnv):
             self.seen["tiles"],
             self.seen_last["vector"],
             self.seen_last["tiles"],
-            self.extras,
+            LedgeInfos(*self.extras),
             self._potentials,
-            self._shaping,
+            self.has_shaping,
+            self._gamma,
         )
 
     def game_arrays(self) -> list[SavedArray]:
         """Describe what outlives a step."""
         vectors, tiles = self.seen["vector"], self.seen["tiles"]
         return [
-            SavedArray("game/runners", self.runners, RUNNER_PARTS),
+            SavedArray("game/runners", np.asarray(self.runners), Runner.parts()),
             SavedArray("game/potentials", self._potentials, (Part("potential", ..., -1.0, 1.0),)),
             SavedArray("game/vectors", vectors, (Part("view", ..., -MAX_SEEN, MAX_SEEN),)),
             SavedArray("game/tiles", tiles, (Part.count("tile", high=NUM_CODES - 1),)),
@@ -177,7 +166,7 @@ class LedgeVectorEnv(GameVectorEnv):
         """Refuse levels that `pack` cannot have made, and runners that are not inside theirs."""
         states = arrays["batch/episodes"]["state"]
         has_begun = (states == PLAYING) | (states == ENDED)
-        if self.lessons is None:
+        if self.link is None:
             # Envs without a new task in the table begin again with the level that they have.
             is_new = arrays["batch/known"] == 1
             check_levels("table", arrays, is_new, place)
@@ -188,14 +177,14 @@ class LedgeVectorEnv(GameVectorEnv):
 
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""
-        return {"shaping": self.has_shaping, "gamma": float(self._shaping[1])}
+        return {"shaping": self.has_shaping, "gamma": self._gamma}
 
     def task_settings(self) -> dict[str, Any]:
-        """Return what holds whatever a task says."""
+        """Return what overrides the parameters of tasks."""
         return {"time_limit": self.time_limit}
 
     def _take(self, actions: Any) -> None:
-        given = whole_actions(actions, self.num_envs)
+        given = integer_actions(actions, self.num_envs)
         bad = stepping.take_actions(given, self.actions, NUM_ACTIONS)
         if bad >= 0:
             raise EnvError(
@@ -205,12 +194,11 @@ class LedgeVectorEnv(GameVectorEnv):
 
     def level(self, env_index: int) -> Level:
         """Return the level that an env plays."""
-        task = self.lessons.task_of(env_index) if self.lessons else self.tasks[env_index]
-        return level_of(task)
+        return level_of(self.task_of(env_index))
 
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
-        # Loaded here: only who looks at a game needs the library that draws.
+        # Imported here: only rendering needs the library that draws.
         from stepladder.games.ledge.painter import LedgePainter, LedgeScene
 
         if self._painter is None:
@@ -218,7 +206,7 @@ class LedgeVectorEnv(GameVectorEnv):
         runner, record = self.runners[env_index], self.shelf.records[env_index]
         tiles, rim = framed(self.shelf.tiles[env_index], record)
         is_new = bool(self.batch.has_begun[env_index])
-        has_died = bool(self.extras[1, env_index]) and not is_new
+        has_died = bool(LedgeInfos(*self.extras).has_died[env_index]) and not is_new
         return self._painter.paint(
             LedgeScene(
                 tiles=tiles,
@@ -253,25 +241,7 @@ def framed(tiles: npt.NDArray[np.uint8], record: Any) -> tuple[npt.NDArray[np.ui
     return tiles[MARGIN - 1 : MARGIN + height + 1, MARGIN - 1 : MARGIN + width + 1], 1
 
 
-def observation_space() -> Dict:
-    """Return what one runner sees."""
-    return Dict(
-        {
-            "tiles": Box(0, NUM_CODES - 1, (PATCH_HEIGHT, PATCH_WIDTH), np.uint8),
-            "vector": Box(-MAX_SEEN, MAX_SEEN, (NUM_VECTOR,), np.float32),
-        }
-    )
-
-
-def empty_views(num_envs: int) -> dict[str, npt.NDArray[Any]]:
-    """Return room for what so many runners see."""
-    return {
-        "tiles": np.zeros((num_envs, PATCH_HEIGHT, PATCH_WIDTH), dtype=np.uint8),
-        "vector": np.zeros((num_envs, NUM_VECTOR), dtype=np.float32),
-    }
-
-
-def task_of(level: str | Path | Level | None, stage: str | None, level_seed: int) -> Task:
+def task_for(level: str | Path | Level | None, stage: str | None, level_seed: int) -> Task:
     """Return the task of what a user has named.
 
     Raises:

@@ -1,19 +1,17 @@
 """What the agent sees: a vector of numbers and the tiles around the runner.
 
-Called after each step by the vector env, one runner at a time, straight into the rows of its
-observation arrays. The patch is copied row by row; the margin of a packed level makes that possible
-without a look at the edge of the map.
+Called after each step by the vector env, one runner at a time, and written into the rows of its
+observation arrays. Thanks to the margin of a packed level, the patch needs no check of the map's
+edge.
 """
-# pyright: reportArgumentType=false
-# Reason: a record's fields are of no type that NumPy's stubs know.
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import bare, inlined
-from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE
+from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE, Runner
 from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
-from stepladder.games.ledge.world import MARGIN, LevelRecord, Runner, Tiles
+from stepladder.games.ledge.world import MARGIN, LevelRecord, Tiles
 
 VECTOR_NAMES = (
     "x",  # -1 at the left edge of the map, 1 at the right one
@@ -49,19 +47,13 @@ _BESIDE = PATCH_WIDTH // 2
 
 @inlined
 def _squashed(offset: float) -> float:
-    """Return a number in (-1, 1) that tells near offsets well apart and far ones still."""
+    """Return a number in (-1, 1) that resolves near offsets finely and far ones coarsely."""
     return offset / (abs(offset) + OFFSET_SCALE)
 
 
 @bare
 def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32]) -> None:
-    """Write the numbers of `VECTOR_NAMES`, in that order.
-
-    Args:
-        runner: One element of `RUNNER_DTYPE`.
-        level: The record of its level.
-        row: Filled in place, shape ``(NUM_VECTOR,)``.
-    """
+    """Write the numbers of `VECTOR_NAMES`, in that order, into a row of `NUM_VECTOR` numbers."""
     x, y = runner.x, runner.y
     row[0] = 2.0 * x / level.width - 1.0
     row[1] = 2.0 * y / level.height - 1.0
@@ -95,7 +87,7 @@ def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) 
     """Write the codes of the tiles around the one that holds the runner's centre.
 
     Args:
-        runner: One element of `RUNNER_DTYPE`.
+        runner: Its position is read.
         tiles: The tiles of its packed level.
         level: The level's record.
         patch: Filled in place, shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; the runner is in the middle.

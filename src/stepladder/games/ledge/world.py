@@ -1,7 +1,7 @@
-"""What the kernels read and write: a runner's record, and a level in arrays of fixed size.
+"""A level in arrays of fixed size, as kernels read it.
 
-Between `level` (text and Python) and the kernels (`physics`, `views`, `rewards`, `planner`). Arrays
-of a level carry a margin of wall on each side, so that no kernel ever asks whether a tile exists.
+Between `level` (text and Python) and the kernels (`physics`, `views`, `planner`). Arrays of a level
+have a margin of wall on each side, so that no kernel has to check whether a tile exists.
 
 One unit of length is one tile, x to the right and y downwards from the map's upper left corner;
 speeds are tiles per step.
@@ -9,14 +9,16 @@ speeds are tiles per step.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import compiled
-from stepladder.games.ledge.level import MAX_HEIGHT, MAX_WIDTH, Level, Place
-from stepladder.games.ledge.tiles import MINE, WALL
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH, Level, Place
+from stepladder.games.ledge.tiles import DOOR, MINE, WALL
+from stepladder.records import Fields, Limits, Records
+from stepladder.saving.saved_array import Part, SavedArray
 
 MARGIN = 6
 """Tiles of wall on each side of a packed level: more than a patch reaches."""
@@ -27,51 +29,64 @@ PACKED_WIDTH = MAX_WIDTH + 2 * MARGIN
 UNREACHABLE = 65535
 """Distance of a tile from which there is no way."""
 
-# A record's element type is its own: NumPy's stubs cannot name fields.
-Runner = Any
-LevelRecord = Any
 Tiles = npt.NDArray[np.uint8]
 Distances = npt.NDArray[np.uint16]
 
-RUNNER_DTYPE = np.dtype(
-    [
-        ("x", np.float64),
-        ("y", np.float64),
-        ("vx", np.float64),
-        ("vy", np.float64),
-        ("on_ground", np.int64),
-        ("wall", np.int64),  # -1 or 1: pushes against a wall on its left or right; else 0
-        ("facing", np.int64),  # -1 or 1: where it last meant to go
-        ("rising", np.int64),  # 1 while a held jump still carries it up
-        ("jump_held", np.int64),  # 1 if the last action was a jump
-        ("jump_buffer", np.int64),  # steps for which a press is still remembered
-        ("ground_grace", np.int64),  # steps for which it may still jump off the ground it left
-        ("wall_grace", np.int64),  # steps for which it may still jump off the wall it left
-        ("grace_wall", np.int64),  # which side that wall is on
-        ("switch_touched", np.int64),
-        ("steps", np.int64),
-    ],
-    align=True,
-)
-"""Everything about one runner in one episode."""
+Size: TypeAlias = Annotated[float, Limits(0.0, MAX_WIDTH)]
 
-LEVEL_DTYPE = np.dtype(
-    [
-        ("height", np.int64),
-        ("width", np.int64),
-        ("time_limit", np.int64),
-        ("start_x", np.float64),  # centres of tiles
-        ("start_y", np.float64),
-        ("switch_x", np.float64),
-        ("switch_y", np.float64),
-        ("door_x", np.float64),
-        ("door_y", np.float64),
-        ("switch_to_door", np.float64),  # tiles of way; 0 where there is none
-        ("way", np.float64),  # tiles of way from the start over the switch to the door; at least 1
-    ],
-    align=True,
-)
-"""What kernels need to know of a level beside its tiles."""
+
+class LevelRecord(Fields):
+    """What kernels need of a level beside its tiles."""
+
+    height: Annotated[int, Limits(0, MAX_HEIGHT)]
+    width: Annotated[int, Limits(0, MAX_WIDTH)]
+    time_limit: Annotated[int, Limits(0, MAX_TIME_LIMIT)]
+    start_x: Size  # centres of tiles
+    start_y: Size
+    switch_x: Size
+    switch_y: Size
+    door_x: Size
+    door_y: Size
+    switch_to_door: Annotated[float, Limits(0.0, UNREACHABLE)]  # tiles of way; 0 if there is none
+    way: Annotated[float, Limits(1.0, 2.0 * UNREACHABLE)]  # tiles: start, switch, door; at least 1
+
+
+class LevelShelf(NamedTuple):
+    """Levels as kernels read them; one row per env, or per slot of a curriculum."""
+
+    records: Records[LevelRecord]
+    tiles: Tiles
+    to_switch: Distances
+    """Without shaping this and the next have one element per row."""
+    to_door: Distances
+
+    @staticmethod
+    def zeros(num_rows: int, has_distances: bool) -> LevelShelf:
+        """Return room for so many levels, all wall."""
+        shape = (num_rows, PACKED_HEIGHT, PACKED_WIDTH)
+        records = LevelRecord.zeros(num_rows)
+        records["way"][:] = 1.0
+        distances = np.zeros((2, *(shape if has_distances else (num_rows, 1, 1))), dtype=np.uint16)
+        return LevelShelf(records, np.full(shape, WALL, dtype=np.uint8), *distances)
+
+    def saved_arrays(self, place: str) -> list[SavedArray]:
+        """Describe levels that kernels can read: no way leads out of their margin of wall."""
+        margins = (
+            np.s_[:, :MARGIN],
+            np.s_[:, -MARGIN:],
+            np.s_[:, :, :MARGIN],
+            np.s_[:, :, -MARGIN:],
+        )
+        tiles = (
+            Part.count("tile", high=DOOR),
+            *(Part("tile of the margin", margin, WALL, WALL) for margin in margins),
+        )
+        return [
+            SavedArray(f"{place}/records", np.asarray(self.records), LevelRecord.parts()),
+            SavedArray(f"{place}/tiles", self.tiles, tiles),
+            SavedArray(f"{place}/to_switch", self.to_switch),
+            SavedArray(f"{place}/to_door", self.to_door),
+        ]
 
 
 class PackedLevel(NamedTuple):
@@ -81,7 +96,6 @@ class PackedLevel(NamedTuple):
     """Codes, shape ``(PACKED_HEIGHT, PACKED_WIDTH)``; tile (row, column) is at + `MARGIN`."""
 
     record: LevelRecord
-    """One element of `LEVEL_DTYPE`."""
 
     to_switch: Distances
     """Tiles of way to the switch around walls and mines; `UNREACHABLE` where there is none."""
@@ -98,7 +112,7 @@ def pack(level: Level) -> PackedLevel:
     to_door = np.empty(tiles.shape, dtype=np.uint16)
     fill_distances(tiles, MARGIN + level.switch[0], MARGIN + level.switch[1], to_switch)
     fill_distances(tiles, MARGIN + level.door[0], MARGIN + level.door[1], to_door)
-    record = np.zeros(1, dtype=LEVEL_DTYPE)[0]
+    record: Any = LevelRecord.zeros()[0]
     record["height"], record["width"] = level.height, level.width
     record["time_limit"] = level.time_limit
     for name, place in (("start", level.start), ("switch", level.switch), ("door", level.door)):

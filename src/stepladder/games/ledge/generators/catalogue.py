@@ -1,69 +1,55 @@
 """The seven stages: which generators each has, and how they are set.
 
-Read by `attempts`. Difficulty rises over the first five stages: longer ways, higher steps, wider
+Read by `generate`. Difficulty rises over the first five stages: longer ways, higher steps, wider
 gaps, first mines, walls to climb, ways to be found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from typing import Protocol
 
-from stepladder.games.ledge.generators.canvas import Canvas
-from stepladder.games.ledge.generators.caves import Caves, draw_cave
+from stepladder.games.ledge.generators.caves import Caves
 from stepladder.games.ledge.generators.chance import Chance
-from stepladder.games.ledge.generators.courses import RETURN, TURN, Course, draw_course
-from stepladder.games.ledge.generators.ledges import Islands, Ledges, draw_islands, draw_ledges
-from stepladder.games.ledge.generators.rooms import Rooms, draw_rooms
-from stepladder.games.ledge.generators.shafts import Shafts, draw_shafts
+from stepladder.games.ledge.generators.courses import RETURN, TURN, Course
+from stepladder.games.ledge.generators.ledges import Islands, Ledges
+from stepladder.games.ledge.generators.rooms import Rooms
+from stepladder.games.ledge.generators.shafts import Shafts
+from stepladder.games.ledge.generators.sketch import Sketch
 
-Drawing = Callable[[Chance], Canvas]
+
+class Generator(Protocol):
+    """Draws levels of one kind."""
+
+    def draw(self, chance: Chance) -> Sketch:
+        """Draw a level; raise `Unfit` if this attempt cannot become one."""
+        ...
 
 
-_SIMPLEST = {
-    "flat": partial(
-        draw_course, settings=Course(features=("plain",), num_features=(2, 2), stretch=(2, 3))
-    ),
-    "turn": partial(
-        draw_course,
-        settings=Course(features=("plain",), num_features=(2, 2), stretch=(2, 3), order=TURN),
-    ),
-    "drop": partial(
-        draw_course, settings=Course(features=("down",), num_features=(2, 2), stretch=(2, 3))
-    ),
-}
-
-_SIMPLER = {
-    "steps": partial(
-        draw_course,
-        settings=Course(features=("up", "down"), num_features=(2, 3), stretch=(3, 4), step=(1, 1)),
-    ),
-    "pits": partial(
-        draw_course,
-        settings=Course(
+GENERATORS: dict[str, dict[str, Generator]] = {
+    "simplest": {
+        "flat": Course(features=("plain",), num_features=(2, 2), stretch=(2, 3)),
+        "turn": Course(features=("plain",), num_features=(2, 2), stretch=(2, 3), order=TURN),
+        "drop": Course(features=("down",), num_features=(2, 2), stretch=(2, 3)),
+    },
+    "simpler": {
+        "steps": Course(features=("up", "down"), num_features=(2, 3), stretch=(3, 4), step=(1, 1)),
+        "pits": Course(
             features=("pit",),
             num_features=(2, 3),
             stretch=(3, 4),
             pit_width=(1, 2),
             pit_depth=(1, 1),
         ),
-    ),
-    "blocks": partial(
-        draw_course,
-        settings=Course(
+        "blocks": Course(
             features=("block", "plain"),
             num_features=(2, 3),
             stretch=(3, 4),
             order=TURN,
             step=(1, 1),
         ),
-    ),
-}
-
-_SIMPLE = {
-    "gaps": partial(
-        draw_course,
-        settings=Course(
+    },
+    "simple": {
+        "gaps": Course(
             features=("pit", "block"),
             num_features=(3, 4),
             stretch=(3, 5),
@@ -71,23 +57,16 @@ _SIMPLE = {
             pit_width=(2, 3),
             pit_depth=(2, 3),
         ),
-    ),
-    "mines": partial(
-        draw_course,
-        settings=Course(
+        "mines": Course(
             features=("mine", "up", "down", "mine"),
             num_features=(3, 4),
             stretch=(3, 5),
             step=(1, 2),
         ),
-    ),
-    "ledges": partial(draw_ledges, settings=Ledges(num_ledges=(2, 3), width=(11, 14), rise=(2, 2))),
-}
-
-_MEDIUM = {
-    "hills": partial(
-        draw_course,
-        settings=Course(
+        "ledges": Ledges(num_ledges=(2, 3), width=(11, 14), rise=(2, 2)),
+    },
+    "medium": {
+        "hills": Course(
             features=("up", "down", "mined_pit", "pit", "mine"),
             num_features=(5, 6),
             stretch=(2, 4),
@@ -95,23 +74,14 @@ _MEDIUM = {
             pit_width=(2, 3),
             pit_depth=(2, 3),
         ),
-    ),
-    "islands": partial(
-        draw_islands, settings=Islands(num_islands=(4, 6), length=(2, 4), gap=(2, 3), climb=1)
-    ),
-    "shaft": partial(draw_shafts, settings=Shafts(num_shafts=(1, 1), height=(9, 13), width=(3, 4))),
-    "chambers": partial(
-        draw_rooms,
-        settings=Rooms(
+        "islands": Islands(num_islands=(4, 6), length=(2, 4), gap=(2, 3), climb=1),
+        "shaft": Shafts(num_shafts=(1, 1), height=(9, 13), width=(3, 4)),
+        "chambers": Rooms(
             num_rows=(2, 2), num_columns=(2, 3), height=(4, 5), width=(5, 6), furniture_percent=50
         ),
-    ),
-}
-
-_COMPLEX = {
-    "gauntlet": partial(
-        draw_course,
-        settings=Course(
+    },
+    "complex": {
+        "gauntlet": Course(
             features=("up", "down", "mined_pit", "block", "mine", "hanging_mine"),
             num_features=(6, 7),
             stretch=(2, 3),
@@ -120,14 +90,8 @@ _COMPLEX = {
             pit_width=(2, 4),
             pit_depth=(2, 3),
         ),
-    ),
-    "shafts": partial(
-        draw_shafts,
-        settings=Shafts(num_shafts=(2, 4), height=(10, 14), width=(3, 4), mine_every=(4, 6)),
-    ),
-    "maze": partial(
-        draw_rooms,
-        settings=Rooms(
+        "shafts": Shafts(num_shafts=(2, 4), height=(10, 14), width=(3, 4), mine_every=(4, 6)),
+        "maze": Rooms(
             num_rows=(4, 5),
             num_columns=(6, 8),
             height=(2, 2),
@@ -135,10 +99,7 @@ _COMPLEX = {
             num_loops=(1, 3),
             num_mines=(0, 2),
         ),
-    ),
-    "chambers": partial(
-        draw_rooms,
-        settings=Rooms(
+        "chambers": Rooms(
             num_rows=(3, 3),
             num_columns=(3, 4),
             height=(4, 5),
@@ -146,14 +107,10 @@ _COMPLEX = {
             furniture_percent=60,
             num_mines=(3, 6),
         ),
-    ),
-}
-
-_EXPLORATION = {
-    "caves": partial(draw_cave, settings=Caves(height=(22, 24), width=(36, 40), num_mines=(0, 3))),
-    "maze": partial(
-        draw_rooms,
-        settings=Rooms(
+    },
+    "exploration": {
+        "caves": Caves(height=(22, 24), width=(36, 40), num_mines=(0, 3)),
+        "maze": Rooms(
             num_rows=(7, 7),
             num_columns=(9, 13),
             height=(2, 2),
@@ -161,10 +118,7 @@ _EXPLORATION = {
             num_loops=(4, 8),
             num_mines=(0, 2),
         ),
-    ),
-    "chambers": partial(
-        draw_rooms,
-        settings=Rooms(
+        "chambers": Rooms(
             num_rows=(3, 4),
             num_columns=(5, 6),
             height=(4, 4),
@@ -173,13 +127,9 @@ _EXPLORATION = {
             furniture_percent=60,
             num_mines=(0, 4),
         ),
-    ),
-}
-
-_MINE_HEAVY = {
-    "minefield": partial(
-        draw_course,
-        settings=Course(
+    },
+    "mine_heavy": {
+        "minefield": Course(
             features=("mine", "mined_pit", "hanging_mine", "mine", "up", "down"),
             num_features=(8, 9),
             stretch=(2, 3),
@@ -187,22 +137,13 @@ _MINE_HEAVY = {
             pit_width=(2, 3),
             pit_depth=(2, 2),
         ),
-    ),
-    "islands": partial(
-        draw_islands,
-        settings=Islands(
+        "islands": Islands(
             num_islands=(6, 7), length=(2, 3), gap=(2, 4), climb=2, is_return=True, num_mines=(4, 8)
         ),
-    ),
-    "shafts": partial(
-        draw_shafts,
-        settings=Shafts(
+        "shafts": Shafts(
             num_shafts=(3, 4), height=(12, 16), width=(3, 4), mine_every=(3, 4), num_rests=(0, 0)
         ),
-    ),
-    "chambers": partial(
-        draw_rooms,
-        settings=Rooms(
+        "chambers": Rooms(
             num_rows=(3, 3),
             num_columns=(4, 5),
             height=(4, 5),
@@ -211,17 +152,7 @@ _MINE_HEAVY = {
             furniture_percent=50,
             num_mines=(18, 28),
         ),
-    ),
-}
-
-GENERATORS: dict[str, dict[str, Drawing]] = {
-    "simplest": _SIMPLEST,
-    "simpler": _SIMPLER,
-    "simple": _SIMPLE,
-    "medium": _MEDIUM,
-    "complex": _COMPLEX,
-    "exploration": _EXPLORATION,
-    "mine_heavy": _MINE_HEAVY,
+    },
 }
 """For each stage, its generators by name."""
 
@@ -234,4 +165,4 @@ MIN_STEPS = {
     "exploration": 200,
     "mine_heavy": 120,
 }
-"""Shortest plan that a level of a stage may have; a shorter one is drawn again."""
+"""Shortest solution that a level of a stage may have; easier levels are drawn again."""

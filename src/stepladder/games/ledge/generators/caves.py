@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepladder.games.ledge.generators.canvas import Canvas, Unfit
 from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.sketch import Sketch, Unfit
 from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 from stepladder.games.ledge.world import UNREACHABLE
 
@@ -26,21 +26,22 @@ class Caves:
     num_platforms: Bounds = (6, 12)
     num_mines: Bounds = (0, 0)
 
-
-def draw_cave(chance: Chance, settings: Caves) -> Canvas:
-    """Draw a cave; start, switch and door lie far apart in it."""
-    canvas = Canvas(chance.within(settings.height), chance.within(settings.width))
-    percent = chance.within(settings.rock_percent)
-    rock = [[chance.happens(percent) for _ in range(canvas.width)] for _ in range(canvas.height)]
-    inner = np.array(rock)[1:-1, 1:-1]
-    for _ in range(4):
-        inner = _settled(inner)
-    canvas.tiles[1:-1, 1:-1] = np.where(inner, WALL, AIR)
-    _keep_largest(canvas)
-    _add_platforms(chance, canvas, chance.within(settings.num_platforms))
-    canvas.place_far_apart(chance)
-    canvas.scatter_mines(chance, chance.within(settings.num_mines))
-    return canvas
+    def draw(self, chance: Chance) -> Sketch:
+        """Draw a cave; start, switch and door lie far apart in it."""
+        sketch = Sketch(chance.within(self.height), chance.within(self.width))
+        percent = chance.within(self.rock_percent)
+        rock = [
+            [chance.happens(percent) for _ in range(sketch.width)] for _ in range(sketch.height)
+        ]
+        inner = np.array(rock)[1:-1, 1:-1]
+        for _ in range(4):
+            inner = _settled(inner)
+        sketch.tiles[1:-1, 1:-1] = np.where(inner, WALL, AIR)
+        _keep_largest(sketch)
+        _add_platforms(chance, sketch, chance.within(self.num_platforms))
+        sketch.place_far_apart(chance)
+        sketch.scatter_mines(chance, chance.within(self.num_mines))
+        return sketch
 
 
 def _settled(rock: np.ndarray) -> np.ndarray:
@@ -51,29 +52,29 @@ def _settled(rock: np.ndarray) -> np.ndarray:
     return np.asarray(around >= 5)
 
 
-def _keep_largest(canvas: Canvas) -> None:
+def _keep_largest(sketch: Sketch) -> None:
     """Fill all caves but the largest; raise Unfit if it is small."""
-    left = canvas.tiles == AIR
+    left = sketch.tiles == AIR
     largest = np.zeros_like(left)
     while left.any():
         row, column = np.argwhere(left)[0]
-        cave = canvas.distances((int(row), int(column))) != UNREACHABLE
+        cave = sketch.distances((int(row), int(column))) != UNREACHABLE
         left &= ~cave
         if cave.sum() > largest.sum():
             largest = cave
-    if largest.sum() < canvas.tiles.size // 3:
+    if largest.sum() < sketch.tiles.size // 3:
         raise Unfit
-    canvas.tiles[:] = np.where(largest, AIR, WALL)
+    sketch.tiles[:] = np.where(largest, AIR, WALL)
 
 
-def _add_platforms(chance: Chance, canvas: Canvas, num_platforms: int) -> None:
+def _add_platforms(chance: Chance, sketch: Sketch, num_platforms: int) -> None:
     """Hang platforms into high places, three tiles above the ground below them."""
     places = [
         (row - 3, column)
-        for row, column in canvas.standing_places()
-        if row >= 6 and (canvas.tiles[row - 5 : row, column] == AIR).all()
+        for row, column in sketch.standing_places()
+        if row >= 6 and (sketch.tiles[row - 5 : row, column] == AIR).all()
     ]
     chance.shuffle(places)
     for row, column in places[:num_platforms]:
-        strip = canvas.tiles[row + 1, column : column + chance.whole(2, 3)]
+        strip = sketch.tiles[row + 1, column : column + chance.whole(2, 3)]
         strip[strip == AIR] = PLATFORM

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stepladder.games.ledge.generators.canvas import Canvas, Unfit
 from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.sketch import Sketch, Unfit
 from stepladder.games.ledge.level import MAX_WIDTH
 from stepladder.games.ledge.tiles import AIR, MINE
 
@@ -43,6 +43,22 @@ class Course:
     headroom: Bounds = (4, 5)
     """Tiles of air above the highest ground."""
 
+    def draw(self, chance: Chance) -> Sketch:
+        """Draw a course."""
+        profile = _draw_profile(chance, self)
+        highest = max(profile.elevations)
+        width = len(profile.elevations) + 2
+        sketch = Sketch(highest + chance.within(self.headroom) + 2, width)
+        grounds = [sketch.height - 1 - elevation for elevation in profile.elevations]
+        for i, ground in enumerate(grounds):
+            sketch.paint(AIR, 1, i + 1, ground - 1)
+        for column, above in profile.mines:
+            sketch.paint(MINE, grounds[column] - 1 - above, column + 1)
+        columns = _choose_columns(chance, profile.flats, self.order)
+        start, switch, door = ((grounds[column] - 1, column + 1) for column in columns)
+        sketch.place(start, switch, door)
+        return sketch
+
 
 @dataclass
 class _Profile:
@@ -56,23 +72,6 @@ class _Profile:
         first = len(self.elevations)
         self.elevations += [elevation] * width
         return list(range(first, first + width))
-
-
-def draw_course(chance: Chance, settings: Course) -> Canvas:
-    """Draw a course."""
-    profile = _draw_profile(chance, settings)
-    highest = max(profile.elevations)
-    width = len(profile.elevations) + 2
-    canvas = Canvas(highest + chance.within(settings.headroom) + 2, width)
-    grounds = [canvas.height - 1 - elevation for elevation in profile.elevations]
-    for i, ground in enumerate(grounds):
-        canvas.paint(AIR, 1, i + 1, ground - 1)
-    for column, above in profile.mines:
-        canvas.paint(MINE, grounds[column] - 1 - above, column + 1)
-    columns = _choose_columns(chance, profile.flats, settings.order)
-    start, switch, door = ((grounds[column] - 1, column + 1) for column in columns)
-    canvas.place(start, switch, door)
-    return canvas
 
 
 def _draw_profile(chance: Chance, settings: Course) -> _Profile:

@@ -1,19 +1,79 @@
 """Make a level from a stage and a seed.
 
-The way from a task to a level: `source.level_of` calls it when the task is first played.
+`source.level_of` calls `generate` when a task is first played; `held_out.make` makes the fixed
+sets. Generators draw what is nearly always solvable; here levels are drawn until the planner finds
+a solution that is long enough for the stage. The number of the attempt is part of the random
+stream, so a seed gives the same level on every machine.
 """
 
 from __future__ import annotations
 
-from stepladder.games.ledge.generators.attempts import first_solvable
-from stepladder.games.ledge.held_out.levels import held_out_maps
-from stepladder.games.ledge.level import Level
+from collections.abc import Collection
+
+from stepladder.errors import TaskError
+from stepladder.games.ledge.generators.catalogue import GENERATORS, MIN_STEPS
+from stepladder.games.ledge.generators.chance import Chance
+from stepladder.games.ledge.generators.sketch import Unfit
+from stepladder.games.ledge.held_out import held_out_maps
+from stepladder.games.ledge.level import STAGES, Level, check_stage
+from stepladder.games.ledge.planner import Solution, solve
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.task import MAX_SEED
 
+MAX_ATTEMPTS = 100
+"""Attempts after which a generator counts as broken; one or two are usual."""
+
+_CHOICE_STREAM = 0
+_LEVEL_STREAM = 1
+
+
+def first_solvable(
+    stage: str, seed: int, generator: str | None, taken: Collection[str] = ()
+) -> tuple[Level, Solution]:
+    """Return the first level of a seed whose solution is long enough, and that solution.
+
+    Args:
+        stage: One of `STAGES`.
+        seed: From 0 to 2**64 - 1.
+        generator: One of the stage's generators; None leaves the choice to the seed.
+        taken: Maps (rows joined by line breaks) that must not be returned.
+
+    Raises:
+        TaskError: If there is no such stage or generator.
+    """
+    check_stage(stage)
+    if generator is not None and generator not in list(GENERATORS[stage]):
+        raise TaskError(
+            f"The stage {stage!r} has no generator {generator!r}; expected one of "
+            f"{', '.join(GENERATORS[stage])}, or None for any. Choose one."
+        )
+    stage_index = STAGES.index(stage)
+    names = list(GENERATORS[stage])
+    if generator is None:
+        generator = Chance(seed, _CHOICE_STREAM, stage_index).pick(names)
+    name = f"{stage}/{generator}/{seed}"
+    notes = (("stage", stage), ("generator", generator), ("seed", str(seed)))
+    streams = (_LEVEL_STREAM, stage_index, names.index(generator))
+    for attempt in range(MAX_ATTEMPTS):
+        chance = Chance(seed, *streams, attempt)
+        try:
+            sketch = GENERATORS[stage][generator].draw(chance)
+            level = sketch.level(name, notes, mirrored=chance.happens(50))
+        except Unfit:
+            continue
+        solution = solve(level)
+        if solution is None or solution.num_steps < MIN_STEPS[stage]:
+            continue
+        if "\n".join(level.rows) not in taken:
+            return level, solution
+    raise TaskError(
+        f"The generator {generator!r} of stage {stage!r} has found no solvable level for seed "
+        f"{seed} in {MAX_ATTEMPTS} attempts; one is expected. Use another seed, and report this."
+    )
+
 
 def generate(stage: str, seed: int, generator: str | None = None) -> Level:
-    """Make a level that can be solved; the planner has proved it.
+    """Make a level that the planner has solved.
 
     Args:
         stage: One of the seven stages.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepladder.games.ledge.generators.canvas import Canvas
 from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.sketch import Sketch
 from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 
 Cell = tuple[int, int]
@@ -34,27 +34,26 @@ class Rooms:
 
     num_mines: Bounds = (0, 0)
 
-
-def draw_rooms(chance: Chance, settings: Rooms) -> Canvas:
-    """Draw rooms and the passages between them."""
-    num_rows, num_columns = chance.within(settings.num_rows), chance.within(settings.num_columns)
-    height, width = chance.within(settings.height), chance.within(settings.width)
-    canvas = Canvas(num_rows * (height + 1) + 1, num_columns * (width + 1) + 1)
-    cells = [(i, j) for i in range(num_rows) for j in range(num_columns)]
-    for i, j in cells:
-        canvas.paint(AIR, 1 + i * (height + 1), 1 + j * (width + 1), height, width)
-        if chance.happens(settings.furniture_percent):
-            _furnish(chance, canvas, (i, j), height, width)
-    for passage in _draw_passages(chance, cells, chance.within(settings.num_loops)):
-        _open(chance, canvas, passage, height, width)
-    floors = [
-        (row, column)
-        for row, column in canvas.standing_places()
-        if row % (height + 1) == height and column % (width + 1) != 0
-    ]
-    canvas.place_far_apart(chance, floors)
-    canvas.scatter_mines(chance, chance.within(settings.num_mines))
-    return canvas
+    def draw(self, chance: Chance) -> Sketch:
+        """Draw rooms and the passages between them."""
+        num_rows, num_columns = chance.within(self.num_rows), chance.within(self.num_columns)
+        height, width = chance.within(self.height), chance.within(self.width)
+        sketch = Sketch(num_rows * (height + 1) + 1, num_columns * (width + 1) + 1)
+        cells = [(i, j) for i in range(num_rows) for j in range(num_columns)]
+        for i, j in cells:
+            sketch.paint(AIR, 1 + i * (height + 1), 1 + j * (width + 1), height, width)
+            if chance.happens(self.furniture_percent):
+                _furnish(chance, sketch, (i, j), height, width)
+        for passage in _draw_passages(chance, cells, chance.within(self.num_loops)):
+            _open(chance, sketch, passage, height, width)
+        floors = [
+            (row, column)
+            for row, column in sketch.standing_places()
+            if row % (height + 1) == height and column % (width + 1) != 0
+        ]
+        sketch.place_far_apart(chance, floors)
+        sketch.scatter_mines(chance, chance.within(self.num_mines))
+        return sketch
 
 
 def _draw_passages(chance: Chance, cells: list[Cell], num_loops: int) -> list[Passage]:
@@ -85,29 +84,29 @@ def _draw_passages(chance: Chance, cells: list[Cell], num_loops: int) -> list[Pa
     return tree + spare[:num_loops]
 
 
-def _open(chance: Chance, canvas: Canvas, passage: Passage, height: int, width: int) -> None:
+def _open(chance: Chance, sketch: Sketch, passage: Passage, height: int, width: int) -> None:
     """Open the wall between two rooms, with steps where the way leads up."""
     (i, j), other = sorted(passage)
     top, left = 1 + i * (height + 1), 1 + j * (width + 1)
     if other[0] == i:
         opening = min(height, chance.whole(2, 3))
-        canvas.paint(AIR, top + height - opening, left + width, opening)
+        sketch.paint(AIR, top + height - opening, left + width, opening)
         return
     hole = min(2, width)
     at = left + chance.whole(0, width - hole)
-    canvas.paint(AIR, top + height, at, 1, hole)
+    sketch.paint(AIR, top + height, at, 1, hole)
     # A jump rises three tiles: platforms below the hole, every third one from the upper floor.
     floor = top + height
     for row in range(floor + 3, floor + height, 3):
-        canvas.paint(PLATFORM, row, at, 1, hole)
+        sketch.paint(PLATFORM, row, at, 1, hole)
 
 
-def _furnish(chance: Chance, canvas: Canvas, cell: Cell, height: int, width: int) -> None:
+def _furnish(chance: Chance, sketch: Sketch, cell: Cell, height: int, width: int) -> None:
     """Put a ledge or a block into a room."""
     floor, left = cell[0] * (height + 1) + height, 1 + cell[1] * (width + 1)
     length = chance.whole(1, max(1, width // 2))
     at = left + chance.whole(0, width - length)
     if chance.happens(50) and height >= 4:
-        canvas.paint(WALL, floor - chance.whole(1, 2), at, 1, length)
+        sketch.paint(WALL, floor - chance.whole(1, 2), at, 1, length)
     else:
-        canvas.paint(WALL, floor, at, 1, length)
+        sketch.paint(WALL, floor, at, 1, length)

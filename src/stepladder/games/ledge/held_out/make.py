@@ -1,7 +1,7 @@
 """Make the held-out levels: ``python -m stepladder.games.ledge.held_out.make``.
 
-Run once when the generators have changed; what it writes belongs to the package. The seeds lie
-beyond those that `generate` takes, and the generators of a stage take turns.
+Run once when the generators have changed; the files are part of the package. The seeds lie beyond
+those that `generate` takes, and the generators of a stage take turns.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from stepladder.games.ledge.generators.attempts import first_solvable
 from stepladder.games.ledge.generators.catalogue import GENERATORS
-from stepladder.games.ledge.held_out.levels import FOLDER
-from stepladder.games.ledge.stages import STAGES
+from stepladder.games.ledge.generators.generate import first_solvable
+from stepladder.games.ledge.held_out import FOLDER
+from stepladder.games.ledge.level import STAGES
 from stepladder.tasks.task import MAX_SEED
 
 PER_STAGE = 16
@@ -29,9 +29,9 @@ def make(folder: Path = FOLDER, per_stage: int = PER_STAGE) -> None:
         maps: set[str] = set()
         for i in range(per_stage):
             generator = names[i % len(names)]
-            level, plan = first_solvable(stage, FIRST_SEED + i, generator, maps)
+            level, solution = first_solvable(stage, FIRST_SEED + i, generator, maps)
             maps.add("\n".join(level.rows))
-            level = replace(level, notes=(*level.notes, ("plan_steps", str(plan.num_steps))))
+            level = replace(level, notes=(*level.notes, ("plan_steps", str(solution.num_steps))))
             file = folder / stage / f"{i:02}_{generator}.txt"
             file.write_text(level.text, encoding="utf-8")
 

@@ -4,45 +4,45 @@ import numpy as np
 import pytest
 
 from stepladder.compiled import compiled, fetch_add, swap_if
-from stepladder.games.threads import WINDOW, WINDOWS_BETWEEN_TRIALS, Clock
+from stepladder.games.threads import WINDOW, WINDOWS_BETWEEN_TRIALS, RoundTimer
 
 
-def play(clock: Clock, num_windows: int, together_s: float, alone_s: float) -> list[bool]:
+def play(timer: RoundTimer, num_windows: int, together_s: float, alone_s: float) -> list[bool]:
     """Play some windows whose rounds take so long; return which were played alone."""
     ways: list[bool] = []
     for _ in range(num_windows):
-        ways.append(clock.is_alone)
+        ways.append(timer.is_alone)
         for number in range(WINDOW):
-            has_ended = clock.count(alone_s if clock.is_alone else together_s)
+            has_ended = timer.count(alone_s if timer.is_alone else together_s)
             assert has_ended == (number == WINDOW - 1)
     return ways
 
 
 def test_helpers_that_help_are_kept_and_the_other_way_is_tried_now_and_then():
-    ways = play(Clock(), 3 * WINDOWS_BETWEEN_TRIALS + 1, together_s=1.0, alone_s=1.5)
+    ways = play(RoundTimer(), 3 * WINDOWS_BETWEEN_TRIALS + 1, together_s=1.0, alone_s=1.5)
     trials = [number for number, is_alone in enumerate(ways) if is_alone]
     assert trials == [WINDOWS_BETWEEN_TRIALS * number for number in (1, 2, 3)]
 
 
 def test_helpers_that_hold_rounds_up_are_left_alone_but_tried_again():
-    clock = Clock()
-    play(clock, WINDOWS_BETWEEN_TRIALS + 1, together_s=2.0, alone_s=1.0)
-    ways = play(clock, 2 * WINDOWS_BETWEEN_TRIALS, together_s=2.0, alone_s=1.0)
+    timer = RoundTimer()
+    play(timer, WINDOWS_BETWEEN_TRIALS + 1, together_s=2.0, alone_s=1.0)
+    ways = play(timer, 2 * WINDOWS_BETWEEN_TRIALS, together_s=2.0, alone_s=1.0)
     assert ways.count(False) == 2
 
 
 def test_helpers_are_called_back_when_the_cores_are_free_again():
-    clock = Clock()
-    play(clock, 2 * WINDOWS_BETWEEN_TRIALS + 5, together_s=3.0, alone_s=1.0)
-    assert clock.is_alone
+    timer = RoundTimer()
+    play(timer, 2 * WINDOWS_BETWEEN_TRIALS + 5, together_s=3.0, alone_s=1.0)
+    assert timer.is_alone
     # What is known of the past fades with every trial.
-    play(clock, 12 * WINDOWS_BETWEEN_TRIALS, together_s=0.5, alone_s=1.0)
-    ways = play(clock, WINDOWS_BETWEEN_TRIALS, together_s=0.5, alone_s=1.0)
+    play(timer, 12 * WINDOWS_BETWEEN_TRIALS, together_s=0.5, alone_s=1.0)
+    ways = play(timer, WINDOWS_BETWEEN_TRIALS, together_s=0.5, alone_s=1.0)
     assert ways.count(True) == 1
 
 
 def test_a_small_difference_changes_nothing():
-    ways = play(Clock(), 4 * WINDOWS_BETWEEN_TRIALS, together_s=1.0, alone_s=0.97)
+    ways = play(RoundTimer(), 4 * WINDOWS_BETWEEN_TRIALS, together_s=1.0, alone_s=0.97)
     assert ways.count(True) == 3
 
 

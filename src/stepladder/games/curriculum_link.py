@@ -1,8 +1,8 @@
-"""What a batch of envs does with a curriculum, beyond what its kernels can do by themselves.
+"""Connects a batch of envs to a curriculum, beyond what its kernels can do by themselves.
 
-Between `batch` and the host of `sync`. A task is looked up in a table when it is drawn; here it
-gets into that table, once, when it is drawn for the first time. Tasks that cannot be built are
-reported and others are drawn, as `envs.CurriculumEnv` does it.
+Between `batch` and the host of `sync`. Kernels look up a drawn task in a table; here it is put into
+that table when it is drawn for the first time. Tasks that cannot be built are reported and others
+are drawn, as `envs.CurriculumEnv` does it.
 """
 
 import os
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stepladder.curricula.base import nothing_active
 from stepladder.errors import BuildError, ChannelError, SnapshotError, StepladderError
-from stepladder.games.episodes import PLAYING, UNPREPARED, Batch, seed_episode
+from stepladder.games.episodes import ENDED, UNPREPARED, BatchArrays, seed_episode
 from stepladder.plans.record import Draw
 from stepladder.plans.status import NOTHING_ACTIVE
 from stepladder.records import Floats, Words
@@ -28,10 +28,10 @@ MAX_FAILURES = 20
 """Tasks that one reset of one env may fail to build."""
 
 MAX_REDRAWS = 1000
-"""Draws of tasks already known to be unbuildable that one reset puts up with."""
+"""Draws of tasks already known to be unbuildable that one reset tolerates."""
 
 
-class Lessons:
+class CurriculumLink:
     """Connects a batch to the host of a curriculum."""
 
     def __init__(self, vec: "GameVectorEnv", host: Host):
@@ -56,7 +56,7 @@ class Lessons:
         host.mails.heads["pid"] = os.getpid()
 
     def arrays(self) -> dict[str, Any]:
-        """Return what the kernels need of the channel."""
+        """Return the arrays through which kernels draw and report."""
         return {
             "block": self.host.curriculum.plan.block,
             "mails": self.host.mails.words,
@@ -70,30 +70,22 @@ class Lessons:
             self._clients[env_index] = self.host.client(env_index)
         return self._clients[env_index]
 
-    def answer(self, batch: Batch) -> npt.NDArray[np.int64]:
-        """Give every env that drew an unknown task what it needs to begin; return those envs.
+    def prepare_rows(self, batch: BatchArrays) -> npt.NDArray[np.int64]:
+        """Prepare the task of every env that drew an unknown one; return those envs.
 
         Raises:
             BuildError: Too many tasks in a row could not be built, or there are none.
             ChannelError: An env could not report.
         """
-        rows = np.flatnonzero(batch.episodes["state"] > PLAYING + 1)
+        rows = np.flatnonzero(batch.episodes["state"] > ENDED)
         for env_index in rows.tolist():
             if batch.episodes["state"][env_index] != UNPREPARED:
-                raise self._refusal(env_index, batch)
+                raise _refusal(env_index, batch)
             self._prepare(env_index, batch)
         return rows
 
-    def _refusal(self, env_index: int, batch: Batch) -> StepladderError:
-        if batch.episodes["slot"][env_index] == NOTHING_ACTIVE:
-            return BuildError(nothing_active())
-        return ChannelError(
-            f"env {env_index} could not draw or report: its channel is closed, nobody collects its "
-            "records, or it was forked. Use a CurriculumVectorEnv in the process that made it."
-        )
-
-    def _prepare(self, env_index: int, batch: Batch) -> None:
-        """Write the task that an env has drawn to where it is read; redraw what cannot be built."""
+    def _prepare(self, env_index: int, batch: BatchArrays) -> None:
+        """Put the task that an env has drawn where kernels read it; redraw what cannot be built."""
         failures, redraws = 0, 0
         draw = self._draw_of(env_index)
         while True:
@@ -104,7 +96,7 @@ class Lessons:
                 if redraws > MAX_REDRAWS:
                     raise BuildError(
                         f"{MAX_REDRAWS} draws in a row gave tasks that cannot be built "
-                        f"({len(self._unbuildable)} different ones). Mend the tasks."
+                        f"({len(self._unbuildable)} different ones). Fix the tasks."
                     )
             else:
                 try:
@@ -118,7 +110,7 @@ class Lessons:
                     if failures >= MAX_FAILURES:
                         raise BuildError(
                             f"{failures} tasks in a row could not be built; the last one raised "
-                            f"{type(error).__name__}: {error}. Mend the tasks."
+                            f"{type(error).__name__}: {error}. Fix the tasks."
                         ) from error
             draw = self.client(env_index).draw()
             self._dials[env_index] = self.client(env_index).last_dials
@@ -136,7 +128,7 @@ class Lessons:
         vec, slot = self.vec, draw.slot
         self._names[slot], self._labels[slot] = task.name, task.label
         if self._legend.has_settings:
-            # Settings belong to an episode, so what this env plays is in no table.
+            # Settings belong to an episode, so no table holds what this env plays.
             vec.put(self._with_settings(task, draw), vec.shelf, env_index)
             return
         if self.known[slot] != draw.generation:
@@ -152,7 +144,7 @@ class Lessons:
             self._legend.settings(dials, seed, draw.env_index, draw.episode_index)
         )
 
-    # What infos say.
+    # For infos.
 
     def task_of(self, env_index: int) -> Task:
         """Return the task that an env plays, settings included."""
@@ -160,35 +152,28 @@ class Lessons:
         task = self._source.get(draw.task_id)
         return self._with_settings(task, draw) if self._legend.has_settings else task
 
-    def note(self, rows: npt.NDArray[np.int64], episodes: npt.NDArray[Any]) -> None:
-        """Remember what envs have begun to play."""
-        stage_of, dials, texts, numbers = (
-            self._legend.stage_of,
-            self._dials,
-            self.texts,
-            self.numbers,
-        )
+    def note(self, rows: npt.NDArray[np.int64], episodes: Any) -> None:
+        """Note what envs have begun to play."""
         # One by one: usually there are few, and NumPy takes longer to begin than this takes.
         for row in rows.tolist():
-            episode = episodes[row]
-            slot = episode["slot"].item()
+            _, _, _, slot, generation, version, _ = episodes[row].item()
             label: str = self._labels[slot]
-            texts[0, row], texts[1, row] = stage_of(label, dials[row]), label
-            texts[2, row], numbers[0, row] = self._names[slot], slot
-            numbers[1, row], numbers[2, row] = episode["generation"], episode["plan_version"]
+            stage = self._legend.stage_of(label, self._dials[row])
+            self.texts[:, row] = stage, label, self._names[slot]
+            self.numbers[:, row] = slot, generation, version
 
     def take_failed(self) -> set[int]:
-        """Return the envs that could not build a task since this was last asked."""
+        """Return the envs that could not build a task since the last call."""
         failed, self._failed = self._failed, set()
         return failed
 
-    # Saving and resuming. What cannot be built is in the curriculum's quarantine by then.
+    # Saving and resuming. The curriculum saves its quarantine of what cannot be built.
 
     def save(self) -> dict[str, Any]:
         """Return what is not in arrays, as plain JSON."""
         return {"texts": self.texts.tolist()}
 
-    def read(self, state: Mapping[str, Any]) -> tuple[npt.NDArray[Any]]:
+    def read(self, state: Mapping[str, Any]) -> npt.NDArray[Any]:
         """Return what `save` returned, checked.
 
         Raises:
@@ -210,8 +195,13 @@ class Lessons:
                 f"the texts in the snapshot have shape {texts.shape}; expected {self.texts.shape}. "
                 "Use an older snapshot."
             )
-        return (texts,)
+        return texts
 
-    def load(self, texts: npt.NDArray[Any]) -> None:
-        """Go on with what `read` returned."""
-        self.texts[:] = texts
+
+def _refusal(env_index: int, batch: BatchArrays) -> StepladderError:
+    if batch.episodes["slot"][env_index] == NOTHING_ACTIVE:
+        return BuildError(nothing_active())
+    return ChannelError(
+        f"env {env_index} could not draw or report: its channel is closed, its records are not "
+        "collected, or it was forked. Use a CurriculumVectorEnv in the process that made it."
+    )

@@ -1,8 +1,7 @@
-"""The sheet that generators draw levels on.
+"""A level in the making, which generators draw on.
 
-A generator carves and fills tiles and says where start, switch and door are; `Canvas.level` makes a
-level of it. A generator that has painted itself into a corner raises `Unfit`, and another attempt
-is made.
+A generator fills tiles and places start, switch and door; `Sketch.level` returns the finished
+level. A generator that cannot finish an attempt raises `Unfit`, and `generate` makes another.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ class Unfit(Exception):
     """This attempt cannot become a level."""
 
 
-class Canvas:
+class Sketch:
     """Tiles in the making."""
 
     def __init__(self, height: int, width: int, code: int = WALL) -> None:
-        """Make a sheet of one code with a border of wall.
+        """Begin with tiles of one code and a border of wall.
 
         Raises:
-            Unfit: If it is larger than a level may be.
+            Unfit: If it is larger than a level can be.
         """
         if height > MAX_HEIGHT or width > MAX_WIDTH:
             raise Unfit
@@ -58,7 +57,7 @@ class Canvas:
         self.tiles[max(top, 1) : bottom, max(left, 1) : right] = code
 
     def place(self, start: Place, switch: Place, door: Place) -> None:
-        """Say where the runner starts and what it has to reach.
+        """Place the start of the runner and what it has to reach.
 
         Raises:
             Unfit: If two of them are the same, or one is not in the air.
