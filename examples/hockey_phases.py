@@ -136,7 +136,8 @@ def main() -> None:
     counts = envs.counts
     print(
         f"Started {counts.started} games: {counts.finished} finished and each observed once, "
-        f"{counts.aborted} aborted."
+        f"{counts.aborted} aborted: a generation ends with its last game, and envs that have begun "
+        "another one by then are reset."
     )
     envs.close()
     for opponent in ("weak", "strong"):

@@ -133,7 +133,8 @@ def main() -> None:
     counts = envs.counts
     print(
         f"Started {counts.started} episodes: {counts.finished} finished and each observed once, "
-        f"{counts.aborted} aborted."
+        f"{counts.aborted} aborted: a generation ends with its last one, and envs that have begun "
+        "another one by then are reset."
     )
     if arguments.run is not None:
         keep(arguments.run, curriculum, envs, num_steps)

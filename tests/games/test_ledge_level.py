@@ -64,8 +64,8 @@ def test_windows_line_ends_are_read():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("@SD\n.x.", r"line 2, column 2: 'x' is no tile"),
-        ("; note: 1\n@SD\n.\t.", r"line 3, column 2: '\\t' is no tile"),
+        ("@SD\n.x.", r"line 2, column 2: 'x' is not a tile"),
+        ("; note: 1\n@SD\n.\t.", r"line 3, column 2: '\\t' is not a tile"),
         ("@S\nD@", r"line 2, column 2: a second '@'"),
         ("@SSD", r"line 1, column 3: a second 'S'"),
         ("@SDD", r"line 1, column 4: a second 'D'"),
@@ -80,7 +80,7 @@ def test_windows_line_ends_are_read():
         ("; time_limit: 0\n@SD", r"time_limit '0'"),
         ("; time_limit: 1000001\n@SD", r"time_limit '1000001'"),
         ("; time_limit: 1.5\n@SD", r"time_limit '1.5'"),
-        ("; a: 1\n; a: 2\n@SD", r"line 2: the header says 'a' twice"),
+        ("; a: 1\n; a: 2\n@SD", r"line 2: the header has 'a' twice"),
         (["@SD"], r"must be text.*got list"),
     ],
 )

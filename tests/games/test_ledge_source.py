@@ -105,7 +105,7 @@ def test_a_folder_of_level_files_works(tmp_path):
 def test_a_bad_level_file_is_named(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "a.txt").write_text("#@SX#")
-    with pytest.raises(TaskError, match=r"Level 'mine/a.txt', line 1, column 4: 'X' is no tile"):
+    with pytest.raises(TaskError, match=r"Level 'mine/a.txt', line 1, column 4: 'X' is not a tile"):
         level_of(FolderSource(tmp_path).get(0))
 
 

@@ -1,4 +1,4 @@
-"""Built-in worlds, written for batches: hockey and a platform game; and what any env can say.
+"""Built-in games, written for batches: hockey and a platform game; and descriptions of any env.
 
 Importing this makes ``stepladder/Hockey-v0`` and ``stepladder/Ledge-v0`` known to Gymnasium; the
 games themselves are loaded when first used.

@@ -65,7 +65,7 @@ def _check_list(options: Any, num_envs: int) -> None:
             raise ConfigError(f"options of one env must be a dict or None; got {each!r}.")
         for name in each or {}:
             if name != "task":
-                raise ConfigError(f"options of one env may say 'task'; got {name!r}.")
+                raise ConfigError(f"unknown option {name!r} of one env; known is 'task'.")
 
 
 def tasks_for(

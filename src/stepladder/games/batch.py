@@ -257,7 +257,7 @@ class GameVectorEnv(RowAccess, Assignments, Saving, VectorEnv[Any, Any, Any]):
         return self._returned(self.seen), self._infos(is_step=False)
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
-        """Clear what envs that are seeded anew remember from episode to episode."""
+        """Clear what newly seeded envs remember from episode to episode."""
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs."""

@@ -1,8 +1,8 @@
-"""What an env says about itself beyond Gymnasium: one `Game` per kind of env.
+"""What Stepladder needs of an env beyond Gymnasium: one `Game` per kind of env.
 
-Below `envs` and `training`, which ask a game for its tasks, its default curriculum, its evaluation
-programme, its symmetry and its settings, and so name no game themselves. Every method has a
-default, so a game overrides only what it knows; an env that says nothing has a plain `Game()`.
+Below `envs` and `training`, which take tasks, default curriculum, evaluation programme, symmetry
+and settings from a game, and so name no game themselves. Every method has a default, so a game
+overrides only what it has; an env without a game gets a plain `Game()`.
 
 A game is found by its env: registered under the env's id (`games.registry`), or as the attribute
 ``game`` of the env's class.
@@ -127,7 +127,7 @@ class Game:
             rivals: Names of the policies that can play player two.
 
         Raises:
-            ConfigError: Something is asked for that cannot be played.
+            ConfigError: The request cannot be played.
         """
         if request.tasks:
             return task_programme(
@@ -141,7 +141,7 @@ class Game:
         return plain_programme(env_kwargs, request.name, request.num_games, request.seed)
 
     def level_task(self, name: str, text: str) -> Task | None:
-        """Return the task that plays the level in a text file; None if levels are no files here.
+        """Return the task that plays the level in a text file; None if the game has no level files.
 
         Raises:
             TaskError: The text is not a level of this game.

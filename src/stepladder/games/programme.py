@@ -1,7 +1,7 @@
 """What an evaluation plays: fixed games, by group, with fixed seeds.
 
-Made by a `Game` from what an evaluation asks for; `training.evaluation` plays all games of a
-programme as one batch.
+Made by a `Game` for an evaluation; `training.evaluation` plays all games of a programme as one
+batch.
 """
 
 from collections.abc import Mapping, Sequence

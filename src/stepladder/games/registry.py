@@ -1,6 +1,6 @@
 """Which games there are: built in, of installed packages, or registered at run time.
 
-Asked by `envs.ids` for the game of an env and for the ids that Gymnasium must know. A package
+Used by `envs.ids` to find the game of an env and to register ids with Gymnasium. A package
 adds a game through the entry-point group ``stepladder.games``; its name is the env's id.
 """
 
@@ -67,7 +67,7 @@ def register_game(name: str, game: "Game | None" = None) -> Callable[[AnyGame], 
         found = described if isinstance(described, Game) else Game()
         if found.env is None:
             found.env = env  # pyright: ignore[reportAttributeAccessIssue]
-        # A notebook cell that runs again defines the same env anew.
+        # A notebook cell that runs again defines the same env once more.
         vars(found).update(
             {name: getattr(env, name, None) for name in ("__module__", "__qualname__")}
         )

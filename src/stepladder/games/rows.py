@@ -12,14 +12,13 @@ from stepladder.games.arguments import check_rows
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:
-    from stepladder.games.batch import GameVectorEnv
     from stepladder.games.curriculum_link import CurriculumLink
 
 
 class Row:
     """One env of a batch."""
 
-    def __init__(self, vec: "GameVectorEnv", env_index: int):
+    def __init__(self, vec: Any, env_index: int):
         self.vec = vec
         self.env_index = env_index
         self.observation_space = vec.single_observation_space
@@ -28,12 +27,12 @@ class Row:
 
     @property
     def unwrapped(self) -> "Row":
-        """Itself: there are no wrappers around single envs."""
+        """The row itself: single envs have no wrappers here."""
         return self
 
     @property
     def task(self) -> Task:
-        """What this env plays."""
+        """The task being played."""
         return self.vec.task_of(self.env_index)
 
     def has_wrapper_attr(self, name: str) -> bool:
@@ -51,6 +50,8 @@ class Row:
     def render(self) -> Any:
         """Return a picture."""
         return self.vec.paint(self.env_index)
+
+    # With a curriculum: what `envs.CurriculumEnv` offers.
 
     def _link(self) -> "CurriculumLink":
         if self.vec.link is None:
@@ -83,38 +84,34 @@ class Row:
 class RowAccess:
     """Reaches single envs."""
 
+    num_envs: int
+
     num_workers = 0
     """No other process steps these envs."""
 
     @property
     def batches(self) -> tuple[slice, ...]:
         """Rows of the one batch, for `send` and `recv`."""
-        vec: Any = self
-        return (slice(0, vec.num_envs),)
-
-    def _row(self, env_index: int) -> Row:
-        vec: Any = self
-        check_rows([env_index], vec.num_envs)
-        return Row(vec, env_index)
+        return (slice(0, self.num_envs),)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Call a method of every env, or read an attribute."""
-        vec: Any = self
-        return tuple(self.call_on(range(vec.num_envs), name, *args, **kwargs))
+        return tuple(self.call_on(range(self.num_envs), name, *args, **kwargs))
 
     def call_on(
         self, env_indices: Sequence[int], name: str, *args: Any, **kwargs: Any
     ) -> list[Any]:
-        """Do the same for some envs."""
-        answers: list[Any] = []
-        for env_index in env_indices:
-            found = getattr(self._row(env_index), name)
-            answers.append(found(*args, **kwargs) if callable(found) else found)
-        return answers
+        """Call a method of some envs, or read an attribute."""
+
+        def answer(row: Row) -> Any:
+            found = getattr(row, name)
+            return found(*args, **kwargs) if callable(found) else found
+
+        return self.apply_on(env_indices, answer)
 
     def apply_on(self, env_indices: Sequence[int], function: Callable[[Any], Any]) -> list[Any]:
         """Call a function with some envs."""
-        return [function(self._row(env_index)) for env_index in env_indices]
+        return [function(Row(self, row)) for row in check_rows(env_indices, self.num_envs)]
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of every env."""

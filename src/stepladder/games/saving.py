@@ -71,7 +71,7 @@ class Saving:
         self.read_games(snapshot)()
 
     def save_games(self) -> Snapshot:
-        """Return the games in flight; with a curriculum, without what its host knows."""
+        """Return the games in flight; with a curriculum, without what its host saves."""
         tasks = self._save_tasks() if self.link is None else self.link.save()
         arrays = copy_arrays(self._saved_arrays())
         return Snapshot({"settings": self._settings(), **tasks}, arrays)
@@ -175,11 +175,11 @@ class Saving:
 
 
 def _check_in_flight(heads: npt.NDArray[Any], states: npt.NDArray[Any], place: str) -> None:
-    """Raise unless the mailboxes know of every episode that the games are playing."""
+    """Raise unless every episode that the games are playing is open in its mailbox."""
     in_flight = heads["started"] - heads["aborted"] - heads["posted"] > 0
     for row in np.flatnonzero(states == PLAYING).tolist():
         if not in_flight[row]:
             raise SnapshotError(
-                f"array 'batch/episodes' of {place}: env {row} plays an episode that its mailbox "
-                "does not know of. It is damaged; use an older one."
+                f"array 'batch/episodes' of {place}: env {row} plays an episode that is "
+                "not in its mailbox. It is damaged; use an older one."
             )

@@ -168,6 +168,6 @@ def resized(picture: Picture, scale: float) -> Picture:
 
 def _pixels_of(surface: "pygame.Surface") -> Picture:
     width, height = surface.get_size()
-    # A bytearray, so that whoever gets the picture may write into it.
+    # A bytearray, so that the picture is writable.
     pixels = bytearray(pygame.image.tobytes(surface, "RGB"))
     return np.frombuffer(pixels, dtype=np.uint8).reshape(height, width, 3)

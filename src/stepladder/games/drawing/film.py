@@ -22,7 +22,7 @@ MARK = "made by stepladder"
 
 SLOWEST = 0.1
 FASTEST = {".gif": 50, ".mp4": 240}
-"""Pictures per second by suffix: browsers slow down a GIF that wants more."""
+"""Pictures per second by suffix: browsers slow down faster GIFs."""
 
 PACKAGES = {".gif": ("PIL.Image", "pillow", "a GIF"), ".mp4": ("av", "av", "an MP4")}
 """Module, package and purpose by suffix."""
@@ -57,8 +57,8 @@ def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: f
     """Write a film, replacing an older file; return how many pictures it has.
 
     Args:
-        path: Where to; the suffix, .gif or .mp4, says which kind.
-        pictures: Arrays of shape ``(height, width, 3)``, uint8, all alike. They are asked for one
+        path: The file; its suffix is .gif or .mp4.
+        pictures: Arrays of shape ``(height, width, 3)``, uint8, of one shape. They are drawn one
             by one; an MP4 is written as they come, a GIF is put together in memory.
         fps: Pictures per second; a GIF's is kept on average, to a hundredth of a second.
 

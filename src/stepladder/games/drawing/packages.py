@@ -1,7 +1,7 @@
 """Optional packages of the extra ``watch``, imported when something is to be drawn or filmed.
 
-Below all modules of this folder. Games import the folder only when they are asked to render, so
-that training needs none of these packages.
+Below all modules of this folder. Games import the folder only to render, so training needs none of
+these packages.
 """
 
 import os
@@ -17,12 +17,12 @@ KEEP_SIGNALS = "SDL_NO_SIGNAL_HANDLERS"
 
 
 def required(module: str, package: str, user: str) -> ModuleType:
-    """Import a module of an optional package, without a word and without a trace.
+    """Import a module of an optional package, without its output and environment variables.
 
     Args:
         module: The module's full name.
         package: What pip calls the package.
-        user: Who needs it, for the message.
+        user: What needs it, for the message.
 
     Raises:
         ConfigError: It is not installed.
@@ -44,10 +44,9 @@ def required(module: str, package: str, user: str) -> ModuleType:
 
 @contextmanager
 def keeping_signals() -> Iterator[None]:
-    """Let nobody take a screen in a way that a request to end the process no longer ends it.
+    """Keep SDL from catching signals that are to end the process.
 
-    SDL turns the signal into an event otherwise, which a process that looks at no events never
-    sees.
+    It would turn them into events, which a process that reads no events never sees.
     """
     before = os.environ.get(KEEP_SIGNALS)
     os.environ[KEEP_SIGNALS] = "1"

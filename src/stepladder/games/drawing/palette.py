@@ -13,7 +13,7 @@ GROUND: Colour = (24, 33, 54)
 """Where the game is played."""
 
 MARKING: Colour = (52, 68, 100)
-"""Lines on the ground that nobody collides with."""
+"""Lines on the ground, without collisions."""
 
 SOLID: Colour = (72, 88, 122)
 """Walls and tiles."""
@@ -31,7 +31,7 @@ QUIET: Colour = (142, 156, 184)
 """Captions."""
 
 OWN: Colour = (64, 196, 214)
-"""Who learns: player one, the runner."""
+"""The learner: player one, the runner."""
 
 OTHER: Colour = (250, 126, 96)
 """The opponent."""

@@ -1,4 +1,4 @@
-"""A window that shows pictures at a steady pace, until somebody closes it.
+"""A window that shows pictures at a steady pace, until it is closed.
 
 Used by envs with ``render_mode="human"`` and by ``stepladder watch``. The screen is taken when a
 window is opened and given back when the last one is closed.
@@ -28,8 +28,8 @@ SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", CHOICE)
 class Window:
     """Shows pictures. It opens with the first one, in the size of that.
 
-    Closing it by hand, or with Escape, is no error: `is_open` says so, and further pictures are
-    shown to nobody.
+    The user may close it by hand or with Escape: `is_open` is False then, and further pictures are
+    ignored.
 
     Args:
         title: What stands above it.
@@ -71,7 +71,7 @@ class Window:
         image = pygame.image.frombuffer(picture.tobytes(), (width, height), "RGB")
         handle.get_surface().blit(image, (0, 0))
         handle.flip()
-        _heed_wishes(self._opened)
+        _close_on_request(self._opened)
         self._clock.tick(self.fps)
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class Window:
         self._is_over = True
         if self._handle is None:
             return
-        # Envs of other libraries give the screen back for everybody.
+        # Envs of other libraries may have closed the display for the whole process.
         if pygame.display.get_init():
             self._handle.destroy()
         self._handle = None
@@ -100,15 +100,15 @@ class Window:
         if event.type == pygame.QUIT:
             return True
         is_escape = event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE
-        is_wish = is_escape or event.type == pygame.WINDOWCLOSE
-        return is_wish and getattr(event, "window", None) is self._handle
+        is_request = is_escape or event.type == pygame.WINDOWCLOSE
+        return is_request and getattr(event, "window", None) is self._handle
 
 
 def require_screen() -> None:
-    """Raise unless a window can be opened; for whoever wants to know before the first picture.
+    """Raise unless a window can be opened, as a check before the first picture.
 
     Raises:
-        ConfigError: There is no screen that anybody could see.
+        ConfigError: There is no visible screen.
     """
     had_screen = pygame.display.get_init()
     _take_screen()
@@ -117,7 +117,7 @@ def require_screen() -> None:
 
 
 def _take_screen() -> None:
-    """Begin to use the screen, unless somebody has begun already."""
+    """Begin to use the screen, unless it is in use already."""
     if sys.platform == "linux" and not any(os.environ.get(name) for name in SCREENS):
         raise _no_screen("none of DISPLAY and WAYLAND_DISPLAY is set")
     try:
@@ -126,7 +126,7 @@ def _take_screen() -> None:
     except pygame.error as error:
         raise _no_screen(str(error)) from error
     driver = pygame.display.get_driver()
-    # Unless it was asked for, as tests do, nobody would see what is shown.
+    # An invisible screen is only right if it was chosen, as tests do.
     if driver in INVISIBLE and os.environ.get(CHOICE) != driver:
         pygame.display.quit()
         raise _no_screen(f"SDL found only its {driver} driver")
@@ -139,8 +139,8 @@ def _no_screen(reason: str) -> ConfigError:
     )
 
 
-def _heed_wishes(windows: list[Window]) -> None:
-    """Close the windows that somebody wants closed; events are read by one window for all."""
+def _close_on_request(windows: list[Window]) -> None:
+    """Close the windows that the user has closed; one window reads the events of all."""
     for event in pygame.event.get():
         for window in list(windows):
             if window.is_meant_by(event):

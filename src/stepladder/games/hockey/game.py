@@ -16,7 +16,7 @@ from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError, TaskError
 from stepladder.games.game import Game, Symmetry
-from stepladder.games.hockey.actions import InForces, fineness_of, num_actions
+from stepladder.games.hockey.actions import NUM_CONTROLS, InForces, control_table, fineness_of
 from stepladder.games.hockey.task import CALLER, DEFAULTS, OPPONENTS, TaskRecord, write_task
 from stepladder.games.programme import Fixture, Programme
 from stepladder.tasks import Task
@@ -179,13 +179,11 @@ def mirrored_choices(fineness: int) -> list[int]:
         >>> mirrored_choices(1)
         [0, 1, 2, 4, 3, 6, 5, 7]
     """
-    num_strengths = 1 if fineness < 3 else fineness - 1
-    swaps = list(range(num_actions(fineness)))
-    for direction, other in ((2, 3), (3, 2), (4, 5), (5, 4)):
-        for strength in range(num_strengths):
-            place = 1 + direction * num_strengths + strength
-            swaps[place] = 1 + other * num_strengths + strength
-    return swaps
+    table = control_table(fineness)
+    signs = np.ones(NUM_CONTROLS)
+    signs[list(MIRRORED_FORCES)] = -1.0
+    is_mirror = (table[:, None] == table * signs).all(axis=2)
+    return is_mirror.argmax(axis=0).tolist()
 
 
 def _check_phases(curriculum: CurriculumConfig, path: str) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,11 @@
 """Pictures of laser hockey, seen from above.
 
-Takes player one's view of a game, which holds all there is to see, and gives a picture; the env
-shows it in a window or hands it out, and `film` strings pictures together.
+Takes player one's view of a game and returns a picture, which the env shows in a window or returns,
+and `film` writes to a file.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import SupportsIndex
 
 from stepladder.configs.checks import require_positive
@@ -59,26 +58,6 @@ TRAIL = ((1.0, 40), (0.7, 50), (0.4, 70))
 CAPTION_Y, CAPTION_HEIGHT, CAPTION_X = 3.84, 0.26, 4.2
 
 
-@dataclass(frozen=True, kw_only=True)
-class HockeyScene:
-    """All that a picture shows."""
-
-    view: Sequence[float]
-    """The 18 numbers of player one's observation."""
-
-    mode: str = ""
-    """Name of the mode, for the caption."""
-
-    opponent: str = ""
-    """Name of the opponent, for the caption."""
-
-    winner: int = 0
-    """1 if player one has scored, -1 if player two has, else 0."""
-
-    score: str = ""
-    """Goals so far or anything else, for the middle of the caption."""
-
-
 class HockeyPainter:
     """Paints scenes of one size.
 
@@ -88,27 +67,38 @@ class HockeyPainter:
 
     def __init__(self, scale: float = 60.0):
         require_positive("scale", scale)
-        # Even numbers, which most video formats want.
+        # Even numbers, which most video formats need.
         size = (2 * round(WIDTH * scale / 2), 2 * round(HEIGHT * scale / 2))
         self._canvas = Canvas(size, scale, (-WIDTH / 2, HEIGHT / 2), is_y_up=True)
         self._paint_rink()
         self._canvas.keep_backdrop()
 
-    def paint(self, scene: HockeyScene) -> Picture:
-        """Return a picture of shape ``(height, width, 3)``; equal scenes give equal pictures."""
-        view = [float(number) for number in scene.view]
+    def paint(
+        self, view: Sequence[float], *, mode: str = "", opponent: str = "", winner: int = 0
+    ) -> Picture:
+        """Return a picture of shape ``(height, width, 3)``; equal arguments give equal pictures.
+
+        Args:
+            view: The 18 numbers of player one's observation.
+            mode: Name of the mode, for the caption.
+            opponent: Name of the opponent, for the caption.
+            winner: 1 if player one has scored, -1 if player two has, else 0.
+        """
+        view = [float(number) for number in view]
         one, two, puck = view[0:3], view[6:9], (view[12], view[13])
         two[2] += math.pi
         hold_one, hold_two = view[16:18]
-        if scene.winner:
-            self._canvas.polygon(_outline(RIGHT_GOAL if scene.winner > 0 else LEFT_GOAL), GOAL)
+        if winner:
+            self._canvas.polygon(_outline(RIGHT_GOAL if winner > 0 else LEFT_GOAL), GOAL)
         self._paint_trail(puck, (view[14], view[15]))
         self._paint_racket(one, OWN)
         self._paint_racket(two, OTHER)
         self._paint_puck(puck, GOAL if hold_one > 0 or hold_two > 0 else WHITE)
         self._paint_hold(one, hold_one, OWN)
         self._paint_hold(two, hold_two, OTHER)
-        self._write_caption(scene)
+        for text, x, align in ((mode, -CAPTION_X, 0.0), (opponent, CAPTION_X, 1.0)):
+            if text:
+                self._canvas.text(text, (x, CAPTION_Y), CAPTION_HEIGHT, QUIET, align)
         return self._canvas.picture()
 
     def _paint_rink(self) -> None:
@@ -162,12 +152,6 @@ class HockeyPainter:
         if hold > 0:
             share = min(1.0, hold / CAUGHT)
             self._canvas.arc((pose[0], pose[1]), ARC, share, colour, ARC_THICKNESS)
-
-    def _write_caption(self, scene: HockeyScene) -> None:
-        left, right = (scene.mode, -CAPTION_X, 0.0), (scene.opponent, CAPTION_X, 1.0)
-        for text, x, align in (left, (scene.score, 0.0, 0.5), right):
-            if text:
-                self._canvas.text(text, (x, CAPTION_Y), CAPTION_HEIGHT, QUIET, align)
 
 
 def _outline(polygon: SupportsIndex) -> list[Point]:

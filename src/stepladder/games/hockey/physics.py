@@ -104,7 +104,7 @@ def _find_contacts(world: HockeyWorld) -> None:
 
 @bare
 def _name_islands(world: HockeyWorld) -> None:
-    """Tell each contact which island it belongs to: the smallest of its bodies' numbers."""
+    """Write the island of each contact: the smallest of its bodies' numbers."""
     one, two = ONE, TWO
     for _ in range(2):
         for index in range(world.num_contacts):

@@ -84,7 +84,7 @@ def twist(racket: Body, control: float) -> None:
 
 @bare
 def carry(world: HockeyWorld, racket: Body, shoot: float) -> None:
-    """Put a held puck into its racket; launch it if asked, or if the time is over."""
+    """Put a held puck into its racket; launch it if the player shoots or the time is over."""
     puck = world.bodies[PUCK]
     puck.x, puck.y = racket.x, racket.y
     puck.vx, puck.vy = racket.vx, racket.vy

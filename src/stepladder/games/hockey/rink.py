@@ -19,7 +19,7 @@ STEP_S = 0.02
 def _numbered(count: int) -> list[int]:
     """Return 0, 1, 2 and so on as NumPy's integers.
 
-    For each plain one that a kernel is called with, numba would compile that kernel anew.
+    For every plain integer that a kernel is called with, numba would compile that kernel again.
     """
     return cast("list[int]", list(np.arange(count)))
 

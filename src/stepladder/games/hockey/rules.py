@@ -73,7 +73,7 @@ def direction(world: HockeyWorld, player: int) -> float:
 
 @bare
 def winner(world: HockeyWorld, player: int) -> int:
-    """Return 1 if the player has won, -1 if it has lost, 0 if nobody has."""
+    """Return 1 if the player has won, -1 if it has lost, else 0."""
     return world.winner if player == ONE else -world.winner
 
 

@@ -102,8 +102,7 @@ class HockeyVectorEnv(GameVectorEnv):
         for name in task_defaults:
             if name not in DEFAULTS:
                 raise ConfigError(
-                    f"unknown argument {name!r}; beside the documented ones there are "
-                    f"{', '.join(DEFAULTS)}."
+                    f"unknown argument {name!r}; parameters of tasks are {', '.join(DEFAULTS)}."
                 )
         if opponent is None:
             opponent = "weak" if players == "one" else "caller"
@@ -181,7 +180,7 @@ class HockeyVectorEnv(GameVectorEnv):
         return to_plain(self.defaults, "the defaults of tasks")
 
     def _forget(self, rows: npt.NDArray[np.int64]) -> None:
-        """Let chance decide anew who starts."""
+        """Let chance decide who starts."""
         self.sides[rows] = 0
 
     # Actions.
@@ -256,7 +255,7 @@ class HockeyVectorEnv(GameVectorEnv):
     ) -> list[str]:
         """Return who plays player two in some envs, by default in all, as their tasks name it.
 
-        A name changes only where an episode has begun: ask for those rows alone,
+        A name changes only where an episode has begun: pass only those rows,
         ``opponents(np.flatnonzero(batch.has_begun))``.
         """
         return [self._opponent(row) for row in check_rows(env_indices, self.num_envs)]
@@ -267,18 +266,16 @@ class HockeyVectorEnv(GameVectorEnv):
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
         # Imported here: only rendering needs the library that draws.
-        from stepladder.games.hockey.painter import HockeyPainter, HockeyScene
+        from stepladder.games.hockey.painter import HockeyPainter
 
         if self._painter is None:
             self._painter = HockeyPainter()
         mode = int(self.shelf.records["mode"][env_index])
         return self._painter.paint(
-            HockeyScene(
-                view=self.views_one[env_index].astype(np.float64),
-                mode=list(MODES)[mode],
-                opponent=self._opponent(env_index),
-                winner=int(self.worlds["winner"][env_index]),
-            )
+            self.views_one[env_index].tolist(),
+            mode=list(MODES)[mode],
+            opponent=self._opponent(env_index),
+            winner=int(self.worlds["winner"][env_index]),
         )
 
 

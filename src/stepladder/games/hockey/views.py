@@ -55,7 +55,7 @@ def _recall_racket(racket: Body, side: float, row: npt.NDArray[np.float64], offs
 
 @bare
 def recall_view(world: HockeyWorld, row: npt.NDArray[np.float64]) -> None:
-    """Begin a world anew in a state that player one saw.
+    """Begin a world again in a state that player one saw.
 
     What it did not see is as after a reset: no spin of the puck, nothing touches, no launch is
     pending, mode `NORMAL`, step 0.

@@ -5,8 +5,8 @@ that the kernels read.
 
 The text has one character per tile and one line per row: ``#`` wall, ``.`` or space air, ``-``
 platform, ``*`` mine, ``@`` start, ``S`` switch, ``D`` door; the last three exactly once. Lines
-before the first row that start with ``;`` say something about the level (``; time_limit: 400``) or
-are comments. Short rows are filled up with air, and what lies outside the map is wall.
+before the first row that start with ``;`` are notes (``; time_limit: 400``) or comments. Short rows
+are filled with air, and everything outside the map is wall.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ Place = tuple[int, int]
 
 
 def default_time_limit(height: int, width: int) -> int:
-    """Return how many steps a level of this size gives: several times what a plan needs."""
+    """Return the time limit for a level of this size: several times what a solution needs."""
     return 200 + 2 * height * width
 
 
 def check_stage(stage: str) -> str:
-    """Return the stage, or raise TaskError if there is none of that name."""
+    """Return the stage, or raise TaskError if it does not exist."""
     if stage not in STAGES:
         raise TaskError(
             f"There is no stage {stage!r}; expected one of {', '.join(STAGES)}. Choose one."
@@ -69,7 +69,7 @@ class Level:
     """A level; immutable. Levels with equal names and texts are equal."""
 
     name: str
-    """What it is called in messages and captions."""
+    """For messages and captions."""
 
     tiles: npt.NDArray[np.uint8]
     """Codes of `tiles`, shape ``(height, width)``, read-only."""
@@ -82,7 +82,7 @@ class Level:
     """Steps until the episode is truncated."""
 
     notes: tuple[tuple[str, str], ...] = ()
-    """What else the header says, as pairs of key and value in order."""
+    """The other notes of the header, as pairs of key and value in order."""
 
     @property
     def height(self) -> int:
@@ -109,7 +109,7 @@ class Level:
         return "\n".join([*header, *self.rows]) + "\n"
 
     def note(self, key: str) -> str | None:
-        """Return what the header says under a key, or None."""
+        """Return the value of a note, or None."""
         return dict(self.notes).get(key)
 
     def with_time_limit(self, time_limit: int) -> Level:
@@ -121,13 +121,13 @@ class Level:
         """Read a level.
 
         Args:
-            text: Header and map as described above; empty lines before and behind the map count
-                for nothing.
-            name: What to call it, also in error messages.
+            text: Header and map as described above; empty lines before and behind the map are
+                ignored.
+            name: Its name, also for messages.
 
         Raises:
-            TaskError: If a character is unknown, start, switch or door are not there exactly
-                once, the map is empty or too large, or the time limit is no number.
+            TaskError: If a character is unknown, start, switch or door do not occur exactly once,
+                the map is empty or too large, or the time limit is not an integer.
         """
         if not isinstance(text, str):
             raise TaskError(
@@ -135,10 +135,12 @@ class Level:
                 f"{type(text).__name__}. Pass the content of a level file."
             )
         lines = text.splitlines()
-        first = _first_row(lines)
+        while lines and not lines[-1].strip():
+            lines.pop()
+        is_row = [bool(line.strip()) and not line.startswith(NOTE_MARK) for line in lines]
+        first = is_row.index(True) if any(is_row) else len(lines)
         notes = _read_notes(lines[:first], name)
-        rows = _trimmed(lines[first:])
-        tiles, places = _read_rows(rows, name, first)
+        tiles, places = _read_rows(lines[first:], name, first)
         time_limit = notes.pop(TIME_LIMIT_NOTE, None)
         return Level(
             name=name,
@@ -159,50 +161,41 @@ class Level:
         return hash((self.name, self.text))
 
 
-def _first_row(lines: list[str]) -> int:
-    """Return the index of the line that the map starts with."""
-    for i, line in enumerate(lines):
-        if line.strip() and not line.startswith(NOTE_MARK):
-            return i
-    return len(lines)
-
-
 def _read_notes(lines: list[str], name: str) -> dict[str, str]:
     notes: dict[str, str] = {}
     for i, line in enumerate(lines):
         key, colon, value = line.removeprefix(NOTE_MARK).partition(":")
         key = key.strip()
-        # A line of prose may hold a colon too; a key is one word.
+        # A comment may contain a colon too; a key is one word.
         if not colon or not key.isidentifier():
             continue
         if key != TIME_LIMIT_NOTE and get_close_matches(key.lower(), [TIME_LIMIT_NOTE], 1, 0.8):
             raise TaskError(
-                f"Level {name!r}, line {i + 1}: the header says {key!r}; did you mean "
+                f"Level {name!r}, line {i + 1}: unknown note {key!r}; did you mean "
                 f"{TIME_LIMIT_NOTE!r}?"
             )
         if key in notes:
             raise TaskError(
-                f"Level {name!r}, line {i + 1}: the header says {key!r} twice; once is expected. "
+                f"Level {name!r}, line {i + 1}: the header has {key!r} twice; once is expected. "
                 "Remove one."
             )
         notes[key] = value.strip()
     return notes
 
 
-def _trimmed(rows: list[str]) -> list[str]:
-    """Return the rows without empty ones at the end."""
-    end = len(rows)
-    while end and not rows[end - 1].strip():
-        end -= 1
-    return rows[:end]
-
-
 def _read_rows(
     rows: list[str], name: str, first: int
 ) -> tuple[npt.NDArray[np.uint8], dict[str, Place]]:
     """Return the codes and the places of start, switch and door."""
-    _check_size(rows, name)
-    tiles = np.full((len(rows), max(len(row) for row in rows)), AIR, dtype=np.uint8)
+    if not rows:
+        raise TaskError(f"Level {name!r} has no rows; at least one is expected. Add a map.")
+    width = max(len(row) for row in rows)
+    if len(rows) > MAX_HEIGHT or width > MAX_WIDTH:
+        raise TaskError(
+            f"Level {name!r} has {len(rows)} rows and {width} columns; at most {MAX_HEIGHT} and "
+            f"{MAX_WIDTH} fit. Make it smaller."
+        )
+    tiles = np.full((len(rows), width), AIR, dtype=np.uint8)
     places: dict[str, Place] = {}
     unique = (START_CHARACTER, CHARACTERS[SWITCH], CHARACTERS[DOOR])
     for i, row in enumerate(rows):
@@ -210,7 +203,7 @@ def _read_rows(
             where = f"Level {name!r}, line {first + i + 1}, column {j + 1}"
             if character not in CODES:
                 raise TaskError(
-                    f"{where}: {character!r} is no tile; expected one of "
+                    f"{where}: {character!r} is not a tile; expected one of "
                     f"{' '.join(sorted(CODES)).strip()} or a space. Replace it."
                 )
             if character in unique and character in places:
@@ -230,24 +223,13 @@ def _read_rows(
     return tiles, places
 
 
-def _check_size(rows: list[str], name: str) -> None:
-    if not rows:
-        raise TaskError(f"Level {name!r} has no rows; at least one is expected. Add a map.")
-    width = max(len(row) for row in rows)
-    if len(rows) > MAX_HEIGHT or width > MAX_WIDTH:
-        raise TaskError(
-            f"Level {name!r} has {len(rows)} rows and {width} columns; at most {MAX_HEIGHT} and "
-            f"{MAX_WIDTH} fit. Make it smaller."
-        )
-
-
 def _read_time_limit(value: str | None, name: str, shape: tuple[Any, ...]) -> int:
     if value is None:
         return default_time_limit(*shape)
     # isdecimal is also true for digits of other scripts, which int reads as well.
     if not value.isdecimal() or not 1 <= int(value) <= MAX_TIME_LIMIT:
         raise TaskError(
-            f"Level {name!r} has the time_limit {value!r}; a whole number of steps from 1 to "
-            f"{MAX_TIME_LIMIT} is expected. Mend its header."
+            f"Level {name!r} has the time_limit {value!r}; an integer from 1 to {MAX_TIME_LIMIT} "
+            "is expected. Correct its header."
         )
     return int(value)

@@ -1,12 +1,12 @@
 """Pictures of Ledge, seen from the side.
 
-Takes a level's tiles and where its runner is, and gives a picture; the env shows it in a window or
-hands it out, and `film` strings pictures together. All pictures of a painter have the same size,
-whatever the size of the level, so that one film can show many levels.
+Takes a level's tiles and its runner and returns a picture, which the env shows in a window or
+returns, and `film` writes to a file. All pictures of a painter have the same size, whatever the
+size of the level, so that one film can show many levels.
 """
 
 import math
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,53 +55,6 @@ HURRY = 0.2
 """Share of the time limit below which the bar is red."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class LedgeScene:
-    """All that a picture shows. One unit is one tile, y grows downwards from the upper edge."""
-
-    tiles: npt.NDArray[np.uint8]
-    """Codes of the level's tiles, shape ``(height, width)``."""
-
-    x: float
-    """Of the runner's middle."""
-
-    y: float
-    """Of the runner's middle."""
-
-    vx: float = 0.0
-    """In tiles per step."""
-
-    vy: float = 0.0
-    """In tiles per step."""
-
-    facing: int = 1
-    """-1 if the runner looks to the left, 1 if to the right."""
-
-    on_ground: bool = True
-    """Whether the runner stands."""
-
-    wall: int = 0
-    """-1 or 1 if the runner pushes against a wall on its left or right, else 0."""
-
-    switch_touched: bool = False
-    """Whether the door is open."""
-
-    is_dead: bool = False
-    """Whether a mine has been touched."""
-
-    has_won: bool = False
-    """Whether the open door has been reached."""
-
-    steps: int = 0
-    """Steps so far."""
-
-    time_limit: int = 0
-    """Steps in all; 0 shows no time."""
-
-    name: str = ""
-    """Name of the level, for the caption."""
-
-
 class LedgePainter:
     """Paints scenes of any level in one size.
 
@@ -111,25 +64,44 @@ class LedgePainter:
 
     def __init__(self, width: int = 640):
         require_integer("width", width, LEAST_WIDTH)
-        # Even numbers, which most video formats want.
+        # Even numbers, which most video formats need.
         self._size = (2 * round(width / 2), 2 * round(width * SHAPE / 2))
         self._canvas: Canvas | None = None
         self._level = b""
         self._corner = (0.0, 0.0)
         self._tile_px = 1.0
 
-    def paint(self, scene: LedgeScene) -> Picture:
-        """Return a picture of shape ``(height, width, 3)``; equal scenes give equal pictures."""
-        level = bytes(str(scene.tiles.shape), "ascii") + scene.tiles.tobytes()
+    def paint(
+        self,
+        tiles: npt.NDArray[np.uint8],
+        runner: Any,
+        *,
+        is_dead: bool = False,
+        has_won: bool = False,
+        time_limit: int = 0,
+        name: str = "",
+    ) -> Picture:
+        """Return a picture of shape ``(height, width, 3)``; equal arguments give equal pictures.
+
+        Args:
+            tiles: Codes of the level's tiles, shape ``(height, width)``.
+            runner: A record of `physics.Runner`.
+            is_dead: Whether a mine has been touched.
+            has_won: Whether the open door has been reached.
+            time_limit: Steps of the episode; 0 shows no time.
+            name: Name of the level, for the caption.
+        """
+        level = bytes(str(tiles.shape), "ascii") + tiles.tobytes()
         if self._canvas is None or level != self._level:
-            self._canvas = self._backdrop(scene.tiles)
+            self._canvas = self._backdrop(tiles)
             self._level = level
         canvas = self._canvas
-        for row, column in np.argwhere((scene.tiles == SWITCH) | (scene.tiles == DOOR)).tolist():
-            paint = _paint_switch if scene.tiles[row, column] == SWITCH else _paint_door
-            paint(canvas, (column + 0.5, row + 0.5), scene.switch_touched)
-        _paint_runner(canvas, scene)
-        self._write_caption(canvas, scene)
+        for row, column in np.argwhere((tiles == SWITCH) | (tiles == DOOR)).tolist():
+            paint = _paint_switch if tiles[row, column] == SWITCH else _paint_door
+            paint(canvas, (column + 0.5, row + 0.5), bool(runner["switch_touched"]))
+        _paint_runner(canvas, runner, DANGER if is_dead else OPEN if has_won else OWN)
+        share = max(0.0, 1.0 - runner["steps"] / time_limit) if time_limit > 0 else None
+        self._write_caption(canvas, name, share)
         return canvas.picture()
 
     def _backdrop(self, tiles: npt.NDArray[np.uint8]) -> Canvas:
@@ -159,24 +131,23 @@ class LedgePainter:
         canvas.keep_backdrop()
         return canvas
 
-    def _write_caption(self, canvas: Canvas, scene: LedgeScene) -> None:
+    def _write_caption(self, canvas: Canvas, name: str, time_left: float | None) -> None:
         width_px, height_px = self._size
         line = CAPTION_SHARE * width_px / self._tile_px
         left, right = self._corner[0], self._corner[0] + width_px / self._tile_px
         bottom = self._corner[1] + height_px / self._tile_px
         canvas.box((left, bottom - line), (right, bottom), NIGHT)
         middle = bottom - 0.45 * line
-        if scene.name:
-            canvas.text(scene.name, (left + 0.4 * line, middle), 0.65 * line, QUIET)
-        if scene.time_limit <= 0:
+        if name:
+            canvas.text(name, (left + 0.4 * line, middle), 0.65 * line, QUIET)
+        if time_left is None:
             return
-        share = min(1.0, max(0.0, 1.0 - scene.steps / scene.time_limit))
         end, half = right - 0.4 * line, 0.14 * line
         start = end - (right - left) / 4
         canvas.box((start, middle - half), (end, middle + half), MARKING, half)
-        if share > 0.0:
-            colour = DANGER if share < HURRY else OPEN
-            reach = start + max(2 * half, share * (end - start))
+        if time_left > 0.0:
+            colour = DANGER if time_left < HURRY else OPEN
+            reach = start + max(2 * half, time_left * (end - start))
             canvas.box((start, middle - half), (reach, middle + half), colour, half)
 
 
@@ -234,34 +205,27 @@ def _paint_door(canvas: Canvas, centre: Point, is_open: bool) -> None:
     canvas.circle((x, y + 0.05), 0.1, GOAL)
 
 
-def _paint_runner(canvas: Canvas, scene: LedgeScene) -> None:
-    colour = _runner_colour(scene)
-    stretch = 0.0 if scene.on_ground else min(0.2, STRETCH * abs(scene.vy))
+def _paint_runner(canvas: Canvas, runner: Any, colour: Colour) -> None:
+    x, y, facing = float(runner["x"]), float(runner["y"]), int(runner["facing"])
+    stretch = 0.0 if runner["on_ground"] else min(0.2, STRETCH * abs(float(runner["vy"])))
     half_width, half_height = HALF_WIDTH * (1 - stretch), HALF_HEIGHT * (1 + stretch)
-    x, y = scene.x, scene.y
-    if scene.is_dead:
+    if colour == DANGER:
         canvas.circle((x, y), 0.62, mixed(DANGER, GROUND, 0.35), 0.08)
-    if scene.has_won:
+    elif colour == OPEN:
         canvas.circle((x, y), 0.62, OPEN, 0.08)
-    if scene.wall:
+    if runner["wall"]:
         # Pressed against the wall, hands on it.
-        hand = x + scene.wall * HALF_WIDTH
+        hand = x + int(runner["wall"]) * HALF_WIDTH
         canvas.box((hand - 0.06, y - 0.1), (hand + 0.06, y + 0.16), mixed(colour, NIGHT, 0.3), 0.04)
     low, high = (x - half_width, y - half_height), (x + half_width, y + half_height)
     canvas.box(low, high, mixed(colour, NIGHT, 0.35), 0.16)
     edge = 0.05
     canvas.box((low[0] + edge, low[1] + edge), (high[0] - edge, high[1] - edge), colour, 0.12)
     # Feet that change places as the ground goes by.
-    stride = 0.12 * math.cos(STRIDES * x) if abs(scene.vx) > STANDING else 0.12
+    stride = 0.12 * math.cos(STRIDES * x) if abs(runner["vx"]) > STANDING else 0.12
     for foot in (x - stride, x + stride):
         sole = (foot + 0.09, high[1])
         canvas.box((foot - 0.09, high[1] - 0.11), sole, mixed(colour, NIGHT, 0.55), 0.04)
-    eye = x + scene.facing * 0.4 * half_width
+    eye = x + facing * 0.4 * half_width
     canvas.circle((eye, y - 0.1), 0.1, WHITE)
-    canvas.circle((eye + scene.facing * 0.04, y - 0.1), 0.05, NIGHT)
-
-
-def _runner_colour(scene: LedgeScene) -> Colour:
-    if scene.is_dead:
-        return DANGER
-    return OPEN if scene.has_won else OWN
+    canvas.circle((eye + facing * 0.04, y - 0.1), 0.05, NIGHT)

@@ -1,8 +1,7 @@
 """Levels as tasks for a curriculum, and the way back from a task to its level.
 
-Between `tasks` and the game: a source says which levels there are without making any; `level_of`
-makes one when its task is first played. A folder of level files needs nothing from here but
-`level_of`: ``FolderSource(root)`` is a source already.
+Between `tasks` and the game: a source lists levels without making any; `level_of` makes one when
+its task is first played. For a folder of level files, ``FolderSource(root)`` is the source.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from stepladder.tasks.source import MAX_TASKS, ListSource, Source
 from stepladder.tasks.task import MAX_SEED, Task
 
 PARAMETERS = ("level", "stage", "generator", "time_limit")
-"""What a task may say; anything else is ignored, unless it looks like a misspelling."""
+"""Parameters of a task; others are ignored, unless they look like a misspelling."""
 
 GENERATION = 1
-"""Raised with every change of what the generators make, so that snapshots notice."""
+"""Raised with every change of what the generators make, so that old snapshots are refused."""
 
 
 class LedgeLevels(Source):
     """Generated levels: one label per stage, all stages and generators in turn.
 
-    A task's level is made from its seed when it is first played; the task itself is a few words.
+    A task's level is made from its seed when it is first played.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class LedgeLevels(Source):
 
         Args:
             stages: Which stages to offer, in the order of their labels.
-            per_stage: Levels of each stage, or None for no end.
+            per_stage: Levels of each stage, or None for an endless supply.
             seed: From 0 to 2**63 - 1; another seed gives other levels.
 
         Raises:
@@ -62,7 +61,7 @@ class LedgeLevels(Source):
 
     @property
     def num_tasks(self) -> int | None:
-        """Number of levels, or None if there is no end to them."""
+        """Number of levels, or None if they are endless."""
         return None if self._per_stage is None else self._per_stage * len(self._stages)
 
     def get(self, task_id: int) -> Task:
@@ -124,17 +123,23 @@ def level_of(task: Task, seed: int | None = None) -> Level:
     Args:
         task: With the text of a level as its parameter "level", or with a "stage" and perhaps a
             "generator". Either may have a "time_limit", in steps.
-        seed: What to generate from where the task has no seed of its own.
+        seed: Used for generation if the task has no seed of its own.
 
     Raises:
-        TaskError: If the task names no level, or one that cannot be read or made.
+        TaskError: If the task names no level, or it cannot be read or made.
     """
     params = task.params
     check_spelling(params, PARAMETERS, task.name)
     if "level" in params:
         level = Level.parse(params["level"], task.name)
     elif "stage" in params:
-        level = _generated(task, params, seed)
+        seed = seed if task.seed is None else task.seed
+        if seed is None:
+            raise TaskError(
+                f"The task {task.name!r} names a stage but has no seed; one is needed to generate "
+                "a level. Give the task a seed."
+            )
+        level = generate(params["stage"], seed, params.get("generator"))
     else:
         raise TaskError(
             f"The task {task.name!r} names no level; expected a parameter 'level' (its text) or "
@@ -146,22 +151,12 @@ def level_of(task: Task, seed: int | None = None) -> Level:
     return level.with_time_limit(whole_number(params["time_limit"], what, 1, MAX_TIME_LIMIT))
 
 
-def _generated(task: Task, params: dict[str, Any], seed: int | None) -> Level:
-    seed = seed if task.seed is None else task.seed
-    if seed is None:
-        raise TaskError(
-            f"The task {task.name!r} names a stage but has no seed; one is needed to generate a "
-            "level. Give the task a seed."
-        )
-    return generate(params["stage"], seed, params.get("generator"))
-
-
 def _checked_stages(stages: Sequence[str]) -> tuple[str, ...]:
     if isinstance(stages, str):
         raise TaskError(f"stages must be a list of stages; got the string {stages!r}. Wrap it.")
     checked = tuple(check_stage(stage) for stage in stages)
     if not checked or len(set(checked)) < len(checked):
         raise TaskError(
-            f"stages must name at least one stage, each once; got {list(checked)}. Mend the list."
+            f"stages must name at least one stage, each once; got {list(checked)}. Correct it."
         )
     return checked

@@ -1,7 +1,7 @@
 """The tiles of a level: their codes in arrays, and their characters in text.
 
-Lowest module of the game: `level` reads and writes the characters, `physics` and `views` know the
-codes, the painter draws them.
+Lowest module of the game: `level` reads and writes the characters; `physics`, `views` and the
+painter use the codes.
 """
 
 AIR = 0

@@ -199,31 +199,23 @@ class LedgeVectorEnv(GameVectorEnv):
     def paint(self, env_index: int) -> npt.NDArray[np.uint8]:
         """Draw one env."""
         # Imported here: only rendering needs the library that draws.
-        from stepladder.games.ledge.painter import LedgePainter, LedgeScene
+        from stepladder.games.ledge.painter import LedgePainter
 
         if self._painter is None:
             self._painter = LedgePainter()
-        runner, record = self.runners[env_index], self.shelf.records[env_index]
+        record: Any = self.shelf.records[env_index]
         tiles, rim = framed(self.shelf.tiles[env_index], record)
+        runner: Any = self.runners[[env_index]][0]
+        runner["x"], runner["y"] = runner["x"] + rim, runner["y"] + rim
         is_new = bool(self.batch.has_begun[env_index])
-        has_died = bool(LedgeInfos(*self.extras).has_died[env_index]) and not is_new
+        is_dead = bool(LedgeInfos(*self.extras).has_died[env_index]) and not is_new
         return self._painter.paint(
-            LedgeScene(
-                tiles=tiles,
-                x=float(runner["x"]) + rim,
-                y=float(runner["y"]) + rim,
-                vx=float(runner["vx"]),
-                vy=float(runner["vy"]),
-                facing=int(runner["facing"]),
-                on_ground=bool(runner["on_ground"]),
-                wall=int(runner["wall"]),
-                switch_touched=bool(runner["switch_touched"]),
-                is_dead=has_died,
-                has_won=bool(self.batch.terminated[env_index]) and not (is_new or has_died),
-                steps=int(runner["steps"]),
-                time_limit=int(record["time_limit"]),
-                name=self.level(env_index).name,
-            )
+            tiles,
+            runner,
+            is_dead=is_dead,
+            has_won=bool(self.batch.terminated[env_index]) and not (is_new or is_dead),
+            time_limit=int(record["time_limit"]),
+            name=self.level(env_index).name,
         )
 
 

@@ -93,7 +93,7 @@ def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) 
         patch: Filled in place, shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; the runner is in the middle.
             What lies outside the map is wall.
     """
-    # Never below zero anyway; once the compiler knows, it leaves out a test for each tile.
+    # Never below zero anyway, but this lets the compiler omit a check per tile.
     top = max(int(runner.y) + MARGIN - _ABOVE, 0)
     left = max(int(runner.x) + MARGIN - _BESIDE, 0)
     for i in range(PATCH_HEIGHT):

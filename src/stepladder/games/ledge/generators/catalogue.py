@@ -32,20 +32,10 @@ GENERATORS: dict[str, dict[str, Generator]] = {
         "drop": Course(features=("down",), num_features=(2, 2), stretch=(2, 3)),
     },
     "simpler": {
-        "steps": Course(features=("up", "down"), num_features=(2, 3), stretch=(3, 4), step=(1, 1)),
-        "pits": Course(
-            features=("pit",),
-            num_features=(2, 3),
-            stretch=(3, 4),
-            pit_width=(1, 2),
-            pit_depth=(1, 1),
-        ),
+        "steps": Course(features=("up", "down"), num_features=(2, 3), stretch=(3, 4)),
+        "pits": Course(features=("pit",), num_features=(2, 3), stretch=(3, 4)),
         "blocks": Course(
-            features=("block", "plain"),
-            num_features=(2, 3),
-            stretch=(3, 4),
-            order=TURN,
-            step=(1, 1),
+            features=("block", "plain"), num_features=(2, 3), stretch=(3, 4), order=TURN
         ),
     },
     "simple": {

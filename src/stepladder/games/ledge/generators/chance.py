@@ -1,6 +1,6 @@
 """Random choices for generators, the same on every machine and with every version of NumPy.
 
-Handed through all generators; nothing else in them is random. NumPy promises stable bits but not
+Passed through all generators; nothing else in them is random. NumPy promises stable bits but not
 stable integers or shuffles, and a level must be the same wherever its seed is used.
 """
 
@@ -14,7 +14,7 @@ from stepladder.tasks.scramble import mix64, stream_key
 Item = TypeVar("Item")
 
 Bounds = tuple[int, int]
-"""Smallest and largest whole number, both included."""
+"""Smallest and largest integer, both included."""
 
 _MASK64 = 2**64 - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -39,12 +39,12 @@ class Chance:
         return mix64(self._state)
 
     def whole(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included."""
+        """Return an integer from `low` to `high`, both included."""
         # The high half of the product: as even as 64 bits allow, and free of division.
         return low + ((self._bits() * (high - low + 1)) >> 64)
 
     def within(self, bounds: Bounds) -> int:
-        """Return a whole number within bounds, both included."""
+        """Return an integer within bounds, both included."""
         return self.whole(*bounds)
 
     def happens(self, percent: int) -> bool:

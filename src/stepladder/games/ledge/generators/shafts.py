@@ -63,7 +63,7 @@ def _furnish(chance: Chance, sketch: Sketch, settings: Shafts, left: int, width:
     """Add platforms and mines to one shaft, clear of the halls at both ends."""
     first, last = _HALL + 2, sketch.height - 3 - _HALL
     for _ in range(chance.within(settings.num_rests)):
-        # On one side only: who comes from above has to get past it.
+        # On one side only: a runner that comes from above has to get past it.
         length = width // 2
         at = chance.pick((left, left + width - length))
         sketch.paint(PLATFORM, chance.whole(first, last), at, 1, length)

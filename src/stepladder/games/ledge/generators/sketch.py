@@ -125,7 +125,7 @@ class Sketch:
                 laid += 1
 
     def level(self, name: str, notes: tuple[tuple[str, str], ...], mirrored: bool) -> Level:
-        """Return the finished level, with left and right exchanged if asked to.
+        """Return the finished level, with left and right exchanged if `mirrored`.
 
         Rows and columns of solid wall beyond one at each edge are left out.
 

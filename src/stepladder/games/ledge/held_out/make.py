@@ -20,7 +20,7 @@ FIRST_SEED = MAX_SEED + 1
 
 
 def make(folder: Path = FOLDER, per_stage: int = PER_STAGE) -> None:
-    """Write all held-out levels anew, in place of what the folder holds."""
+    """Write all held-out levels, in place of the files in the folder."""
     for stage in STAGES:
         (folder / stage).mkdir(parents=True, exist_ok=True)
         for old in (folder / stage).glob("*.txt"):
