@@ -13,7 +13,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import create_empty_array
 
-from stepladder.configs.checks import require_share, require_integer
+from stepladder.configs.checks import require_integer, require_share
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games.arguments import integer_actions
 from stepladder.games.batch import GameVectorEnv
