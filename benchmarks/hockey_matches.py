@@ -15,7 +15,8 @@ from stepladder.games.dice import Dice
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
 from stepladder.games.hockey.physics import step_world
 from stepladder.games.hockey.rink import ONE, TWO
-from stepladder.games.hockey.rules import LAUNCH_SPEED, judge, reset_world, reward
+from stepladder.games.hockey.rules import judge, reset_world, reward
+from stepladder.games.hockey.task import DEFENSE_SPEED, TaskRecord
 from stepladder.games.hockey.world import (
     CAUGHT,
     NORMAL,
@@ -143,18 +144,16 @@ def _play_match(
 @compiled
 def _play(
     worlds: Records[HockeyWorld],
-    mode: int,
+    tasks: Records[TaskRecord],
     gains: tuple[float, float],
-    as_original: bool,
     dice: Dice,
     outcomes: npt.NDArray[np.float64],
 ) -> None:
     controls = np.zeros(8)
     world = worlds[0]
-    speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 0.0
     for index in range(len(dice)):
         side = -1.0 if index % 2 else 1.0
-        reset_world(world, mode, 1, side, speed, int(as_original), dice, index)
+        reset_world(world, tasks[0], side, dice, index)
         _play_match(world, gains, dice, index, controls, outcomes[index])
 
 
@@ -172,7 +171,11 @@ def play(
     dice = np.random.default_rng(seed).integers(2**63, size=num_matches).astype(np.uint64)
     outcomes = np.zeros((num_matches, 9))
     gains = (pairing.gain_one, pairing.gain_two)
-    _play(HockeyWorld.zeros(), pairing.mode, gains, as_original, dice, outcomes)
+    task = TaskRecord.zeros()
+    task["mode"][0], task["keep_mode"][0] = pairing.mode, 1
+    task["original_starts"][0] = as_original
+    task["puck_speed"][0] = DEFENSE_SPEED if pairing.mode == TRAIN_DEFENSE else 0.0
+    _play(HockeyWorld.zeros(), task, gains, dice, outcomes)
     return outcomes
 
 

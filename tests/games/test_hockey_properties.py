@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,8 @@ from stepladder.games.hockey.rink import (
     WALL_X,
     WALL_Y,
 )
-from stepladder.games.hockey.rules import LAUNCH_SPEED, reset_world
+from stepladder.games.hockey.rules import reset_world
+from stepladder.games.hockey.task import DEFENSE_SPEED, TaskRecord
 from stepladder.games.hockey.world import (
     NORMAL,
     TRAIN_DEFENSE,
@@ -32,9 +35,11 @@ NUM_STEPS = 200
 def begun(mode: int, *, keep_mode: int = 1, count: int = NUM_WORLDS) -> Records[HockeyWorld]:
     worlds = HockeyWorld.zeros(count)
     dice = np.random.default_rng(mode).integers(2**63, size=count).astype(np.uint64)
-    speed = LAUNCH_SPEED if mode == TRAIN_DEFENSE else 12.0
+    task: Any = TaskRecord.zeros()[0]
+    task["mode"], task["keep_mode"] = mode, keep_mode
+    task["puck_speed"] = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 12.0
     for index, world in enumerate(worlds):
-        reset_world(world, mode, keep_mode, 1.0 - 2.0 * (index % 2), speed, 0, dice, index)
+        reset_world(world, task, 1.0 - 2.0 * (index % 2), dice, index)
     return worlds
 
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,6 @@ from stepladder.games.hockey.actions import control_table, num_actions
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
 from stepladder.games.hockey.rink import ONE, PUCK, TWO
 from stepladder.games.hockey.rules import (
-    LAUNCH_SPEED,
     MAX_START_X,
     closeness,
     direction,
@@ -16,6 +17,7 @@ from stepladder.games.hockey.rules import (
     touch,
     winner,
 )
+from stepladder.games.hockey.task import DEFENSE_SPEED, TaskRecord
 from stepladder.games.hockey.world import NORMAL, TRAIN_DEFENSE, TRAIN_SHOOTING, HockeyWorld
 
 
@@ -199,8 +201,10 @@ def begun(mode: int, side: float = -1.0, speed: float = 0.0, count: int = 400) -
     # Whatever was there before must not show.
     worlds["bodies"]["hold"], worlds["bodies"]["spin"], worlds["steps"] = 9, 3.0, 70
     dice = np.random.default_rng(mode).integers(2**63, size=count).astype(np.uint64)
+    task: Any = TaskRecord.zeros()[0]
+    task["mode"], task["keep_mode"], task["puck_speed"] = mode, 1, speed
     for index, world in enumerate(worlds):
-        reset_world(world, mode, 1, side, speed, 0, dice, index)
+        reset_world(world, task, side, dice, index)
     return worlds
 
 
@@ -227,7 +231,7 @@ def test_shooting_begins_with_player_two_anywhere_in_the_rink() -> None:
 
 
 def test_defense_shoots_at_player_ones_goal_in_the_first_step() -> None:
-    worlds = begun(TRAIN_DEFENSE, speed=LAUNCH_SPEED)
+    worlds = begun(TRAIN_DEFENSE, speed=DEFENSE_SPEED)
     puck = worlds["bodies"][:, PUCK]
     assert np.all(puck["vx"] == 0.0)
     assert np.all((puck["x"] >= 0.0) & (puck["x"] <= 10 / 3))

@@ -5,7 +5,6 @@ hands over actions, returns observations, and renders. Tasks are drawn and resul
 the kernels (`episodes`); `curriculum_link` does what they cannot, and `outcomes` makes the infos.
 """
 
-import os
 import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ from stepladder.games.arguments import as_autoreset_mode, rows_of_mask, seeds_fo
 from stepladder.games.assignments import Assignments
 from stepladder.games.curriculum_link import CurriculumLink
 from stepladder.games.drawing import Picture
-from stepladder.games.episodes import NEVER_RESET, PLAYING, BatchArrays, Episode, Events
+from stepladder.games.episodes import NEVER_RESET, PLAYING, BatchArrays
 from stepladder.games.rows import RowAccess
 from stepladder.games.saving import Saving
 from stepladder.games.threads import Team
@@ -113,7 +112,7 @@ class GameVectorEnv(RowAccess, Assignments, Saving, VectorEnv[Any, Any, Any]):
         self.render_mode = render_mode
         self._painter: Any = None
         self._window: Any = None
-        self.batch = self._make_batch()
+        self.batch = BatchArrays.zeros(num_envs)
         if num_threads == "auto":
             num_threads = max(1, min(usable_cores(), num_envs // self.rows_per_thread))
         require_integer("num_threads", num_threads, 1)
@@ -166,28 +165,6 @@ class GameVectorEnv(RowAccess, Assignments, Saving, VectorEnv[Any, Any, Any]):
     """The infos of every step, of shape ``(len(info_kinds), num_envs)``."""
 
     # Set-up.
-
-    def _make_batch(self) -> BatchArrays:
-        num_envs = self.num_envs
-        seeds = np.random.SeedSequence().generate_state(2 * num_envs, np.uint32).view(np.uint64)
-        flags = np.zeros((4, num_envs), dtype=np.bool_)
-        return BatchArrays(
-            resets_same_step=False,
-            episodes=Episode.zeros(num_envs),
-            events=Events.zeros(),
-            dice=seeds.copy(),
-            seeds=seeds,
-            rewards=np.zeros(num_envs),
-            terminated=flags[0],
-            truncated=flags[1],
-            has_ended=flags[2],
-            has_begun=flags[3],
-            block=np.zeros(1, dtype=np.int64),
-            mails=np.zeros((0, 1), dtype=np.int64),
-            dials=np.zeros((num_envs, 0)),
-            known=np.zeros(num_envs, dtype=np.int64),
-            pid=os.getpid(),
-        )
 
     def _use_arrays(self, **changes: Any) -> None:
         """Replace parts of the batch; the kernels work with the arrays as they are now."""
@@ -326,7 +303,7 @@ class GameVectorEnv(RowAccess, Assignments, Saving, VectorEnv[Any, Any, Any]):
         return {}
 
     def send(self, actions: Any, batch_index: int = 0) -> None:
-        """Take actions; there is one batch, and nothing begins before `recv`."""
+        """Take actions for `recv`; there is one batch, with index 0."""
         self._check_batch(batch_index)
         self._check_can_step()
         self._take(actions)

@@ -114,7 +114,7 @@ class CurriculumLink:
                         ) from error
             draw = self.client(env_index).draw()
             self._dials[env_index] = self.client(env_index).last_dials
-        episode = batch.episodes[env_index]
+        episode: Any = batch.episodes[env_index]
         episode["slot"], episode["generation"] = draw.slot, draw.generation
         episode["plan_version"] = draw.plan_version
         seed_episode(batch, env_index, draw.seed)

@@ -5,6 +5,7 @@ an env that ends posts a record to its mailbox: in the same step, and in the thr
 Without a curriculum there is no mailbox, and an env plays the task that it was given.
 """
 
+import os
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from stepladder.saving.saved_array import SavedArray
 from stepladder.sync import mailbox
 
 Flags = npt.NDArray[np.bool_]
+FLAGS = ("terminated", "truncated", "has_ended", "has_begun")
 
 NEVER_RESET, PLAYING, ENDED, UNPREPARED, REFUSED = 0, 1, 2, 3, 4
 """States of an env. `ENDED` waits for its reset. `UNPREPARED` drew a task that is not in the table
@@ -78,6 +80,25 @@ class BatchArrays(NamedTuple):
     pid: int
     """This process."""
 
+    @staticmethod
+    def zeros(num_envs: int) -> "BatchArrays":
+        """Return the arrays of envs that were never reset, with random seeds."""
+        seeds = np.random.SeedSequence().generate_state(2 * num_envs, np.uint32).view(np.uint64)
+        return BatchArrays(
+            False,
+            Episode.zeros(num_envs),
+            Events.zeros(),
+            dice=seeds.copy(),
+            seeds=seeds,
+            rewards=np.zeros(num_envs),
+            **{name: np.zeros(num_envs, dtype=np.bool_) for name in FLAGS},
+            block=np.zeros(1, dtype=np.int64),
+            mails=np.zeros((0, 1), dtype=np.int64),
+            dials=np.zeros((num_envs, 0)),
+            known=np.zeros(num_envs, dtype=np.int64),
+            pid=os.getpid(),
+        )
+
     def saved_arrays(self, num_slots: int) -> list[SavedArray]:
         """Describe what is kept of a batch in mid-flight.
 
@@ -86,7 +107,7 @@ class BatchArrays(NamedTuple):
         """
         # Slots are below 0 if nothing could be drawn.
         parts = Episode.parts({"slot": (NOT_ADMITTED, num_slots - 1)})
-        plain = ("dice", "seeds", "rewards", "terminated", "truncated", "has_ended", "has_begun")
+        plain = ("dice", "seeds", "rewards", *FLAGS)
         return [
             SavedArray("batch/episodes", np.asarray(self.episodes), parts),
             *(SavedArray(f"batch/{name}", getattr(self, name)) for name in plain),

@@ -17,6 +17,7 @@ import numpy as np
 from stepladder.compiled import bare
 from stepladder.games.dice import Dice, uniform
 from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.task import TaskRecord
 from stepladder.games.hockey.world import CAUGHT, NORMAL, TRAIN_DEFENSE, HockeyWorld, clear_world
 
 LIMIT, TRAINING_LIMIT = 250, 80
@@ -24,9 +25,6 @@ LIMIT, TRAINING_LIMIT = 250, 80
 in the original."""
 
 GOAL_REWARD = 10.0
-
-LAUNCH_SPEED = 60.0
-"""Speed of the original's shot in TRAIN_DEFENSE."""
 
 START_X = 3.0
 MAX_START_X = 3.45
@@ -102,35 +100,27 @@ def _aim_at_goal(world: HockeyWorld, speed: float, dice: Dice, env_index: int) -
 
 @bare
 def reset_world(
-    world: HockeyWorld,
-    mode: int,
-    keep_mode: int,
-    side: float,
-    puck_speed: float,
-    original_starts: int,
-    dice: Dice,
-    env_index: int,
+    world: HockeyWorld, task: TaskRecord, side: float, dice: Dice, env_index: int
 ) -> None:
     """Begin a game.
 
     Args:
         world: All of it is written.
-        mode: `NORMAL`, `TRAIN_SHOOTING` or `TRAIN_DEFENSE`.
-        keep_mode: Whether rackets hold the puck.
+        task: Its mode, `keep_mode`, `puck_speed` and `original_starts` are read. In
+            `TRAIN_DEFENSE` the puck is shot at the goal with `puck_speed`; otherwise it begins with
+            that speed in a random direction.
         side: Whose half the puck starts in, in `NORMAL`: -1 player one's, 1 player two's.
-        puck_speed: In `TRAIN_DEFENSE` the speed of the shot at the goal, `LAUNCH_SPEED` in the
-            original; otherwise that of the puck at the start, in a random direction, 0 there.
-        original_starts: Whether player two may start in or behind its own walls.
         dice: Random states, one per env.
         env_index: The env's place in `dice`.
     """
+    mode, puck_speed = task.mode, task.puck_speed
     clear_world(world)
-    world.mode, world.keep_mode = mode, keep_mode
+    world.mode, world.keep_mode = mode, task.keep_mode
     puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
     one.x, two.x = -START_X, START_X
     if mode != NORMAL:
         two.x = START_X + _between(-10 / 3, 5 / 3, dice, env_index)
-        if original_starts == 0:
+        if task.original_starts == 0:
             two.x = min(two.x, MAX_START_X)
         two.y = _between(-2.0, 2.0, dice, env_index)
     if mode == TRAIN_DEFENSE:

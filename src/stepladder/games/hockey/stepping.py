@@ -96,16 +96,7 @@ def start_row(batch: BatchArrays, game: HockeyGame, env_index: int) -> None:
         batch.dice[env_index] = mixed(task.seed)
         game.sides[env_index] = 0
     side = choose_side(batch, game, env_index)
-    reset_world(
-        game.worlds[env_index],
-        task.mode,
-        task.keep_mode,
-        side,
-        task.puck_speed,
-        task.original_starts,
-        batch.dice,
-        env_index,
-    )
+    reset_world(game.worlds[env_index], task, side, batch.dice, env_index)
     look(game, env_index, game.views_one, game.views_two)
 
 

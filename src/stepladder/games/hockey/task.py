@@ -42,6 +42,8 @@ STARTS = {"one": -1, "balanced": 0, "two": 1}
 SUCCESSES = {"win": 0, "no_loss": 1}
 
 DEFENSE_SPEED = 60.0
+"""Speed of the original's shot in TRAIN_DEFENSE."""
+
 MAX_SPEED = 60.0
 """Launches are no faster than the original's; a puck much faster could cross a racket unseen."""
 

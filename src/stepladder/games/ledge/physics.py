@@ -24,48 +24,30 @@ NUM_ACTIONS = 6
 IDLE, LEFT, RIGHT, JUMP, JUMP_LEFT, JUMP_RIGHT = range(NUM_ACTIONS)
 ACTION_NAMES = ("idle", "left", "right", "jump", "jump-left", "jump-right")
 
-# What a step led to.
 NOTHING, DIED, SUCCEEDED = 0, 1, 2
+"""What a step led to."""
 
 STEPS_PER_SECOND = 30
-"""At this pace the game looks right; only pictures depend on it."""
+"""Pace of pictures; nothing else depends on it."""
 
 HALF_WIDTH = 0.3125
 HALF_HEIGHT = 0.375
 
-RUN_SPEED = 0.25
-"""Most tiles per step to the side; also the push away from a wall."""
-
-GROUND_GRIP = 0.25
-"""Share of the difference to the target speed made up in one step on the ground."""
-
-AIR_GRIP = 0.1
-"""The same in the air while steering."""
-
-AIR_DRAG = 0.02
-"""The same in the air with no direction held."""
-
+# Speeds in tiles per step, accelerations in tiles per step and step.
+RUN_SPEED = 0.25  # highest speed to the side; also the push away from a wall
+GROUND_GRIP = 0.25  # share of the difference to the target speed made up per step on the ground
+AIR_GRIP = 0.1  # the same in the air while steering
+AIR_DRAG = 0.02  # the same in the air with no direction held
 GRAVITY = 0.09
-HELD_GRAVITY = 0.0375
-"""Gravity on the way up while jump is held: a tap rises 1.5 tiles, a long jump 3.3."""
-
-FALL_SPEED = 0.5
-"""Most tiles per step downwards."""
-
-SLIDE_SPEED = 0.125
-"""The same while pushing against a wall."""
-
+HELD_GRAVITY = 0.0375  # on the way up while jump is held: a tap rises 1.5 tiles, a long jump 3.3
+FALL_SPEED = 0.5  # highest speed downwards
+SLIDE_SPEED = 0.125  # the same while pushing against a wall
 JUMP_SPEED = 0.52
 WALL_JUMP_SPEED = 0.45
 
-JUMP_BUFFER = 4
-"""Steps for which a press of jump waits for something to jump off."""
-
-GROUND_GRACE = 3
-"""A jump counts as one from the ground within so many steps of last standing on it."""
-
-WALL_GRACE = 4
-"""The same for a wall that was pushed against."""
+JUMP_BUFFER = 4  # steps for which a press of jump waits for something to jump off
+GROUND_GRACE = 3  # steps after leaving the ground in which a jump still counts as one from there
+WALL_GRACE = 4  # the same for a wall that was pushed against
 
 MINE_REACH_X = HALF_WIDTH + 0.21875
 MINE_REACH_Y = HALF_HEIGHT + 0.21875

@@ -205,7 +205,7 @@ class LedgeVectorEnv(GameVectorEnv):
             self._painter = LedgePainter()
         record: Any = self.shelf.records[env_index]
         tiles, rim = framed(self.shelf.tiles[env_index], record)
-        runner: Any = self.runners[[env_index]][0]
+        runner: Any = self.runners[env_index : env_index + 1].copy()[0]
         runner["x"], runner["y"] = runner["x"] + rim, runner["y"] + rim
         is_new = bool(self.batch.has_begun[env_index])
         is_dead = bool(LedgeInfos(*self.extras).has_died[env_index]) and not is_new
