@@ -158,26 +158,24 @@ def seeds_for(
     return dice, np.array([one is not None for one in each])
 
 
-def integer_actions(actions: Any, num_envs: int) -> npt.NDArray[np.int64]:
-    """Return discrete actions as an array of one integer per env.
+def integer_actions(
+    actions: Any, shape: tuple[int, ...], what: str = "actions"
+) -> npt.NDArray[np.int64]:
+    """Return discrete actions as an array of integers; the first axis of the shape is the env.
 
     Raises:
         EnvError: They are something else.
     """
-    given = as_array(actions, "actions")
-    if given.shape != (num_envs,):
-        raise EnvError(
-            f"actions must have shape ({num_envs},), one per env; got shape {given.shape}."
-        )
+    given = as_array(actions, what)
+    if given.shape != shape:
+        raise EnvError(f"{what} must have shape {shape}; got shape {given.shape}.")
     if given.dtype.kind not in "iu":
         raise EnvError(
-            f"actions must be integers; got {given.dtype}, in env 0 {given[0]!r}. Convert them. "
+            f"{what} must be integers; got {given.dtype}, in env 0 {given[0]!r}. Convert them. "
             "No env was stepped."
         )
     if given.dtype == np.uint64 and given.max() > MAX_SEED:
-        raise EnvError(
-            f"action {given.max()} of env {given.argmax()} is unknown. No env was stepped."
-        )
+        raise EnvError(f"{what}: {given.max()} is unknown. No env was stepped.")
     return np.ascontiguousarray(given, dtype=np.int64)
 
 

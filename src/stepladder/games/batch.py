@@ -22,7 +22,6 @@ from stepladder.cores import usable_cores
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games import outcomes
 from stepladder.games.arguments import as_autoreset_mode, rows_of_mask, seeds_for, tasks_for
-from stepladder.games.assignments import Assignments
 from stepladder.games.curriculum_link import CurriculumLink
 from stepladder.games.drawing import Picture
 from stepladder.games.episodes import NEVER_RESET, PLAYING, BatchArrays
@@ -43,7 +42,7 @@ class Buffers(NamedTuple):
     actions: Any
 
 
-class GameVectorEnv(RowAccess, Assignments, Saving, VectorEnv[Any, Any, Any]):
+class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     """Steps many games at once.
 
     Args:

@@ -17,7 +17,7 @@ from gymnasium.spaces import Space
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
-from stepladder.games.programme import Programme, plain_programme, task_programme
+from stepladder.games.programme import Fixture, Programme, task_programme
 from stepladder.tasks import Source, Task
 
 if TYPE_CHECKING:
@@ -138,7 +138,13 @@ class Game:
                 f"labels are {list(request.labels)}, and {request.name} is played without tasks. "
                 "Leave them out."
             )
-        return plain_programme(env_kwargs, request.name, request.num_games, request.seed)
+        fixture = Fixture(
+            group=request.name,
+            part=request.name,
+            num_games=request.num_games,
+            first_seed=request.seed,
+        )
+        return Programme(fixtures=(fixture,), env_kwargs=dict(env_kwargs))
 
     def level_task(self, name: str, text: str) -> Task | None:
         """Return the task that plays the level in a text file; None if the game has no level files.

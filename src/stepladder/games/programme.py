@@ -50,7 +50,7 @@ class Programme:
     @property
     def num_games(self) -> int:
         """Rows of the batch: each plays one game."""
-        return sum(fixture.num_games for fixture in self.fixtures)
+        return len(self.seeds)
 
     @property
     def seeds(self) -> list[int]:
@@ -64,13 +64,8 @@ class Programme:
     @property
     def tasks(self) -> list[Task] | None:
         """One per row, or None if the envs are played without tasks."""
-        tasks = [
-            fixture.task
-            for fixture in self.fixtures
-            for _ in range(fixture.num_games)
-            if fixture.task is not None
-        ]
-        return tasks or None
+        played = [one for one in self.fixtures if one.task is not None]
+        return [one.task for one in played for _ in range(one.num_games)] or None
 
     def rivals(self) -> dict[str, slice]:
         """Return which policies play player two, and in which rows."""
@@ -135,11 +130,3 @@ def task_programme(
             for number, task in enumerate(group)
         ]
     return Programme(fixtures=tuple(fixtures), env_kwargs=dict(env_kwargs), is_fixed=is_fixed)
-
-
-def plain_programme(
-    env_kwargs: Mapping[str, Any], name: str, num_games: int, seed: int
-) -> Programme:
-    """Return games of an env without tasks."""
-    fixture = Fixture(group=name, part=name, num_games=num_games, first_seed=seed)
-    return Programme(fixtures=(fixture,), env_kwargs=dict(env_kwargs))

@@ -14,23 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import ConfigError, SnapshotError, TaskError
-from stepladder.games.curriculum_link import CurriculumLink
-from stepladder.games.episodes import PLAYING, BatchArrays
+from stepladder.games.assignments import Assignments
+from stepladder.games.episodes import PLAYING
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import Task
 
 
-class Saving:
+class Saving(Assignments):
     """Saves and restores envs in mid-game."""
 
-    num_envs: int
-    batch: BatchArrays
-    link: CurriculumLink | None
-    shelf: Any
-    table: Any
-    tasks: list[Task]
-    waiting: dict[int, Task]
     _sent: bool
     _has_begun_once: bool
 
@@ -177,9 +170,9 @@ class Saving:
 def _check_in_flight(heads: npt.NDArray[Any], states: npt.NDArray[Any], place: str) -> None:
     """Raise unless every episode that the games are playing is open in its mailbox."""
     in_flight = heads["started"] - heads["aborted"] - heads["posted"] > 0
-    for row in np.flatnonzero(states == PLAYING).tolist():
-        if not in_flight[row]:
-            raise SnapshotError(
-                f"array 'batch/episodes' of {place}: env {row} plays an episode that is "
-                "not in its mailbox. It is damaged; use an older one."
-            )
+    unknown = np.flatnonzero((states == PLAYING) & ~in_flight)
+    if len(unknown):
+        raise SnapshotError(
+            f"array 'batch/episodes' of {place}: env {unknown[0]} plays an episode that is not in "
+            "its mailbox. It is damaged; use an older one."
+        )

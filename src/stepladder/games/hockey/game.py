@@ -7,7 +7,6 @@ the same settings, but only when a task is first drawn, which may be hours later
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from gymnasium.spaces import Box, Space
 
 from stepladder.configs.problems import nearest
@@ -16,7 +15,7 @@ from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError, TaskError
 from stepladder.games.game import Game, Symmetry
-from stepladder.games.hockey.actions import NUM_CONTROLS, InForces, control_table, fineness_of
+from stepladder.games.hockey.actions import InForces, control_table, fineness_of
 from stepladder.games.hockey.task import CALLER, DEFAULTS, OPPONENTS, TaskRecord, write_task
 from stepladder.games.programme import Fixture, Programme
 from stepladder.tasks import Task
@@ -31,16 +30,18 @@ SIDES = ("one", "two")
 """Whose half the puck starts in."""
 
 THE_GAME = {
-    **{name: DEFAULTS[name] for name in DEFAULTS.keys() - {"opponent", "keep_mode", "starts"}},
+    **{
+        name: DEFAULTS[name] for name in DEFAULTS if name not in ("opponent", "keep_mode", "starts")
+    },
     "success": "win",
 }
 """The whole game, whatever defaults the envs of a training have."""
 
-MIRRORED_NUMBERS = (1, 2, 4, 5, 7, 8, 10, 11, 13, 15)
-"""Numbers of an observation that change sign in the mirror: sideways positions, and angles."""
+VIEW_SIGNS = tuple(-1.0 if i in (1, 2, 4, 5, 7, 8, 10, 11, 13, 15) else 1.0 for i in range(18))
+"""In the mirror, sideways positions and velocities, angles and spins change sign."""
 
-MIRRORED_FORCES = (1, 2)
-"""Numbers of an action that do: the sideways force, and the torque."""
+FORCE_SIGNS = (1.0, -1.0, -1.0, 1.0)
+"""So do the sideways force and the torque of an action."""
 
 
 class Hockey(Game):
@@ -57,14 +58,10 @@ class Hockey(Game):
 
     def symmetry(self, env_kwargs: Mapping[str, Any]) -> Symmetry:
         """Return the rink mirrored along its length."""
-        signs = np.ones(18)
-        signs[list(MIRRORED_NUMBERS)] = -1.0
         if env_kwargs.get("actions") == "discrete":
             swaps = mirrored_choices(env_kwargs.get("fineness", 1))
-            return Symmetry(tuple(signs), action_swaps=tuple(swaps))
-        forces = np.ones(4)
-        forces[list(MIRRORED_FORCES)] = -1.0
-        return Symmetry(tuple(signs), action_signs=tuple(forces))
+            return Symmetry(VIEW_SIGNS, action_swaps=tuple(swaps))
+        return Symmetry(VIEW_SIGNS, action_signs=FORCE_SIGNS)
 
     def programme(
         self, request: "EvaluationRequest", env_kwargs: Mapping[str, Any], rivals: Collection[str]
@@ -180,9 +177,7 @@ def mirrored_choices(fineness: int) -> list[int]:
         [0, 1, 2, 4, 3, 6, 5, 7]
     """
     table = control_table(fineness)
-    signs = np.ones(NUM_CONTROLS)
-    signs[list(MIRRORED_FORCES)] = -1.0
-    is_mirror = (table[:, None] == table * signs).all(axis=2)
+    is_mirror = (table[:, None] == table * FORCE_SIGNS).all(axis=2)
     return is_mirror.argmax(axis=0).tolist()
 
 

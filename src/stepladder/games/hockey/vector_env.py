@@ -207,7 +207,16 @@ class HockeyVectorEnv(GameVectorEnv):
     def _checked(self, actions: Any, width: int, what: str) -> npt.NDArray[Any]:
         """Return one player's actions, or both players' if joint, if all are possible."""
         if self.fineness:
-            return self._checked_choices(actions, width, what)
+            shape = (self.num_envs,) if width == NUM_CONTROLS else (self.num_envs, 2)
+            given = integer_actions(actions, shape, what)
+            count = len(self._control_table)
+            wrong = np.argwhere((given < 0) | (given >= count))
+            if len(wrong):
+                raise EnvError(
+                    f"{what}: {given[tuple(wrong[0])]} of env {wrong[0, 0]} is unknown; expected 0 "
+                    f"to {count - 1}. No env was stepped."
+                )
+            return given
         given = as_array(actions, what)
         if given.shape != (self.num_envs, width):
             raise EnvError(
@@ -225,24 +234,6 @@ class HockeyVectorEnv(GameVectorEnv):
                 "Clip them first. No env was stepped."
             )
         return given
-
-    def _checked_choices(self, actions: Any, width: int, what: str) -> npt.NDArray[np.int64]:
-        num_envs, num_players = self.num_envs, width // NUM_CONTROLS
-        given = as_array(actions, what)
-        if num_players == 2:
-            if given.shape != (num_envs, 2):
-                raise EnvError(f"{what} must have shape ({num_envs}, 2); got shape {given.shape}.")
-            flat = integer_actions(given.reshape(-1), 2 * num_envs)
-        else:
-            flat = integer_actions(given, num_envs)
-        count = num_actions(self.fineness)
-        if flat.min() < 0 or flat.max() >= count:
-            bad = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
-            raise EnvError(
-                f"{what}: {flat[bad]} of env {bad // num_players} is unknown; expected 0 to "
-                f"{count - 1}. No env was stepped."
-            )
-        return flat.reshape(given.shape)
 
     def obs_agent_two(self) -> npt.NDArray[np.float32]:
         """Return what player two sees in every env; needs ``players="joint"`` or ``"both"``."""

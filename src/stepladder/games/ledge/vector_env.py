@@ -184,7 +184,7 @@ class LedgeVectorEnv(GameVectorEnv):
         return {"time_limit": self.time_limit}
 
     def _take(self, actions: Any) -> None:
-        given = integer_actions(actions, self.num_envs)
+        given = integer_actions(actions, (self.num_envs,))
         bad = stepping.take_actions(given, self.actions, NUM_ACTIONS)
         if bad >= 0:
             raise EnvError(
