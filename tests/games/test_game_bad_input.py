@@ -205,9 +205,9 @@ def ledge_task(**params: Any) -> Task:
 BAD_OPTIONS: dict[str, tuple[Any, type[StepladderError], str]] = {
     "unknown": ({"word": 1}, ConfigError, "'word'.*reset_mask.*task"),
     "no dict": (5, ConfigError, "dict.*5"),
-    "mask as a list": ({"reset_mask": [True] * 3}, ConfigError, r"3 truth.*\[True"),
-    "mask too short": ({"reset_mask": ALL[:2]}, ConfigError, "3 truth"),
-    "mask of numbers": ({"reset_mask": np.ones(3)}, ConfigError, "3 truth"),
+    "mask as a list": ({"reset_mask": [True] * 3}, ConfigError, r"3 bools.*\[True"),
+    "mask too short": ({"reset_mask": ALL[:2]}, ConfigError, "3 bools"),
+    "mask of numbers": ({"reset_mask": np.ones(3)}, ConfigError, "3 bools"),
     "empty mask": ({"reset_mask": ~ALL}, ConfigError, "no True"),
     "no task": ({"task": "simple"}, ConfigError, "Task.*'simple'"),
     "too few tasks": ({"tasks": [TASK] * 2}, ConfigError, "3 tasks"),

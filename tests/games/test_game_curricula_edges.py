@@ -248,7 +248,7 @@ def test_no_step_leaves_compiled_code_more_than_once(
     made: list[str] = []
     answer, put = CurriculumLink.prepare_rows, type(vec.unwrapped).put
     monkeypatch.setattr(
-        CurriculumLink, "answer", lambda self, arrays: calls.append(1) or answer(self, arrays)
+        CurriculumLink, "prepare_rows", lambda self, arrays: calls.append(1) or answer(self, arrays)
     )
     monkeypatch.setattr(
         type(vec.unwrapped),
@@ -301,7 +301,7 @@ def test_a_task_that_cannot_be_built_is_quarantined_and_another_is_drawn(
     names = {each.task for each in curricula[0].quarantined}
     assert names == {"broken 0", "broken 1", "broken 2"}
     for each in curricula[0].quarantined:
-        assert "none such" in each.reason or "no tile" in each.reason
+        assert "none such" in each.reason or "not a tile" in each.reason
     counts = ours.counts
     assert counts.failed >= 3
     assert counts.started == counts.finished + counts.failed + counts.in_flight

@@ -28,11 +28,11 @@ from stepladder.games.hockey.task import (
     TaskShelf,
     write_task,
 )
+from stepladder.games.hockey.views import VIEW_SIZE
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
-NUM_VIEW = 18
 STEPS_PER_SECOND = 50
 
 Players = Literal["one", "joint", "both"]
@@ -123,7 +123,7 @@ class HockeyVectorEnv(GameVectorEnv):
         self.worlds = HockeyWorld.zeros(num_envs)
         self.controls = np.zeros((num_envs, 2 * NUM_CONTROLS))
         self.sides = np.zeros(num_envs, dtype=np.int64)
-        views = np.zeros((4, num_envs, NUM_VIEW), dtype=np.float32)
+        views = np.zeros((4, num_envs, VIEW_SIZE), dtype=np.float32)
         self.views_one, self.views_two, self._last_one, self._last_two = views
         is_both = self.players == "both"
         self.seen: Any = pair(self.views_one, self.views_two) if is_both else self.views_one
@@ -277,7 +277,7 @@ def pair(one: Any, two: Any) -> dict[str, Any]:
 
 def observation_space(players: Players) -> Space[Any]:
     """Return the observation space of one game."""
-    view = Box(-np.inf, np.inf, (NUM_VIEW,), np.float32)
+    view = Box(-np.inf, np.inf, (VIEW_SIZE,), np.float32)
     return Dict(pair(view, view)) if players == "both" else view
 
 
