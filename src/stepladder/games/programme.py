@@ -64,8 +64,8 @@ class Programme:
     @property
     def tasks(self) -> list[Task] | None:
         """One per row, or None if the envs are played without tasks."""
-        played = [one for one in self.fixtures if one.task is not None]
-        return [one.task for one in played for _ in range(one.num_games)] or None
+        games = [(one.task, one.num_games) for one in self.fixtures if one.task is not None]
+        return [task for task, num_games in games for _ in range(num_games)] or None
 
     def rivals(self) -> dict[str, slice]:
         """Return which policies play player two, and in which rows."""
