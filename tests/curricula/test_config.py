@@ -81,6 +81,23 @@ def test_the_base_of_all_configs_describes_no_curriculum():
         CurriculumConfig().make(TASKS)
 
 
+def test_a_config_makes_the_class_that_was_first_to_name_it():
+    @dataclass(frozen=True, kw_only=True)
+    class OwnConfig(UniformConfig):
+        kind: ClassVar[str] = "own"
+
+    assert type(OwnConfig().make(TASKS)) is Uniform
+
+    class Own(Uniform):
+        Config = OwnConfig
+
+    class Another(Uniform):
+        Config = OwnConfig
+
+    assert type(OwnConfig().make(TASKS)) is Own
+    assert type(UniformConfig().make(TASKS)) is Uniform
+
+
 def test_an_annotation_that_only_type_checkers_know_is_refused_by_name():
     @dataclass(frozen=True, kw_only=True)
     class HastyConfig(CurriculumConfig):
@@ -107,7 +124,7 @@ def test_inner_settings_are_written_with_the_name_of_their_method():
 @every_config
 def test_settings_beside_a_config_are_refused_not_ignored(config: CurriculumConfig):
     kind: type = type(config.make(TASKS))
-    with pytest.raises(ConfigError, match="exploration was given beside a config"):
+    with pytest.raises(ConfigError, match="exploration was given in addition to a config"):
         kind(TASKS, config, exploration=0.25)
 
 
@@ -147,7 +164,7 @@ def test_a_curriculum_takes_a_list_a_source_or_a_pool():
     assert Uniform(NumberedSource(10**15), capacity=7).pool.num_slots == 7
     pool = Pool(ListSource(tasks))
     assert Uniform(pool).pool is pool
-    with pytest.raises(ConfigError, match="capacity 1 was given beside a Pool"):
+    with pytest.raises(ConfigError, match="capacity 1 was given with a Pool"):
         Uniform(pool, capacity=1)
 
 

@@ -11,7 +11,7 @@ TOLD = TaskExplanation(
     name="maze/7",
     label="maze",
     prob=0.0625,
-    reason="every task is drawn alike",
+    reason="every task is drawn equally often",
     numbers={"episodes": 12.0, "success": 1 / 3},
 )
 
@@ -34,7 +34,7 @@ def test_quarantined_tasks_are_mentioned_when_there_are_any():
 def test_a_task_is_explained_in_one_sentence_and_its_numbers():
     assert str(TOLD) == (
         "Task 'maze/7' (label 'maze', slot 3, generation 1) is drawn with probability 0.0625: "
-        "every task is drawn alike. Measured: episodes 12, success 0.3333."
+        "every task is drawn equally often. Measured: episodes 12, success 0.3333."
     )
 
 

@@ -416,7 +416,7 @@ def test_a_table_does_not_change_afterwards():
 
 def test_the_table_says_why_unless_there_are_too_many_to_read(monkeypatch):
     curriculum, meter = metered(Uniform(NumberedSource(3)))
-    assert task_table(meter)["reason"] == ["every task is drawn alike"] * 3
+    assert task_table(meter)["reason"] == ["every task is drawn equally often"] * 3
     curriculum.quarantine(1, 0, "broken")
     assert "quarantined" in task_table(meter)["reason"][1]
     monkeypatch.setattr("stepladder.curricula.meter.MOST_REASONS", 2)

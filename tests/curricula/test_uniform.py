@@ -51,7 +51,7 @@ def test_the_reason_is_always_the_same():
     curriculum = Uniform(TEN)
     curriculum.observe(record_for(curriculum, 4, 1.0))
     told = curriculum.explain(4)
-    assert told.reason == "every task is drawn alike"
+    assert told.reason == "every task is drawn equally often"
     assert told.numbers == {"episodes": 1.0}
 
 

@@ -5,13 +5,23 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from stepladder.curricula import Phase, Phased, Staged, Uniform
+from stepladder.curricula import (
+    Change,
+    Phase,
+    Phased,
+    PlayCounter,
+    Staged,
+    StageReport,
+    Uniform,
+    UniformConfig,
+)
 from stepladder.envs import CurriculumVectorEnv
 from stepladder.envs.sb3 import WatchedRemote
 from stepladder.errors import WorkerDiedError
@@ -136,6 +146,51 @@ def test_changes_of_phase_are_told(caplog: pytest.LogCaptureFixture) -> None:
         f"{curriculum.history[0]}"
     ]
     assert "shoot -> play at episode 4" in caplog.messages[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoorOpened(Change):
+    """What a curriculum of another package decides."""
+
+    kind = "stage_advanced"
+    headline = "advanced to: cellar"
+    from_stage: str = "hall"
+    success: float = 1.0
+    episodes: int = 2
+
+    def __str__(self) -> str:
+        return "the door opened"
+
+
+class Doors(PlayCounter):
+    """A curriculum of another package with stages of its own."""
+
+    def stage_report(self, stage: str | None = None) -> StageReport:
+        report = Staged([Task("a")], stages=("default",)).stage_report()
+        return replace(report, stage="cellar" if self.num_observed >= 2 else "hall")
+
+    def changes(self) -> list[Change]:
+        opened = DoorOpened(episode=2, step=2, plan_version=1)
+        return [opened] if self.num_observed >= 2 else []
+
+    def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
+        return "it is there", {}
+
+
+def test_a_curriculum_of_another_package_is_logged_like_a_staged_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    venv = CurriculumVectorEnv(SyncVectorEnv([make_env] * 2), Doors([Task("a")], UniformConfig()))
+    with caplog.at_level(logging.INFO, "stepladder.envs"):
+        venv.reset()
+        for _ in range(2):
+            step(venv)
+    assert caplog.messages[:3] == [
+        "[VecEnv] Advancement check at 2 episodes: stage=hall, success_rate=100.00%, episodes=2, "
+        "can_advance=True",
+        "[VecEnv] Curriculum advanced to: cellar (syncing to all 2 environments): the door opened",
+        "[VecEnv] Synced stage 'cellar' (mixing: 20.0%) to all 2 environments",
+    ]
 
 
 def test_what_happened_before_the_wrapper_is_not_told_again(

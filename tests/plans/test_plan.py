@@ -22,6 +22,10 @@ def make_plan(weights: list[float], groups: list[int] | None = None, num_dials: 
     return plan
 
 
+def take_out(plan: Plan, slot: int) -> None:
+    kernels.take_out(plan.block, np.array(plan.tables), slot)
+
+
 def choose(plan: Plan, uniform: float) -> int:
     """Return the slot that a draw with this random number chooses."""
     block, values, table = plan.block, plan.block.view(np.float64), plan.tables[0]
@@ -135,8 +139,7 @@ def test_changing_one_weight_touches_only_the_path_to_the_root():
 def test_without_any_weight_all_active_slots_are_alike():
     plan = make_plan([0.0] * 5)
     assert plan.probs().tolist() == pytest.approx([0.2] * 5)
-    with plan.writing() as block:
-        kernels.swap_out(block, 1)
+    take_out(plan, 1)
     assert plan.probs().tolist() == pytest.approx([0.25, 0.0, 0.25, 0.25, 0.25])
     assert {choose(plan, uniform) for uniform in (0.0, 0.3, 0.6, ALMOST_ONE)} == {0, 2, 3, 4}
 
@@ -157,8 +160,7 @@ def test_layers_hold_every_slot_with_weights_of_their_own():
         plan.shares(table)[:] = [0.8, 0.2]
     assert plan.leaves(table).tolist() == [[1.0, 1.0, 0.0], [0.0, 1.0, 3.0]]
     assert plan.probs().tolist() == pytest.approx([0.4, 0.4 + 0.05, 0.15])
-    with plan.writing() as block:
-        kernels.clear_slot(block, table, 1)
+    take_out(plan, 1)
     assert plan.leaves(table).tolist() == [[1.0, 0.0, 0.0], [0.0, 0.0, 3.0]]
 
 
@@ -175,13 +177,12 @@ def test_only_the_table_in_force_is_drawn_from():
 
 def test_slots_taken_out_can_be_put_back():
     plan = make_plan([1.0] * 4)
-    with plan.writing() as block:
-        for slot in (2, 0, 2):
-            kernels.swap_out(block, slot)
+    for slot in (2, 0, 2):
+        take_out(plan, slot)
     assert sorted(plan.active.tolist()) == [1, 3]
     with plan.writing() as block:
         for slot in (0, 0, 1):
-            kernels.swap_in(block, slot)
+            kernels.put_in(block, slot)
     assert sorted(plan.active.tolist()) == [0, 1, 3]
     assert plan.probs()[2] == 0.0
 
@@ -221,8 +222,7 @@ def test_readers_are_told_that_the_plan_is_being_written():
 
 def test_readers_are_told_that_nothing_is_active():
     plan = make_plan([1.0])
-    with plan.writing() as block:
-        kernels.swap_out(block, 0)
+    take_out(plan, 0)
     assert kernels.draw(plan.block, 0, 0, np.zeros(0))[0] == NOTHING_ACTIVE
     assert plan.probs().tolist() == [0.0]
 
@@ -266,9 +266,8 @@ def test_words_begin_a_cache_line():
 
 def test_a_plan_takes_over_what_another_saved():
     old, new = make_plan([1.0, 2.0, 3.0], [0, 1, 0], 1), make_plan([0.0] * 3, [0, 1, 0], 1)
-    with old.writing() as block:
-        kernels.clear_slot(block, old.tables[0], 1)
-        kernels.swap_out(block, 1)
+    take_out(old, 1)
+    with old.writing():
         old.dials[:] = [7.0]
         old.shares(old.tables[0])[:] = [0.3, 0.7]
     saved = {

@@ -1,6 +1,7 @@
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -277,6 +278,18 @@ def test_a_mixture_of_labels_that_no_task_has_is_refused():
         TrainingConfig(env=HOCKEY, curriculum=PhasedConfig(phases=phases))
     with pytest.raises(ConfigError, match=r"curriculum\.weights\.easy: no task has this label"):
         TrainingConfig(env=HOCKEY, curriculum=MixtureConfig(weights={"easy": 1}))
+
+
+def test_a_curriculum_of_another_package_says_itself_which_labels_it_needs():
+    @dataclass(frozen=True, kw_only=True)
+    class PickyConfig(UniformConfig):
+        kind: ClassVar[str] = "picky"
+
+        def about_labels(self, labels):
+            yield "label", f"needs tasks labelled 'rare'; got {', '.join(labels)}."
+
+    with pytest.raises(ConfigError, match=r"curriculum\.label: needs tasks labelled 'rare'; got"):
+        TrainingConfig(env=HOCKEY, curriculum=PickyConfig())
 
 
 def hockey_phases(**settings):

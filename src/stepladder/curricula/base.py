@@ -5,7 +5,7 @@ carries the plan to the envs and the records back; envs draw through clients. A 
 in another process is unusable: every method that draws or observes raises `WrongProcessError`.
 
 A method is a subclass with a config. It says how its slots are grouped (`_groupings`), which
-numbers readers need beside the weights (`_dials`), how the plan looks at the start
+numbers readers need in addition to the weights (`_dials`), how the plan looks at the start
 (`_publish`), what a batch of records changes (`_update`), and why (`_explain`, `_reason`).
 
 An interrupt (Ctrl-C) can come between any two lines. What it leaves unfinished is completed by
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula.config import CurriculumConfig, Tasks, settle
+from stepladder.curricula.config import CurriculumConfig, Tasks, resolve_config
 from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
 from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.observation import CompiledRule
@@ -28,12 +28,7 @@ from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
-from stepladder.plans.record import (
-    DRAW_DTYPE,
-    Draw,
-    DrawArray,
-    as_draw,
-)
+from stepladder.plans.record import DRAW_DTYPE, Draw, DrawArray, as_draw
 from stepladder.records import Floats, Words
 from stepladder.tasks import Task
 
@@ -62,6 +57,9 @@ class Curriculum(Turnover):
     num_evicted: int = 0
     """Tasks that made room for others so far."""
 
+    phase_index: int = 0
+    """Position of the current phase; 0 if the method has no phases."""
+
     rule: ClassVar[CompiledRule | None] = None
     """Kernels for the compiled simulator, if the method has any. Not inherited: a subclass may
     change what they do, and says so with a rule of its own."""
@@ -71,8 +69,11 @@ class Curriculum(Turnover):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        if "Config" in vars(cls):
-            cls.Config.method = cls
+        if "Config" in vars(cls) and cls.Config is not CurriculumConfig:
+            known: Any = vars(cls.Config).get("curriculum_class")
+            # A class that is defined again, as in a notebook, replaces itself; no other does.
+            if known is None or known.__qualname__ == cls.__qualname__:
+                cls.Config.curriculum_class = cls
 
     def __init__(
         self,
@@ -83,11 +84,11 @@ class Curriculum(Turnover):
         capacity: int | None = None,
         **settings: Any,
     ):
-        super().__init__(tasks, settle(self.Config, config, settings), seed, capacity)
+        super().__init__(tasks, resolve_config(self.Config, config, settings), seed, capacity)
         self._draw_for_host = direct(kernels.draw_for_host, aligned_words(1), 0)
         self._set_up()
 
-    # What a method provides, beside the hooks of `PlanOwner`.
+    # What a method provides, in addition to the hooks of `PlanOwner`.
 
     def _set_up(self) -> None:
         """Make what the method keeps; called at the end of the constructor."""
@@ -122,9 +123,6 @@ class Curriculum(Turnover):
         yield path, self
         for name, inner in self.inner_curricula().items():
             yield from inner.all_methods(f"{path}/{name}" if path else name)
-
-    phase_index: int = 0
-    """Position of the current phase; 0 if the method has no phases."""
 
     @property
     def current_phase(self) -> str | None:

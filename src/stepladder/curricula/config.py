@@ -1,7 +1,7 @@
 """Settings that every curriculum has.
 
-A config is a frozen dataclass beside the class it configures; `configs.codec` checks, reads and
-writes it. It has a name (`kind`) under which the registry finds it, builds what it describes
+A config is a frozen dataclass, defined next to the class it configures; `configs.codec` checks,
+reads and writes it. It has a name (`kind`) under which the registry finds it, builds its curriculum
 (`make`), and offers ready-made settings by name (`variants`).
 """
 
@@ -56,7 +56,7 @@ class CurriculumConfig(Config):
     kind: ClassVar[str]
     """Name of the method in the registry, in JSON (key "type") and on the command line."""
 
-    method: ClassVar[Any] = None
+    curriculum_class: ClassVar[Any] = None
     """The class that names this one as its `Config`; set when that class is defined."""
 
     exploration: Share = 0.0
@@ -86,12 +86,12 @@ class CurriculumConfig(Config):
 
     def make(self, tasks: Tasks, *, seed: int = 0) -> "Curriculum":
         """Build the curriculum that this config describes."""
-        if self.method is None:
+        if self.curriculum_class is None:
             raise ConfigError(
                 f"no curriculum that was imported has Config = {type(self).__name__}. Import the "
                 "module of its class, or define make(tasks, seed=...) in the config."
             )
-        return self.method(tasks, self, seed=seed)
+        return self.curriculum_class(tasks, self, seed=seed)
 
     @classmethod
     def variants(cls) -> Mapping[str, Variant]:
@@ -155,7 +155,7 @@ class SignalConfig(CurriculumConfig):
 Chosen = TypeVar("Chosen", bound=CurriculumConfig)
 
 
-def settle(kind: type[Chosen], config: Chosen | None, settings: dict[str, Any]) -> Chosen:
+def resolve_config(kind: type[Chosen], config: Chosen | None, settings: dict[str, Any]) -> Chosen:
     """Return the config that was given, or one made of the settings that were given instead."""
     if config is None:
         problems = Problems()
@@ -164,8 +164,8 @@ def settle(kind: type[Chosen], config: Chosen | None, settings: dict[str, Any]) 
         return made
     if settings:
         raise ConfigError(
-            f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
-            "Set it there, with dataclasses.replace."
+            f"{', '.join(sorted(settings))} was given in addition to a config. Set it in the "
+            "config, with dataclasses.replace."
         )
     if not isinstance(cast("object", config), kind):
         raise ConfigError(

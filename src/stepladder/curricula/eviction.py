@@ -41,7 +41,7 @@ class Filed(Fields):
 
 
 class RankedTotals(Fields):
-    """What a `RankedMethod` knows beside the tasks; the field ``method`` of its state."""
+    """What a `RankedMethod` keeps about the whole pool; the field ``method`` of its state."""
 
     totals: Totals
     ranks: Ranks
@@ -125,7 +125,7 @@ class Evicting(Curriculum):
 class CompiledMethod(Evicting):
     """A curriculum whose rule for one result is compiled.
 
-    A subclass sets `_observe_kernel`, makes a state and constants and hands them to `_compile_in`.
+    A subclass sets `_observe_kernel` and gives a state and constants to `_keep_kernel_state`.
     """
 
     _observe_kernel: ClassVar[Callable[..., int]]
@@ -133,9 +133,9 @@ class CompiledMethod(Evicting):
 
     _constants: Any
 
-    def _compile_in(self, state: Any, constants: Any) -> None:
+    def _keep_kernel_state(self, state: Any, constants: Any) -> None:
         """Keep what the kernels read: a state, whose ``method`` has `Noted`, and constants."""
-        self._learn_in(state)
+        self._keep_state(state)
         self._constants = constants
         self._fresh = state.tasks[:1].copy()
         """What is known of a task that has just come in."""
@@ -191,9 +191,9 @@ class RankedMethod(CompiledMethod):
     ``method`` of its state is a `RankedTotals`, and ``filed`` has a `Filed` per slot.
     """
 
-    def _compile_in(self, state: Any, constants: Any) -> None:
+    def _keep_kernel_state(self, state: Any, constants: Any) -> None:
         state.filed["weight"] = self.pool.base_weights
-        super()._compile_in(state, constants)
+        super()._keep_kernel_state(state, constants)
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""

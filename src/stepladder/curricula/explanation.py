@@ -4,14 +4,14 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 `to_json` gives plain JSON. Text second: `str()` says the same in words.
 """
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 from stepladder.configs.codec import fields_to_json
 
 
-class Told:
+class JsonDataclass:
     """A dataclass that can be written as JSON."""
 
     def to_json(self) -> dict[str, Any]:
@@ -20,7 +20,7 @@ class Told:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change(Told):
+class Change(JsonDataclass, ABC):
     """A decision that a method keeps in its history, such as a change of stage; `str` says why."""
 
     episode: int
@@ -44,7 +44,7 @@ class Change(Told):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explanation(Told):
+class Explanation(JsonDataclass):
     """What a curriculum is doing, and why."""
 
     curriculum: str
@@ -75,7 +75,7 @@ class Explanation(Told):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaskExplanation(Told):
+class TaskExplanation(JsonDataclass):
     """Why one task is, or is not, being drawn."""
 
     slot: int

@@ -1,7 +1,7 @@
 """What is left of a curriculum in a process that does not own it: a refusal.
 
 A fork takes the plan away from every owner it copies, and a pickle of one is a `ForeignCurriculum`.
-Both ways of copying a curriculum into a worker thus end in an error that says what to do, instead
+Both ways of copying a curriculum into a worker end in an error that says what to do, instead
 of in a copy whose decisions reach no env.
 """
 

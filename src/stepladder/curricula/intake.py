@@ -19,7 +19,7 @@ NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
 def is_running(method: Any, owner: object) -> bool:
     """Whether this is called from inside a method of an object.
 
-    By the stack: a flag would stay set for good when an interrupt comes at the wrong moment.
+    By the stack: a flag would stay set forever when an interrupt comes at the wrong moment.
     """
     frame = inspect.currentframe()
     while frame is not None:

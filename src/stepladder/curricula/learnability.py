@@ -64,7 +64,7 @@ class LearnabilityConfig(SignalConfig):
     """Failures that a task counts as having had before its first play."""
 
     exponent: Annotated[float, Within(0.0, 100.0, fix="1 is the plain p(1 - p).")] = 1.0
-    """Power of p(1 - p) that is the weight; above 1 is keener, 0 draws all tasks alike."""
+    """Power of p(1 - p) that is the weight; above 1 is keener, 0 draws all tasks equally often."""
 
     eviction_percentile: Share = 0.3
     """A task whose learnability is among this lowest share of all well-known tasks is replaced,
@@ -214,7 +214,7 @@ class Learnability(RankedMethod):
         state = zeros(State, tasks=num_slots, filed=num_slots)
         self._prior_score = learnability(0.0, 0.0, config.prior_successes, config.prior_failures)
         state.tasks["score"] = self._prior_score
-        self._compile_in(state, Constants(settings))
+        self._keep_kernel_state(state, Constants(settings))
 
     def _publish(self) -> None:
         weights = (self._state.tasks["score"] / LARGEST) ** self.config.exponent

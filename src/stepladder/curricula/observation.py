@@ -2,7 +2,7 @@
 
 Called by the kernels of the methods. A method has a rule for one result (`observe_one`); checking
 the batch, counting it, leaving out results of tasks that were replaced, and keeping readers out of
-the plan meanwhile is the same for all and written here once. Everything is compiled into its
+the plan in the meantime is the same for all and written here once. Everything is compiled into its
 caller. `simulator.loops` puts the same rules into a loop that plays whole runs in compiled code.
 """
 

@@ -142,7 +142,7 @@ class Observing(PlanOwner):
 
         Args:
             draws: What `draw_batch` returned.
-            successes: In [0, 1], one per draw or one for all; likewise the rest.
+            successes: In [0, 1], one per draw or one for all; so are the others.
             episode_returns: Returns.
             lengths: Env steps.
             truncated: Whether the episodes were cut off.

@@ -72,7 +72,7 @@ class PlanOwner(ABC):
         self.config = config
         self.seed = whole_number(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
         self.pool = as_pool(tasks, capacity, self.seed)
-        self._learn_in(zeros(PlainState))
+        self._keep_state(zeros(PlainState))
         self.quarantined: list[Quarantined] = []
         """Every task that could not be built, in the order of the reports."""
         self.next_episode = 0
@@ -92,7 +92,7 @@ class PlanOwner(ABC):
         return [Grouping.single(self.pool.num_slots)]
 
     def _dials(self) -> list[Part]:
-        """Name the numbers that readers need beside the weights, and say what they can be."""
+        """Describe the numbers that readers need in addition to the weights."""
         return []
 
     def dial_parts(self) -> tuple[Part, ...]:
@@ -105,7 +105,7 @@ class PlanOwner(ABC):
     def _publish(self) -> None:
         """Write the whole plan from the present state; called inside a write."""
 
-    def _learn_in(self, state: Any) -> None:
+    def _keep_state(self, state: Any) -> None:
         """Keep a state: what the method learns, as a named tuple of arrays of records.
 
         Saving, checking and restoring follow from its annotations. The first array is called
@@ -117,11 +117,11 @@ class PlanOwner(ABC):
         self._num_observed: Words = self.totals["num_observed"]
 
     def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
-        """Return the smallest and largest values of saved fields that only this object knows."""
+        """Return the smallest and largest values of saved fields that depend on this object."""
         return {}
 
     def _save_state(self) -> dict[str, Any]:
-        """Return what the method knows beside its arrays, as plain JSON."""
+        """Return what the method keeps outside its arrays, as plain JSON."""
         return {}
 
     def _load_state(self, state: Mapping[str, Any], place: str) -> None:  # noqa: B027, most have none
@@ -138,7 +138,7 @@ class PlanOwner(ABC):
         """Raise `BuildError` if the method cannot do without a slot that was just taken out."""
 
     def _expect_envs(self, num_envs: int) -> None:  # noqa: B027, most go by records alone
-        """Learn how many envs there are, before the first of them reports."""
+        """Take the number of envs, before the first one reports."""
 
     def _can_replace(self) -> bool:
         """Whether a slot can get another task at all."""
@@ -167,7 +167,7 @@ class PlanOwner(ABC):
         return self._plan
 
     def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: "PlanOwner") -> None:
-        """Take one table and some dials of a plan as one's own; called inside a write."""
+        """Use one table and some dials of a plan; called inside a write."""
         self._plan = plan
         self._root = root
         self._table = tables.pop(0)
@@ -383,7 +383,7 @@ def as_pool(tasks: Tasks, capacity: int | None, seed: int) -> Pool:
     if isinstance(tasks, Pool):
         if capacity is not None:
             raise ConfigError(
-                f"capacity {capacity} was given beside a Pool, which has one "
+                f"capacity {capacity} was given with a Pool, which has one "
                 f"({tasks.num_slots}). Leave it out."
             )
         return tasks

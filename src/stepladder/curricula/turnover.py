@@ -60,7 +60,7 @@ class Turnover(Observing):
     def _complete(self) -> None:
         plan = self.plan
         if int(plan.header["sequence"]) & 1:
-            # The interrupt came in the very moment in which a write ended.
+            # The interrupt came at the moment in which a write ended.
             kernels.end_write(plan.block)
         if self._replacing is not None:
             self._carry_out_replacing()
@@ -118,7 +118,7 @@ class Turnover(Observing):
         if not replacement.is_in:
             with self.plan.writing() as block:
                 self.pool.admit(newcomer)
-                kernels.swap_in(block, newcomer.slot)
+                kernels.put_in(block, newcomer.slot)
                 self._slot_replaced(newcomer.slot)
             replacement.is_in = True
         self._tell_replaced(newcomer.slot, replacement.told)

@@ -86,7 +86,7 @@ class PlayCounter(Curriculum):
 
     def _set_up(self) -> None:
         super()._set_up()
-        self._learn_in(zeros(State, tasks=self.pool.num_slots))
+        self._keep_state(zeros(State, tasks=self.pool.num_slots))
         self._observe_kernel = direct(observe, aligned_words(1), self._state, self._scratch)
 
     @property
@@ -121,4 +121,4 @@ class Uniform(PlayCounter):
         return self.plan.block, self._table, self._state, ()
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
-        return "every task is drawn alike", {"episodes": float(self.plays[slot])}
+        return "every task is drawn equally often", {"episodes": float(self.plays[slot])}

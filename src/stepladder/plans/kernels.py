@@ -75,13 +75,6 @@ def set_leaf(block: Words, table: int, slot: int, weight: float, layer: int = 0)
 
 
 @compiled
-def clear_slot(block: Words, table: int, slot: int) -> None:
-    """Give a slot no weight anywhere in a table. Call between begin and end."""
-    for layer in range(max(1, table_of(block, table).num_layers)):
-        set_leaf(block, table, slot, 0.0, layer)
-
-
-@compiled
 def get_leaf(block: Words, table: int, slot: int, layer: int = 0) -> float:
     """Return one slot's weight."""
     group, leaf = _place(block, table, slot, layer)
@@ -156,7 +149,7 @@ def _slot_of_leaf(block: Words, values: Floats, table: int, group: int, leaf: in
     own, whole = group_of(block, table, group), table_of(block, table)
     if values[own.tree_at + own.capacity + leaf] <= 0.0:
         leaf = _last_positive(values, own.tree_at, own.capacity) - own.capacity
-    # A reader that raced the writer may come out beside the group; it will draw again.
+    # A reader that raced the writer may end outside the group; it will draw again.
     if whole.num_groups == 1 or whole.num_layers > 0:
         return min(leaf, header_of(block).num_slots - 1)
     return block[whole.members_at + own.first_member + min(leaf, own.num_members - 1)]
@@ -210,7 +203,7 @@ def _exploration(block: Words, table: int, total: float) -> float:
 def draw_seen(
     block: Words, values: Floats, env_index: int, episode_index: int, dials: Floats
 ) -> tuple[int, int, int, int, int, int]:
-    """Do the work of `draw`, with the block seen as floats beside it."""
+    """Do the work of `draw`, given the block also as floats."""
     header = header_of(block)
     uniform, seed = uniform_and_seed(header.seed, env_index, episode_index, DRAW_STREAM)
     for _ in range(MAX_SPINS):
@@ -343,34 +336,27 @@ def fill_probs(block: Words, probs: Floats) -> None:
 
 
 @compiled
-def swap_out(block: Words, slot: int) -> None:
-    """Take a slot off the list of active ones. Call between begin and end."""
-    header = header_of(block)
-    positions, active = header.positions_at, header.active_at
-    position = block[positions + slot]
-    if position >= 0:
-        last = block[active + header.num_active - 1]
-        block[active + position] = last
-        block[positions + last] = position
-        block[positions + slot] = -1
-        header.num_active -= 1
-
-
-@compiled
 def take_out(block: Words, tables: Words, slot: int) -> None:
-    """Take a slot out of play in one write, unless it is already."""
+    """Take a slot out of play in one write, unless it is already: no weight, not active."""
     if not is_active(block, slot):
         return
     begin_write(block)
     for table in tables:
-        clear_slot(block, table, slot)
-    swap_out(block, slot)
+        for layer in range(max(1, table_of(block, table).num_layers)):
+            set_leaf(block, table, slot, 0.0, layer)
+    header = header_of(block)
+    positions, active = header.positions_at, header.active_at
+    position, last = block[positions + slot], block[active + header.num_active - 1]
+    block[active + position] = last
+    block[positions + last] = position
+    block[positions + slot] = -1
+    header.num_active -= 1
     end_write(block)
 
 
 @compiled
-def swap_in(block: Words, slot: int) -> None:
-    """Put a slot back on the list of active ones. Call between begin and end."""
+def put_in(block: Words, slot: int) -> None:
+    """Make a slot active, unless it is already. Call between begin and end."""
     header = header_of(block)
     if not is_active(block, slot):
         block[header.positions_at + slot] = header.num_active

@@ -53,14 +53,14 @@ class Table(Fields):
     places_at: int
     """Per slot its group and its leaf there, packed; only if groups split the slots."""
     members_at: int
-    """Slots group by group, in the order of their leaves; likewise."""
+    """Slots group by group, in the order of their leaves; only if groups split the slots."""
 
 
 class Group(Fields):
     """Some slots of a table, or all of them, with a sum tree of their weights."""
 
     share: float
-    """How often the group is drawn, beside the other groups."""
+    """How often the group is drawn, relative to the other groups."""
     tree_at: int
     """The tree: node 1 is the root, the children of node n are 2n and 2n + 1."""
     capacity: int

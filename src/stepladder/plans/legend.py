@@ -1,4 +1,4 @@
-"""How to read a plan's dials: what a client is given once, beside the plan itself.
+"""How to read a plan's dials: what a client is given once, with the plan itself.
 
 Made by `Curriculum.legend`, carried by `sync` to each client. It is small, never changes, and
 holds no state: whatever can change is a dial in the plan, read together with the weights.
@@ -23,7 +23,7 @@ class Legend:
 
     @property
     def has_settings(self) -> bool:
-        """Whether episodes have settings beside their task."""
+        """Whether episodes have settings in addition to their task."""
         return False
 
     def stage_of(self, label: str, dials: Floats) -> str:

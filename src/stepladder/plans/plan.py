@@ -167,7 +167,7 @@ class Plan:
     def writing(self) -> Generator[Words]:
         """Keep readers out for the length of a ``with`` block; raises the version by one."""
         try:
-            # Inside, or Ctrl-C right after it would keep all readers out for good.
+            # Inside, or Ctrl-C right after it would keep all readers out forever.
             kernels.begin_write(self.block)
             yield self.block
         finally:

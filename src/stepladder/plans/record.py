@@ -149,16 +149,17 @@ def record_array(records: Iterable[Record]) -> RecordArray:
 def pack_records(draws: DrawArray, numbers: npt.NDArray[np.float64], records: RecordArray) -> None:
     """Fill records from draws and from rows of successes, returns, lengths and truncations."""
     for index in range(len(draws)):
-        records[index].slot = draws[index].slot
-        records[index].generation = draws[index].generation
-        records[index].plan_version = draws[index].plan_version
-        records[index].tick = draws[index].tick
-        records[index].env_index = draws[index].env_index
-        records[index].episode_index = draws[index].episode_index
-        records[index].success = numbers[0, index]
-        records[index].episode_return = numbers[1, index]
-        records[index].length = np.int64(numbers[2, index])
-        records[index].outcome = np.int64(numbers[3, index])
+        draw, record = draws[index], records[index]
+        record.slot = draw.slot
+        record.generation = draw.generation
+        record.plan_version = draw.plan_version
+        record.tick = draw.tick
+        record.env_index = draw.env_index
+        record.episode_index = draw.episode_index
+        record.success = numbers[0, index]
+        record.episode_return = numbers[1, index]
+        record.length = np.int64(numbers[2, index])
+        record.outcome = np.int64(numbers[3, index])
 
 
 @compiled

@@ -11,7 +11,7 @@ from stepladder.tasks import ListSource, Task, UnionSource
     ("results", "reason"),
     [
         ("", "it has never been played and waits for its turn to be probed"),
-        ("ff", "it has not succeeded of late; it is probed in turn"),
+        ("ff", "it has not succeeded recently; it is probed in turn"),
         ("w", "it nearly always succeeded so far; it is probed in turn until that is sure"),
         (
             "fwf",

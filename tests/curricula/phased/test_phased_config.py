@@ -22,7 +22,7 @@ from stepladder.errors import ConfigError
         ({"name": ""}, "name must not be empty; got ''"),
         (
             {"name": "p", "mixture": {"a": 1.0}, "curriculum": UniformConfig()},
-            "beside mixture",
+            "in addition to mixture",
         ),
         ({"name": "p", "episodes": 0}, "episodes must be an integer"),
         ({"name": "p", "episodes": 1e3}, "episodes must be an integer"),

@@ -109,7 +109,7 @@ class Frontier(CompiledMethod):
             evicts=self.pool.can_replace and config.eviction_plays > 0,
         )
         near: Words = np.zeros(self.pool.num_slots, dtype=np.int64)
-        self._compile_in(state, Constants(numbers, self.pool.base_weights, near, links))
+        self._keep_kernel_state(state, Constants(numbers, self.pool.base_weights, near, links))
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, self._num_layers)]
@@ -197,7 +197,7 @@ class Frontier(CompiledMethod):
         if count == 0.0:
             return "it has never been played and waits for its turn to be probed"
         if successes < LEAST_SUCCESSES:
-            return "it has not succeeded of late; it is probed in turn"
+            return "it has not succeeded recently; it is probed in turn"
         if successes >= self.config.mastery * count:
             return "it nearly always succeeded so far; it is probed in turn until that is sure"
         level = task["level"]

@@ -47,7 +47,7 @@ def mean_of(task: TaskStanding) -> float:
 
 @inlined
 def looks_mastered(task: TaskStanding, settings: Settings) -> bool:
-    """Whether a task that was played nearly always succeeded, be it in a single play."""
+    """Whether a task that was played nearly always succeeded, even if only once."""
     return task.successes >= settings.mastery * (task.successes + task.failures)
 
 
@@ -150,8 +150,8 @@ def _change_standing(
     task.trial_plays = 0
     task.trial_successes = 0.0
     if standing == MASTERED:
-        # A find is what was mastered in the end: noise is found often, and never mastered. What
-        # had lapsed is none either, or forgetting would keep probing for more alive for ever.
+        # A find is what was mastered in the end: noise is found often, and never mastered. A
+        # task that had lapsed does not count, or forgetting would keep probing alive forever.
         if task.origin != NO_ORIGIN:
             method.barren_rounds = 0.0
             finds = method.near if task.origin == NEAR_ORIGIN else method.far

@@ -34,7 +34,7 @@ def feature_table(pool: Pool, names: Sequence[str]) -> Floats:
     """Return the features of every slot's task; shape ``(num_slots, len(names))``.
 
     Each is measured from its mean in units of its standard deviation, so that a position in metres
-    and a difficulty from 1 to 5 weigh alike. One that is the same for all tasks tells nothing.
+    and a difficulty from 1 to 5 weigh the same. One that is the same for all tasks tells nothing.
 
     Raises:
         ConfigError: There are too many tasks, or some are not in the pool, or a feature is missing
@@ -47,7 +47,7 @@ def feature_table(pool: Pool, names: Sequence[str]) -> Floats:
         )
     if pool.num_slots > MAX_TASKS:
         raise ConfigError(
-            f"features need at most {MAX_TASKS} tasks, for all pairs are compared; got "
+            f"features need at most {MAX_TASKS} tasks, because all pairs are compared; got "
             f"{pool.num_slots}. Leave features out, or take fewer tasks."
         )
     table = np.empty((pool.num_slots, len(names)))

@@ -73,7 +73,7 @@ class Finds(Fields):
 
 
 class Method(Fields):
-    """What is known beside the tasks."""
+    """What is known about the whole pool."""
 
     totals: Totals
     noted: Noted

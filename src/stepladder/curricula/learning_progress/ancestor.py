@@ -158,7 +158,7 @@ class AncestorProgress(Evicting):
         num_slots = self.pool.num_slots
         memory = config.memory if config.variant == "seed" else 0
         state = zeros(State, tasks=num_slots, recent=(num_slots, memory))
-        self._learn_in(state)
+        self._keep_state(state)
         self._settings = settings_record(
             config, is_seed=config.variant == "seed", uses_return=config.signal == "return"
         )

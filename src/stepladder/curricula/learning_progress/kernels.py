@@ -30,7 +30,7 @@ class TaskProgress(Fields):
     fast: Share
     """Average that follows the present; begins at 0, so `Scale.fast` corrects it."""
     slow: Share
-    """Average that remembers the past, likewise."""
+    """Average that remembers the past; `Scale.slow` corrects it."""
     progress: Annotated[float, Limits(0.0, 1.0 + 1e-6)]
 
 

@@ -8,7 +8,7 @@ exploration domain", with what measuring showed to be missing there: an average 
 rather than from zero, sampling noise is not progress (it is subtracted), and exploration is a share
 of probability rather than a score. docs/learning_progress.md lists the differences one by one.
 
-A task that never succeeds and one that always does look alike here: both have stopped moving, so
+A task that never succeeds and one that always does look the same here: both have stopped moving, so
 both fade to the exploration share. Do not use this when the order of tasks is known; `Staged` is
 simpler and does not have to find out.
 """
@@ -78,7 +78,7 @@ class LearningProgress(RankedMethod):
         super()._set_up()
         self.needs_success = self.config.signal == "success"
         state = zeros(State, tasks=self.pool.num_slots, filed=self.pool.num_slots)
-        self._compile_in(state, self._make_constants())
+        self._keep_kernel_state(state, self._make_constants())
         self._single = Intake()
         self._observe_single = direct(
             kernels.observe_single,

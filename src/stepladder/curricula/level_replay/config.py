@@ -58,7 +58,7 @@ class LevelReplayConfig(SignalConfig):
     """Share of tasks that must be scored before the first replay, in [0, 1]."""
 
     reranked_per_episode: CountOrZero = 4
-    """Tasks, beside the one played, whose rank is looked up again after each episode."""
+    """Tasks other than the one played whose rank is looked up again after each episode."""
 
     eviction_percentile: Share = 0.3
     """A task whose score is among this lowest share of all scored tasks is replaced, if the source

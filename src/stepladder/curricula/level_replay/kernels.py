@@ -49,7 +49,7 @@ LARGEST_WEIGHT, LARGEST_EXPONENT = 1e200, 460.0
 """Where weights end, and the exponent that leads there: a million of them can still be added."""
 
 MAX_DOUBLINGS = 500
-"""Age weights are written anew when the newest has become so many times smaller."""
+"""Age weights are written again when the newest has become so many times smaller."""
 
 
 class TaskScore(Fields):
@@ -89,7 +89,7 @@ class SeenVersions(Fields):
 
 
 class Method(Fields):
-    """What is known beside the tasks."""
+    """What is known about the whole pool."""
 
     totals: Totals
     noted: Noted

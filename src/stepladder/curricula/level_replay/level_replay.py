@@ -108,7 +108,7 @@ class LevelReplay(CompiledMethod):
             has_fixed_schedule=config.schedule == "fixed",
             eviction_share=self._eviction_share(config.eviction_percentile),
         )
-        self._compile_in(state, Constants(numbers))
+        self._keep_kernel_state(state, Constants(numbers))
         self._forgotten: Words = np.full(2, -1, dtype=np.int64)
         """Slot and generation of the last newcomer."""
 
@@ -211,7 +211,7 @@ class LevelReplay(CompiledMethod):
             if array.dtype.kind not in "iu" or array.ndim != 1 or array.shape != arrays[0].shape:
                 raise RecordError(
                     "slots, generations and versions must be integers, as many of each; got "
-                    f"{array.dtype}{list(array.shape)} beside {len(arrays[0])} slots. "
+                    f"{array.dtype}{list(array.shape)} for {len(arrays[0])} slots. "
                     "Take them from the draws or the infos."
                 )
         whole = [array.astype(np.int64) for array in arrays]
@@ -290,7 +290,7 @@ class LevelReplay(CompiledMethod):
         }
 
     def _check_loaded(self, place: str) -> None:
-        """Refuse lists that disagree with each other: the kernels would write beside them."""
+        """Refuse lists that disagree with each other: the kernels would write outside of arrays."""
         self._forgotten[:] = -1
         count, positions = self.num_seen, self._state.seen["position"]
         seen = np.flatnonzero(positions >= 0)

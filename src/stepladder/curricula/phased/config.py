@@ -25,7 +25,7 @@ class Phase(Config):
     """How the phase is called."""
 
     mixture: LabelWeights | None = None
-    """Weight per label; or give a `curriculum`; with neither, every task is drawn alike."""
+    """Weight per label; or give a `curriculum`; with neither, every task is drawn equally often."""
 
     curriculum: CurriculumConfig | None = None
     """The curriculum inside the phase."""
@@ -64,9 +64,9 @@ class Phase(Config):
             object.__setattr__(self, "curriculum", None)
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield a curriculum beside a mixture, and settings inside other settings."""
+        """Yield a curriculum next to a mixture, and settings inside other settings."""
         if self.mixture is not None and self.curriculum is not None:
-            yield "curriculum", "is given beside mixture. Give one of them."
+            yield "curriculum", "is given in addition to mixture. Give one of them."
         for path in self.settings:
             for other in self.settings:
                 if other.startswith(f"{path}."):
@@ -91,7 +91,7 @@ class Phase(Config):
 
 @dataclass(frozen=True, kw_only=True)
 class PhasedConfig(CurriculumConfig):
-    """A list of phases, played one after the other; the last one goes on for ever."""
+    """A list of phases, played one after the other; the last one goes on to the end of the run."""
 
     kind: ClassVar[str] = "phased"
 

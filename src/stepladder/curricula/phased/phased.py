@@ -114,10 +114,10 @@ class Phased(Curriculum):
         num_phases = len(config.phases)
         state = zeros(State, phases=num_phases, windows=(num_phases, self._window_sizes.max()))
         state.phases["entry_version"][1:] = NOT_ENTERED
-        self._learn_in(state)
+        self._keep_state(state)
         self._due_now = Due.zeros()
-        self._handing: tuple[int, int, int] | None = None
-        """Records observed before the group being handed on; and, of the curriculum that gets
+        self._passing: tuple[int, int, int] | None = None
+        """Records observed before the group being passed on; and, of the curriculum that gets
         it, records and orphans before that."""
         self._entering: tuple[int, PhaseChange, int] | None = None
 
@@ -177,14 +177,14 @@ class Phased(Curriculum):
         if bad >= 0:
             return bad
         if num_done < len(records):
-            self._hand_out(records, num_done)
+            self._distribute(records, num_done)
         self._follow_up()
         return DONE
 
-    def _hand_out(self, records: RecordArray, num_done: int) -> None:
+    def _distribute(self, records: RecordArray, num_done: int) -> None:
         """Give each record to the curriculum of the phase that it was drawn in."""
         if kernels.oldest_version(records) >= self._evidence["entry_version"]:
-            self._hand_on(self.phase_index, records)
+            self._pass_on(self.phase_index, records)
             return
         entries = self._state.phases["entry_version"][: self.phase_index + 1]
         owners = np.searchsorted(entries, records["plan_version"], side="right") - 1
@@ -193,14 +193,14 @@ class Phased(Curriculum):
             group = records[owners == phase]
             # Groups are counted one by one, each as a whole.
             if num_done <= 0:
-                self._hand_on(phase, group)
+                self._pass_on(phase, group)
             num_done -= len(group)
 
-    def _hand_on(self, phase: int, records: RecordArray) -> None:
+    def _pass_on(self, phase: int, records: RecordArray) -> None:
         inner, observed = self.inner[phase], self._num_observed.item(0)
-        if self._handing is None or self._handing[0] != observed:
-            self._handing = observed, inner.num_observed, inner.num_orphaned
-        _, observed_before, orphaned_before = self._handing
+        if self._passing is None or self._passing[0] != observed:
+            self._passing = observed, inner.num_observed, inner.num_orphaned
+        _, observed_before, orphaned_before = self._passing
         inner._update(records, inner.num_observed - observed_before)
         kernels.count_phase(
             records,
@@ -214,7 +214,7 @@ class Phased(Curriculum):
     def _follow_up(self) -> None:
         """Do what is due after a batch."""
         due: Any = self._due_now[0]
-        self._handing = None
+        self._passing = None
         if self._entering is not None:
             self._carry_out_entry()
         if due["ramps"]:
@@ -266,7 +266,7 @@ class Phased(Curriculum):
     def _carry_out_entry(self) -> None:
         assert self._entering is not None
         index, change, num_before = self._entering
-        # First, for it decides which table is in force.
+        # First: it decides which table is in force.
         self.phase_index = index
         table = self._root._active_table()
         due = self._due_now

@@ -1,4 +1,4 @@
-"""Settings of a phase that are drawn anew for every episode.
+"""Settings of a phase that are drawn for every episode.
 
 Part of a phase's config; resolved by each client through `PhasedLegend`, so that env 3 may meet
 the weak opponent while env 4 meets the strong one. A setting overrides the task's params at a
@@ -32,7 +32,7 @@ class Mixed(Config):
     """What to choose from."""
 
     weights: tuple[NotNegative, ...] = ()
-    """How likely each is; need not sum to one. Empty means alike."""
+    """How likely each is; need not sum to one. Empty means equally likely."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield weights that do not belong to the values."""

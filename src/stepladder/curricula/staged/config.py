@@ -98,7 +98,7 @@ class DemotionRule(Config):
     """Episodes since entry needed before the first demotion out of a stage."""
 
     backoff: Annotated[
-        float, Within(1.0, 1000.0, above=True, fix="With 1, two stages could take turns for ever.")
+        float, Within(1.0, 1000.0, above=True, fix="With 1, two stages could alternate forever.")
     ] = 2.0
     """Factor on that number after each demotion out of the same stage; more than 1, up to 1000."""
 

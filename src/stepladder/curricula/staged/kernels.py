@@ -100,7 +100,7 @@ class StageLimits(Fields):
 
 
 class EarlySettings(EarlyRule):
-    """A rule as kernels read it; likewise below."""
+    """A rule as kernels read it."""
 
     is_set: bool
 

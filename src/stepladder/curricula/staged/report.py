@@ -5,7 +5,7 @@ Made by `staged`; read by people, by the logs of `envs` and by whatever keeps ru
 
 from dataclasses import dataclass
 
-from stepladder.curricula.explanation import Change, Explanation, Told
+from stepladder.curricula.explanation import Change, Explanation, JsonDataclass
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class StageChange(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageReport(Told):
+class StageReport(JsonDataclass):
     """Where one stage stands."""
 
     stage: str

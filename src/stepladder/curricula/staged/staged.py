@@ -64,7 +64,7 @@ class Staged(Curriculum):
         state.method["current"] = start
         state.method["until_check"] = config.check_interval_episodes
         state.stages["ratio"] = config.mixing.base_ratio if config.mixing else 0.0
-        self._learn_in(state)
+        self._keep_state(state)
         self._constants = rules.constants_of(config, grouping.group_of_slot, self._stage_of_group)
         self._entering: tuple[int, StageChange, int] | None = None
         self._observe_kernel = direct(
