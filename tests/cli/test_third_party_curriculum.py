@@ -6,7 +6,6 @@ Its code is the example in CONTRIBUTING.md; nothing of it is known to the librar
 import importlib
 import json
 import os
-import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -20,14 +19,13 @@ from stepladder.curricula.registry import curriculum_variant, curriculum_variant
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import RunReader
 from stepladder.simulator import compare
+from worked_examples import WorkedExample
 
-PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 
-
-def example() -> str:
+def example(decorator: str = "") -> str:
     """Return the code of the curriculum in CONTRIBUTING.md."""
-    (code,) = re.findall(r"```python\n(from dataclasses.*?)```", PAGE.read_text(), re.DOTALL)
-    return code
+    (code,) = WorkedExample.read("curriculum").new_files.values()
+    return code.replace("@dataclass", f"{decorator}@dataclass")
 
 
 @pytest.fixture
@@ -54,7 +52,7 @@ def package(
     (info / "entry_points.txt").write_text(
         "[stepladder.curricula]\nrarest = rare_tasks:RarestConfig\n"
     )
-    (folder / "rare_tasks.py").write_text(example().replace("@register_curriculum\n", ""))
+    (folder / "rare_tasks.py").write_text(example())
     monkeypatch.syspath_prepend(str(folder))
     return folder
 
@@ -139,13 +137,17 @@ def test_a_training_that_was_killed_goes_on_with_it(
 
 @pytest.mark.usefixtures("_clean_registry")
 def test_a_decorated_class_is_known_in_this_process() -> None:
-    scope: dict[str, object] = {"__name__": "notebook"}
-    exec(example(), scope)
+    scope: dict[str, object] = {
+        "__name__": "notebook",
+        "register_curriculum": register_curriculum,
+    }
+    code = example("@register_curriculum\n")
+    exec(code, scope)
     assert CURRICULA["rarest"] is scope["RarestConfig"]
     assert "rarest" in curriculum_variants()
     cells = compare(["chain-3"], ["rarest"], num_seeds=1).cells
     assert [cell.curriculum for cell in cells] == ["oracle", "uniform", "rarest"]
-    exec(example(), scope)
+    exec(code, scope)
     assert CURRICULA["rarest"] is scope["RarestConfig"]
 
 

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import pickle
 import random
-import re
 import sys
 import types
 from collections.abc import Callable
@@ -69,6 +68,7 @@ from stepladder.errors import (
 )
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.tasks import ListSource, NumberedSource, Source, Task, UnionSource
+from worked_examples import WorkedExample
 
 EVICTING = Frontier | Learnability | LearningProgress | LevelReplay
 LABELS = ("easy", "medium", "hard")
@@ -93,14 +93,11 @@ SMALL, LARGE = labelled(4), labelled(20)
 
 
 def contributed() -> Any:
-    """Return the example of a curriculum in CONTRIBUTING.md, as a module of somebody's own."""
-    page = Path(__file__).parents[2] / "CONTRIBUTING.md"
-    (code,) = re.findall(r"```python\n(from dataclasses.*?)```", page.read_text(), re.DOTALL)
+    """Return the worked example of a curriculum in CONTRIBUTING.md."""
+    (code,) = WorkedExample.read("curriculum").new_files.values()
     module = types.ModuleType("contributed_curriculum")
     sys.modules[module.__name__] = module
-    # Not under its name: other tests count the names.
-    code = code.replace("@register_curriculum\n", "")
-    exec(compile(code, str(page), "exec"), vars(module))
+    exec(compile(code, "CONTRIBUTING.md", "exec"), vars(module))
     return module.Rarest
 
 

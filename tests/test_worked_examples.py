@@ -1,0 +1,50 @@
+"""Each worked example of CONTRIBUTING.md is complete, touches few files and passes its contract."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from worked_examples import WorkedExample, run, run_contract
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("kind", ["curriculum", "backend"])
+def test_at_most_two_files_are_touched(kind: str) -> None:
+    example = WorkedExample.read(kind)
+    assert len(example.new_files) == len(example.lines) == 1
+
+
+def test_the_curriculum_is_found_by_its_name(tmp_path: Path) -> None:
+    # Its contract is in tests/contracts/test_curriculum_contract.py, which reads the page too.
+    WorkedExample.read("curriculum").install(tmp_path)
+    quick = ("--scenario", "chain-3", "--num-epochs", "2", "--engine", "direct", "--no-keep")
+    told = run(tmp_path, "-m", "stepladder", "simulate", "rarest", "--power=2", *quick, "--json")
+    assert json.loads(told)["curriculum"] == "rarest"
+
+
+def test_the_backend_keeps_the_contract(tmp_path: Path) -> None:
+    WorkedExample.read("backend").install(tmp_path)
+    join = (
+        "from sync import rig; rig.IN_PROCESS += ('mapped',); rig.IN_WORKERS += ('mapped-fork',);"
+        " rig.BACKENDS = rig.IN_PROCESS + rig.IN_WORKERS"
+    )
+    told = run_contract(tmp_path, join, "tests/contracts/test_sync_contract.py", "-k", "mapped")
+    passed = re.search(r"(\d+) passed", told)
+    assert passed is not None
+    assert int(passed[1]) >= 20
+    code = """
+from gymnasium.vector import SyncVectorEnv
+from stepladder import CurriculumEnv, CurriculumVectorEnv, Task, Uniform
+from testing_env import PracticeEnv
+envs = SyncVectorEnv([lambda: CurriculumEnv(PracticeEnv())] * 2)
+envs = CurriculumVectorEnv(envs, Uniform([Task("a")]), backend="mapped")
+envs.reset(seed=0)
+for _ in range(50):
+    envs.step([0, 0])
+envs.close()
+print(type(envs.tracker.host).__name__)
+"""
+    assert run(tmp_path, "-c", code) == "MappedHost\n"
