@@ -24,7 +24,7 @@ $(STAMPS)/core: pyproject.toml constraints.txt
 	$(PIP) install -c constraints.txt --no-build-isolation -e '.[cli]'
 	@touch $@
 
-# torch first and by itself: a resolver that meets it as somebody's dependency may pick a CUDA build.
+# torch first and by itself: as a dependency of another package, pip may pick a CUDA build.
 $(STAMPS)/train: $(STAMPS)/core
 	$(PIP) install -c constraints.txt torch
 	$(PIP) install -c constraints.txt openskill safetensors

@@ -98,7 +98,7 @@ def make_tasks() -> list[Task]:
 
 
 def examine(model: PPO) -> tuple[float, float]:
-    """Return mean return and length on the last stage's tasks, in envs that teach nobody."""
+    """Return mean return and length on the last stage's tasks, in envs without the curriculum."""
     tasks = [task for task in make_tasks() if task.label == STAGES[-1].name]
     exam = VecMonitor(
         as_vec_env(make_vec(ParkTheCart, 4, curriculum=Uniform(tasks), num_workers=0))
