@@ -27,7 +27,8 @@ from stepladder.curricula.base import Curriculum
 from stepladder.errors import StepladderError
 from stepladder.plans.record import Draw, Record
 from stepladder.saving.snapshot import Snapshot
-from stepladder.sync import Client, EpisodeCounts, Host, LocalHost, PushedHost, SharedHost
+from stepladder.sync import Client, EpisodeCounts, Host, PushedHost
+from stepladder.sync.registry import BACKENDS as HOSTS
 from stepladder.tasks import ListSource, Task
 
 TIMEOUT_S = 30.0
@@ -301,12 +302,7 @@ def rig(
 ) -> Iterator[Rig]:
     """Connect a curriculum to clients by one of `BACKENDS`; all is gone at the end."""
     kind, _, method = backend.partition("-")
-    makers: dict[str, Callable[..., Host]] = {
-        "local": LocalHost,
-        "shared": SharedHost,
-        "pushed": PushedHost,
-    }
-    with makers[kind](curriculum, num_envs, max_failed_share=max_failed_share) as host:
+    with HOSTS[kind](curriculum, num_envs, max_failed_share=max_failed_share) as host:
         clients: list[Any] = host.clients()
         if not method:
             if isinstance(host, PushedHost):
