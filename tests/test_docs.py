@@ -11,6 +11,7 @@ import pytest
 
 import stepladder
 import stepladder.curricula
+from stepladder import errors
 from stepladder.curricula.registry import CURRICULA, curriculum_variants
 
 ROOT = Path(__file__).parents[1]
@@ -96,6 +97,7 @@ def test_the_snippets_of_a_reference_page_run_with_what_it_takes_for_granted(
         ("resume", "episodes so far"),
         ("own_env", "solved: "),
         ("own_curriculum", "it failed in "),
+        ("own_agent", "mean return: "),
         ("own_game", "calm "),
         ("coming_from", "200\n50\n"),
     ],
@@ -135,6 +137,12 @@ def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
             for field in fields(config):
                 if field.name != "exploration":
                     assert f"`{field.name}`" in text, f"{page} lacks {config.__name__}.{field.name}"
+
+
+def test_the_faq_explains_every_error():
+    text = (ROOT / "docs" / "faq.md").read_text()
+    missing = [name for name in errors.__all__ if name not in text]
+    assert missing == ["StepladderError"]
 
 
 def test_every_curriculum_is_in_the_table_of_names():
