@@ -8,7 +8,7 @@ from stepladder.plans.record import TERMINATED, UNBUILDABLE, Draw, Record, Recor
 from stepladder.plans.status import DONE, NEVER_BEGAN, NO_ROOM, NOT_ADMITTED
 from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.sync import LocalHost, mailbox
-from stepladder.sync.mailbox import CAPACITY, HEAD, HEAD_WORDS, MESSAGE_BYTES, Mailboxes, Pending
+from stepladder.sync.mailbox import CAPACITY, HEAD, HEAD_WORDS, MESSAGE_BYTES, Mailboxes, TakenBatch
 from sync.rig import make_staged, numbered
 
 PID = 77
@@ -26,7 +26,7 @@ def drain(mails: Mailboxes) -> list[Record]:
     words, taken = mails.words, RecordFields.zeros(len(mails.words) * CAPACITY)
     count, unbuildable = mailbox.drain(words, mails.ring_at, taken, np.arange(len(words)))
     last, lags = np.zeros(9, np.int64), np.zeros(9, int)
-    mailbox.admit(words, taken, count, unbuildable, 1, last, lags, Pending.zeros())
+    mailbox.admit(words, taken, count, unbuildable, 1, last, lags, TakenBatch.zeros())
     records = [Record(*row) for row in taken[:count].tolist()]
     assert unbuildable == sum(record.outcome == UNBUILDABLE for record in records)
     return records

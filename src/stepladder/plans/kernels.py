@@ -29,7 +29,7 @@ MAX_SPINS = 20_000
 
 @inlined
 def begin_write(block: Words) -> None:
-    """Make the version odd: readers wait."""
+    """Make the sequence odd: readers wait."""
     header = header_of(block)
     store_release(header, "sequence", header.sequence + 1)
     fence_before_writes()
@@ -37,7 +37,7 @@ def begin_write(block: Words) -> None:
 
 @inlined
 def end_write(block: Words) -> None:
-    """Make the version even again, one higher than before the write."""
+    """Make the sequence even again; the version, half of it, is one higher than before."""
     header = header_of(block)
     store_release(header, "sequence", header.sequence + 1)
 

@@ -86,7 +86,8 @@ class Plan:
     def _see(self, block: Words) -> None:
         self.block = block
         self.header: Any = header_record(block)
-        """The header, in the block. Write only inside `writing`."""
+        """The header, in the block. Write only inside `writing`; the tick alone, which no draw
+        depends on, is written outside."""
 
     @property
     def version(self) -> int:

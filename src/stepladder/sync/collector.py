@@ -1,14 +1,15 @@
 """One collection after the other: records out of the mailboxes, into the curriculum, exactly once.
 
 The lower half of `host.Host`. A backend copies what lies in the mailboxes; one compiled call then
-takes it over and notes that a batch is pending. From there on every step either stores what is
-known beforehand or can be done again, and the note is deleted last. So Ctrl-C anywhere in between
-loses no finished episode and counts none twice: whatever is called next completes the batch.
+takes it and notes the batch. From there on every step either stores what is known beforehand or can
+be done again, and the note is deleted last. So Ctrl-C anywhere in between loses no finished episode
+and counts none twice: the next call of this object completes the batch. docs/ARCHITECTURE.md has a
+table of where an interrupt can come and what completes the work.
 """
 
 import logging
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -43,10 +44,17 @@ class Failure(NamedTuple):
     reason: str
 
 
-Pending: TypeAlias = tuple[Intake, list[Failure], int, int, list[Any]]
-"""A batch out of the mailboxes, until all that follows from it is done: its records; tasks that
-could not be built; episodes finished and draws failed so far, with those of this batch; and an
-entry for each listener of the channel that was told."""
+class Collection(NamedTuple):
+    """A batch out of the mailboxes, until all that follows from it is done."""
+
+    intake: Intake
+    """Its records on their way into the curriculum."""
+    failures: list[Failure]
+    num_finished: int
+    """Episodes finished so far, with those of this batch; likewise draws that failed."""
+    num_failed: int
+    told: list[Any]
+    """An entry for each listener of the channel that was told."""
 
 
 class Collector(ABC):
@@ -70,12 +78,13 @@ class Collector(ABC):
         self._all_rows: Words = np.arange(num_envs)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
         self._records: RecordArray = np.zeros(num_envs * mailbox.CAPACITY, RECORD_DTYPE)
-        self._notes = mailbox.Pending.zeros()
-        """What `mailbox.admit` has noted of the batch that is pending; one record."""
-        self._note = cast("npt.NDArray[Any]", self._notes).reshape(())
+        self._taken = mailbox.TakenBatch.zeros()
+        """What `mailbox.admit` has noted of the batch that is being worked on; one record."""
+        self._note = cast("npt.NDArray[Any]", self._taken).reshape(())
+        """The same, as Python reads and writes its fields."""
         self._intake = Intake()
-        self._pending: Pending | None = None
-        """The rest of it."""
+        self._collection: Collection | None = None
+        """How far that batch has come; None before the first of it is known."""
         self._listeners: tuple[Listener, ...] = ()
         self.is_unfinished = False
         """Whether a collection is going on, or was when an interrupt came."""
@@ -86,7 +95,7 @@ class Collector(ABC):
         self._drain = direct(mailbox.drain, words, 0, self._records, self._all_rows)
         self._admit = direct(
             *(mailbox.admit, words, self._records, 0, 0),
-            *(0, self._last_tick, self._lags, self._notes),
+            *(0, self._last_tick, self._lags, self._taken),
         )
 
     @abstractmethod
@@ -94,7 +103,7 @@ class Collector(ABC):
         """Return zeroed mailboxes of shape ``(num_envs, num_words)``."""
 
     def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
-        """Fill the drained words; return how many records, and how many of them unbuildable.
+        """Copy what was reported into `_records`; return how many, and how many are unbuildable.
 
         The mailboxes keep them: done again, it gives the same records, or more.
         """
@@ -132,7 +141,7 @@ class Collector(ABC):
             raise self._unusable()
         late = None
         if self.is_unfinished:
-            if is_running(Collector._go_on, self):
+            if is_running(Collector._work_on, self):
                 # A listener asks for it; whatever has come since is collected after this batch.
                 return self._records[:0]
             late = self.complete()
@@ -140,14 +149,14 @@ class Collector(ABC):
         if not count:
             records = self._records[:0]
         else:
-            self._pending = None
+            self._collection = None
             self.is_unfinished = True
             tick = self.curriculum.plan.tick + 1
             self._admit(
                 *(self.mails.words, self._records, count, unbuildable),
-                *(tick, self._last_tick, self._lags, self._notes),
+                *(tick, self._last_tick, self._lags, self._taken),
             )
-            records = self._go_on(count, tick)
+            records = self._work_on(count, tick)
         self._conclude()
         return records if late is None else np.concatenate([late, records])
 
@@ -157,28 +166,28 @@ class Collector(ABC):
         `collect`, `snapshot`, `restore` and `close` do this by themselves.
         """
         records = self._records[:0]
-        if is_running(Collector._go_on, self):
+        if is_running(Collector._work_on, self):
             return records
         count = int(self._note["count"])
         if count:
-            records = self._go_on(count, int(self._note["tick"])).copy()
+            records = self._work_on(count, int(self._note["tick"])).copy()
         self._conclude()
         return records
 
-    def _go_on(self, count: int, tick: int) -> RecordArray:
-        """Do what is left of the pending batch; return the records that were observed.
+    def _work_on(self, count: int, tick: int) -> RecordArray:
+        """Do what is left of the batch that was taken; return the records that were observed.
 
         Args:
             count: Records in it.
             tick: Its number.
         """
         note = self._note
-        if self._pending is None:
-            self._pending = self._begin(self._records[:count])
-        intake, failures, num_finished, num_failed, told = self._pending
+        if self._collection is None:
+            self._collection = self._begin(self._records[:count])
+        intake, failures, num_finished, num_failed, told = self._collection
         if failures:
             # Their messages have been read.
-            mailbox.release_failed(self.mails.words, self._records, self._notes)
+            mailbox.release_failed(self.mails.words, self._records, self._taken)
         try:
             self.curriculum.take_in(intake)
         except RecordError:
@@ -194,7 +203,7 @@ class Collector(ABC):
         note["count"] = 0
         return intake.records
 
-    def _begin(self, records: RecordArray) -> Pending:
+    def _begin(self, records: RecordArray) -> Collection:
         failures: list[Failure] = []
         if self._note["num_unbuildable"]:
             failures = self._read_failures(records)
@@ -205,7 +214,7 @@ class Collector(ABC):
         intake.is_done = False
         intake.telling = None
         num_finished = self._num_finished + len(records)
-        return intake, failures, num_finished, self._num_failed + len(failures), []
+        return Collection(intake, failures, num_finished, self._num_failed + len(failures), [])
 
     def _conclude(self) -> None:
         """Do what does not depend on the last batch alone."""

@@ -1,9 +1,11 @@
 """A mailbox per env: the draw being played, counters, and a ring of records.
 
-The env's client writes, the host reads; nobody else. Both sides run these kernels over the same
-words, which lie in shared memory, or in ordinary memory when host and client are one process. A
-record becomes visible in one store, after everything it consists of: a client that is killed
-leaves a record or none, never half a one.
+Between one client and the host. Both run these kernels over the same words, which lie in shared
+memory, or in ordinary memory when host and client are one process. The client writes draws, records
+and its counters; the host writes how many records it has taken, and whether the channel is closed.
+The host touches a client's counters only when the client is dead, or before it plays. A record
+becomes visible in one store, after all its fields: a client that is killed leaves a whole record or
+none.
 """
 
 from typing import Annotated, Any, cast
@@ -32,7 +34,10 @@ MESSAGE_BYTES = 256
 
 
 class Head(Fields):
-    """The first words of a mailbox; what client and host write lies in different cache lines."""
+    """The first words of a mailbox.
+
+    What the client and what the host writes in every episode lies in different cache lines.
+    """
 
     posted: Count
     """Records that the client has left, ever."""
@@ -47,15 +52,16 @@ class Head(Fields):
     taken: Count
     """Records that the host has taken, ever."""
     replay: Annotated[int, Limits(0, 1)]
-    """Whether the draw is to be played again, after a restore."""
+    """Whether the draw is to be played again: set by a restore, cleared by the client."""
     closed: Annotated[int, Limits(0, 1)]
     host_reserved: Annotated[Words, Shape(5)]
 
 
-class Pending(Fields):
-    """What the host notes of the batch that it has taken and not finished with."""
+class TakenBatch(Fields):
+    """What the host notes of the records that it has taken and not finished with."""
 
     count: int
+    """Records in it; 0 when nothing is left to do."""
     num_unbuildable: int
     """Records that say that a task could not be built."""
     tick: int
@@ -175,7 +181,7 @@ class Mailboxes:
 
 
 def words_per_mailbox(num_dials: int) -> int:
-    """Return the size of one mailbox; a whole number of cache lines."""
+    """Return the size of one mailbox, a multiple of a cache line."""
     words = HEAD_WORDS + num_dials + CAPACITY * (RECORD_WORDS + MESSAGE_BYTES // 8)
     return (words + 7) // 8 * 8
 
@@ -326,12 +332,12 @@ def admit(
     tick: int,
     last: Words,
     histogram: Words,
-    pending: Records[Pending],
+    taken: Records[TakenBatch],
 ) -> None:
-    """Take records that were copied over: from here on they are the host's, and noted as pending.
+    """Take the records that were copied: count their mailboxes as emptied, and note the batch.
 
-    One call that no interrupt divides. A mailbox with unbuildable ones among them does not count
-    as emptied yet: its client could write over their messages, which nobody has read.
+    One call, so an interrupt comes before or after it. A mailbox with unbuildable records does not
+    count as emptied yet: its client could write over their messages, which are read later.
 
     Args:
         mails: The words of all mailboxes.
@@ -341,11 +347,11 @@ def admit(
         tick: Number of this collection.
         last: As for `measure_staleness`. Changed in place.
         histogram: As for `measure_staleness`. Changed in place.
-        pending: What is pending, one record. Changed in place.
+        taken: The note of the batch, one record. Changed in place.
     """
     measure_staleness(records, count, tick, last, histogram)
     _release(mails, records, count, False)
-    note = pending[0]
+    note = taken[0]
     note.count = count
     note.num_unbuildable = num_unbuildable
     note.tick = tick
@@ -353,9 +359,11 @@ def admit(
 
 
 @compiled
-def release_failed(mails: Words, records: Records[RecordFields], pending: Records[Pending]) -> None:
+def release_failed(
+    mails: Words, records: Records[RecordFields], taken: Records[TakenBatch]
+) -> None:
     """Count mailboxes as emptied whose messages have been read; once for each batch."""
-    note = pending[0]
+    note = taken[0]
     if note.is_unread > 0:
         note.is_unread = 0
         _release(mails, records, note.count, True)
