@@ -13,6 +13,7 @@ import numpy as np
 
 from stepladder.compiled import compiled, direct
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.observation import MAX_NOTED, Noted, Totals, note
 from stepladder.curricula.turnover import Eviction, Turnover
 from stepladder.errors import SnapshotError
@@ -114,6 +115,12 @@ class Evicting(Curriculum):
         """Count a task that made room; called when the replacement is complete."""
         self.num_evicted = eviction.num_evicted
         self._handled[0] = eviction.num_handled
+
+    def _overview_fields(self) -> dict[str, Any]:
+        return {**super()._overview_fields(), "num_evicted": self.num_evicted}
+
+    def _overview(self) -> EvictingExplanation:
+        return EvictingExplanation(**self._overview_fields())
 
     def _save_state(self) -> dict[str, Any]:
         return {"num_evicted": self.num_evicted}

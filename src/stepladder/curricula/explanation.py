@@ -75,6 +75,14 @@ class Explanation(JsonDataclass):
 
 
 @dataclass(frozen=True, kw_only=True)
+class EvictingExplanation(Explanation):
+    """What a curriculum that replaces tasks is doing."""
+
+    num_evicted: int
+    """Tasks that made room for others so far."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TaskExplanation(JsonDataclass):
     """Why one task is, or is not, being drawn."""
 

@@ -26,7 +26,7 @@ from stepladder.configs.checks import Count as AtLeastOne
 from stepladder.configs.checks import Positive, Share, Within
 from stepladder.curricula.config import SignalConfig
 from stepladder.curricula.eviction import Filed, RankedMethod, RankedTotals, file_by_score
-from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.observation import (
     CompiledRule,
     observe_batch,
@@ -165,14 +165,11 @@ def observe(
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnabilityExplanation(Explanation):
+class LearnabilityExplanation(EvictingExplanation):
     """Which tasks are solved sometimes."""
 
     num_untried: int
     """Tasks without a result."""
-
-    num_evicted: int
-    """Tasks that made room for others so far."""
 
     mean_learnability: float
     """Mean of all tasks' p(1 - p), as far as known; at most 0.25."""
@@ -241,7 +238,6 @@ class Learnability(RankedMethod):
         return LearnabilityExplanation(
             **self._overview_fields(),
             num_untried=int(np.sum(~tried)),
-            num_evicted=self.num_evicted,
             mean_learnability=float(scores.mean()),
             top=self._top(best[tried[best]], rates, scores, probs),
         )

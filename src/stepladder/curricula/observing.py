@@ -1,10 +1,13 @@
 """How a batch of records goes into a curriculum, exactly once, and how listeners hear of it.
 
-Between `owner` and `turnover`. A batch is observed and told to every listener; when Ctrl-C comes
-in between, the next call completes it first. So a method's `_update` may be called again with a
+Between `owner` and `turnover`. A batch is observed and told to every listener. Ctrl-C can come
+between any two lines and leave some of a batch observed, a change of stage half written or a
+listener not told yet. An `Intake` says how far the batch has come, so that the next call completes
+it first: nothing is lost, nothing is done twice. So a method's `_update` may be called again with a
 batch of which it has observed a part: it does what is left.
 """
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -14,7 +17,6 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.intake import Intake, is_running
 from stepladder.curricula.owner import PlanOwner
 from stepladder.errors import ConfigError, RecordError
 from stepladder.plans.record import (
@@ -37,8 +39,44 @@ ReplaceListener: TypeAlias = Callable[[int | None], object]
 """Is told the slot after another task came into it, or None when any slot may have changed."""
 
 
+NO_RECORDS: RecordArray = np.zeros(0, dtype=RECORD_DTYPE)
+
 NO_NUMBER = (OverflowError, TypeError, ValueError)
 """What NumPy and numba raise for a value that is not a number, or is too large."""
+
+
+def is_running(method: Any, owner: object) -> bool:
+    """Whether this is called from inside a method of an object.
+
+    By the stack: a flag would stay set forever when an interrupt comes at the wrong moment.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_code is method.__code__ and frame.f_locals["self"] is owner:
+            return True
+        frame = frame.f_back
+    return False
+
+
+class Intake:
+    """One batch, and how far it has come. Its records must not change before it is done."""
+
+    __slots__ = ("is_done", "num_before", "outer", "records", "telling")
+
+    def __init__(
+        self,
+        records: RecordArray = NO_RECORDS,
+        num_before: int = 0,
+        outer: "Intake | None" = None,
+    ):
+        self.records = records
+        self.num_before = num_before
+        """Records that the curriculum had observed before it."""
+        self.outer = outer
+        """The intake that is going on already: of the batch whose listener observes this one."""
+        self.is_done = False
+        self.telling: tuple[tuple[Any, ...], list[Any]] | None = None
+        """The listeners, and an entry for each that has returned; set when the first is called."""
 
 
 class Observing(PlanOwner):

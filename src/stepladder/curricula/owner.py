@@ -159,7 +159,13 @@ class PlanOwner(ABC):
         """The plan; built when first asked for."""
         if self._plan is None:
             plan = Plan(self.pool.num_slots, self._groupings(), len(self._dials()), self.seed)
-            self._bind_pool(plan)
+            if self.pool in _bound_pools:
+                raise ConfigError(
+                    "this Pool already belongs to another curriculum; two would replace each "
+                    "other's tasks unnoticed. Make one Pool for each."
+                )
+            _bound_pools.add(self.pool)
+            self.pool.rebind(plan.task_ids, plan.generations)
             with plan.writing():
                 self._attach(plan, list(plan.tables), 0, self)
                 plan.header["table_at"] = self._active_table()
@@ -174,15 +180,6 @@ class PlanOwner(ABC):
         self._first_dial = first_dial
         plan.set_exploration(self._table, self.config.exploration)
         self._publish()
-
-    def _bind_pool(self, plan: Plan) -> None:
-        if self.pool in _bound_pools:
-            raise ConfigError(
-                "this Pool already belongs to another curriculum; two would replace each other's "
-                "tasks unnoticed. Make one Pool for each."
-            )
-        _bound_pools.add(self.pool)
-        self.pool.rebind(plan.task_ids, plan.generations)
 
     def disown(self) -> None:
         """Refuse to work from now on: called in the child of a fork, which has only a copy.

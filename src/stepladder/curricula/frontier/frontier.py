@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.eviction import CompiledMethod
-from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
@@ -48,7 +48,7 @@ STANDINGS = ("probed", "zone", "mastered")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontierExplanation(Explanation):
+class FrontierExplanation(EvictingExplanation):
     """Where the frontier runs."""
 
     num_probed: int
@@ -59,9 +59,6 @@ class FrontierExplanation(Explanation):
 
     num_mastered: int
     """Tasks that nearly always succeed."""
-
-    num_evicted: int
-    """Tasks that made room for others so far."""
 
     num_barren_rounds: int
     """Rounds of probing since the last time anything new was mastered."""
@@ -163,7 +160,6 @@ class Frontier(CompiledMethod):
             num_probed=int(np.sum(standings == PROBED)),
             num_in_zone=len(zone),
             num_mastered=int(np.sum(standings == MASTERED)),
-            num_evicted=self.num_evicted,
             num_barren_rounds=int(self._state.method["barren_rounds"][0]),
             zone=self._top(shown, rates, probs),
         )

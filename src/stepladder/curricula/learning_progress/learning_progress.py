@@ -19,8 +19,7 @@ import numpy as np
 
 from stepladder.compiled import direct
 from stepladder.curricula.eviction import RankedMethod
-from stepladder.curricula.explanation import Explanation
-from stepladder.curricula.intake import Intake
+from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.kernels import (
@@ -31,7 +30,7 @@ from stepladder.curricula.learning_progress.kernels import (
     State,
 )
 from stepladder.curricula.observation import CompiledRule, settle_noted
-from stepladder.curricula.observing import NO_NUMBER
+from stepladder.curricula.observing import NO_NUMBER, Intake
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
@@ -41,7 +40,7 @@ from stepladder.stats.averages import AveragePair
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgressExplanation(Explanation):
+class ProgressExplanation(EvictingExplanation):
     """Where the progress is."""
 
     num_novices: int
@@ -49,9 +48,6 @@ class ProgressExplanation(Explanation):
 
     num_progressing: int
     """Tasks with progress beyond noise."""
-
-    num_evicted: int
-    """Tasks that made room for others so far."""
 
     top: tuple[tuple[str, float, float], ...]
     """The tasks with the most progress: name, progress, probability."""
@@ -186,7 +182,6 @@ class LearningProgress(RankedMethod):
             **self._overview_fields(),
             num_novices=int(np.sum(plays < self.config.novice_plays)),
             num_progressing=int(np.sum(progress > 0)),
-            num_evicted=self.num_evicted,
             top=self._top(best[progress[best] > 0], progress, probs),
         )
 

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.curricula.eviction import CompiledMethod
-from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.kernels import (
@@ -54,7 +54,7 @@ _TRANSFORMS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelReplayExplanation(Explanation):
+class LevelReplayExplanation(EvictingExplanation):
     """How much is replayed, and what."""
 
     num_seen: int
@@ -62,9 +62,6 @@ class LevelReplayExplanation(Explanation):
 
     replay_prob: float
     """Probability that the next draw is a replay, exploration apart."""
-
-    num_evicted: int
-    """Tasks that made room for others so far."""
 
     top: tuple[tuple[str, float, float], ...]
     """The tasks with the highest scores: name, score, probability."""
@@ -262,7 +259,6 @@ class LevelReplay(CompiledMethod):
             **self._overview_fields(),
             num_seen=self.num_seen,
             replay_prob=self.replay_prob,
-            num_evicted=self.num_evicted,
             top=self._top(best, scores, probs),
         )
 

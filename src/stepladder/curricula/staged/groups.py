@@ -32,10 +32,7 @@ class StageGroups:
         Raises:
             ConfigError: A label belongs to no stage, or a stage has no task.
         """
-        stage_of_label = _stage_of_label(pool, config)
-        stages = np.array([stage_of_label[name] for name in pool.label_names], dtype=np.int64)
-        stage_of_slot = stages[pool.label_indices]
-        _refuse_empty_stages(stage_of_slot, config)
+        stage_of_slot = _stages_of_slots(pool, config)
         if config.balance_by is None:
             num_stages = len(config.stages)
             names = [""] * num_stages
@@ -51,7 +48,7 @@ class StageGroups:
         return cls(Grouping(group_of_slot, len(groups)), stage_of_group, names)
 
 
-def _stage_of_label(pool: Pool, config: StagedConfig) -> dict[str, int]:
+def _stages_of_slots(pool: Pool, config: StagedConfig) -> Words:
     stage_of_label = {
         label: index for index, stage in enumerate(config.stages) for label in stage.task_labels
     }
@@ -61,14 +58,12 @@ def _stage_of_label(pool: Pool, config: StagedConfig) -> dict[str, int]:
                 f"tasks with label {label!r} belong to no stage; the stages hold "
                 f"{sorted(stage_of_label)}. Add the label to a stage, or remove the tasks."
             )
-    return stage_of_label
-
-
-def _refuse_empty_stages(stage_of_slot: Words, config: StagedConfig) -> None:
+    stages = np.array([stage_of_label[name] for name in pool.label_names], dtype=np.int64)
     for index, stage in enumerate(config.stages):
-        if not np.any(stage_of_slot == index):
+        if index not in stages[pool.label_indices]:
             raise ConfigError(
                 f"stage {stage.name!r} is empty: no active task has label "
                 f"{' or '.join(map(repr, stage.task_labels))}. Add tasks with that label, "
                 "raise the capacity, or leave the stage out."
             )
+    return stages[pool.label_indices]
