@@ -11,7 +11,6 @@ from gymnasium.spaces import Box, Space
 
 from stepladder.configs.problems import nearest
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError, TaskError
 from stepladder.games.game import Game, Symmetry
@@ -182,11 +181,10 @@ def mirrored_choices(fineness: int) -> list[int]:
 
 
 def _check_phases(curriculum: CurriculumConfig, path: str) -> Iterator[tuple[str, str]]:
-    if isinstance(curriculum, PhasedConfig):
-        for index, phase in enumerate(curriculum.phases):
-            where = f"{path}.phases[{index}]"
-            yield from _check_params(phase.settings, f"{where}.settings")
-            yield from _check_phases(phase.inner(), f"{where}.curriculum")
+    for index, phase in enumerate(curriculum.all_phases()):
+        where = f"{path}.phases[{index}]"
+        yield from _check_params(phase.settings, f"{where}.settings")
+        yield from _check_phases(phase.inner(), f"{where}.curriculum")
 
 
 def _check_params(settings: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
