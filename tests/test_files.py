@@ -135,8 +135,8 @@ def test_json_is_read_as_ever() -> None:
         ("1" * 5_000_000, "5,000,000 digits"),
         ("", "Expecting value"),
         ("{", "Expecting property name"),
-        (b"\xff\xfe", "no UTF-8"),
-        (b'"\xc3"', "no UTF-8"),
+        (b"\xff\xfe", "not UTF-8"),
+        (b'"\xc3"', "not UTF-8"),
         ("[1,]", "Expecting|Illegal trailing comma"),
     ],
 )

@@ -1,20 +1,21 @@
-"""Files that others may have made: opened without surprises, read within bounds.
+"""Files from unknown places: opened safely, read within bounds.
 
-At the bottom of the house: whatever reads a run, a checkpoint, a config or a level does it here.
-Symbolic links are not followed, pipes and devices are not waited for, and JSON is refused where it
-is too large, too deep, or says what JSON cannot. What is wrong is an `OSError` or a `ValueError`
-with one line, which the caller puts into its own error.
+At the bottom of the package: runs, checkpoints, configs and levels are all read here. Symbolic
+links are not followed, pipes and devices are not waited for, and JSON is refused if it is too
+large, too deep or not valid. Errors are an `OSError` or a `ValueError` with one line, which the
+caller puts into its own error.
 """
 
 import errno
 import json
+import math
 import os
 import stat
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 MOST_JSON_BYTES = 256 * 2**20
 """Largest JSON that is read; the largest that is written has a line for each of a million tasks."""
@@ -50,18 +51,15 @@ def open_regular(
     careful = flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
         descriptor = os.open(path, careful | (0 if follow else os.O_NOFOLLOW), 0o644)
-    except OSError as error:
-        kind = None if follow else _kind_of(path)
-        if kind is not None:
-            raise _irregular(path, kind) from error
+    except OSError:
+        # Say what it is, if it is something else than a file.
+        if not follow:
+            require_regular(path, missing_ok=True)
         raise
-    try:
-        kind = _kind(os.fstat(descriptor).st_mode)
-        if kind is not None:
-            raise _irregular(path, kind)
-    except BaseException:
+    kind = _kind(os.fstat(descriptor).st_mode)
+    if kind is not None:
         os.close(descriptor)
-        raise
+        raise _irregular(path, kind)
     return descriptor
 
 
@@ -100,15 +98,8 @@ def is_real_folder(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def _kind_of(path: str | os.PathLike[str]) -> str | None:
-    try:
-        return _kind(os.lstat(path).st_mode)
-    except OSError:
-        return None
-
-
 def _kind(mode: int) -> str | None:
-    """Say what something is; None is a regular file."""
+    """Return what a path is in words; None is a regular file."""
     kinds = (
         (stat.S_ISLNK, "a symbolic link, which is not followed"),
         (stat.S_ISDIR, "a folder"),
@@ -135,7 +126,7 @@ def read_bytes(
         follow: Whether it may be a link, as for `open_regular`.
 
     Raises:
-        OSError: It is no regular file, cannot be read, or is larger.
+        OSError: It is not a regular file, cannot be read, or is larger.
     """
     with open_for_reading(path, follow=follow) as file:
         size = os.fstat(file.fileno()).st_size
@@ -155,7 +146,7 @@ def open_for_reading(
     """Open a regular file, closed at the end of the block.
 
     Raises:
-        OSError: It is no regular file, or cannot be opened.
+        OSError: It is not a regular file, or cannot be opened.
     """
     with os.fdopen(open_regular(path, follow=follow), "rb") as file:
         yield file
@@ -165,8 +156,8 @@ def open_for_reading(
 def replacing(path: str | os.PathLike[str]) -> Generator[BufferedWriter, None, None]:
     """Write a file beside its place and put it there at the end of the block, as a whole.
 
-    Whoever reads sees the old file or the new one; it is safe on disk when the block has ended. An
-    exception leaves the old one. A link in the place is replaced, and not followed.
+    A reader sees the old file or the new one; it is safe on disk when the block has ended. An
+    exception leaves the old one. A link in its place is replaced, not followed.
 
     Raises:
         OSError: It cannot be written.
@@ -186,7 +177,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BufferedWriter, None, N
 
 
 def draft_of(path: Path) -> Path:
-    """Return where a file is written before it takes its place: beside it, with our number."""
+    """Return where a file is written first: beside its place, with the number of this process."""
     return path.with_name(f".{path.name}.{os.getpid()}.part")
 
 
@@ -196,8 +187,8 @@ def read_json(
     """Return what a JSON file holds.
 
     Raises:
-        OSError: It is no regular file, cannot be read, or is larger than `most` bytes.
-        ValueError: It is no JSON that is accepted; see `parsed_json`.
+        OSError: It is not a regular file, cannot be read, or is larger than `most` bytes.
+        ValueError: It is not JSON that is accepted; see `parsed_json`.
     """
     return parsed_json(read_bytes(path, most, follow=follow))
 
@@ -206,8 +197,9 @@ def parsed_json(text: str | bytes) -> Any:
     """Return what a JSON text says.
 
     Raises:
-        ValueError: It is no JSON or no UTF-8, is nested deeper than `MOST_DEPTH`, names a key twice
-            in one object, or has a number that is not finite or has more than `MOST_DIGITS` digits.
+        ValueError: It is not JSON or not UTF-8, is nested deeper than `MOST_DEPTH`, names a key
+            twice in one object, or has a number that is infinite, NaN or has more than
+            `MOST_DIGITS` digits.
 
     Example:
         >>> parsed_json('{"a": [1, 2.5]}')
@@ -217,38 +209,27 @@ def parsed_json(text: str | bytes) -> Any:
         value = json.loads(
             text.decode() if isinstance(text, bytes) else text,
             object_pairs_hook=_each_key_once,
-            parse_int=_short_whole_number,
+            parse_int=_short_integer,
             parse_float=_finite_number,
-            parse_constant=_no_number,
+            parse_constant=_refuse_constant,
         )
     except UnicodeDecodeError as error:
-        raise ValueError(f"it is no UTF-8 text ({error.reason} at byte {error.start})") from error
+        reason = f"{error.reason} at byte {error.start}"
+        raise ValueError(f"it is not UTF-8 text ({reason})") from error
     except RecursionError as error:
-        raise ValueError(_TOO_DEEP) from error
-    if _is_too_deep(value):
-        raise ValueError(_TOO_DEEP)
-    return value
-
-
-_TOO_DEEP = f"it is nested deeper than {MOST_DEPTH} levels"
-
-
-def _is_too_deep(value: Any) -> bool:
-    # Level by level rather than by recursion, which is what it protects from.
-    layer = _containers([value])
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels") from error
+    # Level by level: recursion is what this check protects from.
+    layer: list[Any] = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEPTH):
-        if not layer:
-            return False
-        layer = [entry for one in layer for entry in _containers(_entries(one))]
-    return bool(layer)
-
-
-def _entries(one: Any) -> Iterable[Any]:
-    return cast("dict[str, Any]", one).values() if isinstance(one, dict) else one
-
-
-def _containers(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, dict | list)]
+        layer = [
+            entry
+            for one in layer
+            for entry in (one.values() if isinstance(one, dict) else one)
+            if isinstance(entry, dict | list)
+        ]
+    if layer:
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
+    return value
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -260,7 +241,7 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return entries
 
 
-def _short_whole_number(text: str) -> int:
+def _short_integer(text: str) -> int:
     if len(text) > MOST_DIGITS:
         raise ValueError(f"an integer has {len(text):,} digits; at most {MOST_DIGITS} are read")
     return int(text)
@@ -268,10 +249,10 @@ def _short_whole_number(text: str) -> int:
 
 def _finite_number(text: str) -> float:
     value = float(text)
-    if value in (float("inf"), float("-inf")):
+    if math.isinf(value):
         raise ValueError(f"the number {text[:40]} is too large for a float")
     return value
 
 
-def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"it has {text}, which is no number of JSON")
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"it has {text}, which is not a JSON number")

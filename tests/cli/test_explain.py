@@ -139,8 +139,8 @@ def test_a_run_with_nothing_in_it_says_so(command: CommandLine) -> None:
     ("argv", "said"),
     [
         ([], "Missing from stepladder explain: RUN"),
-        (["nowhere"], "nowhere is no folder. Give the folder of a run."),
-        (["."], "holds no run: it has no config.json"),
+        (["nowhere"], "nowhere is not a folder. Give the folder of a run."),
+        (["."], "has no run: it has no config.json"),
         (["run", "--top", "-1"], "top must be an integer of at least 0; got -1"),
         (["run", "--task", "taskclass9"], "there is no task 'taskclass9' among the 4 active ones"),
         (["run", "other"], "Unrecognized options: other"),

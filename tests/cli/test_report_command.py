@@ -46,7 +46,7 @@ def test_a_report_of_ours_is_replaced_and_nothing_else(command: CommandLine) -> 
     ("argv", "said"),
     [
         ([], "there is no run to report on. Name the folder of one, or of several."),
-        (["nowhere"], "nowhere is no folder"),
+        (["nowhere"], "nowhere is not a folder"),
         (["run", "--metrics", "nope"], "metrics names 'nope', which no run has"),
         (["run", "--smooth", "0"], "smooth must be an integer of at least 1"),
         (["run", "--out", "run"], "run is a folder. Name a file with --out."),

@@ -212,7 +212,7 @@ def test_more_tasks_than_plots_are_no_reason_to_warn(
         (["from-file"], "Missing from stepladder simulate from-file: FILE"),
         (["--no-keep", "--tensorboard"], "--tensorboard needs a run; leave out --no-keep."),
         (["--no-keep", "--keep-records"], "--keep-records needs a run; leave out --no-keep."),
-        (["--out", "full"], "full is not empty and holds no run: it has 'thesis.tex'"),
+        (["--out", "full"], "full is not empty and has no run: it has 'thesis.tex'"),
         (["staged", "--engine", "compiled"], "Staged has no compiled form"),
         (["frontier", "--features", "size"], "'size'"),
         (["--engine", "direct", "--workers"], "engine 'direct' has no envs to put into workers"),

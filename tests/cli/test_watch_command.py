@@ -303,7 +303,7 @@ def test_a_simulated_run_has_no_env_to_watch(command: CommandLine) -> None:
     [
         ([], "ENV-OR-RUN"),
         (["Nope-v1"], "'Nope-v1' is neither the folder of a run nor the file of a level; the env"),
-        (["."], "holds no run: it has no config.json"),
+        (["."], "has no run: it has no config.json"),
         (["nomodule:make"], "the module 'nomodule' cannot be imported"),
         (["MODULE:nothing"], "MODULE has no function 'nothing', nor does it register an env of"),
         (["MODULE:number"], "MODULE has no function 'number'"),

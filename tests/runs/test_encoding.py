@@ -12,7 +12,7 @@ from runs.scenes import make_records
 from stepladder.errors import RunError
 from stepladder.plans.record import DRAW_DTYPE, RECORD_DTYPE
 from stepladder.runs import encoding
-from stepladder.runs.unpacking import Unpacking
+from stepladder.runs.encoding import STORED_RECORD, Unpacking
 
 NAMES = {"task": ["a", "b"], "label": ["x", "x"]}
 
@@ -93,7 +93,7 @@ def test_a_snapshot_may_be_of_no_task_at_all() -> None:
 
 @pytest.mark.parametrize("names", [[], ["a"], ["é", "\ud800", "a\x00", '"']])
 def test_names_come_back_as_they_were(names: list[str]) -> None:
-    data = encoding.packed(encoding.names_as_json(names))
+    data = encoding.packed(json.dumps(names).encode())
     assert Unpacking().names(data) == names
 
 
@@ -115,7 +115,9 @@ def test_records_come_back_as_they_were() -> None:
     for count in (0, 3, 1000):
         records = make_records(*range(count))
         records["success"] = np.nan
-        back = Unpacking().records(len(records), encoding.packed_records(records))
+        back = Unpacking().records(
+            len(records), encoding.packed(records.astype(STORED_RECORD).tobytes())
+        )
         assert back.dtype == RECORD_DTYPE
         assert back.tobytes() == records.tobytes()
 

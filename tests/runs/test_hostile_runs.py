@@ -22,7 +22,7 @@ from runs.scenes import fill
 from stepladder.cli.main import main
 from stepladder.curricula import Snapshot
 from stepladder.errors import RunError, StepladderError
-from stepladder.runs import Run, RunReader, database, unpacking
+from stepladder.runs import Run, RunReader, database, encoding
 from stepladder.runs.trust import names_of_code
 from test_files import IRREGULAR
 
@@ -166,7 +166,7 @@ def test_a_checkpoint_is_read_only_from_its_own_file(
     if isinstance(file, str):
         file = file.format(outside=outside)
     sql(folder, "UPDATE checkpoints SET file = ? WHERE name = 'first'", arguments=(file,))
-    with pytest.raises(RunError, match="which is no file of this run"):
+    with pytest.raises(RunError, match="does not belong to this run"):
         RunReader(folder).checkpoint("first")
 
 
@@ -385,7 +385,7 @@ BOMBS = {
 def test_a_little_that_stands_for_much_is_refused(
     folder: Path, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(unpacking, "USUAL_BYTES", 2**20)
+    monkeypatch.setattr(encoding, "USUAL_BYTES", 2**20)
     bomb = b"z" + zlib.compress(bytes(32 * 2**20))
     assert len(bomb) < 2**16
     sql(folder, BOMBS[question], arguments=(bomb,))
@@ -419,7 +419,7 @@ def test_going_on_with_a_damaged_database_changes_nothing(folder: Path, statemen
 
 def test_a_journal_that_was_put_there_is_not_played_back(folder: Path, outside: Path) -> None:
     (folder / "run.sqlite-journal").write_bytes(os.urandom(600))
-    with pytest.raises(RunError, match=r"run\.sqlite-journal is there"):
+    with pytest.raises(RunError, match=r"run\.sqlite-journal exists"):
         Run.resume(folder)
 
 

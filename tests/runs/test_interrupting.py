@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from stepladder.runs.interrupting import Patience
+from stepladder.runs.interrupting import InterruptGuard
 
 
 def interrupt() -> None:
@@ -14,15 +14,15 @@ def interrupt() -> None:
 
 def test_the_first_one_waits_until_it_is_asked_for() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with Patience() as patience:
-        assert not patience.is_over
+    with InterruptGuard() as guard:
+        assert not guard.was_interrupted
         interrupt()
-        assert patience.is_over
+        assert guard.was_interrupted
     assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_the_second_one_does_not_wait() -> None:
-    with pytest.raises(KeyboardInterrupt), Patience():  # noqa: PT012
+    with pytest.raises(KeyboardInterrupt), InterruptGuard():  # noqa: PT012
         interrupt()
         interrupt()
         pytest.fail("it waited")
@@ -30,7 +30,7 @@ def test_the_second_one_does_not_wait() -> None:
 
 def test_everything_is_as_before_afterwards() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with Patience():
+    with InterruptGuard():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -38,9 +38,9 @@ def test_everything_is_as_before_afterwards() -> None:
 def test_who_ignores_it_goes_on_ignoring_it() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with Patience() as patience:
+        with InterruptGuard() as guard:
             interrupt()
-            assert not patience.is_over
+            assert not guard.was_interrupted
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)

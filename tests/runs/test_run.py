@@ -455,8 +455,8 @@ def test_overwriting_replaces_the_run_and_leaves_what_is_not_its(folder: Path) -
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("notes.txt", "mine", "not empty and holds no run: it has 'notes.txt'"),
-        ("run.sqlite", "mine", "not empty and holds no run: it has 'run.sqlite'"),
+        ("notes.txt", "mine", "not empty and has no run: it has 'notes.txt'"),
+        ("run.sqlite", "mine", "not empty and has no run: it has 'run.sqlite'"),
         ("config.json", '{"model": "mine"}', "was not written by Stepladder"),
         ("config.json", "[]", "was not written by Stepladder"),
         ("config.json", '{"package": "stepladder"', "is damaged"),
@@ -577,7 +577,7 @@ def test_a_failure_of_any_kind_reaches_the_caller(
         raise MemoryError("no more")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "write_batch", fail)
+        patch.setattr(writer, "write_rows", fail)
         run.log(1, {"a": 1.0})
         with pytest.raises(RunError, match=r"can no longer be written \(no more\)") as caught:
             run.flush()

@@ -78,9 +78,9 @@ def test_a_file_that_is_none_of_ours_is_told_in_one_line(
 
 
 def test_a_folder_without_a_run_is_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(RunError, match=r"missing is no folder\. Give the folder of a run"):
+    with pytest.raises(RunError, match=r"missing is not a folder\. Give the folder of a run"):
         RunInfo.read(tmp_path / "missing")
-    with pytest.raises(RunError, match=r"holds no run: it has no config\.json"):
+    with pytest.raises(RunError, match=r"has no run: it has no config\.json"):
         RunInfo.read(tmp_path)
 
 

@@ -13,9 +13,8 @@ import pytest
 from runs.scenes import wait_until
 from stepladder.errors import RunError
 from stepladder.runs import writer as writers
-from stepladder.runs.batch import Batch, write_batch
 from stepladder.runs.database import create_database
-from stepladder.runs.writer import Writer
+from stepladder.runs.writer import DatabaseWriter, PendingRows, write_rows
 
 
 @pytest.fixture
@@ -24,18 +23,16 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def writer(path: Path) -> Iterator[Writer]:
-    made = Writer(create_database(path), path)
+def writer(path: Path) -> Iterator[DatabaseWriter]:
+    made = DatabaseWriter(create_database(path), path)
     yield made
     if made._thread.is_alive():
         made.close("finished")
 
 
-def add(writer: Writer, step: int, num_values: int = 1) -> None:
-    with writer.lock:
-        batch = writer.open_batch()
-        batch.steps.append((step, 0.0))
-        batch.num_values += num_values
+def add(writer: DatabaseWriter, step: int, num_values: int = 1) -> None:
+    with writer.adding(num_values) as rows:
+        rows.steps.append((step, 0.0))
 
 
 def steps_in(path: Path) -> list[int]:
@@ -43,7 +40,7 @@ def steps_in(path: Path) -> list[int]:
         return [step for (step,) in connection.execute("SELECT step FROM steps ORDER BY step")]
 
 
-def test_rows_are_committed_without_being_asked_for(writer: Writer, path: Path) -> None:
+def test_rows_are_committed_without_being_asked_for(writer: DatabaseWriter, path: Path) -> None:
     add(writer, 1)
     assert writers.COMMIT_INTERVAL_S <= 0.5
     wait_until(lambda: steps_in(path) == [1], "a commit")
@@ -52,13 +49,13 @@ def test_rows_are_committed_without_being_asked_for(writer: Writer, path: Path) 
 
 
 def test_flushing_waits_for_all_that_was_added(
-    writer: Writer, path: Path, monkeypatch: pytest.MonkeyPatch
+    writer: DatabaseWriter, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_slowly(connection: sqlite3.Connection, batch: Batch) -> None:
+    def write_slowly(connection: sqlite3.Connection, rows: PendingRows) -> None:
         time.sleep(0.05)
-        write_batch(connection, batch)
+        write_rows(connection, rows)
 
-    monkeypatch.setattr(writers, "write_batch", write_slowly)
+    monkeypatch.setattr(writers, "write_rows", write_slowly)
     for step in range(5):
         add(writer, step)
         # The thread may be in the middle of an older batch, which does not count.
@@ -67,12 +64,12 @@ def test_flushing_waits_for_all_that_was_added(
         assert steps_in(path) == list(range(step + 1))
 
 
-def test_flushing_nothing_returns(writer: Writer) -> None:
+def test_flushing_nothing_returns(writer: DatabaseWriter) -> None:
     writer.flush()
     writer.flush()
 
 
-def test_closing_commits_the_rest_and_the_status(writer: Writer, path: Path) -> None:
+def test_closing_commits_the_rest_and_the_status(writer: DatabaseWriter, path: Path) -> None:
     add(writer, 1)
     writer.close("finished")
     assert steps_in(path) == [1]
@@ -83,28 +80,30 @@ def test_closing_commits_the_rest_and_the_status(writer: Writer, path: Path) -> 
     writer.flush()
 
 
-def test_an_idle_writer_writes_nothing(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(connection: sqlite3.Connection, batch: Batch) -> None:
+def test_an_idle_writer_writes_nothing(
+    writer: DatabaseWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(connection: sqlite3.Connection, rows: PendingRows) -> None:
         raise AssertionError("nothing to write")
 
     with monkeypatch.context() as patch:
-        patch.setattr(writers, "write_batch", refuse)
+        patch.setattr(writers, "write_rows", refuse)
         writer.flush()
         time.sleep(2 * writers.COMMIT_INTERVAL_S)
         writer.flush()
 
 
 def test_whoever_is_faster_than_the_disk_has_to_wait(
-    writer: Writer, path: Path, monkeypatch: pytest.MonkeyPatch
+    writer: DatabaseWriter, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
 
-    def write_slowly(connection: sqlite3.Connection, batch: Batch) -> None:
-        sizes.append(batch.num_values)
+    def write_slowly(connection: sqlite3.Connection, rows: PendingRows) -> None:
+        sizes.append(rows.num_values)
         time.sleep(0.01)
-        write_batch(connection, batch)
+        write_rows(connection, rows)
 
-    monkeypatch.setattr(writers, "write_batch", write_slowly)
+    monkeypatch.setattr(writers, "write_rows", write_slowly)
     monkeypatch.setattr(writers, "HASTE_AT", 50)
     monkeypatch.setattr(writers, "MOST_WAITING", 100)
     threads = [
@@ -124,16 +123,16 @@ def test_whoever_is_faster_than_the_disk_has_to_wait(
 
 
 def test_who_waits_for_a_disk_that_fails_is_told(
-    writer: Writer, monkeypatch: pytest.MonkeyPatch
+    writer: DatabaseWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entered, go = threading.Event(), threading.Event()
 
-    def fail(connection: sqlite3.Connection, batch: Batch) -> None:
+    def fail(connection: sqlite3.Connection, rows: PendingRows) -> None:
         entered.set()
         assert go.wait(30)
         raise sqlite3.OperationalError("database or disk is full")
 
-    monkeypatch.setattr(writers, "write_batch", fail)
+    monkeypatch.setattr(writers, "write_rows", fail)
     monkeypatch.setattr(writers, "MOST_WAITING", 5)
     errors: list[str] = []
 
@@ -163,7 +162,7 @@ def test_who_waits_for_a_disk_that_fails_is_told(
         writer.close("finished")
 
 
-def test_a_file_that_was_replaced_is_noticed(writer: Writer, path: Path) -> None:
+def test_a_file_that_was_replaced_is_noticed(writer: DatabaseWriter, path: Path) -> None:
     path.rename(path.with_name("moved"))
     path.write_bytes(b"something else")
     add(writer, 1)

@@ -96,7 +96,7 @@ def test_declaring_again_changes_nothing_and_otherwise_is_refused():
 
 @pytest.mark.parametrize("name", ["", "/", "/*", "a/*/b", "*", "a|b", "a\nb"])
 def test_what_is_no_name_is_refused(name):
-    with pytest.raises(ConfigError, match="no name of a metric"):
+    with pytest.raises(ConfigError, match="cannot be the name of a metric"):
         metric(name)
 
 

@@ -153,7 +153,7 @@ def test_a_broken_link_is_refused_rather_than_passed_over(tmp_path):
     [
         ("a.json", b"{", "Expecting property name"),
         ("a.json", b"[1]", "holds a JSON list, not an object"),
-        ("a.json", b'{"x": NaN}', "NaN, which is no number of JSON"),
+        ("a.json", b'{"x": NaN}', "NaN, which is not a JSON number"),
         ("a.json", b'{"path": 1}', "parameter 'path' is one the source itself sets"),
         ("a.json", b"[" * 100_000, "nested deeper"),
         ("a.txt", b"\xff\xfe\xff", "utf-8"),

@@ -17,6 +17,7 @@ from stepladder.tasks import (
     Task,
     UnionSource,
 )
+from stepladder.tasks.pool_state import name_difference
 
 ENDLESS = ParameterSource({"x": ["a", "b"]}, label_from="x")
 TEN = ListSource([Task(f"t{i}", "even" if i % 2 == 0 else "odd") for i in range(10)])
@@ -109,11 +110,11 @@ def test_restoring_writes_into_rebound_arrays():
             ListSource([Task("a", "easy"), Task("b", "easy")]),
             "label 'easy': 1 tasks in the snapshot, 2 here",
         ),
-        (ListSource.from_names(["a", "b"]), ListSource.from_names(["a", "c"]), "digest: '"),
+        (ListSource.from_names(["a", "b"]), ListSource.from_names(["a", "c"]), "digest was '"),
         (
             ParameterSource({"x": FloatRange(0, 1)}, num_tasks=2),
             ParameterSource({"x": FloatRange(0, 3)}, num_tasks=2),
-            "ranges.x.high: 1.0 in the snapshot, 3.0 here",
+            "ranges.x.high was 1.0 and is now 3.0",
         ),
     ],
 )
@@ -206,3 +207,53 @@ def test_ids_of_an_endless_source_may_be_any_that_fit():
     twin = Pool(NumberedSource(2**63), 2)
     twin.restore(*pool.snapshot())
     assert twin.contains(2**63 - 1)
+
+
+def difference(saved, current):
+    return name_difference(saved.describe(), current.describe())
+
+
+def test_other_numbers_of_tasks_and_labels_are_named():
+    saved = ListSource([Task("a", "easy"), Task("b", "hard")])
+    current = ListSource([Task("a", "easy"), Task("b", "easy"), Task("c", "new")])
+    assert difference(saved, current) == (
+        "number of tasks: 2 in the snapshot, 3 here; "
+        "label 'easy': 1 tasks in the snapshot, 2 here; "
+        "label 'hard': 1 tasks in the snapshot, 0 here; "
+        "label 'new': 0 tasks in the snapshot, 1 here"
+    )
+
+
+def test_only_the_first_labels_are_named():
+    saved = ListSource([Task(str(i), f"l{i}") for i in range(9)])
+    current = ListSource([Task(str(i), f"m{i}") for i in range(9)])
+    assert difference(saved, current).endswith("; 13 more labels differ")
+
+
+def test_the_same_counts_with_other_content_differ_in_the_digest():
+    words = difference(ListSource.from_names(["a"]), ListSource.from_names(["b"]))
+    assert words.startswith("digest was '")
+
+
+def test_an_endless_source_is_called_so():
+    words = difference(ParameterSource({}), NumberedSource(3))
+    assert words.startswith("number of tasks: no end in the snapshot, 3 here")
+
+
+def test_the_first_differing_field_is_named_by_its_path():
+    one = ParameterSource({"puck.speed": FloatRange(0, 1)})
+    other = ParameterSource({"puck.speed": FloatRange(0, 2)})
+    assert difference(one, other) == "ranges.puck.speed.high was 1.0 and is now 2.0"
+
+
+def test_differences_inside_a_union_are_named_too():
+    one = UnionSource([NumberedSource(2, prefix="a"), ParameterSource({}, seed=1)])
+    other = UnionSource([NumberedSource(2, prefix="a"), ParameterSource({}, seed=2)])
+    assert difference(one, other) == "children[1].source.seed was 1 and is now 2"
+
+
+def test_fields_on_one_side_only_are_named_and_long_values_cut():
+    assert name_difference({"a": 1}, {"a": 1, "b": "x" * 200}).startswith(
+        "b was 'absent' and is now 'xxx"
+    )
+    assert len(name_difference({}, {"b": "x" * 200})) < 130

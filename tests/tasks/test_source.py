@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from stepladder.errors import TaskError
+from stepladder.errors import ConfigError, TaskError
 from stepladder.tasks import ListSource, NumberedSource, Source, Task
+from stepladder.tasks.source import TaskCache
 
 
 class HandWrittenSource(Source):
@@ -172,3 +173,39 @@ def test_empty_arrays_of_ids_are_fine():
     source = ListSource.from_names(["a"])
     assert source.label_indices(ids()).shape == (0,)
     assert source.weights(ids()).shape == (0,)
+
+
+def test_the_task_unused_for_longest_leaves_the_cache_first():
+    made = []
+
+    def make(task_id):
+        made.append(task_id)
+        return Task(str(task_id))
+
+    cache = TaskCache(2)
+    for task_id in (0, 1, 0, 2, 0, 1):
+        assert cache.get(task_id, make) == Task(str(task_id))
+    assert made == [0, 1, 2, 1]
+    assert len(cache) == 2
+
+
+def test_a_cache_of_size_zero_keeps_nothing():
+    cache = TaskCache(0)
+    assert cache.get(0, lambda task_id: Task("a")) == Task("a")
+    assert len(cache) == 0
+
+
+def test_a_pickled_cache_is_empty_and_of_the_same_size():
+    cache = TaskCache(1)
+    cache.get(0, lambda task_id: Task("a"))
+    twin = pickle.loads(pickle.dumps(cache))
+    assert len(twin) == 0
+    for task_id in range(2):
+        twin.get(task_id, lambda task_id: Task("a"))
+    assert len(twin) == 1
+
+
+@pytest.mark.parametrize("cache_size", [-1, 1.5, None, True])
+def test_a_cache_size_that_is_not_a_count_is_refused(cache_size):
+    with pytest.raises(ConfigError, match="cache_size must"):
+        TaskCache(cache_size)

@@ -401,7 +401,7 @@ def test_a_file_that_is_missing_or_no_json_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="'seed' is there twice"):
         load_config(path)
     path.write_bytes(b"\xff{")
-    with pytest.raises(ConfigError, match="no UTF-8"):
+    with pytest.raises(ConfigError, match="not UTF-8"):
         load_config(path)
     path.write_text("{")
     with pytest.raises(ConfigError, match=r"some\.json is not JSON"):

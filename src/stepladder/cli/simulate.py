@@ -14,7 +14,7 @@ from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse
 from stepladder.cli.watching import Watch
 from stepladder.curricula.registry import curriculum_variant
-from stepladder.runs.interrupting import Patience
+from stepladder.runs.interrupting import InterruptGuard
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
@@ -53,11 +53,11 @@ def main(argv: Sequence[str]) -> int:
     folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
     title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
     shown = console.asides() if arguments.json else console.results()
-    with Watch(title, config.num_epochs, shown) as watch, Patience() as patience:
+    with Watch(title, config.num_epochs, shown) as watch, InterruptGuard() as guard:
 
         def end_epoch(epoch: int, logged: dict[str, float]) -> bool:
             watch(epoch, logged)
-            return patience.is_over
+            return guard.was_interrupted
 
         result = simulate(
             config,

@@ -2,11 +2,11 @@
 
 A config is a frozen dataclass that derives from `Config`. Its annotations say what each setting
 holds (a number, a choice, a list, another config) and within which limits (`checks`). The same
-function, `fit`, holds values against annotations when a config is made in Python and when it is
+function, `fit`, compares values with annotations when a config is made in Python and when it is
 read from a document; every problem goes to `Problems` with its path.
 
-What a class does differently it declares itself, by `kinds`, `expand`, `derive`,
-`contradictions` and `to_json`; this module names no class.
+A class changes this by `kinds`, `expand`, `derive`, `contradictions` and `to_json`; this module
+names no class.
 """
 
 import types
@@ -189,12 +189,12 @@ def forms_of(kind: type) -> Mapping[str, Form]:
 
 
 def fit(value: Any, form: Form, problems: Problems) -> Any:
-    """Return a value as an annotation wants it.
+    """Return a value as an annotation requires it.
 
     Args:
         value: From a document, or from Python.
         form: What the annotation says.
-        problems: Takes what does not fit.
+        problems: Collects what does not fit.
 
     Returns:
         The value: tuples for lists, configs for objects, plain numbers for NumPy's. `UNREAD` if
@@ -210,7 +210,7 @@ def fit(value: Any, form: Form, problems: Problems) -> Any:
 
 
 def fitted(value: Any, annotation: Any, name: str) -> Any:
-    """Return one value as an annotation wants it.
+    """Return one value as an annotation requires it.
 
     Raises:
         ConfigError: It does not fit.

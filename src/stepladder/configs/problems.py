@@ -87,7 +87,7 @@ class Problems:
 
 
 def _sentence(path: str, text: str) -> str:
-    """Return one problem as a sentence, such as "gamma must lie in [0, 1]; got 3."."""
+    """Return one problem as a sentence, such as "gamma must lie in [0, 1]; got 3"."""
     colon = "" if not path or text.startswith(("must ", "is ", "has ")) else ":"
     return one_visible_line(f"{path}{colon} {text}")
 

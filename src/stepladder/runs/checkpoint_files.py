@@ -19,7 +19,7 @@ from stepladder.files import is_real_folder, require_folder
 from stepladder.runs.encoding import checked_name
 
 NAME = re.compile(r"\w[\w .+=-]{0,99}")
-"""What a checkpoint may be called, since a file is called after it."""
+"""Allowed names of checkpoints: their files have the same names."""
 
 MOST_BYTES = 150
 """Longest name in UTF-8: most file systems end at 255, and number and suffix come on top."""
@@ -45,14 +45,14 @@ def stored_name(name: Any) -> str:
     """Return the name of a checkpoint as a database has it.
 
     Raises:
-        RunError: No run gives such a name: as a path it may lead anywhere.
+        RunError: A run gives no such name: as a path it may lead anywhere.
     """
     try:
         return checked_checkpoint_name(name)
     except RunError as error:
         raise RunError(
-            f"the database names a checkpoint {repr(name)[:200]}, and no run can have one that is "
-            "called so. Restore the database from a copy."
+            f"the database names a checkpoint {repr(name)[:200]}, which is not a name that a run "
+            "gives. Restore the database from a copy."
         ) from error
 
 
@@ -70,8 +70,8 @@ def stored_file(folder: Path, name: Any, file: Any) -> Path:
     name = stored_name(name)
     if not isinstance(file, str) or not re.fullmatch(_saved(name), file):
         raise RunError(
-            f"the database says that the checkpoint {name!r} is in the file {file!r}, which is no "
-            "file of this run. Restore the database from a copy."
+            f"the database says that the checkpoint {name!r} is in the file {file!r}, which does "
+            "not belong to this run. Restore the database from a copy."
         )
     return folder / file
 
@@ -94,7 +94,7 @@ def remove_all(folder: Path, name: str) -> None:
     """Remove all files of a checkpoint, and its own folder; of links, the links alone.
 
     Raises:
-        RunError: The name is none that a checkpoint can have, and would lead elsewhere.
+        RunError: A checkpoint cannot have this name, which may lead elsewhere.
         OSError: The folder is a link, or something cannot be removed.
     """
     stored_name(name)

@@ -1,14 +1,15 @@
-"""How numbers, names and records become bytes in the database.
+"""How numbers, names and records become bytes in the database, and the way back.
 
-Used by `run` (checks, before anything is stored) and `batch` (packs, in the writer's thread);
-`unpacking` is the way back. Everything is little-endian and compressed lightly.
+`run` checks values here before anything is stored, `writer` packs them in its thread, `reader`
+unpacks them. Everything is little-endian and lightly compressed. A database may come from
+anywhere, so unpacking is bounded, and nothing is a pickle.
 """
 
 import json
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -28,12 +29,15 @@ REASON = "reason"
 """The one other column that is text; the rest are numbers."""
 
 COMPRESSION = 1
-"""Level for zlib: the fastest one finds most of what counts and indices have to give."""
+"""Level for zlib: the fastest one already finds most of the redundancy."""
 
 WORTH_COMPRESSING = 4096
-"""Bytes. Compressing less gains little, and costs the writer's thread its turn."""
+"""Bytes. Compressing less gains little and delays the writer's thread."""
 
 PLAIN, COMPRESSED = b"p", b"z"
+
+USUAL_BYTES, MOST_RATIO = 256 * 2**20, 100
+"""What unpacking one answer may take: so many bytes, and so many for each that is stored."""
 
 STORED_RECORD = RECORD_DTYPE.newbyteorder("<")
 
@@ -60,7 +64,7 @@ def checked_name(name: Any, what: str) -> str:
 def checked_number(name: Any, value: Any) -> float:
     """Return the value of a metric as a float; NaN and the infinities are numbers too."""
     try:
-        # A string of digits or an array with one entry would convert, and is nearly always a slip.
+        # A string of digits or an array with one entry would convert, but is usually a mistake.
         if isinstance(value, str | bytes) or getattr(value, "ndim", 0) != 0:
             raise TypeError
         return float(value)
@@ -84,7 +88,7 @@ def packed_data(data: Mapping[str, Any] | None) -> str | None:
         raise RunError(f"the data of an event must be a mapping; got {data!r}.")
     try:
         text = json.dumps(_plain(data, "data"), allow_nan=False)
-        # Whoever reads the run must be able to.
+        # What a reader would refuse is refused now.
         parsed_json(text)
     except RecursionError as error:
         raise RunError("the data of an event contains itself. Flatten it.") from error
@@ -168,7 +172,7 @@ def _numbers(name: str, values: Any) -> npt.NDArray[Any]:
 
 
 def packed(data: bytes) -> bytes:
-    """Compress bytes where it is worth the while; the first byte says whether it was."""
+    """Compress bytes if they are many; the first byte says whether they were compressed."""
     if len(data) < WORTH_COMPRESSING:
         return PLAIN + data
     return COMPRESSED + zlib.compress(data, COMPRESSION)
@@ -178,11 +182,6 @@ def packed_numbers(array: npt.NDArray[Any]) -> tuple[str, bytes]:
     """Return the kind of a column of numbers, ``"i8"`` or ``"f8"``, and its bytes."""
     kind = "i8" if array.dtype.kind == "i" else "f8"
     return kind, packed(array.astype(f"<{kind}").tobytes())
-
-
-def names_as_json(names: Sequence[str]) -> bytes:
-    """Return a list of names as bytes, not packed yet: most lists turn out to be stored already."""
-    return json.dumps(names).encode()
 
 
 def checked_records(records: Any) -> RecordArray:
@@ -200,6 +199,54 @@ def checked_records(records: Any) -> RecordArray:
     return records.copy()
 
 
-def packed_records(records: RecordArray) -> bytes:
-    """Return records as bytes."""
-    return packed(records.astype(STORED_RECORD).tobytes())
+class Unpacking:
+    """Undoes `packed` for all parts of one answer, within bounds.
+
+    A few kilobytes can stand for gigabytes. One answer may take `USUAL_BYTES`, and beyond that
+    `MOST_RATIO` times what is stored; records compress far less.
+    """
+
+    def __init__(self) -> None:
+        self._left = USUAL_BYTES
+
+    def content(self, data: Any) -> bytes:
+        """Undo `packed`.
+
+        Raises:
+            ValueError: `packed` did not make these bytes, or they stand for too many.
+        """
+        if not isinstance(data, bytes):
+            raise ValueError(f"expected bytes; got {type(data).__name__}")
+        mark, content = data[:1], data[1:]
+        if mark == PLAIN:
+            return content
+        if mark != COMPRESSED:
+            raise ValueError(f"unknown mark {mark!r}")
+        self._left += MOST_RATIO * len(content)
+        unpacker = zlib.decompressobj()
+        unpacked = unpacker.decompress(content, max(1, self._left))
+        if not unpacker.eof:
+            is_cut = not unpacker.unconsumed_tail
+            raise ValueError("it is cut off" if is_cut else "it stands for far too many bytes")
+        self._left -= len(unpacked)
+        return unpacked
+
+    def numbers(self, kind: Any, data: Any) -> npt.NDArray[Any]:
+        """Undo `packed_numbers`."""
+        if kind not in ("i8", "f8"):
+            raise ValueError(f"unknown kind of numbers {kind!r}")
+        return np.frombuffer(self.content(data), dtype=f"<{kind}").astype(kind)
+
+    def names(self, data: Any) -> list[str]:
+        """Return a packed list of names."""
+        names = parsed_json(self.content(data))
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise ValueError("expected a list of names")
+        return cast(list[str], names)
+
+    def records(self, num_records: Any, data: Any) -> RecordArray:
+        """Return packed records."""
+        records = np.frombuffer(self.content(data), dtype=STORED_RECORD).astype(RECORD_DTYPE)
+        if len(records) != num_records:
+            raise ValueError(f"expected {num_records!r} records; found {len(records)}")
+        return records

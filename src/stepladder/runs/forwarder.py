@@ -1,4 +1,4 @@
-"""Hands what a run logs to one logger, from a thread of its own.
+"""Passes what a run logs to one logger, from a thread of its own.
 
 `Run` has one per logger, so that a logger that is slow, fails or hangs holds up neither the run,
 nor its database, nor another logger.
@@ -21,7 +21,7 @@ class Forwarder:
     """Calls a logger in order, and counts what goes wrong instead of passing it on.
 
     Args:
-        logger: Whom to call. Belongs to the forwarder from now on.
+        logger: The logger to call. Belongs to the forwarder from now on.
     """
 
     def __init__(self, logger: Logger):
@@ -58,7 +58,7 @@ class Forwarder:
             self._num_left_out += 1
 
     def take_news(self) -> str | None:
-        """Return what is to be told about the first error; once, and None otherwise."""
+        """Return the warning about the first error, once; None otherwise."""
         if self._news is None:
             return None
         news, self._news = self._news, None
@@ -73,8 +73,8 @@ class Forwarder:
             method, arguments = self._queue.get()
             try:
                 getattr(self.logger, method)(*arguments)
-            # A logger is other people's code on other people's servers and may raise anything. It
-            # is counted and told of, and is no reason to stop a training that has run for days.
+            # A logger is foreign code and may raise anything. It is counted and reported; a
+            # training of days must not stop for it.
             except Exception as error:
                 if self.num_errors == 0:
                     self._news = f"failed in {method} ({type(error).__name__}: {error})"

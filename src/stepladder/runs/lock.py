@@ -14,13 +14,13 @@ from stepladder.errors import RunError
 from stepladder.files import open_regular
 
 PATIENCE_S = 0.5
-"""How long a writer tries: a reader that only looks holds the lock for a moment as well."""
+"""How long a writer tries: a reader holds the lock for a moment as well."""
 
 _PAUSE_S = 0.002
 
 
 class RunLock:
-    """A lock file, locked. The file stays when the lock goes, so that nobody locks a removed one.
+    """A lock file, locked. The file stays when the lock goes, so that no removed file is locked.
 
     Args:
         descriptor: The open and locked file.
@@ -35,7 +35,7 @@ class RunLock:
 
         Raises:
             RunError: Another writer, in this process or another, has the lock.
-            OSError: The file cannot be made or locked at all, or is no regular file.
+            OSError: The file cannot be made or locked, or is not a regular file.
         """
         descriptor = open_regular(path, os.O_RDWR | os.O_CREAT)
         try:
@@ -53,12 +53,8 @@ class RunLock:
         owners.add(lock)
         return lock
 
-    def disown(self) -> None:
-        """Let go of the copy that a forked child has. Called in the child."""
-        self.release()
-
     def release(self) -> None:
-        """Let the next writer in. In a forked child this only lets go of the child's copy.
+        """Release the lock. In a forked child this only closes the child's copy.
 
         A lock belongs to the open file, which a fork shares: an explicit unlock in a child would
         unlock the parent, and a copy left open in a child would outlive the parent.
@@ -68,9 +64,12 @@ class RunLock:
             self._descriptor = None
             owners.discard(self)
 
+    disown = release
+    """Called in a forked child."""
+
 
 def is_locked(path: Path) -> bool:
-    """Whether somebody writes the run that this lock file belongs to."""
+    """Whether a process writes the run of this lock file."""
     try:
         descriptor = open_regular(path)
     except FileNotFoundError:

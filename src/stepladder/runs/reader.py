@@ -1,7 +1,7 @@
 """Read a run: while it is being written, after it ended, and after its process was killed.
 
 Opens what `run` wrote, read-only, for the dashboard, the report and the commands. Each question
-opens the database anew, so that answers are up to date and may be asked for from any thread.
+opens the database anew, so that answers are up to date and any thread may ask.
 """
 
 import difflib
@@ -20,12 +20,16 @@ from stepladder.errors import RunError
 from stepladder.files import parsed_json, require_folder, require_regular
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.checkpoint_files import stored_file, stored_name
-from stepladder.runs.database import reading
-from stepladder.runs.encoding import REASON, TEXT_COLUMNS, TaskColumn
+from stepladder.runs.database import (
+    integer_of,
+    reading,
+    refusing_damage,
+    stored_status,
+    text_of,
+)
+from stepladder.runs.encoding import REASON, TEXT_COLUMNS, TaskColumn, Unpacking
 from stepladder.runs.lock import is_locked
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
-from stepladder.runs.stored import DAMAGED, stored_status, text_of, whole
-from stepladder.runs.unpacking import Unpacking
 from stepladder.saving.snapshot import Snapshot
 
 Series = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
@@ -52,7 +56,7 @@ class RunReader:
         folder: The folder of a run.
 
     Raises:
-        RunError: The folder holds no run, or a damaged one, or one of a newer version.
+        RunError: The folder has no run, or a damaged one, or one of a newer version.
     """
 
     def __init__(self, folder: str | os.PathLike[str]):
@@ -80,7 +84,7 @@ class RunReader:
 
     @property
     def seed(self) -> int | list[int] | None:
-        """The seed, or several, or None where nobody gave one."""
+        """The seed, or several, or None."""
         return self.info.seed
 
     @property
@@ -88,14 +92,14 @@ class RunReader:
         """How the run stands.
 
         ``"running"``; ``"finished"``; ``"failed: …"`` with the reason; ``"stopped"`` if its process
-        ended without closing it; ``"killed"`` if its process died before it could say anything; or
-        whatever word it was closed with.
+        ended without closing it; ``"killed"`` if its process died; or the word that it was closed
+        with.
         """
         status = self._stored_status()
         with naming(self.folder):
             if status != "running" or is_locked(self.folder / LOCK):
                 return status
-        # It may have been closed since we asked. The lock goes last, so this answer is final.
+        # It may have been closed meanwhile. The lock goes last, so this answer is final.
         status = self._stored_status()
         return "killed" if status == "running" else status
 
@@ -138,7 +142,7 @@ class RunReader:
             return _series(database, "SELECT step, time FROM steps ORDER BY step", ())
 
     def events(self, kind: str | None = None) -> list[Event]:
-        """Return what happened, in the order in which it was told; all kinds, or one."""
+        """Return the events of all kinds, or of one, in the order in which they were logged."""
         with self._database() as database:
             rows = database.execute(
                 "SELECT step, time, kind, text, data FROM events "
@@ -187,7 +191,7 @@ class RunReader:
         """How many records of episodes were kept."""
         with self._database() as database:
             ((count,),) = database.execute("SELECT ifnull(sum(num_records), 0) FROM record_chunks")
-            return whole(count)
+            return integer_of(count)
 
     def records(self) -> RecordArray:
         """Return all records of episodes, in the order in which they were logged."""
@@ -224,7 +228,7 @@ class RunReader:
         """
         path = self._checkpoint(name)[0]
         if not path.exists():
-            # Replaced by a newer one, perhaps, since we asked for its file.
+            # It may have been replaced by a newer one meanwhile.
             path = self._checkpoint(name)[0]
         with naming(self.folder):
             require_folder(path.parent)
@@ -234,11 +238,8 @@ class RunReader:
     @contextmanager
     def _database(self) -> Iterator[sqlite3.Connection]:
         path = self.folder / DATABASE
-        try:
-            with reading(path) as database:
-                yield database
-        except DAMAGED as error:
-            raise RunError(f"{path} is damaged ({error}). Restore it from a copy.") from error
+        with refusing_damage(path), reading(path) as database:
+            yield database
 
     def _stored_status(self) -> str:
         with self._database() as database:
@@ -253,7 +254,7 @@ class RunReader:
             ).fetchone()
             if found is not None:
                 called, file, step = found
-                return stored_file(self.folder / CHECKPOINTS, called, file), whole(step)
+                return stored_file(self.folder / CHECKPOINTS, called, file), integer_of(step)
         wanted = "checkpoint" if name is None else f"checkpoint {name!r}"
         raise RunError(
             f"{self.folder} has no {wanted}; it has {_some(self.checkpoints())}. "
@@ -278,7 +279,7 @@ def _series(database: sqlite3.Connection, question: str, arguments: tuple[Any, .
 
 def _task_steps(database: sqlite3.Connection) -> list[int]:
     steps = database.execute("SELECT DISTINCT step FROM task_columns ORDER BY step")
-    return [whole(step) for (step,) in steps]
+    return [integer_of(step) for (step,) in steps]
 
 
 def _columns(rows: list[tuple[Any, Any, Any]]) -> dict[str, TaskColumn]:
@@ -300,14 +301,14 @@ def _columns(rows: list[tuple[Any, Any, Any]]) -> dict[str, TaskColumn]:
 
 
 def _event(step: Any, time: Any, kind: Any, text: Any, data: Any) -> Event:
-    said = parsed_json("{}" if data is None else text_of(data))
-    if not isinstance(said, dict):
-        raise ValueError(f"the data of an event is {type(said).__name__}, not an object")
-    return Event(whole(step), float(time), text_of(kind), text_of(text), said)
+    parsed = parsed_json("{}" if data is None else text_of(data))
+    if not isinstance(parsed, dict):
+        raise ValueError(f"the data of an event is {type(parsed).__name__}, not an object")
+    return Event(integer_of(step), float(time), text_of(kind), text_of(text), parsed)
 
 
 def _some(items: list[Any]) -> str:
-    """Name a few of many."""
+    """Return the first few items as text."""
     if not items:
         return "none"
     return ", ".join(map(repr, items[:5])) + (", …" if len(items) > 5 else "")

@@ -1,4 +1,4 @@
-"""Take up a run again where it ended, or go back to one of its checkpoints.
+"""Continue a run where it ended, or go back to one of its checkpoints.
 
 Called by `Run.resume`, with the lock held and before the writer starts.
 """
@@ -10,23 +10,23 @@ from pathlib import Path
 
 from stepladder.errors import RunError
 from stepladder.files import require_folder
-from stepladder.runs.batch import Batch, write_batch
 from stepladder.runs.checkpoint_files import age, remove_all, stored_name
+from stepladder.runs.database import integer_of, metric_ids, refusing_damage, stored_status
 from stepladder.runs.lock import RunLock
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
-from stepladder.runs.stored import DAMAGED, metric_ids, stored_status, whole
+from stepladder.runs.writer import PendingRows, write_rows
 
 
 def lock_run(folder: str | os.PathLike[str]) -> RunLock:
-    """Be the only writer of a run from now on, before anything of it is read.
+    """Lock a run for writing, before anything of it is read.
 
-    Whoever reads first and locks later may remove what another process has written meanwhile.
+    Reading first and locking later could remove what another process has written meanwhile.
 
     Raises:
-        RunError: The folder holds no run, or it is being written; the process is named.
+        RunError: The folder has no run, or another process writes it; the process is named.
     """
     path = Path(folder).absolute()
-    # A first look, so that nothing is written where no run is.
+    # First, so that nothing is written into a folder without a run.
     RunInfo.read(path)
     with naming(path):
         return RunLock.take(path / LOCK)
@@ -36,46 +36,36 @@ def reopen(connection: sqlite3.Connection, folder: Path, checkpoint: str | None)
     """Mark a run as running again, after removing what came after a checkpoint, if one is given.
 
     Returns:
-        The step at which the run stands, and what happened in words.
+        The step of the run, and a text about what happened.
 
     Raises:
         RunError: There is no such checkpoint, or the database is damaged.
         OSError: What came after cannot be removed.
     """
-    try:
-        return _reopened(connection, folder, checkpoint)
-    except DAMAGED as error:
-        raise RunError(
-            f"{folder / DATABASE} is damaged ({error}). Restore it from a copy."
-        ) from error
-
-
-def _reopened(
-    connection: sqlite3.Connection, folder: Path, checkpoint: str | None
-) -> tuple[int, str]:
-    status = stored_status(connection)
-    # Whoever goes on needs them; said now, while nothing has been changed.
-    metric_ids(connection)
-    was = "killed" if status == "running" else status
-    if checkpoint is None:
-        ((last,),) = connection.execute("SELECT ifnull(max(step), 0) FROM steps")
-        step = whole(last)
-        text = f"Resumed at step {step}; the run was {was}."
-    else:
-        require_folder(folder / CHECKPOINTS)
-        step, names = forget_after(connection, checkpoint)
-        text = f"Resumed from checkpoint {checkpoint!r} at step {step}; the run was {was}."
-        for name in names:
-            remove_all(folder / CHECKPOINTS, name)
-    event = (step, time.time(), "resumed", text, None)
-    write_batch(connection, Batch(events=[event], settings=[("status", "running")]))
-    return step, text
+    with refusing_damage(folder / DATABASE):
+        status = stored_status(connection)
+        # `Run` needs them: damage is reported now, while nothing has been changed.
+        metric_ids(connection)
+        was = "killed" if status == "running" else status
+        if checkpoint is None:
+            ((last,),) = connection.execute("SELECT ifnull(max(step), 0) FROM steps")
+            step = integer_of(last)
+            text = f"Resumed at step {step}; the run was {was}."
+        else:
+            require_folder(folder / CHECKPOINTS)
+            step, names = forget_after(connection, checkpoint)
+            text = f"Resumed from checkpoint {checkpoint!r} at step {step}; the run was {was}."
+            for name in names:
+                remove_all(folder / CHECKPOINTS, name)
+        event = (step, time.time(), "resumed", text, None)
+        write_rows(connection, PendingRows(events=[event], settings=[("status", "running")]))
+        return step, text
 
 
 def _check_row(
     connection: sqlite3.Connection, name: str, step: int, last_event: int, last_chunk: int
 ) -> None:
-    """Raise unless what a row says of a checkpoint can be: it decides what is removed."""
+    """Raise unless the row of a checkpoint is possible: it decides what is removed."""
     saved_at = age(name)
     if step < 0 or (saved_at is not None and saved_at[0] != step):
         raise RunError(
@@ -87,7 +77,7 @@ def _check_row(
         ("chunk of records", last_chunk, "record_chunks"),
     ):
         ((most,),) = connection.execute(f"SELECT ifnull(max(id), 0) FROM {table}")
-        if not 0 <= number <= whole(most):
+        if not 0 <= number <= integer_of(most):
             raise RunError(
                 f"the database says that checkpoint {name!r} was saved after {what} {number} of "
                 f"{most}. It is damaged; restore it from a copy."
@@ -109,7 +99,7 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
     if found is None:
         known = [row[0] for row in connection.execute("SELECT name FROM checkpoints ORDER BY id")]
         raise RunError(f"the run has no checkpoint {name!r}; it has {known}. Choose one of them.")
-    checkpoint, step, last_event, last_chunk = map(whole, found)
+    checkpoint, step, last_event, last_chunk = map(integer_of, found)
     _check_row(connection, name, step, last_event, last_chunk)
     names = connection.execute("SELECT name FROM checkpoints WHERE id > ?", (checkpoint,))
     # All of them before anything is removed: a refusal changes nothing.

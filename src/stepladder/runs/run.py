@@ -1,8 +1,8 @@
 """Keep what a simulation or a training leaves behind, in one folder.
 
-Gets metrics, events, per-task snapshots, records and checkpoints from whoever runs; `reader` gives
-them back. Logging only appends to a list in memory: `writer` commits it from its own thread, and
-`forwarder` passes it on to loggers.
+Takes metrics, events, per-task snapshots, records and checkpoints; `reader` reads them back.
+Logging only appends to lists in memory: `writer` commits them from its own thread, and `forwarder`
+passes them on to loggers.
 """
 
 import atexit
@@ -23,28 +23,26 @@ from stepladder.curricula.foreign import owners
 from stepladder.errors import RunError
 from stepladder.plans.record import Record
 from stepladder.runs import encoding, run_folder
-from stepladder.runs.batch import Batch
 from stepladder.runs.checkpoint_files import (
     checked_checkpoint_name,
     next_file,
     remove_all,
     remove_older,
 )
-from stepladder.runs.database import create_database, lift_limits, open_database
+from stepladder.runs.database import create_database, lift_limits, metric_ids, open_database
 from stepladder.runs.forwarder import Forwarder
 from stepladder.runs.lock import RunLock
 from stepladder.runs.loggers.base import Logger, check_loggers
 from stepladder.runs.reasons import reason_of
 from stepladder.runs.reopening import lock_run, reopen
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
-from stepladder.runs.stored import metric_ids
 from stepladder.runs.trust import note_own
-from stepladder.runs.writer import Writer
+from stepladder.runs.writer import DatabaseWriter
 from stepladder.saving.snapshot import Snapshot, require_snapshot
 
 FORKED = (
     "this run belongs to the process that opened it, and this is a fork of that process. "
-    "Log from the parent; send it what a worker has to say."
+    "Log from the parent, and send it the values of workers."
 )
 
 NUM_RECORD_FIELDS = len(Record._fields)
@@ -79,7 +77,7 @@ class Run:
         self._last_step = 0
         self._checkpoint_lock = Lock()
         self._close_lock = Lock()
-        self._writer = Writer(connection, folder / DATABASE)
+        self._writer = DatabaseWriter(connection, folder / DATABASE)
         self._forwarders = [Forwarder(logger) for logger in loggers]
         owners.add(self)
         atexit.register(self._close_at_exit)
@@ -108,7 +106,7 @@ class Run:
 
         Raises:
             RunError: The folder holds a run or something else, or cannot be written.
-            ConfigError: An argument makes no sense.
+            ConfigError: An argument is wrong.
         """
         path = Path(folder).absolute()
         check_loggers(loggers)
@@ -119,7 +117,7 @@ class Run:
             path.mkdir(parents=True, exist_ok=True)
             lock = RunLock.take(path / LOCK)
             undo.callback(lock.release)
-            # Again, now that nobody else can make a run here.
+            # Again, now that no other process can make a run here.
             run_folder.refuse_unless_free(path, overwrite)
             run_folder.clear(path)
             info.write(path)
@@ -151,7 +149,7 @@ class Run:
             lock: From `lock_run`, if the caller has read the run before. The run releases it.
 
         Raises:
-            RunError: The folder holds no run, or a damaged one, or it is being written.
+            RunError: The folder has no run, or a damaged one, or it is being written.
         """
         path = Path(folder).absolute()
         check_loggers(loggers)
@@ -201,14 +199,16 @@ class Run:
             for name, value in metrics.items()
         }
         now = time.time()
-        with self._writer.lock:
-            batch = self._writer.open_batch()
+        with self._writer.adding(len(values) + 1) as rows:
             ids = self._metric_ids
-            if not values.keys() <= ids.keys():
-                self._add_names(batch, values)
-            batch.metrics += [(ids[name], step, value) for name, value in values.items()]
-            batch.steps.append((step, now))
-            batch.num_values += len(values) + 1
+            new = [name for name in values if name not in ids]
+            for name in new:
+                encoding.checked_name(name, "the name of a metric")
+            for name in new:
+                ids[name] = self._last_metric_id = self._last_metric_id + 1
+                rows.metric_names.append((ids[name], name))
+            rows.metrics += [(ids[name], step, value) for name, value in values.items()]
+            rows.steps.append((step, now))
         self._last_step = step
         if self._forwarders:
             self._forward(step, "log", step, MappingProxyType(values))
@@ -237,19 +237,15 @@ class Run:
         """
         self._require_open()
         step, checked = encoding.checked_step(step), encoding.checked_columns(columns)
-        with self._writer.lock:
-            batch = self._writer.open_batch()
-            batch.tasks.append((step, checked))
-            batch.num_values += len(checked) * len(checked["task"])
+        with self._writer.adding(len(checked) * len(checked["task"])) as rows:
+            rows.tasks.append((step, checked))
 
     def log_records(self, records: npt.NDArray[Any]) -> None:
         """Keep records of episodes: a one-dimensional array of ``RECORD_DTYPE``."""
         self._require_open()
         copied = encoding.checked_records(records)
-        with self._writer.lock:
-            batch = self._writer.open_batch()
-            batch.records.append(copied)
-            batch.num_values += len(copied) * NUM_RECORD_FIELDS
+        with self._writer.adding(len(copied) * NUM_RECORD_FIELDS) as rows:
+            rows.records.append(copied)
 
     def save_checkpoint(self, name: str, snapshot: Snapshot, step: int) -> Path:
         """Write a snapshot, and return its file. It is safe on disk when this returns.
@@ -268,8 +264,8 @@ class Run:
         with self._checkpoint_lock, naming(self.folder):
             path = next_file(self.folder / CHECKPOINTS, name)
             snapshot.save(path)
-            with self._writer.lock:
-                self._writer.open_batch().checkpoints.append((name, path.name, step, time.time()))
+            with self._writer.adding(1) as rows:
+                rows.checkpoints.append((name, path.name, step, time.time()))
             self._writer.flush()
             remove_older(path, name)
         return path
@@ -279,9 +275,9 @@ class Run:
         self._require_open()
         name = checked_checkpoint_name(name)
         with self._checkpoint_lock, naming(self.folder):
-            # The database first: a kill in between leaves files that nobody asks for.
-            with self._writer.lock:
-                self._writer.open_batch().removed_checkpoints.append(name)
+            # The database first: a kill in between leaves files without an entry, which do no harm.
+            with self._writer.adding(1) as rows:
+                rows.removed_checkpoints.append(name)
             self._writer.flush()
             remove_all(self.folder / CHECKPOINTS, name)
 
@@ -318,13 +314,13 @@ class Run:
         try:
             self.close(f"failed: {reason_of(error)}")
         except RunError as problem:
-            # What happened first is what the caller has to see.
+            # The first error is the one that the caller has to see.
             error.add_note(f"The run could not be closed either: {problem}")
 
     def __reduce__(self) -> NoReturn:
         raise RunError(
             "a run cannot be copied or sent to another process: it belongs to the one that opened "
-            "it. Log from there; send it what a worker has to say."
+            "it. Log from there, and send it the values of workers."
         )
 
     def disown(self) -> None:
@@ -341,12 +337,12 @@ class Run:
         self.close("stopped")
 
     def _end(self, status: str) -> list[str]:
-        """Close everything; return what is to be told about loggers."""
+        """Close everything; return the warnings about loggers."""
         self._refusal = f"{self.folder} has been closed. Reopen it with Run.resume."
         try:
             for forwarder in self._forwarders:
                 forwarder.close()
-            # The database last: it also keeps what went wrong with a logger at its end.
+            # The database last: it also stores the last errors of loggers.
             news = self._collect_news(self._last_step)
         finally:
             atexit.unregister(self._close_at_exit)
@@ -357,24 +353,10 @@ class Run:
                 owners.discard(self)
         return news
 
-    def _add_names(self, batch: Batch, values: Mapping[str, float]) -> None:
-        """Give numbers to metrics that have none; the writer's lock is held."""
-        new = [
-            encoding.checked_name(name, "the name of a metric")
-            for name in values
-            if name not in self._metric_ids
-        ]
-        for name in new:
-            self._last_metric_id += 1
-            self._metric_ids[name] = self._last_metric_id
-            batch.metric_names.append((self._last_metric_id, name))
-
     def _add_event(self, step: int, kind: str, text: str, data: Mapping[str, Any] | None) -> None:
         row = (step, time.time(), kind, text, encoding.packed_data(data))
-        with self._writer.lock:
-            batch = self._writer.open_batch()
-            batch.events.append(row)
-            batch.num_values += len(row)
+        with self._writer.adding(len(row)) as rows:
+            rows.events.append(row)
 
     def _forward(self, step: int, method: str, *arguments: Any) -> None:
         for forwarder in self._forwarders:

@@ -1,8 +1,8 @@
 """The folder of a run: which files it holds, and what its ``config.json`` says.
 
-`Run` makes or clears a folder here before it opens the database; `RunReader` finds out here whether
-a folder holds a run at all. ``config.json`` is what makes a folder a run: it is the first file
-written, always as a whole, and the last one that is replaced.
+`Run` makes or clears a folder here before it opens the database; `RunReader` checks here that a
+folder has a run. ``config.json`` makes a folder a run: it is the first file written, always as a
+whole, and the last one that is replaced.
 """
 
 import json
@@ -33,7 +33,7 @@ LOCK = "run.lock"
 CHECKPOINTS = "checkpoints"
 
 PACKAGE = "stepladder"
-"""What tells our ``config.json`` from anybody else's."""
+"""Marks our ``config.json``; others are refused."""
 
 _KINDS: Mapping[str, tuple[Any, str]] = {
     "kind": (str, "a word"),
@@ -43,7 +43,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
     "version": (str, "a version"),
     "git_commit": (str | None, "a commit, or null"),
 }
-"""Of what kind each entry of ``config.json`` is."""
+"""Type of each entry of ``config.json``."""
 
 _OWN_DATABASE = tuple(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal"))
 _LEFT_OVER = re.compile(rf"{re.escape(LOCK)}|\.{re.escape(CONFIG)}\.\d+\.part")
@@ -61,7 +61,7 @@ class RunInfo:
     """The settings with which the run can be repeated; plain JSON."""
 
     seed: int | list[int] | None
-    """The seed, or several, or None where nobody gave one."""
+    """The seed, or several, or None."""
 
     created: str
     """When the run began, as ISO 8601 in UTC."""
@@ -83,15 +83,15 @@ class RunInfo:
         """Read the ``config.json`` of a run.
 
         Raises:
-            RunError: There is none, or it is damaged, somebody else's, or of another schema.
+            RunError: There is none, or it is damaged, not ours, or of another schema.
         """
         path = folder / CONFIG
         with naming(folder):
             if not folder.is_dir():
-                raise RunError(f"{folder} is no folder. Give the folder of a run.")
+                raise RunError(f"{folder} is not a folder. Give the folder of a run.")
             if not os.path.lexists(path):
                 raise RunError(
-                    f"{folder} holds no run: it has no {CONFIG}. Give the folder of a run."
+                    f"{folder} has no run: it has no {CONFIG}. Give the folder of a run."
                 )
             document = _read(path)
         if document["schema"] != SCHEMA:
@@ -120,17 +120,17 @@ def _read(path: Path) -> dict[str, Any]:
         or "schema" not in document
     ):
         raise RunError(
-            f"{path} was not written by Stepladder, so {path.parent} holds no run. "
+            f"{path} was not written by Stepladder, so {path.parent} has no run. "
             "Give the folder of a run, or choose a new or empty folder for one."
         )
     return document
 
 
 def describe(kind: str, config: Mapping[str, Any], seed: int | Sequence[int] | None) -> RunInfo:
-    """Say what a new run is.
+    """Return the description of a new run.
 
     Raises:
-        ConfigError: The kind is no word, or the config or the seed is not plain JSON.
+        ConfigError: The kind is not one word, or the config or the seed is not plain JSON.
     """
     if not isinstance(kind, str) or not re.fullmatch(r"[\w-]+", kind):
         raise ConfigError(f"kind must be one word, such as 'training'; got {kind!r}.")
@@ -196,7 +196,7 @@ def holds_run(folder: Path) -> bool:
     )
     if others:
         raise RunError(
-            f"{folder} is not empty and holds no run: it has {others[0]!r}. "
+            f"{folder} is not empty and has no run: it has {others[0]!r}. "
             "Choose a new or empty folder."
         )
     return False

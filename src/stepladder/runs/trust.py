@@ -1,8 +1,7 @@
-"""What a run would have imported, and whether its reader has said that it may be.
+"""Which modules a run would import, and whether the user allows it.
 
-A run's folder is data: whoever plays its env, goes on with it or draws its tasks imports a module
-that its settings name only if they trust where the run came from. Used by `training` and by the
-commands, before anything of a run is made.
+A run's folder is data: a module that its settings name is imported only if the user trusts where
+the run came from. Checked by `training` and by the commands, before anything of a run is made.
 
 An id such as ``CartPole-v1`` needs no trust: it stands for what Gymnasium, this library or an
 installed package has registered, and a run cannot change that.
@@ -18,11 +17,11 @@ _SETTINGS = ("env", "tasks")
 """Settings that can name something in a module, as ``module:name``."""
 
 _made_here: dict[Path, tuple[str, ...]] = {}
-"""Runs that this process itself has begun, and what they name: whoever began them has said it."""
+"""Runs that this process has created, and what they name: their settings are its own."""
 
 
 def names_of_code(config: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return all that settings name which would be imported, each as ``module:name``.
+    """Return what settings name that would be imported, each as ``module:name``.
 
     Example:
         >>> names_of_code({"env": "my_games:Maze-v0"}), names_of_code({"env": "CartPole-v1"})
@@ -33,29 +32,29 @@ def names_of_code(config: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def note_own(folder: Path, config: Mapping[str, Any]) -> None:
-    """Note that this process begins a run: it may import what it has named itself."""
+    """Note that this process creates a run: it may import what it named itself."""
     names = names_of_code(config)
     if names:
         _made_here[folder.resolve()] = names
 
 
 def require_trust(folder: str | Path, config: Mapping[str, Any], trust: bool) -> None:
-    """Raise if playing a run would import something, and nobody has said that it may.
+    """Raise if playing a run would import a module and the user has not allowed it.
 
     Args:
         folder: The run.
         config: Its settings.
-        trust: Whether somebody has.
+        trust: Whether the user has allowed it.
 
     Raises:
-        RunError: Nobody has; the message says what would be imported.
+        RunError: It is not allowed; the message says what would be imported.
     """
     names = names_of_code(config)
     if trust or not names or _made_here.get(Path(folder).resolve()) == names:
         return
-    said = " and ".join(map(repr, names))
+    named = " and ".join(map(repr, names))
     modules = " and ".join(dict.fromkeys(repr(name.partition(":")[0]) for name in names))
     raise RunError(
-        f"the run {folder} names {said}: playing it would import {modules} and run that code. If "
+        f"the run {folder} names {named}: playing it would import {modules} and run that code. If "
         "you trust where this run came from, add --trust (in Python: trust=True)."
     )

@@ -1,9 +1,8 @@
-"""Arrays in one file, as NumPy's ``.npz`` has them: read only as far as the file's size explains.
+"""Arrays in one ``.npz`` file of NumPy; reading takes no more memory than the file has bytes.
 
-Below `snapshot`, which gives the arrays their meaning. ``np.load`` would take as much memory as a
-header asks for, whatever the file holds. Here an entry must be stored as it is, no two may share
-bytes, and a header must describe exactly the bytes behind it; all of that is looked at before
-memory is taken. So a file takes as much memory as it has bytes.
+Below `snapshot`. ``np.load`` would allocate what a header claims, whatever the file holds. Here
+entries must be uncompressed, must not share bytes, and a header must describe exactly the bytes
+behind it; all of that is checked before memory is allocated.
 """
 
 import ast
@@ -38,7 +37,7 @@ UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
 )
-"""What NumPy and zipfile raise between them when a file is none of ours, or damaged."""
+"""What NumPy and zipfile raise when a file is damaged or was not written here."""
 
 MOST_HEADER = 10_000
 """Longest description of one array: that of a record with some hundred fields."""
@@ -91,12 +90,12 @@ def _require_plain(entries: list[zipfile.ZipInfo], size: int) -> None:
     for entry in entries:
         name = entry.filename[:80]
         if not entry.filename.endswith(SUFFIX):
-            raise ValueError(f"{name!r} is no array")
+            raise ValueError(f"{name!r} is not an array")
         if entry.compress_type != zipfile.ZIP_STORED or entry.compress_size != entry.file_size:
             raise ValueError(f"{name!r} is compressed, which no snapshot is")
         if entry.flag_bits & _ENCRYPTED:
             raise ValueError(f"{name!r} is encrypted, which no snapshot is")
-    # Entries may lie over each other in a file that was made to harm.
+    # In a hostile file, entries may overlap.
     claimed = sum(entry.file_size for entry in entries)
     if claimed > size:
         raise ValueError(f"its arrays claim {claimed:,} bytes and the file has {size:,}")
@@ -132,7 +131,7 @@ def _fill(memory: npt.NDArray[np.uint8], file: IO[bytes]) -> None:
 def _read_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, whether it is in Fortran's order, and type.
 
-    NumPy's own reader tries again with what Python 2 wrote, with warnings and errors of its own.
+    NumPy's own reader also accepts headers of Python 2, with other warnings and errors.
     """
     version = npy.read_magic(file)
     if version not in _LENGTHS:

@@ -1,9 +1,8 @@
-"""What a saved array must look like, said once: used to save it, to check it and to restore it.
+"""What a saved array must look like: one description to save, check and restore it.
 
-Beside `errors` at the bottom of the house. Everything with state that kernels read (pools, plans,
-curricula, mailboxes, games, simulated learners) describes each of its arrays with one `SavedArray`.
-Kernels check no index, so a value from a file is checked here before any of them sees it: type,
-shape, finite, in range, whole.
+Everything with state that kernels read (pools, plans, curricula, mailboxes, games, simulated
+learners) describes each of its arrays with one `SavedArray`. Kernels do not check indices, so a
+value from a file is checked here first: type, shape, finite, in range, integer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +20,7 @@ MAX_FLOAT = float(np.finfo(np.float64).max)
 """Largest finite number. NaN lies in no range."""
 
 MAX_COUNT = 2**61 - 1
-"""Largest count that is believed: adding to it for years does not overflow 64 bits."""
+"""Largest count that is accepted: adding to it for years does not overflow 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class Part:
     """What some of an array's elements must be."""
 
     name: str
-    """What they are called in a refusal."""
+    """What messages call them."""
 
     where: Any = ...
     """Which elements: an index, or a field of records as a dotted path."""
@@ -129,21 +128,14 @@ class SavedArray:
         if saved.dtype != self.array.dtype or not self._has_room_for(saved.shape):
             limit = "" if self.max_length is None else f" with up to {self.max_length} rows"
             return f"is {_kind(saved)}; expected {_kind(self.array)}{limit}"
-        return self._problem_of_values(saved)
+        problems = (part.problem(saved) for part in (*self.parts, *self._parts_for_all(saved)))
+        return next((problem for problem in problems if problem is not None), None)
 
     def _has_room_for(self, shape: tuple[int, ...]) -> bool:
         if self.max_length is None:
             return shape == self.array.shape
         is_like = len(shape) == self.array.ndim and shape[1:] == self.array.shape[1:]
         return is_like and shape[0] <= self.max_length
-
-    def _problem_of_values(self, saved: Array) -> str | None:
-        """Return what is wrong with the first bad value, or None."""
-        for part in (*self.parts, *self._parts_for_all(saved)):
-            problem = part.problem(saved)
-            if problem is not None:
-                return problem
-        return None
 
     def _parts_for_all(self, saved: Array) -> Iterable[Part]:
         """Yield what holds for every array: finite floats, and bools that are 0 or 1."""

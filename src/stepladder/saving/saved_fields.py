@@ -1,14 +1,14 @@
 """Plain records from saved JSON: every field is there, and of the type that it declares.
 
-Used when snapshots are restored: histories, quarantined tasks, counters. What is shown to people
-later, or computed with, must not fail then because of what a file said.
+Used when snapshots are restored: histories, quarantined tasks, counters. Wrong values are refused
+here, not when they are shown or used later.
 """
 
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from stepladder.errors import SnapshotError
+from stepladder.errors import SnapshotError, shown
 from stepladder.saving.saved_array import MAX_COUNT
 
 Saved = TypeVar("Saved")
@@ -87,6 +87,4 @@ def _is_plain(value: Any, annotation: Any) -> bool:
 
 
 def _unfit(value: Any, expected: str, place: str) -> SnapshotError:
-    text = repr(value)
-    text = text if len(text) <= 60 else f"{text[:57]}..."
-    return SnapshotError(f"{place} is {text}; expected {expected}. Use an older one.")
+    return SnapshotError(f"{place} is {shown(value)}; expected {expected}. Use an older one.")

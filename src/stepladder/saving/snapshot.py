@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.errors import SnapshotError
+from stepladder.errors import SnapshotError, shown
 from stepladder.files import parsed_json
 from stepladder.saving.archive_file import read_arrays, write_arrays
 
@@ -72,7 +72,7 @@ class Snapshot:
                 "Load it with the version of Stepladder that wrote it."
             )
         if not isinstance(state, dict):
-            raise SnapshotError(f"{os.fspath(path)} holds no state. Use an older snapshot.")
+            raise SnapshotError(f"{os.fspath(path)} has no state. Use an older snapshot.")
         return cls(cast(dict[str, Any], state), arrays, os.fspath(path))
 
     def part(self, name: str) -> "Snapshot":
@@ -121,12 +121,10 @@ def difference(saved: Any, present: Any, path: str = "") -> str | None:
         'a.b was 1 and is now 2'
     """
     if isinstance(saved, dict) and isinstance(present, dict):
-        left, right = cast(dict[str, Any], saved), cast(dict[str, Any], present)
+        left, right = cast("dict[str, Any]", saved), cast("dict[str, Any]", present)
         for key in sorted(left.keys() | right.keys()):
-            found = difference(
-                left.get(key, "absent"), right.get(key, "absent"), f"{path}.{key}" if path else key
-            )
-            if found:
+            inner = f"{path}.{key}" if path else key
+            if found := difference(left.get(key, "absent"), right.get(key, "absent"), inner):
                 return found
         return None
     if isinstance(saved, list) and isinstance(present, list):
@@ -134,8 +132,10 @@ def difference(saved: Any, present: Any, path: str = "") -> str | None:
         if len(olds) != len(news):
             return f"{path or 'it'} had {len(olds)} entries and now has {len(news)}"
         for index, (old, new) in enumerate(zip(olds, news, strict=True)):
-            found = difference(old, new, f"{path}[{index}]")
-            if found:
+            if found := difference(old, new, f"{path}[{index}]"):
                 return found
         return None
-    return None if saved == present else f"{path or 'it'} was {saved!r} and is now {present!r}"
+    if saved == present:
+        return None
+    was, now = shown(cast("object", saved)), shown(cast("object", present))
+    return f"{path or 'it'} was {was} and is now {now}"

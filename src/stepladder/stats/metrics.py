@@ -1,15 +1,17 @@
 """Every metric that is emitted: its name, what it means, and how several values become one.
 
-`rollout` looks here how to reduce what the envs of an epoch have reported, `names` which names are
-known; `docs/metrics.md` prints this table. A reduction is declared, never guessed from a name.
-The table itself is in `catalogue`.
+`rollout` looks up here how to reduce what the envs of an epoch reported, `names` which names are
+known. A reduction is declared, never guessed from a name. The table is in ``metrics.csv`` beside
+this module, in the order of docs/metrics.md. In its formulas, x are the values meant, n is their
+number, and i counts from 1.
 """
 
+import csv
 from dataclasses import dataclass, replace
 from enum import Enum
+from importlib.resources import files
 
 from stepladder.errors import ConfigError
-from stepladder.stats.catalogue import CURRICULUM, ROLLOUT, SIMULATOR, TRAINING, Row
 
 EMITTED_PREFIXES = (
     "metric/", "overview/", "losses/", "experience/", "evaluation/", "throughput/", "env_"
@@ -49,7 +51,7 @@ class Metric:
         stem = self.name.removesuffix(FAMILY)
         if not stem.strip("/") or "*" in stem or "|" in self.name or "\n" in self.name:
             raise ConfigError(
-                f"{self.name!r} is no name of a metric. Use words and slashes, such as "
+                f"{self.name!r} cannot be the name of a metric. Use words and slashes, such as "
                 "'env_maze/coins', with '/*' at most at the end."
             )
 
@@ -75,12 +77,16 @@ def emitted_name(key: str) -> str:
     return key if key.startswith(EMITTED_PREFIXES) else f"env_{key}"
 
 
-def _metric(row: Row) -> Metric:
-    name, reduction, meaning, formula = row
-    return Metric(name=name, reduction=Reduction(reduction), meaning=meaning, formula=formula)
+def _built_in() -> tuple[Metric, ...]:
+    table = files("stepladder.stats").joinpath("metrics.csv").read_text(encoding="utf-8")
+    _, *rows = csv.reader(table.splitlines())
+    return tuple(
+        Metric(name=name, reduction=Reduction(reduction), meaning=meaning, formula=formula)
+        for name, reduction, meaning, formula in rows
+    )
 
 
-METRICS: tuple[Metric, ...] = tuple(map(_metric, (*ROLLOUT, *CURRICULUM, *SIMULATOR, *TRAINING)))
+METRICS = _built_in()
 """The metrics that Stepladder itself emits; docs/metrics.md has the same rows."""
 
 _declared: dict[str, Metric] = {metric.name: metric for metric in METRICS}

@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepladder.errors import TaskError
 from stepladder.files import parsed_json, read_bytes
-from stepladder.tasks.cache import TaskCache
-from stepladder.tasks.source import Source
+from stepladder.tasks.source import LabelledSource, TaskCache
 from stepladder.tasks.task import Task
 
 
-class FolderSource(Source):
+class FolderSource(LabelledSource):
     """Tasks read from ``root/label/file`` or ``root/label/generator/file``.
 
     A task is named by its path below the root, and labelled by the first folder of that path.
@@ -56,7 +54,7 @@ class FolderSource(Source):
         self._pattern = pattern
         self._loader = load_level if loader is None else loader
         self._cache = TaskCache(cache_size)
-        self._labels: list[str] = []
+        self._labels = []
         self._paths: list[str] = []
         label_indices: list[int] = []
         for label, paths in self._list_root():
@@ -86,29 +84,11 @@ class FolderSource(Source):
         Raises:
             TaskError: If the id is unknown, or the file cannot be read; the file is named.
         """
-        task_id = self.check_id(task_id)
-        task = self._cache.find(task_id)
-        if task is None:
-            task = self._load(self._paths[task_id])
-            self._cache.keep(task_id, task)
-        return task
+        return self._cache.get(self.check_id(task_id), self._load)
 
     def name(self, task_id: int) -> str:
         """Return the path below the root; reads no file."""
         return self._paths[self.check_id(task_id)]
-
-    def label(self, task_id: int) -> str:
-        """Return the name of the label's folder; reads no file."""
-        return self._labels[int(self._label_indices[self.check_id(task_id)])]
-
-    def labels(self) -> list[str]:
-        """Return the names of the sub-folders, sorted."""
-        return list(self._labels)
-
-    def label_indices(self, task_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the position in `labels` of each task's label, shape ``(len(task_ids),)``."""
-        self.check_ids(task_ids)
-        return self._label_indices[task_ids]
 
     def describe(self) -> dict[str, Any]:
         """Return the counts and a digest of all paths and file sizes as first listed.
@@ -116,11 +96,10 @@ class FolderSource(Source):
         The root is left out, so that a folder may be moved. So is the content of the files:
         an edit that keeps a file's size goes unnoticed.
         """
-        counts = np.bincount(self._label_indices).tolist()
         return {
             "kind": "folder",
             "num_tasks": self.num_tasks,
-            "label_counts": dict(zip(self._labels, counts, strict=True)),
+            "label_counts": self._label_counts(),
             "digest": self._digest,
         }
 
@@ -173,7 +152,8 @@ class FolderSource(Source):
             hasher.update(json.dumps([path, size]).encode())
         return hasher.hexdigest()
 
-    def _load(self, path: str) -> Task:
+    def _load(self, task_id: int) -> Task:
+        path = self._paths[task_id]
         file = self.root / path
         label, *folders, _ = path.split("/")
         extra = {"path": path} | ({"generator": folders[0]} if folders else {})
@@ -191,7 +171,7 @@ class FolderSource(Source):
 
 def load_level(file: Path) -> Mapping[str, Any]:
     """Read a file the default way: a JSON object by its suffix, else text as "level"."""
-    # Files may be links here: somebody has put a folder of levels together.
+    # Files may be links: a user may have put a folder of levels together that way.
     content = read_bytes(file, follow=True)
     if file.suffix.lower() != ".json":
         return {"level": content.decode()}
@@ -212,7 +192,7 @@ def _list_folder(folder: Path, pattern: str) -> tuple[list[str], list[str]]:
         ) from error
     shown = sorted((name, is_dir) for name, is_dir in seen if not name.startswith("."))
     folders = [name for name, is_dir in shown if is_dir]
-    # Whatever is no folder counts as a file, so that a broken link is reported, not passed over.
+    # All but folders count as files, so that a broken link is reported and not skipped.
     files = [name for name, is_dir in shown if not is_dir and fnmatchcase(name, pattern)]
     return folders, files
 
@@ -225,4 +205,4 @@ def _shorten(names: Iterable[str], most: int = 5) -> str:
 
 def _unreadable(file: Path, error: Exception) -> TaskError:
     reason = str(error).rstrip(".")
-    return TaskError(f"The task file {file} cannot be used: {reason}. Mend or remove the file.")
+    return TaskError(f"The task file {file} cannot be used: {reason}. Correct or remove the file.")

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
-from stepladder.tasks.cache import TaskCache
 from stepladder.tasks.paths import read_path, write_path
 from stepladder.tasks.plain import whole_number
 from stepladder.tasks.ranges import MAX_LISTED_VALUES, Range, as_range
-from stepladder.tasks.source import MAX_TASKS, Source
+from stepladder.tasks.source import MAX_TASKS, LabelledSource, Source, TaskCache
 from stepladder.tasks.task import MAX_SEED, Task
 
 # Second half of the Philox key: keeps the stream of task seeds apart from those of parameters.
@@ -27,7 +26,7 @@ _SEED_STREAM = 1
 _PARAMS_STREAM = 2
 
 
-class ParameterSource(Source):
+class ParameterSource(LabelledSource):
     """A generator over parameter ranges and choices."""
 
     def __init__(
@@ -69,11 +68,12 @@ class ParameterSource(Source):
             None if num_tasks is None else whole_number(num_tasks, "num_tasks", 1, MAX_TASKS)
         )
         # A first task is made only to have name and label checked.
-        self._label = Task(f"{name}0", label).label
+        self._labels = [Task(f"{name}0", label).label]
         self._name = name
         self._seed = whole_number(seed, "The seed of a ParameterSource", 0, MAX_SEED)
         self._label_from = label_from
-        self._labels = self._list_labels()
+        if label_from is not None:
+            self._labels = self._list_labels(label_from)
         self._cache = TaskCache(cache_size)
 
     @property
@@ -83,12 +83,7 @@ class ParameterSource(Source):
 
     def get(self, task_id: int) -> Task:
         """Make the task with this id."""
-        task_id = self.check_id(task_id)
-        task = self._cache.find(task_id)
-        if task is None:
-            task = self._make(task_id)
-            self._cache.keep(task_id, task)
-        return task
+        return self._cache.get(self.check_id(task_id), self._make)
 
     def params_from(self, seed: int) -> dict[str, Any]:
         """Draw the parameters that a task with this seed has, whatever its id."""
@@ -105,21 +100,13 @@ class ParameterSource(Source):
 
     def label(self, task_id: int) -> str:
         """Return the label; makes the task only where the label is drawn."""
-        if self._label_from is not None:
-            return self.get(task_id).label
-        self.check_id(task_id)
-        return self._label
-
-    def labels(self) -> list[str]:
-        """Return the fixed label, or all that may be drawn, in the order of their range."""
-        return list(self._labels)
+        return super().label(task_id) if self._label_from is None else self.get(task_id).label
 
     def label_indices(self, task_ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the position in `labels` of each task's label, shape ``(len(task_ids),)``."""
-        if self._label_from is not None:
+        if self._label_from is None:
             return super().label_indices(task_ids)
-        self.check_ids(task_ids)
-        return np.zeros(len(task_ids), dtype=np.int64)
+        return Source.label_indices(self, task_ids)
 
     def describe(self) -> dict[str, Any]:
         """Return everything the tasks depend on."""
@@ -138,30 +125,28 @@ class ParameterSource(Source):
         bits = np.random.Philox(key=[self._seed, _SEED_STREAM], counter=[task_id, 0, 0, 0])
         seed = int(bits.random_raw()) >> 1
         params = self.params_from(seed)
-        label = self._label
+        label = self._labels[0]
         if self._label_from is not None:
             label = str(read_path(params, self._label_from))
         return Task(self.name(task_id), label, params, seed)
 
-    def _list_labels(self) -> list[str]:
-        if self._label_from is None:
-            return [self._label]
-        if self._label_from not in self._ranges:
+    def _list_labels(self, path: str) -> list[str]:
+        if path not in self._ranges:
             raise TaskError(
                 f"label_from must be one of the paths in ranges, {list(self._ranges)}; got "
-                f"{self._label_from!r}. Add it there or choose another."
+                f"{path!r}. Add it there or choose another."
             )
-        values = self._ranges[self._label_from].listed_values()
+        values = self._ranges[path].listed_values()
         if values is None:
             raise TaskError(
-                f"label_from={self._label_from!r} has values that cannot be listed, or more than "
+                f"label_from={path!r} has values that cannot be listed, or more than "
                 f"{MAX_LISTED_VALUES}. Use a Choice, a list or a small IntRange there."
             )
         labels = list(dict.fromkeys(str(value) for value in values))
         if "" in labels:
             raise TaskError(
-                f"label_from={self._label_from!r} may draw an empty string, which cannot be a "
-                "label. Replace it in the range."
+                f"label_from={path!r} may draw an empty string, which cannot be a label. Replace "
+                "it in the range."
             )
         return labels
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, TaskError
 from stepladder.tasks.plain import whole_number
-from stepladder.tasks.pool_state import PoolState, check_source, read_state
+from stepladder.tasks.pool_state import VERSION, check_state
 from stepladder.tasks.scramble import Permutation
 from stepladder.tasks.source import Source
 from stepladder.tasks.task import MAX_SEED, Task
@@ -86,7 +86,7 @@ class Pool:
         self.source = source
         self.num_slots = _num_slots(source.num_tasks, capacity)
         self._seed = whole_number(seed, "The seed of a pool", 0, MAX_SEED, ConfigError)
-        self._order = self._make_order()
+        self._order = Permutation(self._num_ids(), self._seed)
         self._cursor = self.num_slots
         holds_all = self.num_slots == source.num_tasks
         self.task_ids = (
@@ -176,13 +176,19 @@ class Pool:
         if self._waiting is None:
             self._cursor = newcomer.cursor
         else:
-            self._queue_up(newcomer, self._waiting)
+            self._waiting.pop(leaving, None)
+            # Those passed over go to the back of the queue, as if a cursor had moved past them.
+            for passed in newcomer.passed:
+                if passed in self._waiting:
+                    self._waiting.move_to_end(passed)
+            self._waiting.pop(task_id, None)
+            self._waiting[leaving] = None
         self._slots.pop(leaving, None)
         self._slots[task_id] = slot
         self.task_ids[slot] = task_id
         self.label_indices[slot] = newcomer.label_index
         self.base_weights[slot] = newcomer.weight
-        # Last: who draws before this line plays the new task, and nobody is credited with it.
+        # Last: a draw before this line plays the new task, and its result is credited to none.
         self.generations[slot] = newcomer.generation
 
     def rebind(self, task_ids: NDArray[np.int64], generations: NDArray[np.int64]) -> None:
@@ -209,17 +215,20 @@ class Pool:
 
     def snapshot(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return all that `restore` needs: plain JSON, and copies of arrays."""
-        state = PoolState(
-            seed=self._seed,
-            cursor=self._cursor,
-            num_slots=self.num_slots,
-            source=to_plain(self.source.describe(), "description"),
-            fingerprint=self.source.fingerprint(),
-            task_ids=self.task_ids.copy(),
-            generations=self.generations.copy(),
-            waiting=np.fromiter(self._waiting or (), dtype=np.int64),
-        )
-        return state.split()
+        state = {
+            "version": VERSION,
+            "seed": self._seed,
+            "cursor": self._cursor,
+            "num_slots": self.num_slots,
+            "source": to_plain(self.source.describe(), "description"),
+            "fingerprint": self.source.fingerprint(),
+        }
+        return state, {
+            "task_ids": self.task_ids.copy(),
+            "generations": self.generations.copy(),
+            # Ids outside the pool in the order they come in, if the pool keeps a queue.
+            "waiting": np.fromiter(self._waiting or (), dtype=np.int64),
+        }
 
     def restore(
         self,
@@ -236,35 +245,32 @@ class Pool:
             SnapshotError: If the snapshot is damaged, or was taken of other tasks or another
                 number of slots; the message names the difference.
         """
-        saved = read_state(state, arrays, place)
-        check_source(saved, self.source)
         num_ids = self._num_ids()
-        saved.check(
+        check_state(
+            state,
+            arrays,
+            self.source,
             num_slots=self.num_slots,
-            num_tasks=self.source.num_tasks,
             num_positions=num_ids,
             num_waiting=num_ids - self.num_slots if self._is_crowded() else 0,
             place=place,
         )
-        label_indices = self.source.label_indices(saved.task_ids)
-        base_weights = self.source.weights(saved.task_ids)
+        label_indices = self.source.label_indices(arrays["task_ids"])
+        base_weights = self.source.weights(arrays["task_ids"])
 
-        self._seed, self._cursor = saved.seed, saved.cursor
-        self._order = self._make_order()
+        self._seed, self._cursor = state["seed"], state["cursor"]
+        self._order = Permutation(num_ids, self._seed)
         # Written in place: these arrays may be shared with other processes.
-        self.task_ids[:] = saved.task_ids
-        self.generations[:] = saved.generations
+        self.task_ids[:] = arrays["task_ids"]
+        self.generations[:] = arrays["generations"]
         self.label_indices[:] = label_indices
         self.base_weights[:] = base_weights
         self._slots = _index_slots(self.task_ids)
         if self._waiting is not None:
-            self._waiting = OrderedDict.fromkeys(saved.waiting.tolist())
+            self._waiting = OrderedDict.fromkeys(arrays["waiting"].tolist())
 
     def _num_ids(self) -> int:
         return UNBOUNDED_IDS if self.source.num_tasks is None else self.source.num_tasks
-
-    def _make_order(self) -> Permutation:
-        return Permutation(self._num_ids(), self._seed)
 
     def _is_crowded(self) -> bool:
         """Whether fewer tasks wait outside than are in the pool.
@@ -319,17 +325,6 @@ class Pool:
             )
         return task_id
 
-    @staticmethod
-    def _queue_up(newcomer: Newcomer, waiting: OrderedDict[int, None]) -> None:
-        """Take a newcomer out of the queue of those outside, and put who leaves at its end."""
-        waiting.pop(newcomer.leaving, None)
-        # Those passed over go to the back of the queue, as if a cursor had moved past them.
-        for task_id in newcomer.passed:
-            if task_id in waiting:
-                waiting.move_to_end(task_id)
-        waiting.pop(newcomer.task_id, None)
-        waiting[newcomer.leaving] = None
-
     def _check_slot(self, slot: int) -> int:
         return whole_number(slot, "A slot of this pool", 0, self.num_slots - 1)
 
@@ -364,5 +359,5 @@ def _refuse_bad_weights(task_ids: NDArray[np.int64], weights: NDArray[np.float64
     if bad.size:
         raise TaskError(
             f"Task {task_ids[bad[0]]} has the base weight {weights[bad[0]]}; a finite number of at "
-            "least 0 is needed. Mend the weight method of the source."
+            "least 0 is needed. Correct the weight method of the source."
         )

@@ -1,12 +1,11 @@
-"""What a snapshot of a pool holds, and how a damaged or foreign one is found out.
+"""How a damaged or foreign snapshot of a pool is recognised before anything is restored.
 
-Written by `pool.Pool.snapshot`, read by `pool.Pool.restore`; in between it lies in a file.
+Used by `pool.Pool.restore`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -15,101 +14,39 @@ from numpy.typing import NDArray
 from stepladder.configs.documents import to_plain
 from stepladder.errors import SnapshotError, TaskError
 from stepladder.saving.saved_array import Part, SavedArray
-from stepladder.tasks.difference import name_difference
+from stepladder.saving.snapshot import difference
 from stepladder.tasks.plain import canonical_json, digest, whole_number
-from stepladder.tasks.source import Source
+from stepladder.tasks.source import MAX_TASKS, Source
 from stepladder.tasks.task import MAX_SEED
 
 VERSION = 1
-"""Version of the layout written here; no other is read."""
+"""Version of the snapshot; another one is refused."""
 
-PLACE = "the snapshot of the pool"
-MAX_ID = 2**63 - 1
-
-_ARRAYS = ("task_ids", "generations", "waiting")
 _FIELDS = ("version", "seed", "cursor", "num_slots", "source", "fingerprint")
+_ARRAYS = ("task_ids", "generations", "waiting")
+_MAX_LABELS_NAMED = 5
 
 
-@dataclass(frozen=True, kw_only=True)
-class PoolState:
-    """Everything a pool needs to go on as if it had never stopped."""
+def check_state(
+    state: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    source: Source,
+    *,
+    num_slots: int,
+    num_positions: int,
+    num_waiting: int,
+    place: str,
+) -> None:
+    """Raise SnapshotError unless a snapshot fits a pool.
 
-    seed: int
-    """Seed of the order in which tasks come in."""
-
-    cursor: int
-    """Next position in that order."""
-
-    num_slots: int
-    """Number of slots."""
-
-    source: dict[str, Any]
-    """Description of the source."""
-
-    fingerprint: str
-    """Fingerprint of the source."""
-
-    task_ids: NDArray[np.int64]
-    """Shape ``(num_slots,)``."""
-
-    generations: NDArray[np.int64]
-    """Shape ``(num_slots,)``."""
-
-    waiting: NDArray[np.int64]
-    """Ids outside the pool in the order they come in, if the pool keeps a queue; else empty."""
-
-    def split(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Return the plain part and the arrays."""
-        plain = {"version": VERSION} | {
-            name: getattr(self, name) for name in _FIELDS if name != "version"
-        }
-        return plain, {name: getattr(self, name) for name in _ARRAYS}
-
-    def check(
-        self,
-        *,
-        num_slots: int,
-        num_tasks: int | None,
-        num_positions: int,
-        num_waiting: int,
-        place: str = PLACE,
-    ) -> None:
-        """Raise SnapshotError unless this state fits a pool.
-
-        Args:
-            num_slots: Number of slots of the pool.
-            num_tasks: Number of tasks of its source, or None.
-            num_positions: Length of the order in which tasks come in.
-            num_waiting: Length of the queue of tasks outside.
-            place: Where it was saved, for messages.
-        """
-        if self.num_slots != num_slots:
-            raise SnapshotError(
-                f"The snapshot has {self.num_slots} slots and this pool {num_slots}. Make the pool "
-                f"with capacity={self.num_slots}."
-            )
-        last_id = MAX_ID if num_tasks is None else num_tasks - 1
-        for name, length, part in (
-            ("task_ids", num_slots, Part.count("task", high=last_id)),
-            ("generations", num_slots, Part.count("generation")),
-            ("waiting", num_waiting, Part.count("task", high=last_id)),
-        ):
-            like = np.zeros(length, dtype=np.int64)
-            SavedArray(name, like, (part,)).read({name: getattr(self, name)}, place)
-        whole_number(self.cursor, "The snapshot's cursor", 0, num_positions, SnapshotError)
-        ids = np.concatenate([self.task_ids, self.waiting])
-        unique, counts = np.unique(ids, return_counts=True)
-        if unique.size < ids.size:
-            raise _damaged(f"task {unique[counts > 1][0]} appears more than once", place)
-
-
-def read_state(
-    state: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], place: str = PLACE
-) -> PoolState:
-    """Put a snapshot together again after checking that each part is there and of its type.
-
-    Raises:
-        SnapshotError: If a part is missing, malformed or of another version.
+    Args:
+        state: The plain part of the snapshot.
+        arrays: Its arrays.
+        source: The source of the pool.
+        num_slots: Number of slots of the pool.
+        num_positions: Length of the order in which tasks come in.
+        num_waiting: Length of the queue of tasks outside.
+        place: Where the snapshot was saved, for messages.
     """
     for part, names, found in (("state", _FIELDS, state), ("arrays", _ARRAYS, arrays)):
         if not isinstance(cast("object", found), Mapping):
@@ -122,37 +59,73 @@ def read_state(
             f"The snapshot of the pool has version {state['version']!r}; this Stepladder reads "
             f"{VERSION}. Use the Stepladder that wrote it."
         )
-    for name in _ARRAYS:
-        SavedArray(name, np.zeros(0, dtype=np.int64), max_length=MAX_ID).read(arrays, place)
-    if not isinstance(state["source"], dict) or not isinstance(state["fingerprint"], str):
-        raise _damaged("its source is not described by an object and a fingerprint", place)
-    return PoolState(
-        seed=whole_number(state["seed"], "The snapshot's seed", 0, MAX_SEED, SnapshotError),
-        cursor=whole_number(state["cursor"], "The snapshot's cursor", 0, 2**63, SnapshotError),
-        num_slots=whole_number(state["num_slots"], "Its num_slots", 1, 2**63, SnapshotError),
-        source=cast("dict[str, Any]", state["source"]),
-        fingerprint=state["fingerprint"],
-        **{name: arrays[name] for name in _ARRAYS},
-    )
-
-
-def check_source(saved: PoolState, source: Source) -> None:
-    """Raise SnapshotError, naming the difference, if a snapshot is of another task set."""
-    try:
-        described = to_plain(saved.source, "description")
-    except TaskError as error:
-        raise _damaged(f"its source is malformed: {error}") from error
-    if digest(canonical_json(described)) != saved.fingerprint:
-        raise _damaged("the description of its source does not match its fingerprint")
-    if saved.fingerprint != source.fingerprint():
-        difference = name_difference(described, to_plain(source.describe(), "description"))
+    for name, low, high in (
+        ("seed", 0, MAX_SEED),
+        ("cursor", 0, num_positions),
+        ("num_slots", 1, MAX_TASKS),
+    ):
+        whole_number(state[name], f"The snapshot's {name}", low, high, SnapshotError)
+    _check_source(state, source, place)
+    if state["num_slots"] != num_slots:
         raise SnapshotError(
-            f"The snapshot belongs to another task set ({difference}). Restore it with the source "
-            "it was taken with, or start afresh."
+            f"The snapshot has {state['num_slots']} slots and this pool {num_slots}. Make the pool "
+            f"with capacity={state['num_slots']}."
+        )
+    task = Part.count("task", high=(source.num_tasks or MAX_TASKS) - 1)
+    for name, length, part in (
+        ("task_ids", num_slots, task),
+        ("generations", num_slots, Part.count("generation")),
+        ("waiting", num_waiting, task),
+    ):
+        SavedArray(name, np.zeros(length, dtype=np.int64), (part,)).read(arrays, place)
+    ids = np.concatenate([arrays["task_ids"], arrays["waiting"]])
+    unique, counts = np.unique(ids, return_counts=True)
+    if unique.size < ids.size:
+        raise _damaged(f"task {unique[counts > 1][0]} appears more than once", place)
+
+
+def _check_source(state: Mapping[str, Any], source: Source, place: str) -> None:
+    """Raise SnapshotError, naming the difference, if a snapshot is of another task set."""
+    fingerprint = state["fingerprint"]
+    if not isinstance(state["source"], dict) or not isinstance(fingerprint, str):
+        raise _damaged("its source is not described by an object and a fingerprint", place)
+    try:
+        described = to_plain(state["source"], "description")
+    except TaskError as error:
+        raise _damaged(f"its source is malformed: {error}", place) from error
+    if digest(canonical_json(described)) != fingerprint:
+        raise _damaged("the description of its source does not match its fingerprint", place)
+    if fingerprint != source.fingerprint():
+        found = name_difference(described, to_plain(source.describe(), "description"))
+        raise SnapshotError(
+            f"The snapshot belongs to another task set ({found}). Restore it with the source "
+            "it was taken with, or start without it."
         )
 
 
-def _damaged(reason: str, place: str = PLACE) -> SnapshotError:
+def name_difference(saved: dict[str, Any], current: dict[str, Any]) -> str:
+    """Return how two descriptions of sources differ: numbers of tasks, else the first field."""
+    found: list[str] = []
+    if saved.get("num_tasks") != current.get("num_tasks"):
+        was, now = (
+            "no end" if one.get("num_tasks") is None else one["num_tasks"]
+            for one in (saved, current)
+        )
+        found.append(f"number of tasks: {was} in the snapshot, {now} here")
+    before, after = saved.get("label_counts"), current.get("label_counts")
+    if isinstance(before, dict) and isinstance(after, dict):
+        old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
+        labels = [one for one in dict.fromkeys([*old, *new]) if old.get(one) != new.get(one)]
+        found += [
+            f"label {label!r}: {old.get(label, 0)} tasks in the snapshot, {new.get(label, 0)} here"
+            for label in labels[:_MAX_LABELS_NAMED]
+        ]
+        if len(labels) > _MAX_LABELS_NAMED:
+            found.append(f"{len(labels) - _MAX_LABELS_NAMED} more labels differ")
+    return "; ".join(found) or str(difference(saved, current))
+
+
+def _damaged(reason: str, place: str) -> SnapshotError:
     return SnapshotError(
         f"{place[0].upper()}{place[1:]} is damaged: {reason}. Restore an earlier snapshot."
     )

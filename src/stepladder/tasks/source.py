@@ -1,22 +1,22 @@
-"""Where tasks come from: the contract of a source, and the plain list.
+"""Where tasks come from: the contract of a source, the plain list, and what sources share.
 
-Sources make tasks by id; the pool puts some of these ids into slots and asks for the task itself
-only when it is played. A source therefore has to be deterministic in the id, and cheap to ask for
-names and labels.
+Sources make tasks by id; the pool puts some of these ids into slots and has the task itself made
+only when it is played. So a source is deterministic in the id, and quick to give names and labels.
 """
 
 from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepladder.configs.documents import to_plain
-from stepladder.errors import TaskError
+from stepladder.errors import ConfigError, TaskError
 from stepladder.tasks.plain import canonical_json, digest, whole_number
 from stepladder.tasks.task import Task
 
@@ -116,8 +116,69 @@ class Source(ABC):
         return type(self).weight is Source.weight
 
 
-class ListSource(Source):
-    """The tasks of a list, in its order."""
+class LabelledSource(Source):
+    """A source that knows the label of each task without making the task.
+
+    A subclass sets `_labels`, and `_label_indices` unless all tasks have the first label.
+    """
+
+    _labels: list[str]
+    _label_indices: NDArray[np.int64] | None = None
+
+    def label(self, task_id: int) -> str:
+        """Return the label of a task."""
+        task_id = self.check_id(task_id)
+        return self._labels[0 if self._label_indices is None else self._label_indices[task_id]]
+
+    def labels(self) -> list[str]:
+        """Return every label, in order."""
+        return list(self._labels)
+
+    def label_indices(self, task_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the position in `labels` of each task's label, shape ``(len(task_ids),)``."""
+        self.check_ids(task_ids)
+        if self._label_indices is None:
+            return np.zeros(len(task_ids), dtype=np.int64)
+        return self._label_indices[task_ids]
+
+    def _label_counts(self) -> dict[str, int]:
+        """Return the number of tasks by label; only for finite sources."""
+        if self._label_indices is None:
+            return {self._labels[0]: int(self.num_tasks or 0)}
+        counts = np.bincount(self._label_indices).tolist()
+        return dict(zip(self._labels, counts, strict=True))
+
+
+class TaskCache:
+    """The tasks that were used last, by id, for sources whose tasks take long to make.
+
+    The pickle of a cache is an empty cache of the same size.
+    """
+
+    def __init__(self, cache_size: int) -> None:
+        """Make an empty cache of at most `cache_size` tasks, from 0 to 2**31 - 1."""
+        self._cache_size = whole_number(cache_size, "cache_size", 0, 2**31 - 1, ConfigError)
+        self._tasks: OrderedDict[int, Task] = OrderedDict()
+
+    def __len__(self) -> int:
+        """Return how many tasks are kept now."""
+        return len(self._tasks)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the size only."""
+        return TaskCache, (self._cache_size,)
+
+    def get(self, task_id: int, make: Callable[[int], Task]) -> Task:
+        """Return a task, made if it is not kept; the one unused for longest is dropped."""
+        task = self._tasks.pop(task_id, None) or make(task_id)
+        self._tasks[task_id] = task
+        if len(self._tasks) > self._cache_size:
+            self._tasks.popitem(last=False)
+        return task
+
+
+class ListSource(LabelledSource):
+    """The tasks of a list, in its order. Labels are in the order of their first task."""
 
     def __init__(self, tasks: Iterable[Task]) -> None:
         """Take the tasks; id 0 is the first.
@@ -158,15 +219,6 @@ class ListSource(Source):
         """Return the task at this position."""
         return self._tasks[self.check_id(task_id)]
 
-    def labels(self) -> list[str]:
-        """Return the labels in the order they are first met in the list."""
-        return list(self._labels)
-
-    def label_indices(self, task_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the position in `labels` of each task's label, shape ``(len(task_ids),)``."""
-        self.check_ids(task_ids)
-        return self._label_indices[task_ids]
-
     def describe(self) -> dict[str, Any]:
         """Return the number of tasks, the number per label and a digest of all their keys."""
         if self._digest is None:
@@ -174,16 +226,15 @@ class ListSource(Source):
             for task in self._tasks:
                 hasher.update(task.key.encode())
             self._digest = hasher.hexdigest()
-        counts = np.bincount(self._label_indices).tolist()
         return {
             "kind": "list",
             "num_tasks": self.num_tasks,
-            "label_counts": dict(zip(self._labels, counts, strict=True)),
+            "label_counts": self._label_counts(),
             "digest": self._digest,
         }
 
 
-class NumberedSource(Source):
+class NumberedSource(LabelledSource):
     """Tasks that differ only in a number, made when asked for."""
 
     def __init__(self, count: int, label: str = "default", prefix: str = "task") -> None:
@@ -196,7 +247,7 @@ class NumberedSource(Source):
         """
         self._count = whole_number(count, "The count of a NumberedSource", 1, MAX_TASKS)
         # A first task is made only to have label and prefix checked.
-        self._label = Task(f"{prefix}0", label).label
+        self._labels = [Task(f"{prefix}0", label).label]
         self._prefix = prefix
 
     @property
@@ -206,32 +257,18 @@ class NumberedSource(Source):
 
     def get(self, task_id: int) -> Task:
         """Make the task with this number."""
-        return Task(self.name(task_id), self._label)
+        return Task(self.name(task_id), self._labels[0])
 
     def name(self, task_id: int) -> str:
         """Return prefix and number."""
         return f"{self._prefix}{self.check_id(task_id)}"
 
-    def label(self, task_id: int) -> str:
-        """Return the one label."""
-        self.check_id(task_id)
-        return self._label
-
-    def labels(self) -> list[str]:
-        """Return the one label."""
-        return [self._label]
-
-    def label_indices(self, task_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return zeros, shape ``(len(task_ids),)``."""
-        self.check_ids(task_ids)
-        return np.zeros(len(task_ids), dtype=np.int64)
-
     def describe(self) -> dict[str, Any]:
-        """Return all there is to know."""
+        """Return everything the tasks depend on."""
         return {
             "kind": "numbered",
             "num_tasks": self._count,
-            "label_counts": {self._label: self._count},
+            "label_counts": self._label_counts(),
             "prefix": self._prefix,
         }
 

@@ -181,7 +181,7 @@ class UnionSource(Source):
             if not 0 < mean < math.inf:
                 raise TaskError(
                     f"The task weights of source {i} average {mean}; a positive number is needed. "
-                    f"Mend {type(child).__name__}.weight."
+                    f"Correct {type(child).__name__}.weight."
                 )
             factors.append(share * num_tasks / (counts[i] * mean))
         return factors

@@ -15,7 +15,7 @@ from stepladder.agents.saved_values import NumberSpec, check_numbers
 from stepladder.curricula.events import EventCursor
 from stepladder.errors import DivergenceError, SnapshotError
 from stepladder.runs import Run
-from stepladder.runs.interrupting import Patience
+from stepladder.runs.interrupting import InterruptGuard
 from stepladder.runs.reporter import EpochReporter
 from stepladder.saving.snapshot import Snapshot
 from stepladder.training import checkpoints
@@ -71,16 +71,18 @@ class Session:
         """Train until the end; return whether somebody stopped it before."""
         trainer, was_stopped = self.trainer, False
         # All of it: Ctrl-C in the last evaluation must not lose what came before.
-        with Patience(also_when_terminated=True) as patience:
+        with InterruptGuard(also_when_terminated=True) as guard:
             # From the last report on: a sitting may have ended between a last step and its report.
             while not was_stopped and (not self._is_over() or self._is_epoch_begun()):
                 boundary = (self._reported_at // self._epoch_steps + 1) * self._epoch_steps
-                while trainer.num_steps < boundary and not (self._is_over() or patience.is_over):
+                while trainer.num_steps < boundary and not (
+                    self._is_over() or guard.was_interrupted
+                ):
                     trainer.advance()
-                if patience.is_over:
+                if guard.was_interrupted:
                     was_stopped = True
                     break
-                was_stopped = self._end_epoch(on_epoch) or patience.is_over
+                was_stopped = self._end_epoch(on_epoch) or guard.was_interrupted
             if not was_stopped and self._evaluated_at != trainer.num_steps:
                 self._evaluate()
             self.save()

@@ -272,7 +272,7 @@ def test_a_run_without_a_whole_checkpoint_is_told_in_one_line(folder: Path) -> N
 
 def test_what_is_no_run_has_no_checkpoint(tmp_path: Path) -> None:
     assert find(tmp_path) == find(tmp_path / "none") == []
-    with pytest.raises(RunError, match="holds no run"):
+    with pytest.raises(RunError, match="has no run"):
         load_newest(tmp_path)
 
 
