@@ -1,6 +1,6 @@
 """How many cores this process may really use.
 
-Asked by the worker vector env and the games, which never let more processes or threads spin than
+Used by the worker vector env and the games, which never let more processes or threads spin than
 there are cores. A container often sees all cores of its machine and may use the time of only two.
 """
 

@@ -1,10 +1,10 @@
 """Every exception Stepladder raises on purpose, each with the fix in its message.
 
-Lowest layer of the house: imported by all, imports nothing.
+Lowest layer: imported by all, imports nothing.
 
 A message names the value received, the value expected and the next step. Classes that report
 bad input also derive from the built-in exception a reader would expect (`ValueError`,
-`TypeError`, `RuntimeError`), so that code which knows nothing of Stepladder handles them sensibly.
+`TypeError`, `RuntimeError`), so that code without Stepladder handles them sensibly.
 """
 
 LONGEST_SHOWN = 60
@@ -35,7 +35,7 @@ class ConfigError(StepladderError, ValueError):
 
 
 class TaskError(StepladderError, ValueError):
-    """A task or a source of tasks is malformed, or does not contain what was asked for."""
+    """A task or a source of tasks is malformed, or does not contain what was requested."""
 
 
 class RecordError(StepladderError, ValueError):
@@ -55,7 +55,7 @@ class SignalError(StepladderError, RuntimeError):
 
 
 class DivergenceError(StepladderError, ArithmeticError):
-    """A training can no longer go on: a loss, a gradient or a weight is not finite."""
+    """A training cannot continue: a loss, a gradient or a weight is not finite."""
 
     update: int = 0
     """The update that could not be done, from 1."""
@@ -82,7 +82,7 @@ class WrongProcessError(ChannelError):
 
 
 class HostGoneError(ChannelError):
-    """The host process has died, so nobody will collect records or publish plans."""
+    """The host process has died, so records are not collected and plans not published any more."""
 
 
 class StaleSegmentError(ChannelError):
@@ -111,7 +111,7 @@ class WorkerDiedError(ChannelError):
     """The envs it had, where that is known."""
 
     was_restarted: bool = False
-    """Whether another one has taken its place, so that one can go on."""
+    """Whether another one has taken its place, so that the caller can continue."""
 
 
 __all__ = [

@@ -15,7 +15,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from io import BufferedReader, BufferedWriter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 MOST_JSON_BYTES = 256 * 2**20
 """Largest JSON that is read; the largest that is written has a line for each of a million tasks."""
@@ -47,7 +47,7 @@ def open_regular(
     Raises:
         OSError: It is a link, a folder, a pipe, a socket or a device, or cannot be opened.
     """
-    # Without O_NONBLOCK, a pipe that nobody writes to is waited for in the call itself.
+    # Without O_NONBLOCK, opening a pipe would block until another process writes to it.
     careful = flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
         descriptor = os.open(path, careful | (0 if follow else os.O_NOFOLLOW), 0o644)
@@ -64,11 +64,7 @@ def open_regular(
 
 
 def require_regular(path: str | os.PathLike[str], *, missing_ok: bool = False) -> None:
-    """Raise unless a path is a regular file, for readers that open it themselves.
-
-    Raises:
-        OSError: It is something else, or missing where it must not be.
-    """
+    """Raise OSError unless a path is a regular file, for readers that open it themselves."""
     try:
         kind = _kind(os.lstat(path).st_mode)
     except FileNotFoundError:
@@ -80,11 +76,7 @@ def require_regular(path: str | os.PathLike[str], *, missing_ok: bool = False) -
 
 
 def require_folder(path: str | os.PathLike[str]) -> None:
-    """Raise unless a path is a folder itself, and not a link to one.
-
-    Raises:
-        OSError: It is something else, or missing.
-    """
+    """Raise OSError unless a path is a folder itself, and not a link to one."""
     mode = os.lstat(path).st_mode
     if not stat.S_ISDIR(mode):
         raise _irregular(path, _kind(mode) or "a file", "a folder")
@@ -118,15 +110,10 @@ def _irregular(path: str | os.PathLike[str], kind: str, wanted: str = "a regular
 def read_bytes(
     path: str | os.PathLike[str], most: int = MOST_JSON_BYTES, *, follow: bool = False
 ) -> bytes:
-    """Return the content of a regular file.
-
-    Args:
-        path: The file.
-        most: Bytes that it may have.
-        follow: Whether it may be a link, as for `open_regular`.
+    """Return the content of a regular file; it may be a link if `follow` is set.
 
     Raises:
-        OSError: It is not a regular file, cannot be read, or is larger.
+        OSError: It is not a regular file, cannot be read, or has more than `most` bytes.
     """
     with open_for_reading(path, follow=follow) as file:
         size = os.fstat(file.fileno()).st_size
@@ -143,11 +130,7 @@ def read_bytes(
 def open_for_reading(
     path: str | os.PathLike[str], *, follow: bool = False
 ) -> Generator[BufferedReader, None, None]:
-    """Open a regular file, closed at the end of the block.
-
-    Raises:
-        OSError: It is not a regular file, or cannot be opened.
-    """
+    """Open a regular file as `open_regular` does; it is closed at the end of the block."""
     with os.fdopen(open_regular(path, follow=follow), "rb") as file:
         yield file
 
@@ -184,12 +167,7 @@ def draft_of(path: Path) -> Path:
 def read_json(
     path: str | os.PathLike[str], most: int = MOST_JSON_BYTES, *, follow: bool = False
 ) -> Any:
-    """Return what a JSON file holds.
-
-    Raises:
-        OSError: It is not a regular file, cannot be read, or is larger than `most` bytes.
-        ValueError: It is not JSON that is accepted; see `parsed_json`.
-    """
+    """Return what a JSON file holds; raises as `read_bytes` and `parsed_json` do."""
     return parsed_json(read_bytes(path, most, follow=follow))
 
 
@@ -219,17 +197,18 @@ def parsed_json(text: str | bytes) -> Any:
     except RecursionError as error:
         raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels") from error
     # Level by level: recursion is what this check protects from.
-    layer: list[Any] = [value] if isinstance(value, dict | list) else []
+    layer = _containers([value])
     for _ in range(MOST_DEPTH):
-        layer = [
-            entry
-            for one in layer
-            for entry in (one.values() if isinstance(one, dict) else one)
-            if isinstance(entry, dict | list)
-        ]
+        layer = [inner for one in layer for inner in _containers(one)]
     if layer:
         raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
     return value
+
+
+def _containers(values: Any) -> list[Any]:
+    """Return the objects and lists directly inside one."""
+    entries = cast("dict[str, Any]", values).values() if isinstance(values, dict) else values
+    return [entry for entry in entries if isinstance(entry, dict | list)]
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""What must be at rest while this process is forked, so that the copy can go on by itself.
+"""What must be idle while this process is forked, so that the copy can work.
 
 A fork copies the locks of all threads but only the one thread that forks: a lock that another
 thread holds at that moment stays locked in the copy for good, and what it guards may be half
-changed. So whoever forks (`envs.workers`, Gymnasium's `AsyncVectorEnv`, `multiprocessing` itself)
+changed. So a fork (by `envs.workers`, Gymnasium's `AsyncVectorEnv` or `multiprocessing` itself)
 first takes the locks that are listed here, and releases them on both sides. `compiled` lists those
 of numba and LLVM. Python does the same for `logging` and for its own thread tables.
 
@@ -95,7 +95,7 @@ def _after_in_child() -> None:
     _release()
     locks = _module_locks()
     for name, _ in _imports_elsewhere():
-        # Whoever imports it here gets what there is of it, as in a circular import.
+        # An import here gets the half-made module, as in a circular import.
         locks.pop(name, None)
 
 

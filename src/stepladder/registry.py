@@ -3,7 +3,7 @@
 Beside `errors`, below everything that has a registry. Commands, JSON configs, `compare`, `train`
 and resume look names up here, so that a class of another package is treated like a built-in one.
 
-An entry is built in (its module is imported when it is first asked for), or it comes from an
+An entry is built in (its module is imported on first use), or it comes from an
 installed package through the entry-point group ``stepladder.KIND``, or from a decorator at run
 time.
 """
@@ -22,7 +22,7 @@ Registered = TypeVar("Registered")
 
 
 class Registry(Collection[str], Generic[Entry]):
-    """Names of one kind of thing, each with what it stands for.
+    """Names of one kind of thing, each with its entry.
 
     Args:
         kind: What the entries are, in the plural: also the last part of the entry-point group.
@@ -73,7 +73,7 @@ class Registry(Collection[str], Generic[Entry]):
         """Return an entry; its module is imported if need be.
 
         Raises:
-            ConfigError: There is none of this name, or it cannot be imported.
+            ConfigError: No entry has this name, or it cannot be imported.
         """
         if name not in self._entries:
             self._add(name, self._load(name))
@@ -95,7 +95,7 @@ class Registry(Collection[str], Generic[Entry]):
             )
         try:
             return point.load()
-        except Exception as error:  # the package of somebody else; what it raised is told
+        except Exception as error:  # a foreign package may raise anything; it is reported
             raise ConfigError(
                 f"the entry point {point.value!r} of the group {self.group!r} cannot be loaded "
                 f"({type(error).__name__}: {error}). Repair or uninstall its package."

@@ -25,7 +25,7 @@ def source_stamp(file: Path) -> bytes:
     """Return a hash that changes with a file and with all it imports, directly or indirectly.
 
     It covers the modules of this package only and depends on no path and no time. A file outside
-    the package may be asked about too.
+    the package works too.
 
     Raises:
         OSError: The file cannot be read.

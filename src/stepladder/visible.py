@@ -1,6 +1,6 @@
 """Text from outside, shown to a person: what a terminal would obey is written out instead.
 
-At the bottom of the house: the commands, the console logger and log messages pass names, labels,
+At the bottom of the package: the commands, the console logger and log messages pass names, labels,
 reasons and error texts through here before they reach a terminal.
 """
 

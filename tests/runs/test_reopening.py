@@ -170,7 +170,7 @@ def test_an_unknown_checkpoint_is_refused_and_nothing_is_changed(folder: Path) -
 
 def test_what_is_no_run_cannot_be_resumed(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(StepladderError, match="has no run|is not a folder"):
+        with pytest.raises(StepladderError, match=r"has no run|is not a folder"):
             Run.resume(folder)
     assert list(tmp_path.iterdir()) == []
 

@@ -64,5 +64,5 @@ def test_what_is_not_one_episode_is_refused():
         positive_value_loss([])
     with pytest.raises(RecordError, match=r"values have shape \[\]"):
         max_monte_carlo(1.0, best_return=1.0)
-    with pytest.raises(RecordError, match="values are no numbers"):
+    with pytest.raises(RecordError, match="values must be numbers"):
         max_monte_carlo(["high"], best_return=1.0)

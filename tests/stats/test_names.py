@@ -31,7 +31,7 @@ def test_a_full_family_puts_further_names_together(names, caplog):
         assert names.admit(f"{SAMPLES}/another") == f"{SAMPLES}/other"
     assert [record.message for record in caplog.records] == [
         f"More than 100 names below '{SAMPLES}'; the others are reduced together as "
-        f"'{SAMPLES}/other'. Values per task belong into the run's database."
+        f"'{SAMPLES}/other'. Values per task belong in the run's database."
     ]
 
 

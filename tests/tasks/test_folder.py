@@ -123,9 +123,9 @@ def test_the_fingerprint_follows_names_and_sizes_but_not_the_root(levels):
         ({"s/a.txt": "#", "lost.txt": "#"}, r"lost\.txt in .* would have no label"),
         ({f"{i}.txt": "#" for i in range(7)}, r"0\.txt, .*4\.txt and 2 more"),
         ({".hidden/a.txt": "#"}, "has no sub-folder"),
-        ({"s/a.txt": "#", "t/.hidden": "#"}, r"/t holds no file that matches '\*'"),
-        ({"s/a.txt": "#", "s/gen/.hidden": "#"}, "s/gen holds no file"),
-        ({"s/gen/deep/a.txt": "#"}, "s/gen/deep lies too deep"),
+        ({"s/a.txt": "#", "t/.hidden": "#"}, r"/t has no file that matches '\*'"),
+        ({"s/a.txt": "#", "s/gen/.hidden": "#"}, "s/gen has no file"),
+        ({"s/gen/deep/a.txt": "#"}, "s/gen/deep is too deep"),
     ],
 )
 def test_folders_without_a_label_or_a_task_are_refused_by_name(tmp_path, files, message):

@@ -120,8 +120,8 @@ def test_a_task_cannot_be_changed():
         task.label = "b"  # pyright: ignore
     with pytest.raises(AttributeError, match="tried to set note"):
         task.note = 1  # pyright: ignore
-    with pytest.raises(AttributeError, match="tried to delete _name"):
-        del task._name
+    with pytest.raises(AttributeError, match="tried to delete name"):
+        del task.name
     assert not hasattr(task, "__dict__")
 
 

@@ -1,6 +1,6 @@
 """What is wrong with a config: all of it, each problem with the path of its setting.
 
-`codec` adds what it finds and goes on reading; in the end one `ConfigError` lists everything.
+`codec` adds what it finds and continues; in the end one `ConfigError` lists everything.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Problems:
     @property
     def path(self) -> str:
         """Where this part is in the document."""
-        # Put together only when asked for: there is a part for every value, most without problems.
+        # Computed on demand: there is a part for every value, and few have problems.
         path = "" if self._outer is None else self._outer.path
         if isinstance(self._key, int):
             return f"{path}[{self._key}]"

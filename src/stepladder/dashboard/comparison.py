@@ -148,7 +148,7 @@ def _result(row: Mapping[str, Any] | Any) -> _Result:
     scenario, curriculum, finished = (found[name] for name in names)
     if scenario is None or curriculum is None:
         raise ConfigError(f"each row needs a scenario and a curriculum; got {row!r}.")
-    # Only what lies above 0 has a place on a logarithmic axis.
+    # A logarithmic axis has no place for 0 and below.
     ratio, low, high = (v if v and 0 < v < math.inf else math.nan for v in map(found.get, ends))
     return _Result(
         scenario=str(scenario),

@@ -1,6 +1,6 @@
 """Which metrics share a plot, and in which order plots and labels stand.
 
-Names only; `report` asks for the numbers afterwards.
+Names only; `report` reads the numbers afterwards.
 """
 
 import re

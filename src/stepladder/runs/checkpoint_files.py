@@ -2,7 +2,7 @@
 
 Each save gets a number of its own, ``latest.7.npz`` say, and the database says which number counts.
 So a kill between the two leaves the old checkpoint with its step, never the new file with the old
-step. `run` saves and removes; `reader` asks the database.
+step. `run` saves and removes; `reader` looks it up in the database.
 
 A checkpoint of a training has a folder of its own name beside its file, ``step-000000016384`` say,
 for all that the file does not hold. `training` writes it; it goes when the checkpoint goes.
@@ -57,15 +57,10 @@ def stored_name(name: Any) -> str:
 
 
 def stored_file(folder: Path, name: Any, file: Any) -> Path:
-    """Return the file of a checkpoint as the database names it: one of ours, in this folder.
-
-    Args:
-        folder: Where the checkpoints of the run are.
-        name: What the checkpoint is called.
-        file: What its file is called.
+    """Return the path of a checkpoint's file, given name and file as the database has them.
 
     Raises:
-        RunError: It is anything but the name that `next_file` gives.
+        RunError: The file does not have a name that `next_file` gives.
     """
     name = stored_name(name)
     if not isinstance(file, str) or not re.fullmatch(_saved(name), file):

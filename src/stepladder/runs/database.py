@@ -8,7 +8,7 @@ the process; ``synchronous=NORMAL`` means that a power cut may cost the last com
 before a checkpoint.
 
 A file may come from anywhere: SQLite holds anything in a column of any type, and a view, a trigger
-or an unknown table is code of somebody else. All of that is refused before anything is read.
+or an unknown table may run foreign code. All of that is refused before anything is read.
 """
 
 import os
@@ -64,7 +64,7 @@ _NO_TABLES = "no such table: schema"
 """The error of a database whose process was killed while creating it."""
 
 BUSY_TIMEOUT_S = 30.0
-"""Longest wait for another process, such as a shell in which somebody looks at the file."""
+"""Longest wait for another process, such as a shell in which the file is open."""
 
 USUAL_WORK, WORK_PER_BYTE = 5_000_000, 10
 """SQLite instructions that reading may take: so many, and so many for each byte of the file.
@@ -119,7 +119,8 @@ def open_database(path: Path) -> sqlite3.Connection:
         if journal.exists() and journal.stat().st_size > 0:
             raise RunError(
                 f"{journal} exists, and a finished run leaves none: the run was killed while it "
-                "was being created, or somebody changed it. Create it again with overwrite=True."
+                "was being created, or another program changed it. Create it again with "
+                "overwrite=True."
             )
         connection = sqlite3.connect(
             f"{_address(path)}?mode=rw",

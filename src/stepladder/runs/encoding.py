@@ -117,7 +117,7 @@ def _plain(value: Any, path: str) -> Any:
 
 
 def checked_columns(columns: Mapping[str, Any]) -> dict[str, TaskColumn]:
-    """Copy a per-task snapshot, so that its owner may go on changing the arrays.
+    """Copy a per-task snapshot, so that the caller may change its arrays afterwards.
 
     Raises:
         RunError: A column is missing, of another length than the first, or neither text nor
@@ -213,7 +213,7 @@ class Unpacking:
         """Undo `packed`.
 
         Raises:
-            ValueError: `packed` did not make these bytes, or they stand for too many.
+            ValueError: `packed` did not make these bytes, or they unpack to too many.
         """
         if not isinstance(data, bytes):
             raise ValueError(f"expected bytes; got {type(data).__name__}")
@@ -227,7 +227,7 @@ class Unpacking:
         unpacked = unpacker.decompress(content, max(1, self._left))
         if not unpacker.eof:
             is_cut = not unpacker.unconsumed_tail
-            raise ValueError("it is cut off" if is_cut else "it stands for far too many bytes")
+            raise ValueError("it is cut off" if is_cut else "it unpacks to far too many bytes")
         self._left -= len(unpacked)
         return unpacked
 

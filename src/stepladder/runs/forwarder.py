@@ -63,8 +63,8 @@ class Forwarder:
             return None
         news, self._news = self._news, None
         return (
-            f"{type(self.logger).__name__} {news}. The run goes on without what this logger "
-            "missed; further errors are only counted."
+            f"{type(self.logger).__name__} {news}. The run continues without what this "
+            "logger missed; further errors are only counted."
         )
 
     def _work(self) -> None:

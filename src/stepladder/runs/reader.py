@@ -164,7 +164,7 @@ class RunReader:
 
         Returns:
             Lists of names for ``"task"`` and ``"label"``, arrays for the others. Empty if the run
-            has no snapshot and none was asked for.
+            has no snapshot and `step` is None.
 
         Raises:
             RunError: There is no snapshot of this step.

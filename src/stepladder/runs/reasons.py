@@ -22,14 +22,14 @@ def reason_of(error: BaseException) -> str:
         >>> reason_of(error)
         'ValueError: no such level (raised by env 3, in this process)'
     """
-    told, cause = _with_notes(error), error.__cause__
+    text, cause = _with_notes(error), error.__cause__
     for _ in range(MAX_CAUSES):
         if cause is None:
             break
-        if _message(cause) not in told:
-            told = f"{told}, caused by {_with_notes(cause)}"
+        if _message(cause) not in text:
+            text = f"{text}, caused by {_with_notes(cause)}"
         cause = cause.__cause__
-    return _short(told, LONGEST_REASON)
+    return _short(text, LONGEST_REASON)
 
 
 def notes_of(error: BaseException) -> list[str]:

@@ -1,6 +1,6 @@
 """Turn an epoch into what a run keeps: the one way in which simulation and training report.
 
-Between whoever plays (the simulator's engines, a training loop) and `Run`: takes what the infos
+Between the simulator's engines or a training loop and `Run`: takes what the infos
 contained, adds what the curriculum is doing, and logs it all under the names of docs/metrics.md,
 with the curriculum's decisions as events and now and then a table of all tasks.
 """
@@ -54,7 +54,7 @@ class EpochReporter:
         """What was reported of the curriculum's decisions."""
         self._began = time.monotonic()
         self.last_step = 0
-        """Env steps at the end of the last epoch reported; of a training that goes on, before."""
+        """Env steps at the end of the last epoch reported; of a resumed training, before it."""
         self._has_table = False
 
     def end_epoch(
@@ -74,7 +74,7 @@ class EpochReporter:
         Args:
             agent_step: Env steps so far, those of every env counted.
             raw_stats: What `accumulate_rollout_stats` collected in this epoch.
-            losses: By name, if somebody was trained.
+            losses: By name, if there is a learner.
             experience: The learner's memory, if there is one.
             trainer_config: The learner's settings, if there are any.
             extra: Further values by name.

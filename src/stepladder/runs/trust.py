@@ -41,13 +41,8 @@ def note_own(folder: Path, config: Mapping[str, Any]) -> None:
 def require_trust(folder: str | Path, config: Mapping[str, Any], trust: bool) -> None:
     """Raise if playing a run would import a module and the user has not allowed it.
 
-    Args:
-        folder: The run.
-        config: Its settings.
-        trust: Whether the user has allowed it.
-
     Raises:
-        RunError: It is not allowed; the message says what would be imported.
+        RunError: `trust` is False; the message says what would be imported.
     """
     names = names_of_code(config)
     if trust or not names or _made_here.get(Path(folder).resolve()) == names:

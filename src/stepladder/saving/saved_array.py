@@ -17,7 +17,7 @@ from stepladder.errors import SnapshotError
 Array = npt.NDArray[Any]
 
 MAX_FLOAT = float(np.finfo(np.float64).max)
-"""Largest finite number. NaN lies in no range."""
+"""Largest finite number. NaN is in no range."""
 
 MAX_COUNT = 2**61 - 1
 """Largest count that is accepted: adding to it for years does not overflow 64 bits."""

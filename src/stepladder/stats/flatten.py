@@ -1,4 +1,4 @@
-"""The numbers in an info: nested dicts flattened, masks heeded, everything else left out.
+"""The numbers in an info: nested dicts flattened, masks applied, everything else left out.
 
 The lower half of `rollout`. Understands the info of one env, and the single dict that a Gymnasium
 vector env returns for all of them: arrays with one entry per env, each with a mask ``_key`` that

@@ -1,7 +1,8 @@
 """How unevenly something is spread: Gini, entropy, coefficient of variation, largest to smallest.
 
 Used by `curricula.meter` on samples per label, samples per task and scores per task. Every function
-takes numbers of 0 or more in any order, as a list or an array of any shape.
+takes numbers of 0 or more in any order, as a list or an array of any shape, and raises
+`RecordError` if one is negative or not finite.
 """
 
 import numpy as np
@@ -28,9 +29,6 @@ def gini(values: npt.ArrayLike) -> float:
 
     With the n values in ascending order and i counted from 1, it is
     2 · sum(i · x_i) / (n · sum(x)) - (n + 1) / n. None at all, or nothing but zeros, give 0.
-
-    Raises:
-        RecordError: A value is negative or not finite.
     """
     array = np.sort(_checked(values, "A Gini coefficient"))
     largest = float(array[-1]) if array.size else 0.0
@@ -49,9 +47,6 @@ def entropy_normalized(values: npt.ArrayLike) -> float:
 
     With p = x / sum(x) it is -sum(p · ln p) / ln n: 1 when all are alike, 0 when one has
     everything. Where nothing can be uneven the answer is 1: no value, one value, only zeros.
-
-    Raises:
-        RecordError: A value is negative or not finite.
     """
     array = _checked(values, "An entropy")
     largest = float(array.max()) if array.size else 0.0
@@ -64,22 +59,14 @@ def entropy_normalized(values: npt.ArrayLike) -> float:
 
 
 def coefficient_of_variation(values: npt.ArrayLike) -> float:
-    """Return the standard deviation (of a population) over the mean; 0 when there is no mean.
-
-    Raises:
-        RecordError: A value is negative or not finite.
-    """
+    """Return the standard deviation (of a population) over the mean; 0 when there is no mean."""
     array = _checked(values, "A coefficient of variation")
     mean = float(array.mean()) if array.size else 0.0
     return float(array.std()) / mean if mean > 0.0 else 0.0
 
 
 def max_min_ratio(values: npt.ArrayLike) -> float:
-    """Return the largest over the smallest; 1 when there are only zeros, inf when there are some.
-
-    Raises:
-        RecordError: A value is negative or not finite.
-    """
+    """Return the largest over the smallest; 1 when there are only zeros, inf with some zeros."""
     array = _checked(values, "A ratio")
     if not array.size or float(array.max()) == 0.0:
         return 1.0

@@ -33,11 +33,11 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     """Return a mean and the ends of Student's interval for it.
 
     Args:
-        values: At least one; a single one gives an interval without width, for want of a better.
+        values: At least one; a single one gives an interval of width 0.
         level: Share of such intervals that contain the true mean, in (0, 1).
 
     Raises:
-        ConfigError: There are no values, or the level is no such share.
+        ConfigError: There are no values, or the level is not in (0, 1).
     """
     count = len(values)
     if not count:

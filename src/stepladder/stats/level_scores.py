@@ -93,7 +93,7 @@ def _steps(numbers: npt.ArrayLike, name: str) -> Floats:
     try:
         array = np.asarray(numbers, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise RecordError(f"{name} are no numbers ({error}). Give one for each step.") from error
+        raise RecordError(f"{name} must be numbers ({error}). Give one for each step.") from error
     if array.ndim != 1 or not len(array):
         raise RecordError(
             f"{name} have shape {list(array.shape)}; expected one number for each step of one "

@@ -19,7 +19,7 @@ EMITTED_PREFIXES = (
 """Names that begin like this are what is logged already; others are still to be prefixed."""
 
 FAMILY = "/*"
-"""How the name of a metric ends that stands for one value per label, loss or the like."""
+"""Ending of a name that has one value per label, loss or the like."""
 
 
 class Reduction(Enum):

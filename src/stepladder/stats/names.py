@@ -1,7 +1,7 @@
-"""Which names a run has given out: a bounded number, whatever envs put into their infos.
+"""The names under which a run logs: a bounded number, whatever envs put into their infos.
 
-`rollout` asks it for every name. A plot per label is readable and a plot per task is not, so
-names are limited; what a run knows about single tasks belongs into its database
+Used by `rollout` for every name. A plot per label is readable and a plot per task is not, so
+names are limited; values of single tasks belong in the run's database
 (`curricula.meter.task_table`).
 """
 
@@ -45,7 +45,7 @@ class MetricNames:
         return tuple(self._undeclared)
 
     def state(self) -> dict[str, Any]:
-        """Return all that was given out, as plain JSON."""
+        """Return all names so far, as plain JSON."""
         return {
             "members": {family: sorted(names) for family, names in self._members.items()},
             "undeclared": list(self._undeclared),
@@ -53,7 +53,7 @@ class MetricNames:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state` was asked for.
+        """Continue from a `state`.
 
         Raises:
             SnapshotError: It is damaged. Then nothing has changed.
@@ -68,7 +68,7 @@ class MetricNames:
         self._members, self._undeclared, self._full = members, dict.fromkeys(undeclared), set(full)
 
     def admit(self, name: str) -> str:
-        """Return the name to log a value under: the name itself, or that of what is left over."""
+        """Return the name to log a value under: the name itself, or that of the leftovers."""
         metric = find(name)
         if metric is not None and not metric.is_family:
             return name
@@ -95,7 +95,7 @@ class MetricNames:
             self._full.add(family)
             logger.warning(
                 "More than %d names below %r; the others are reduced together as %r. Values per "
-                "task belong into the run's database.",
+                "task belong in the run's database.",
                 limit,
                 family,
                 leftover,

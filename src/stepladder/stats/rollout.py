@@ -35,7 +35,7 @@ REWARD_KEYS = ("reward", "episode/r", "task_dependency/reward")
 """Keys of infos that `overview/reward` is read from; the first one that is there counts."""
 
 _process_names = MetricNames()
-"""Names of whoever does not keep its own."""
+"""Used where no names are given."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class ProcessedStats:
     """By name, without a prefix; has ``reward`` if the envs reported one."""
 
     undeclared: tuple[str, ...]
-    """Names met for the first time that nobody has declared; each is reduced by its mean."""
+    """Undeclared names of this epoch that are new; each is reduced by its mean."""
 
 
 def accumulate_rollout_stats(
@@ -79,7 +79,7 @@ def accumulate_rollout_stats(
         ConfigError: There are no infos, or one is nested without end.
     """
     batch: Any = [infos] if isinstance(infos, Mapping) else infos
-    if not _is_iterable(batch):
+    if not isinstance(batch, Iterable):
         raise ConfigError(
             f"infos must be the dict of a vector env or a list of dicts; got {shown(batch)}. Pass "
             "what step returned."
@@ -114,7 +114,7 @@ def process_training_stats(
         reward_keys: Where `overview/reward` is found.
 
     Raises:
-        ConfigError: What was collected, the losses or the experience are no mapping.
+        ConfigError: What was collected, the losses or the experience is not a mapping.
     """
     raw_stats = _by_text(raw_stats, "raw_stats")
     names = _process_names if names is None else names
@@ -174,8 +174,8 @@ def payload(
         total_time_s: Seconds since the run began; left out when None.
         steps_per_second: As measured; without it, `agent_step` over `total_time_s`.
         extra: More values by name, such as those of `CurriculumMeter.metrics`. They stand
-            against values that came through infos under the same name: the curriculum is in one
-            place, and envs know it from hearsay. Values that are no numbers are left out.
+            against values that came through infos under the same name: only the host has the
+            curriculum. Values that are not numbers are left out.
         names: The names of this run, as for `process_training_stats`.
     """
     for count in (agent_step, epoch):
@@ -213,17 +213,13 @@ def payload(
 def _of_learner(
     losses: Mapping[str, Any], experience: Any, trainer_config: Any
 ) -> Iterator[tuple[str, Any]]:
-    """Yield what a learner says about itself, by the name that is logged."""
+    """Yield losses and statistics of the memory, by the name that is logged."""
     for name, values in losses.items():
         bare = name.removeprefix("losses/")
         if not _is_switched_off(bare, trainer_config):
             yield f"losses/{bare}", values
     for name, values in _by_text(_stats_of(experience), "experience").items():
         yield f"experience/{name.removeprefix('experience/')}", values
-
-
-def _is_iterable(value: object) -> bool:
-    return isinstance(value, Iterable)
 
 
 def _by_text(values: Mapping[Any, Any], what: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What can be practised: tasks, the sources they come from, and the pool of active ones.
 
 First station of an episode. A source makes tasks by id; the pool keeps some of them in slots;
-everything further on (`curricula`, `sync`, `envs`) speaks of slots and generations.
+everything further on (`curricula`, `sync`, `envs`) uses slots and generations.
 """
 
 from stepladder.tasks.folder import FolderSource

@@ -1,7 +1,7 @@
 """Levels kept as files, one sub-folder per label.
 
 A source for the pool. The folder is listed once, when the source is made; what a file holds is
-read when its task is first asked for, and only the most recent files stay in memory.
+read when its task is first used, and only the most recent files stay in memory.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
@@ -47,21 +47,18 @@ class FolderSource(LabelledSource):
             cache_size: Most tasks kept in memory.
 
         Raises:
-            TaskError: If the root or one of its sub-folders holds no task, or files lie where
+            TaskError: If the root or one of its sub-folders has no task, or files are where
                 they have no label.
         """
         self.root = Path(root).absolute()
         self._pattern = pattern
         self._loader = load_level if loader is None else loader
         self._cache = TaskCache(cache_size)
-        self._labels = []
-        self._paths: list[str] = []
-        label_indices: list[int] = []
-        for label, paths in self._list_root():
-            self._labels.append(label)
-            self._paths += paths
-            label_indices += [len(self._labels) - 1] * len(paths)
-        self._label_indices = np.array(label_indices, dtype=np.int64)
+        found = self._list_files()
+        self._labels = list(dict.fromkeys(label for label, *_ in found))
+        positions = {label: position for position, label in enumerate(self._labels)}
+        self._label_indices = np.array([positions[label] for label, *_ in found], dtype=np.int64)
+        self._paths = ["/".join(path) for path in found]
         self._digest = self._digest_of_sizes()
 
     @property
@@ -103,43 +100,43 @@ class FolderSource(LabelledSource):
             "digest": self._digest,
         }
 
-    def _list_root(self) -> Iterator[tuple[str, list[str]]]:
-        folders, files = _list_folder(self.root, self._pattern)
+    def _list_files(self) -> list[tuple[str, ...]]:
+        """Return the path of each file below the root as (label, file) or with a folder between."""
+        found: list[tuple[str, ...]] = []
+        for place, folders, files in os.walk(self.root, onerror=_refuse_folder, followlinks=True):
+            folder = Path(place)
+            path = folder.relative_to(self.root).parts
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            # A broken link counts as a file, so that it is reported and not skipped.
+            taken = [name for name in files if not name.startswith(".")]
+            taken = sorted(name for name in taken if fnmatchcase(name, self._pattern))
+            if not path:
+                self._check_root(folders, taken)
+            elif len(path) == 2 and folders:
+                raise TaskError(
+                    f"{folder / min(folders)} is too deep: files are taken from root/label/ and "
+                    "root/label/generator/ only. Move its files up."
+                )
+            elif not taken and not folders:
+                raise TaskError(
+                    f"{folder} has no file that matches {self._pattern!r}. Add one, or remove the "
+                    "folder."
+                )
+            found += [(*path, name) for name in taken]
+        return sorted(found)
+
+    def _check_root(self, folders: list[str], files: list[str]) -> None:
         if files:
+            more = f" and {len(files) - 5} more" if len(files) > 5 else ""
             raise TaskError(
-                f"{_shorten(files)} in {self.root} would have no label: a task's label is the "
-                "sub-folder it lies in. Move each into a sub-folder, or narrow the pattern "
+                f"{', '.join(files[:5])}{more} in {self.root} would have no label: a task's label "
+                "is its sub-folder. Move each into a sub-folder, or narrow the pattern "
                 f"{self._pattern!r}."
             )
         if not folders:
             raise TaskError(
                 f"{self.root} has no sub-folder; one per label is needed. Add a folder with at "
                 f"least one file that matches {self._pattern!r}."
-            )
-        for label in folders:
-            yield label, self._list_label(label)
-
-    def _list_label(self, label: str) -> list[str]:
-        folders, files = _list_folder(self.root / label, self._pattern)
-        paths = [(label, file) for file in files]
-        for generator in folders:
-            folder = self.root / label / generator
-            deeper, files = _list_folder(folder, self._pattern)
-            if deeper:
-                raise TaskError(
-                    f"{folder / deeper[0]} lies too deep: files are taken from root/label/ and "
-                    "root/label/generator/ only. Move its files up."
-                )
-            self._refuse_empty(folder, files)
-            paths += [(label, generator, file) for file in files]
-        self._refuse_empty(self.root / label, paths)
-        return ["/".join(path) for path in sorted(paths)]
-
-    def _refuse_empty(self, folder: Path, found: list[Any]) -> None:
-        if not found:
-            raise TaskError(
-                f"{folder} holds no file that matches {self._pattern!r}. Add one, or remove the "
-                "folder."
             )
 
     def _digest_of_sizes(self) -> str:
@@ -181,26 +178,10 @@ def load_level(file: Path) -> Mapping[str, Any]:
     return cast("dict[str, Any]", params)
 
 
-def _list_folder(folder: Path, pattern: str) -> tuple[list[str], list[str]]:
-    """Return the names of the sub-folders and of the matching files, each sorted."""
-    try:
-        with os.scandir(folder) as entries:
-            seen = [(entry.name, entry.is_dir()) for entry in entries]
-    except OSError as error:
-        raise TaskError(
-            f"{folder} cannot be listed: {error.strerror}. Give the path of a readable folder."
-        ) from error
-    shown = sorted((name, is_dir) for name, is_dir in seen if not name.startswith("."))
-    folders = [name for name, is_dir in shown if is_dir]
-    # All but folders count as files, so that a broken link is reported and not skipped.
-    files = [name for name, is_dir in shown if not is_dir and fnmatchcase(name, pattern)]
-    return folders, files
-
-
-def _shorten(names: Iterable[str], most: int = 5) -> str:
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+def _refuse_folder(error: OSError) -> NoReturn:
+    raise TaskError(
+        f"{error.filename} cannot be listed: {error.strerror}. Give the path of a readable folder."
+    ) from error
 
 
 def _unreadable(file: Path, error: Exception) -> TaskError:

@@ -78,7 +78,7 @@ class ParameterSource(LabelledSource):
 
     @property
     def num_tasks(self) -> int | None:
-        """Number of tasks, or None if there is no end to them."""
+        """Number of tasks, or None if the source is infinite."""
         return self._num_tasks
 
     def get(self, task_id: int) -> Task:

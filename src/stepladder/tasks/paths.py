@@ -15,7 +15,7 @@ def write_path(params: dict[str, Any], path: str, value: Any) -> None:
     """Write a value at a dotted path, in place, making the dicts on the way.
 
     Raises:
-        TaskError: Something on the way is no dict.
+        TaskError: Something on the way is not a dict.
     """
     *folders, last = path.split(".")
     level = params

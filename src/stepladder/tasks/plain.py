@@ -1,4 +1,4 @@
-"""The one JSON text and the digest of a plain value, and integers that are checked.
+"""The canonical JSON text and the digest of a plain value, and checked integers.
 
 Used by `task`, the sources and the pool, after `configs.documents.to_plain`: what is stored and
 hashed means the same in every process.
@@ -19,7 +19,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 
 
 def canonical_json(plain: Any) -> str:
-    """Write a plain value as the one JSON text that stands for it: sorted keys, ASCII only."""
+    """Write a plain value as its one canonical JSON text: sorted keys, ASCII only."""
     return _encode(plain)
 
 
@@ -34,7 +34,7 @@ def whole_number(
     """Return `value` as a plain int after checking that it is one.
 
     Args:
-        value: A Python or numpy integer. A bool is refused: it is nearly always a slip.
+        value: A Python or numpy integer. A bool is refused: it is usually a mistake.
         name: What the number is called, for the message.
         low: Smallest value allowed.
         high: Largest value allowed.

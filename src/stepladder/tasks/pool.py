@@ -1,4 +1,4 @@
-"""The active tasks: a slot holds one, and knows how often it was replaced.
+"""The active tasks: a slot holds one, and counts how often it was replaced.
 
 Between sources and curricula: a source offers task ids, the pool puts them into slots, a
 curriculum weighs the slots. Records name slot and generation, so a result for a task that has
@@ -36,7 +36,7 @@ MAX_TRIES = 10_000
 
 @dataclass(frozen=True)
 class Newcomer:
-    """A task that is to come into a slot, and all that changes with it."""
+    """A task that will enter a slot, and everything that changes with it."""
 
     slot: int
     task_id: int
@@ -49,7 +49,7 @@ class Newcomer:
     label_index: int
     weight: float
     cursor: int
-    """Where the order of a source goes on, if the pool walks along it."""
+    """Next position in the order of the source, if the pool walks along it."""
 
     passed: tuple[int, ...]
     """Ids at the front of the queue of those outside that were looked at, if there is a queue."""
@@ -115,7 +115,7 @@ class Pool:
         return self.source.get(int(self.task_ids[self._check_slot(slot)]))
 
     def contains(self, task_id: int) -> bool:
-        """Say whether the task with this id is in a slot now."""
+        """Whether the task with this id is in a slot now."""
         return self.source.check_id(task_id) in self._slots
 
     def slots_of_label(self, label: str) -> NDArray[np.int64]:
@@ -321,7 +321,7 @@ class Pool:
         if wanted is not None and self.source.label(task_id) != self.label_names[wanted]:
             raise TaskError(
                 f"Task {task_id} has the label {self.source.label(task_id)!r}; "
-                f"{self.label_names[wanted]!r} was asked for. Leave out one of the two."
+                f"{self.label_names[wanted]!r} was requested. Leave out one of the two."
             )
         return task_id
 

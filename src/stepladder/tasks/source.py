@@ -28,13 +28,13 @@ class Source(ABC):
     """A set of tasks, each known by an id counted from 0.
 
     A subclass defines `num_tasks`, `get`, `labels` and `describe`. It overrides `name`, `label`
-    and `label_indices` where they can be had without making the task.
+    and `label_indices` where these need no task.
     """
 
     @property
     @abstractmethod
     def num_tasks(self) -> int | None:
-        """Number of tasks, or None if there is no end to them."""
+        """Number of tasks, or None if the source is infinite."""
 
     @abstractmethod
     def get(self, task_id: int) -> Task:
@@ -50,13 +50,13 @@ class Source(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """Say in plain JSON which tasks these are; equal descriptions mean equal task sets.
+        """Return in plain JSON which tasks these are; equal descriptions mean equal task sets.
 
         Kept in snapshots, so that one of another task set is refused with the difference named.
         """
 
     def fingerprint(self) -> str:
-        """Return 32 hex digits that stand for `describe`."""
+        """Return 32 hex digits that identify what `describe` returns."""
         return digest(canonical_json(to_plain(self.describe(), "description")))
 
     def name(self, task_id: int) -> str:
@@ -95,7 +95,7 @@ class Source(ABC):
         return np.array([self.weight(task_id) for task_id in task_ids.tolist()], dtype=np.float64)
 
     def mean_weight(self) -> float:
-        """Return the mean of `weight` over all tasks; 1.0 where there is no end to them."""
+        """Return the mean of `weight` over all tasks; 1.0 if the source is infinite."""
         # A source that keeps the default weight needs no sum, and may be too large for one.
         if self.num_tasks is None or self._weighs_alike():
             return 1.0
@@ -235,7 +235,7 @@ class ListSource(LabelledSource):
 
 
 class NumberedSource(LabelledSource):
-    """Tasks that differ only in a number, made when asked for."""
+    """Tasks that differ only in a number, made when used."""
 
     def __init__(self, count: int, label: str = "default", prefix: str = "task") -> None:
         """Describe the tasks.

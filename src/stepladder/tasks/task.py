@@ -30,12 +30,18 @@ class Task:
     Numbers keep their type: a parameter of 1 and one of 1.0 make two different tasks.
     """
 
-    __slots__ = ("_label", "_name", "_params_json", "_seed")
+    __slots__ = ("_params_json", "label", "name", "seed")
 
-    _name: str
-    _label: str
+    name: str
+    """What the task is called."""
+
+    label: str
+    """The group the task belongs to."""
+
     _params_json: str
-    _seed: int | None
+
+    seed: int | None
+    """The seed, or None if the task has none of its own."""
 
     def __init__(
         self,
@@ -51,7 +57,7 @@ class Task:
             label: The group it belongs to, such as a stage; not empty.
             params: What an env needs to build it: anything JSON can hold. Numpy scalars become
                 plain numbers and tuples become lists. Copied, so later changes have no effect.
-            seed: From 0 to 2**63 - 1, or None to leave the choice to whoever draws the task.
+            seed: From 0 to 2**63 - 1, or None to leave it to the draw.
 
         Raises:
             TaskError: If any of these is malformed.
@@ -65,30 +71,15 @@ class Task:
         )
 
     @property
-    def name(self) -> str:
-        """What the task is called."""
-        return self._name
-
-    @property
-    def label(self) -> str:
-        """The group the task belongs to."""
-        return self._label
-
-    @property
     def params(self) -> dict[str, Any]:
         """The parameters, as a fresh dict on every access: changing it changes no task."""
         return {} if self._params_json == "{}" else json.loads(self._params_json)
 
     @property
-    def seed(self) -> int | None:
-        """The seed, or None if the task has none of its own."""
-        return self._seed
-
-    @property
     def key(self) -> str:
         """32 hex digits that depend on all four fields, the same in every process."""
-        seed = "null" if self._seed is None else self._seed
-        name, label = json.dumps(self._name), json.dumps(self._label)
+        seed = "null" if self.seed is None else self.seed
+        name, label = json.dumps(self.name), json.dumps(self.label)
         return digest(f"[{name},{label},{self._params_json},{seed}]")
 
     def with_params(self, overrides: Mapping[str, Any]) -> Task:
@@ -103,16 +94,11 @@ class Task:
         params = self.params
         for path, value in overrides.items():
             write_path(params, path, value)
-        return Task(self._name, self._label, params, self._seed)
+        return Task(self.name, self.label, params, self.seed)
 
     def to_json(self) -> dict[str, Any]:
         """Return the task as a plain dict, from which `from_json` makes an equal one."""
-        return {
-            "name": self._name,
-            "label": self._label,
-            "params": self.params,
-            "seed": self._seed,
-        }
+        return {name: getattr(self, name) for name in _FIELDS}
 
     @staticmethod
     def from_json(fields: Mapping[str, Any]) -> Task:
@@ -137,14 +123,14 @@ class Task:
         return Task(**fields)
 
     def _content(self) -> tuple[str, str, str, int | None]:
-        return self._name, self._label, self._params_json, self._seed
+        return self.name, self.label, self._params_json, self.seed
 
     def __eq__(self, other: object) -> bool:
         """Compare by content."""
         return isinstance(other, Task) and self._content() == other._content()
 
     def __hash__(self) -> int:
-        """Hash for dicts of this process only; `key` is the one that travels."""
+        """Hash for dicts of this process only; `key` is the same in every process."""
         return hash(self._content())
 
     def __repr__(self) -> str:
@@ -152,7 +138,7 @@ class Task:
         params = repr(self.params)
         if len(params) > _REPR_PARAMS_LENGTH:
             params = params[: _REPR_PARAMS_LENGTH - 3] + "..."
-        return f"Task({self._name!r}, label={self._label!r}, params={params}, seed={self._seed})"
+        return f"Task({self.name!r}, label={self.label!r}, params={params}, seed={self.seed})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the stored text; it was checked when the task was made."""
@@ -171,10 +157,10 @@ class Task:
 
 def _fill(task: Task, name: str, label: str, params_json: str, seed: int | None) -> None:
     # The only place that writes to a task, past the __setattr__ that refuses.
-    object.__setattr__(task, "_name", name)
-    object.__setattr__(task, "_label", label)
+    object.__setattr__(task, "name", name)
+    object.__setattr__(task, "label", label)
     object.__setattr__(task, "_params_json", params_json)
-    object.__setattr__(task, "_seed", seed)
+    object.__setattr__(task, "seed", seed)
 
 
 def _revive(name: str, label: str, params_json: str, seed: int | None) -> Task:

@@ -149,7 +149,7 @@ class UnionSource(Source):
     def _split(
         self, task_ids: NDArray[np.int64]
     ) -> Iterator[tuple[int, NDArray[np.intp], NDArray[np.int64]]]:
-        """For each child met: its index, the places of its ids, and the ids it has there."""
+        """Yield each child that has some of the ids: its index, their positions and its own ids."""
         self.check_ids(task_ids)
         if self._num_tasks is not None:
             owners = np.searchsorted(self._starts, task_ids, side="right") - 1

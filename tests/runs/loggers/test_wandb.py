@@ -86,7 +86,7 @@ except Exception as error:
 """
         code, out, _ = result_of(script, quiet_home)
         assert code == 0
-        assert out.startswith("ConfigError Weights & Biases takes no run (")
+        assert out.startswith("ConfigError Weights & Biases cannot start a run (")
         assert "wandb login" in out
         assert "LINE" not in out
 

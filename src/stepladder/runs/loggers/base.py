@@ -16,7 +16,7 @@ from stepladder.errors import ConfigError
 class Logger(Protocol):
     """Receives what a run logs. All calls come from one thread, in order.
 
-    A method may raise: the run counts it, tells of the first time, and goes on.
+    A method may raise: the run counts it, reports the first one, and continues.
     """
 
     def log(self, step: int, metrics: Mapping[str, float]) -> None:
@@ -48,7 +48,7 @@ def require_package(module: str, extra: str, user: str) -> ModuleType:
     Args:
         module: The module's full name.
         extra: Name of the package, and of the extra that installs it.
-        user: Who needs it, for the message.
+        user: What needs it, for the message.
 
     Raises:
         ConfigError: It is not installed.

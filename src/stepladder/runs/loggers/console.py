@@ -1,6 +1,6 @@
 """One line per log in plain text, with a chosen few metrics.
 
-Called by `forwarder`; for a person who looks on, or for a file.
+Called by `forwarder`; for a terminal or a file.
 """
 
 import sys
@@ -10,7 +10,7 @@ from typing import TextIO
 from stepladder.visible import visible
 
 MOST_UNCHOSEN = 6
-"""Metrics shown on a line when nobody has chosen any."""
+"""Metrics shown on a line when none are chosen."""
 
 
 class ConsoleLogger:
@@ -38,7 +38,7 @@ class ConsoleLogger:
         self._write(step, f"{kind}: {' '.join(text.split())}")
 
     def close(self) -> None:
-        """Leave the stream open: it belongs to whoever gave it."""
+        """Leave the stream open: it belongs to the caller."""
 
     def _write(self, step: int, text: str) -> None:
         self._stream.write(f"step {step:,}  {visible(text)}\n")

@@ -33,8 +33,7 @@ class WandbLogger:
         quiet: Keep W&B's own messages off the console.
 
     Raises:
-        ConfigError: The package is not installed, the mode is none of these, or nobody is logged
-            in.
+        ConfigError: The package is not installed, the mode is unknown, or wandb is not logged in.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class WandbLogger:
             )
         except wandb.Error as error:
             raise ConfigError(
-                f"Weights & Biases takes no run ({error}). Log in with wandb login, or use the "
-                "mode offline."
+                f"Weights & Biases cannot start a run ({error}). Log in with wandb login, or use "
+                "the mode offline."
             ) from error
         self._run.define_metric(STEP_METRIC)
         self._run.define_metric("*", step_metric=STEP_METRIC)
