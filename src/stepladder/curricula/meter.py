@@ -22,7 +22,7 @@ from stepladder.stats.inequality import (
     max_min_ratio,
 )
 from stepladder.stats.names import MAX_PER_FAMILY, OTHER
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 
 PERCENTILES = (25, 50, 75, 90, 95)
 STATS = "env_curriculum_stats"
@@ -46,7 +46,9 @@ class CurriculumMeter(TaskCounts):
                 "Uniform(tasks)."
             )
         super().__init__(curriculum)
-        self.num_tracked = whole_number(num_tracked, "num_tracked", 0, MAX_PER_FAMILY, ConfigError)
+        self.num_tracked = checked_integer(
+            num_tracked, "num_tracked", 0, MAX_PER_FAMILY, ConfigError
+        )
         self._shown, self._shown_of_label = _shown_labels(curriculum.pool.label_names)
         self._names: list[str] = []
         self._named_ids: Words = np.zeros(0, dtype=np.int64)

@@ -29,7 +29,7 @@ from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore
 from stepladder.saving.saved_fields import read_count, read_list
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import ListSource, Pool, Source
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
 
 _bound_pools: WeakSet[Pool] = WeakSet()
@@ -70,7 +70,7 @@ class PlanOwner(ABC):
 
     def __init__(self, tasks: Tasks, config: CurriculumConfig, seed: int, capacity: int | None):
         self.config = config
-        self.seed = whole_number(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
+        self.seed = checked_integer(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
         self.pool = as_pool(tasks, capacity, self.seed)
         self._keep_state(zeros(PlainState))
         self.quarantined: list[Quarantined] = []

@@ -13,7 +13,7 @@ from stepladder.errors import ConfigError, SnapshotError, shown
 from stepladder.registry import Registry
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Pool, Source
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
 
 ConfigClass = TypeVar("ConfigClass", bound=type[CurriculumConfig])
@@ -113,7 +113,7 @@ def rebuilt(snapshot: Snapshot, source: Source) -> Curriculum:
     pool = snapshot.part("pool")
     saved_numbers = {"seed": snapshot.state.get("seed"), "num_slots": pool.state.get("num_slots")}
     seed, capacity = (
-        whole_number(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
+        checked_integer(value, f"The checkpoint's {name}", 0, MAX_SEED, SnapshotError)
         for name, value in saved_numbers.items()
     )
     # A pool takes memory for every slot; the file must have had as many.

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from stepladder.errors import RunError
 from stepladder.files import parsed_json
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 
 MAX_STEP = 2**63 - 1
 """The largest integer that SQLite holds."""
@@ -47,7 +47,7 @@ TaskColumn: TypeAlias = list[str] | npt.NDArray[np.int64] | npt.NDArray[np.float
 
 def checked_step(step: Any) -> int:
     """Return a step as a plain int that SQLite can hold."""
-    return whole_number(step, "step", 0, MAX_STEP, RunError)
+    return checked_integer(step, "step", 0, MAX_STEP, RunError)
 
 
 def checked_name(name: Any, what: str) -> str:

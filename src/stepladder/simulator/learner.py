@@ -23,7 +23,7 @@ from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.world import IMPOSSIBLE, LEARNABLE, NOISE, World
 from stepladder.stats import inequality
 from stepladder.tasks import ListSource, Task
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
 
 
@@ -64,8 +64,8 @@ class TaskDependencySimulator:
         self.graph = graph if isinstance(graph, TaskGraph) else TaskGraph.chain(graph)
         self.dynamics = dynamics or Prerequisite()
         self.noise = noise or Noise()
-        self.seed = whole_number(seed, "The seed of a simulator", 0, MAX_SEED, ConfigError)
-        self.num_envs = whole_number(num_envs, "num_envs", 1, 2**31, ConfigError)
+        self.seed = checked_integer(seed, "The seed of a simulator", 0, MAX_SEED, ConfigError)
+        self.num_envs = checked_integer(num_envs, "num_envs", 1, 2**31, ConfigError)
         num_tasks = self.graph.num_tasks
         self._start = np.full(num_tasks, self.dynamics.start)
         for node, value in (start or {}).items():
@@ -89,7 +89,7 @@ class TaskDependencySimulator:
         return self.world.clock[0]
 
     def _node(self, node: int, name: str) -> int:
-        return whole_number(node, f"A node in {name}", 0, self.graph.num_tasks - 1, ConfigError)
+        return checked_integer(node, f"A node in {name}", 0, self.graph.num_tasks - 1, ConfigError)
 
     def _make_world(self, kinds: Words) -> World:
         graph, dynamics, noise = self.graph, self.dynamics, self.noise

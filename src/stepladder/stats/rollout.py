@@ -19,6 +19,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
@@ -119,19 +120,15 @@ def process_training_stats(
     raw_stats = _by_text(raw_stats, "raw_stats")
     names = _process_names if names is None else names
     known = len(names.undeclared)
-    collected: dict[str, list[float]] = defaultdict(list)
-    mean_stats: dict[str, float] = {}
-    for key, values in raw_stats.items():
-        numbers = _numbers(values)
-        if numbers:
-            collected[names.admit(emitted_name(key))] += numbers
-            mean_stats[key] = _reduce(numbers, reduction_of(emitted_name(key)))
-    losses = _by_text(losses_stats or {}, "losses_stats")
-    for name, values in _of_learner(losses, experience, trainer_config):
-        collected[names.admit(name)] += _numbers(values)
-    reduced = {
-        name: _reduce(numbers, reduction_of(name)) for name, numbers in collected.items() if numbers
+    reported = {key: _numbers(values) for key, values in raw_stats.items()}
+    mean_stats = {
+        key: _reduce(numbers, reduction_of(emitted_name(key)))
+        for key, numbers in reported.items()
+        if numbers
     }
+    losses = _by_text(losses_stats or {}, "losses_stats")
+    of_envs = ((emitted_name(key), numbers) for key, numbers in reported.items())
+    reduced = _reduced(chain(of_envs, _of_learner(losses, experience, trainer_config)), names)
     overview = _below("overview/", reduced)
     rewards = next((raw_stats[key] for key in reward_keys if key in mean_stats), None)
     if rewards is not None:
@@ -188,18 +185,15 @@ def payload(
     names = _process_names if names is None else names
     logged: dict[str, float] = {}
     if processed is not None:
-        logged |= processed.environment_stats
-        logged |= {f"overview/{name}": value for name, value in processed.overview.items()}
-        logged |= {f"losses/{name}": value for name, value in processed.losses_stats.items()}
-        logged |= {
-            f"experience/{name}": value for name, value in processed.experience_stats.items()
-        }
-    collected: dict[str, list[float]] = defaultdict(list)
-    for key, value in _by_text(extra or {}, "extra").items():
-        number = as_number(value)
-        if number is not None:
-            collected[names.admit(emitted_name(key))].append(number)
-    logged |= {name: _reduce(values, reduction_of(name)) for name, values in collected.items()}
+        for prefix, values in (
+            ("", processed.environment_stats),
+            ("overview/", processed.overview),
+            ("losses/", processed.losses_stats),
+            ("experience/", processed.experience_stats),
+        ):
+            logged |= {f"{prefix}{name}": value for name, value in values.items()}
+    given = ((key, as_number(value)) for key, value in _by_text(extra or {}, "extra").items())
+    logged |= _reduced(((emitted_name(key), number) for key, number in given), names)
     logged["metric/agent_step"], logged["metric/epoch"] = float(agent_step), float(epoch)
     if total_time_s is not None:
         logged["metric/total_time"] = float(total_time_s)
@@ -220,6 +214,15 @@ def _of_learner(
             yield f"losses/{bare}", values
     for name, values in _by_text(_stats_of(experience), "experience").items():
         yield f"experience/{name.removeprefix('experience/')}", values
+
+
+def _reduced(values: Iterable[tuple[str, Any]], names: MetricNames) -> dict[str, float]:
+    """Return one number per admitted name; what is not a number is left out."""
+    collected: dict[str, list[float]] = defaultdict(list)
+    for name, entry in values:
+        if numbers := _numbers(entry):
+            collected[names.admit(name)] += numbers
+    return {name: _reduce(numbers, reduction_of(name)) for name, numbers in collected.items()}
 
 
 def _by_text(values: Mapping[Any, Any], what: str) -> dict[str, Any]:

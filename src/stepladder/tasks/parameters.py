@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
 from stepladder.tasks.paths import read_path, write_path
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.ranges import MAX_LISTED_VALUES, Range, as_range
 from stepladder.tasks.source import MAX_TASKS, LabelledSource, Source, TaskCache
 from stepladder.tasks.task import MAX_SEED, Task
@@ -65,12 +65,12 @@ class ParameterSource(LabelledSource):
         for path in self._ranges:
             write_path(copy.deepcopy(self._base), path, None)
         self._num_tasks = (
-            None if num_tasks is None else whole_number(num_tasks, "num_tasks", 1, MAX_TASKS)
+            None if num_tasks is None else checked_integer(num_tasks, "num_tasks", 1, MAX_TASKS)
         )
         # A first task is made only to have name and label checked.
         self._labels = [Task(f"{name}0", label).label]
         self._name = name
-        self._seed = whole_number(seed, "The seed of a ParameterSource", 0, MAX_SEED)
+        self._seed = checked_integer(seed, "The seed of a ParameterSource", 0, MAX_SEED)
         self._label_from = label_from
         if label_from is not None:
             self._labels = self._list_labels(label_from)
@@ -87,7 +87,7 @@ class ParameterSource(LabelledSource):
 
     def params_from(self, seed: int) -> dict[str, Any]:
         """Draw the parameters that a task with this seed has, whatever its id."""
-        seed = whole_number(seed, "A task's seed", 0, MAX_SEED)
+        seed = checked_integer(seed, "A task's seed", 0, MAX_SEED)
         bits = np.random.Philox(key=[seed, _PARAMS_STREAM])
         params = copy.deepcopy(self._base)
         for path, range_ in self._ranges.items():

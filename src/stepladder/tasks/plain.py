@@ -28,7 +28,7 @@ def digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def whole_number(
+def checked_integer(
     value: Any, name: str, low: int, high: int, error: type[StepladderError] = TaskError
 ) -> int:
     """Return `value` as a plain int after checking that it is one.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, TaskError
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.pool_state import VERSION, check_state
 from stepladder.tasks.scramble import Permutation
 from stepladder.tasks.source import Source
@@ -85,7 +85,7 @@ class Pool:
         """
         self.source = source
         self.num_slots = _num_slots(source.num_tasks, capacity)
-        self._seed = whole_number(seed, "The seed of a pool", 0, MAX_SEED, ConfigError)
+        self._seed = checked_integer(seed, "The seed of a pool", 0, MAX_SEED, ConfigError)
         self._order = Permutation(self._num_ids(), self._seed)
         self._cursor = self.num_slots
         holds_all = self.num_slots == source.num_tasks
@@ -326,7 +326,7 @@ class Pool:
         return task_id
 
     def _check_slot(self, slot: int) -> int:
-        return whole_number(slot, "A slot of this pool", 0, self.num_slots - 1)
+        return checked_integer(slot, "A slot of this pool", 0, self.num_slots - 1)
 
     def _label_index(self, label: str) -> int:
         if label not in self.label_names:
@@ -339,7 +339,7 @@ class Pool:
 
 def _num_slots(num_tasks: int | None, capacity: int | None) -> int:
     if capacity is not None:
-        capacity = whole_number(capacity, "The capacity of a pool", 1, MAX_SLOTS, ConfigError)
+        capacity = checked_integer(capacity, "The capacity of a pool", 1, MAX_SLOTS, ConfigError)
         return capacity if num_tasks is None else min(capacity, num_tasks)
     if num_tasks is None or num_tasks > MAX_SLOTS:
         size = "no end of tasks" if num_tasks is None else f"{num_tasks} tasks"

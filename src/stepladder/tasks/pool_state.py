@@ -15,7 +15,7 @@ from stepladder.configs.documents import to_plain
 from stepladder.errors import SnapshotError, TaskError
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.saving.snapshot import difference
-from stepladder.tasks.plain import canonical_json, digest, whole_number
+from stepladder.tasks.plain import canonical_json, checked_integer, digest
 from stepladder.tasks.source import MAX_TASKS, Source
 from stepladder.tasks.task import MAX_SEED
 
@@ -64,7 +64,7 @@ def check_state(
         ("cursor", 0, num_positions),
         ("num_slots", 1, MAX_TASKS),
     ):
-        whole_number(state[name], f"The snapshot's {name}", low, high, SnapshotError)
+        checked_integer(state[name], f"The snapshot's {name}", low, high, SnapshotError)
     _check_source(state, source, place)
     if state["num_slots"] != num_slots:
         raise SnapshotError(

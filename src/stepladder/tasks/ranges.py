@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 
 MAX_LISTED_VALUES = 1000
 """Most values of a range that may serve as labels."""
@@ -103,7 +103,7 @@ class IntRange(Range):
     def __post_init__(self) -> None:
         """Check the bounds."""
         for name in ("low", "high"):
-            bound = whole_number(getattr(self, name), f"IntRange.{name}", -(2**63), 2**63 - 1)
+            bound = checked_integer(getattr(self, name), f"IntRange.{name}", -(2**63), 2**63 - 1)
             object.__setattr__(self, name, bound)
         _refuse_empty_span(self.low, self.high, "IntRange")
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, TaskError
-from stepladder.tasks.plain import canonical_json, digest, whole_number
+from stepladder.tasks.plain import canonical_json, checked_integer, digest
 from stepladder.tasks.task import Task
 
 MAX_TASKS = 2**63
@@ -104,7 +104,7 @@ class Source(ABC):
     def check_id(self, task_id: int) -> int:
         """Return the id as a plain int, or raise TaskError if this source has no such task."""
         num_tasks = MAX_TASKS if self.num_tasks is None else self.num_tasks
-        return whole_number(task_id, f"A task id of {type(self).__name__}", 0, num_tasks - 1)
+        return checked_integer(task_id, f"A task id of {type(self).__name__}", 0, num_tasks - 1)
 
     def check_ids(self, task_ids: NDArray[np.int64]) -> None:
         """Raise TaskError if any of these ids is not one of this source."""
@@ -157,7 +157,7 @@ class TaskCache:
 
     def __init__(self, cache_size: int) -> None:
         """Make an empty cache of at most `cache_size` tasks, from 0 to 2**31 - 1."""
-        self._cache_size = whole_number(cache_size, "cache_size", 0, 2**31 - 1, ConfigError)
+        self._cache_size = checked_integer(cache_size, "cache_size", 0, 2**31 - 1, ConfigError)
         self._tasks: OrderedDict[int, Task] = OrderedDict()
 
     def __len__(self) -> int:
@@ -245,7 +245,7 @@ class NumberedSource(LabelledSource):
             label: The label of them all.
             prefix: A task's name is this followed by its id.
         """
-        self._count = whole_number(count, "The count of a NumberedSource", 1, MAX_TASKS)
+        self._count = checked_integer(count, "The count of a NumberedSource", 1, MAX_TASKS)
         # A first task is made only to have label and prefix checked.
         self._labels = [Task(f"{prefix}0", label).label]
         self._prefix = prefix

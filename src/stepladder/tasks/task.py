@@ -14,7 +14,7 @@ from typing import Any, NoReturn, cast, final
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
 from stepladder.tasks.paths import write_path
-from stepladder.tasks.plain import canonical_json, digest, whole_number
+from stepladder.tasks.plain import canonical_json, checked_integer, digest
 
 MAX_SEED = 2**63 - 1
 """Largest seed: what a signed 64-bit integer in shared memory can hold."""
@@ -67,7 +67,7 @@ class Task:
             _text(name, "name"),
             _text(label, "label"),
             _params_text(params),
-            None if seed is None else whole_number(seed, "A task's seed", 0, MAX_SEED),
+            None if seed is None else checked_integer(seed, "A task's seed", 0, MAX_SEED),
         )
 
     @property

@@ -30,7 +30,7 @@ from stepladder.saving.saved_array import Part
 from stepladder.saving.saved_fields import read_list
 from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.window import mean
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +346,7 @@ class Phased(Curriculum):
 
     def _load_state(self, state: Mapping[str, Any], place: str) -> None:
         last = len(self.inner) - 1
-        self.phase_index = whole_number(
+        self.phase_index = checked_integer(
             state.get("phase_index"), "The snapshot's phase", 0, last, SnapshotError
         )
         self.history = read_list(PhaseChange, state.get("history"), f"history of {place}")

@@ -21,7 +21,7 @@ from stepladder.games.hockey.world import (
 )
 from stepladder.records import Fields, Limits, Records
 from stepladder.saving.saved_array import SavedArray
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
 
@@ -127,7 +127,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     record["no_loss_suffices"] = _choice(SUCCESSES, "success", params, name)
     limit = MAX_TIME_LIMIT if params["time_limit"] is None else params["time_limit"]
     what = f"time_limit of task {name!r}"
-    record["time_limit"] = whole_number(limit, what, 1, MAX_TIME_LIMIT)
+    record["time_limit"] = checked_integer(limit, what, 1, MAX_TIME_LIMIT)
     for key in ("closeness_weight", "touch_weight", "direction_weight"):
         record[key] = _number(key, params, -MAX_WEIGHT, MAX_WEIGHT, name)
     record["has_seed"], record["seed"] = seed is not None, seed or 0

@@ -39,7 +39,7 @@ from stepladder.games.ledge.world import (
     Tiles,
     pack,
 )
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 
 Actions = npt.NDArray[np.uint8]
 
@@ -92,7 +92,7 @@ def solve(level: Level, max_states: int = MAX_STATES) -> Solution | None:
     Raises:
         ConfigError: If `max_states` is not an integer from 1 to 10,000,000.
     """
-    max_states = whole_number(max_states, "max_states", 1, _MOST_STATES, ConfigError)
+    max_states = checked_integer(max_states, "max_states", 1, _MOST_STATES, ConfigError)
     packed = pack(level)
     if packed.to_switch[_place(level.start)] == UNREACHABLE:
         return None

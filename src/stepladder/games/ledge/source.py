@@ -17,7 +17,7 @@ from stepladder.games.arguments import check_spelling
 from stepladder.games.ledge.generators import GENERATORS, generate
 from stepladder.games.ledge.held_out import held_out
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, STAGES, Level, check_stage
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.scramble import stream_key
 from stepladder.tasks.source import MAX_TASKS, ListSource, Source
 from stepladder.tasks.task import MAX_SEED, Task
@@ -55,9 +55,9 @@ class LedgeLevels(Source):
         self._per_stage = (
             None
             if per_stage is None
-            else whole_number(per_stage, "per_stage", 1, MAX_TASKS // len(self._stages))
+            else checked_integer(per_stage, "per_stage", 1, MAX_TASKS // len(self._stages))
         )
-        self._seed = whole_number(seed, "The seed of LedgeLevels", 0, MAX_SEED)
+        self._seed = checked_integer(seed, "The seed of LedgeLevels", 0, MAX_SEED)
 
     @property
     def num_tasks(self) -> int | None:
@@ -148,7 +148,7 @@ def level_of(task: Task, seed: int | None = None) -> Level:
     if "time_limit" not in params:
         return level
     what = f"The time_limit of task {task.name!r}"
-    return level.with_time_limit(whole_number(params["time_limit"], what, 1, MAX_TIME_LIMIT))
+    return level.with_time_limit(checked_integer(params["time_limit"], what, 1, MAX_TIME_LIMIT))
 
 
 def _checked_stages(stages: Sequence[str]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from stepladder.games.ledge.generators.sketch import Unfit
 from stepladder.games.ledge.held_out import held_out_maps
 from stepladder.games.ledge.level import STAGES, Level, check_stage
 from stepladder.games.ledge.planner import Solution, solve
-from stepladder.tasks.plain import whole_number
+from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
 
 MAX_ATTEMPTS = 100
@@ -85,5 +85,5 @@ def generate(stage: str, seed: int, generator: str | None = None) -> Level:
     Raises:
         TaskError: If there is no such stage or generator, or the seed is out of range.
     """
-    seed = whole_number(seed, "The seed of a level", 0, MAX_SEED)
+    seed = checked_integer(seed, "The seed of a level", 0, MAX_SEED)
     return first_solvable(stage, seed, generator, held_out_maps())[0]
