@@ -135,7 +135,7 @@ def test_no_compression_is_read(tmp_path: Path, method: int) -> None:
 
 @pytest.mark.parametrize("name", ["state", "../state.npy.txt", "folder/"])
 def test_an_entry_that_is_no_array_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="no array"):
+    with pytest.raises(ValueError, match="is not an array"):
         read_arrays(written(tmp_path, {name: npy(header(), bytes(16))}))
 
 

@@ -85,7 +85,7 @@ def accumulate_rollout_stats(
             f"infos must be the dict of a vector env or a list of dicts; got {shown(batch)}. Pass "
             "what step returned."
         )
-    for info in batch:
+    for info in cast("Iterable[object]", batch):
         if isinstance(info, Mapping):
             for key, numbers in numbers_in(cast("Mapping[Any, Any]", info), info is infos):
                 if numbers:
