@@ -296,7 +296,7 @@ def test_unknown_slots_ids_and_labels_are_refused():
         (lambda: pool.replace(0, task_id=10), "A task id of ListSource must lie between 0 and 9"),
         (lambda: pool.replace(0, task_id=inside), f"Task {inside} is already in slot 2"),
         (lambda: pool.replace(2, task_id=inside), f"Task {inside} is already in slot 2"),
-        (lambda: pool.replace(0, task_id=outside, label=wrong), f"'{wrong}' was asked for"),
+        (lambda: pool.replace(0, task_id=outside, label=wrong), f"'{wrong}' was requested"),
         (lambda: pool.replace(0, label="none"), r"no label 'none'; it has \['even', 'odd'\]"),
         (lambda: pool.slots_of_label("none"), "no label 'none'"),
         (lambda: pool.contains(-1), "must lie between 0 and 9; got -1"),
