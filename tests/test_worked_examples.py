@@ -48,3 +48,29 @@ envs.close()
 print(type(envs.tracker.host).__name__)
 """
     assert run(tmp_path, "-c", code) == "MappedHost\n"
+
+
+def test_a_game_is_a_folder_and_one_line() -> None:
+    example = WorkedExample.read("game")
+    assert {Path(path).parent.name for path in example.new_files} == {"slide"}
+    assert len(example.lines) == 1
+
+
+@pytest.mark.timeout(600)
+def test_the_game_keeps_the_contract(tmp_path: Path) -> None:
+    WorkedExample.read("game").install(tmp_path)
+    join = (
+        "from games import game_cases as known;"
+        " from stepladder.games.slide.env import SlideEnv, SlideVectorEnv;"
+        " known.IDS['slide'] = 'stepladder/Slide-v0'; known.CASES['slide'] = ('slide', {});"
+        " known.VECTOR_ENVS['slide'] = SlideVectorEnv; known.SINGLE_ENVS['slide'] = SlideEnv"
+    )
+    kinds = ("batch_is_single", "check_env", "determinism", "saving")
+    files = (f"tests/games/test_game_{kind}.py" for kind in kinds)
+    told = run_contract(tmp_path, join, *files, "-k", "slide", timeout_s=500)
+    passed = re.search(r"(\d+) passed", told)
+    assert passed is not None
+    assert int(passed[1]) >= 8
+    quick = ("--total-steps", "500", "--num-envs", "8", "--source", "longest=3", "--no-keep")
+    told = run(tmp_path, "-m", "stepladder", "train", "--env", "stepladder/Slide-v0", *quick)
+    assert re.search(r"^calm +\d+ ", told, re.M)

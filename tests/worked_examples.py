@@ -100,8 +100,9 @@ def run(folder: Path, *arguments: str, timeout_s: float = 280.0) -> str:
     return done.stdout
 
 
-def run_contract(folder: Path, join: str, *arguments: str) -> str:
+def run_contract(folder: Path, join: str, *arguments: str, timeout_s: float = 280.0) -> str:
     """Run a contract in a process of its own, after some code has added the example to its list."""
-    plugin = f"def pytest_configure(config):\n    import sys\n    {join}\n"
+    plugin = f"def pytest_configure(config):\n    {join}\n"
     (folder / "joining.py").write_text(plugin)
-    return run(folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "joining", *arguments)
+    pytest = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "joining")
+    return run(folder, *pytest, *arguments, timeout_s=timeout_s)
