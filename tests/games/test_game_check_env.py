@@ -140,7 +140,7 @@ def test_spaces_are_those_of_single_games_batched(game: str) -> None:
 
 @EACH_ID
 def test_gymnasiums_statistics_count_every_episode(game: str) -> None:
-    settings = {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"time_limit": 30}}[game]
+    settings = {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"time_limit": 30}}.get(game, {})
     vec = RecordAllStatistics(VECTOR_ENVS[game](6, **settings))
     rng = np.random.default_rng(0)
     vec.reset(seed=0)
