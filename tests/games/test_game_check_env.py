@@ -138,9 +138,13 @@ def test_spaces_are_those_of_single_games_batched(game: str) -> None:
     assert vec.action_space == sync.action_space
 
 
-@EACH_ID
-def test_gymnasiums_statistics_count_every_episode(game: str) -> None:
-    settings = {"hockey": {"mode": "TRAIN_SHOOTING"}, "ledge": {"time_limit": 30}}.get(game, {})
+@pytest.mark.parametrize(
+    ("game", "settings", "longest"),
+    [("hockey", {"mode": "TRAIN_SHOOTING"}, 81), ("ledge", {"time_limit": 30}, 30)],
+)
+def test_gymnasiums_statistics_count_every_episode(
+    game: str, settings: dict[str, Any], longest: int
+) -> None:
     vec = RecordAllStatistics(VECTOR_ENVS[game](6, **settings))
     rng = np.random.default_rng(0)
     vec.reset(seed=0)
@@ -150,7 +154,7 @@ def test_gymnasiums_statistics_count_every_episode(game: str) -> None:
         if "episode" in infos:
             lengths += infos["episode"]["l"][infos["_episode"]].tolist()
     assert len(lengths) >= 12
-    assert max(lengths) == {"hockey": 81, "ledge": 30}[game]
+    assert max(lengths) == longest
     vec.close()
 
 
