@@ -11,7 +11,7 @@ from worked_examples import WorkedExample, run, run_contract
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize("kind", ["curriculum", "backend"])
+@pytest.mark.parametrize("kind", ["curriculum", "backend", "agent"])
 def test_at_most_two_files_are_touched(kind: str) -> None:
     example = WorkedExample.read(kind)
     assert len(example.new_files) == len(example.lines) == 1
@@ -74,3 +74,19 @@ def test_the_game_keeps_the_contract(tmp_path: Path) -> None:
     quick = ("--total-steps", "500", "--num-envs", "8", "--source", "longest=3", "--no-keep")
     told = run(tmp_path, "-m", "stepladder", "train", "--env", "stepladder/Slide-v0", *quick)
     assert re.search(r"^calm +\d+ ", told, re.M)
+
+
+def test_the_agent_keeps_the_contract(tmp_path: Path) -> None:
+    WorkedExample.read("agent").install(tmp_path)
+    join = (
+        "from agents import small_worlds as known;"
+        " from stepladder.agents.linear import LinearConfig;"
+        " known.KINDS['linear'] = (LinearConfig(learning_rate=0.1), known.CHOICES)"
+    )
+    told = run_contract(tmp_path, join, "tests/agents/test_every_agent.py", "-k", "linear")
+    passed = re.search(r"(\d+) passed", told)
+    assert passed is not None
+    assert int(passed[1]) >= 12
+    quick = ("--env", "CartPole-v1", "--agent", "linear", "--total-steps", "500", "--no-keep")
+    told = run(tmp_path, "-m", "stepladder", "train", *quick, "--agent.batch-steps", "64")
+    assert re.search(r"^all +\d+ ", told, re.M)
