@@ -7,7 +7,7 @@ the kernels (`episodes`); `curriculum_link` does what they cannot, and `outcomes
 
 import weakref
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -70,14 +70,21 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     info_kinds: ClassVar[dict[str, type]]
     """Infos of every step by name, each with its type; one row of `extras` each."""
 
-    work: ClassVar[Callable[..., None]]
-    """The kernel that `Team` calls for a step."""
+    steps_per_second: ClassVar[int]
+    """The pace at which the game is shown."""
 
-    begin: ClassVar[Callable[..., None]]
-    """The kernel that begins episodes: ``begin(rows, batch, game)``."""
+    kernels: ClassVar[Any]
+    """The game's module `stepping`: ``work`` steps (see `Team`), ``begin_rows`` begins episodes,
+    ``start_rows`` does so in rows that have drawn and whose tasks are on the shelf.
+    """
 
-    start: ClassVar[Callable[..., None]]
-    """The same for rows that have drawn and whose tasks are on the shelf."""
+    def __init_subclass__(cls) -> None:
+        cls.metadata = {
+            "render_modes": ["rgb_array", "human"],
+            "render_fps": cls.steps_per_second,
+            "autoreset_mode": AutoresetMode.NEXT_STEP,
+            **vars(cls).get("metadata", {}),
+        }
 
     def __init__(
         self,
@@ -94,6 +101,8 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     ):
         require_integer("num_envs", num_envs, 1)
         self.num_envs = num_envs = int(num_envs)
+        self.extras = np.zeros((len(self.info_kinds), num_envs))
+        """The infos of every step, of shape ``(len(info_kinds), num_envs)``."""
         self._lay_out(num_envs)
         self.single_observation_space = single_observation_space
         self.single_action_space = single_action_space
@@ -140,7 +149,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
 
     @abstractmethod
     def _lay_out(self, num_envs: int) -> None:
-        """Make the arrays of the game: `seen`, `seen_last`, `extras` and its own."""
+        """Make the arrays of the game: `seen`, `seen_last` and its own."""
 
     @abstractmethod
     def _game(self) -> Any:
@@ -160,15 +169,12 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     seen_last: Any
     """The memory of last observations, for same-step autoreset."""
 
-    extras: npt.NDArray[np.float64]
-    """The infos of every step, of shape ``(len(info_kinds), num_envs)``."""
-
     # Set-up.
 
     def _use_arrays(self, **changes: Any) -> None:
         """Replace parts of the batch; the kernels work with the arrays as they are now."""
         self.batch = self.batch._replace(**changes)
-        self._team.prepare(type(self).work, (self._team.rows_per_chunk, self.batch, self._game()))
+        self._team.prepare(self.kernels.work, (self._team.rows_per_chunk, self.batch, self._game()))
 
     def use_autoreset_mode(self, mode: AutoresetMode) -> None:
         """Reset games that have ended in another way from now on."""
@@ -227,7 +233,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         batch.has_begun.fill(False)
         batch.has_ended.fill(False)
         batch.terminated[rows] = batch.truncated[rows] = False
-        type(self).begin(rows, batch, self._game())
+        self.kernels.begin_rows(rows, batch, self._game())
         self._finish_round()
         self._sent = False
         return self._returned(self.seen), self._infos(is_step=False)
@@ -291,7 +297,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         if self.batch.events["num_unready"][0]:
             assert self.link is not None
             rows = self.link.prepare_rows(self.batch)
-            type(self).start(rows, self.batch, self._game())
+            self.kernels.start_rows(rows, self.batch, self._game())
         if self.waiting and self.batch.events["num_begun"][0]:
             self.note_beginnings()
 

@@ -24,7 +24,7 @@ class GameEnv(gym.Env[Any, Any]):
 
     def __init_subclass__(cls) -> None:
         # A single env is never reset by itself.
-        metadata = cls.vector_class.metadata
+        metadata = {**cls.vector_class.metadata, **vars(cls).get("metadata", {})}
         cls.metadata = {key: metadata[key] for key in metadata if key != "autoreset_mode"}
 
     def __init__(self, **settings: Any):

@@ -87,13 +87,7 @@ def nearest_feature(
 
 @bare
 def meet_puck(world: HockeyWorld, owner: int, shape: int) -> bool:
-    """Add the contact of the puck with a polygon, if they touch; return whether they do.
-
-    Args:
-        world: Its bodies' centres of mass and facings are read.
-        owner: Body that the polygon belongs to.
-        shape: The polygon.
-    """
+    """Add the contact of the puck with a polygon of a body, if they touch; return whether."""
     puck, body = world.bodies[PUCK], world.bodies[owner]
     dx, dy = puck.centre_x - body.centre_x, puck.centre_y - body.centre_y
     x = dx * body.facing_x + dy * body.facing_y + CENTRES[owner]

@@ -123,16 +123,8 @@ def _meeting(
     end: tuple[float, float, float],
     feature: tuple[int, int, int],
 ) -> float:
-    """Return when the racket comes as near to a face as it is stopped at, or `NEVER`.
-
-    Args:
-        world: Its racket's pose is changed.
-        index: The racket.
-        shape: The rink's polygon.
-        share: When it was still far enough.
-        end: Where it would be at the end of its way.
-        feature: Owner of the face, the face, owner of the corners.
-    """
+    """Return when the racket, whose pose is changed, comes too near to a face, or `NEVER`."""
+    # Before `share` of its way to `end` it is still far enough from the polygon `shape`.
     owner, face, other_owner = feature
     body = world.bodies[index]
     late = 1.0

@@ -40,15 +40,9 @@ def act(
     env_index: int,
     controls: npt.NDArray[np.float64],
 ) -> None:
-    """Write a scripted player's controls.
+    """Write a scripted player's half of the eight controls, and advance its phase of the swing.
 
-    Args:
-        world: Its phase of the swing is advanced.
-        player: 1 or 2; says whose view is taken and which half of `controls` is written.
-        gain: `WEAK_GAIN`, `STRONG_GAIN` or another.
-        dice: Random states, one per env.
-        env_index: The env's place in `dice`.
-        controls: Eight numbers, of both players.
+    The player is 1 or 2; the gain is `WEAK_GAIN`, `STRONG_GAIN` or another.
     """
     step = MAX_PHASE_STEP * uniform(dice, env_index)
     if player == ONE:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from stepladder.configs.checks import is_number
+from stepladder.configs.checks import Integer, Limit, OneOf, Within, is_number
 from stepladder.errors import TaskError
 from stepladder.games.game import CALLED
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN
@@ -21,7 +21,6 @@ from stepladder.games.hockey.world import (
 )
 from stepladder.records import Fields, Limits, Records
 from stepladder.saving.saved_array import SavedArray
-from stepladder.tasks.plain import checked_integer
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
 
@@ -39,7 +38,7 @@ OPPONENTS = {
 """Kind and gain by name."""
 
 STARTS = {"one": -1, "balanced": 0, "two": 1}
-SUCCESSES = {"win": 0, "no_loss": 1}
+WEIGHTS = ("closeness_weight", "touch_weight", "direction_weight")
 
 DEFENSE_SPEED = 60.0
 """Speed of the original's shot in TRAIN_DEFENSE."""
@@ -66,6 +65,39 @@ DEFAULTS: dict[str, Any] = {
     "direction_weight": 0.0,
 }
 """All parameters of a task with their defaults."""
+
+
+def _mode_problem(value: Any) -> str | None:
+    is_known = isinstance(value, str) and value.upper() in MODES
+    if is_known or (is_number(value) and value in MODES.values()):
+        return None
+    return f"must be one of {list(MODES)}; got {value!r}."
+
+
+def _opponent_problem(value: Any) -> str | None:
+    is_text = isinstance(value, str)
+    if is_text and (value in OPPONENTS or (value.startswith(CALLED) and value != CALLED)):
+        return None
+    return f"must be one of {list(OPPONENTS)}, or {CALLED!r} and a name; got {value!r}."
+
+
+def _bool_problem(value: Any) -> str | None:
+    return None if isinstance(value, bool | np.bool_) else f"must be true or false; got {value!r}."
+
+
+LIMITS: dict[str, Limit] = {
+    "mode": _mode_problem,
+    "opponent": _opponent_problem,
+    "opponent_gain": Within(0.0, MAX_GAIN),
+    "keep_mode": _bool_problem,
+    "puck_speed": Within(0.0, MAX_SPEED),
+    "starts": OneOf(tuple(STARTS)),
+    "original_starts": _bool_problem,
+    "success": OneOf(("win", "no_loss")),
+    "time_limit": Integer(1, MAX_TIME_LIMIT),
+    **dict.fromkeys(WEIGHTS, Within(-MAX_WEIGHT, MAX_WEIGHT)),
+}
+"""What each parameter may be; None is allowed where it is the default."""
 
 
 class TaskRecord(Fields):
@@ -110,67 +142,23 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
         TaskError: A value is not allowed.
     """
     params = {**DEFAULTS, **params}
-    record["mode"] = mode = _mode(params["mode"], name)
-    record["opponent"], record["gain"] = _opponent(params, name)
+    for key, limit in LIMITS.items():
+        value = params[key]
+        problem = None if value is None and DEFAULTS[key] is None else limit(value)
+        if problem is not None:
+            raise TaskError(f"{key} of task {name!r} {problem}")
+    mode, speed, success = params["mode"], params["puck_speed"], params["success"]
+    record["mode"] = mode = MODES[mode.upper()] if isinstance(mode, str) else mode
+    record["opponent"], record["gain"] = OPPONENTS[params["opponent"].partition(":")[0]]
     if params["opponent_gain"] is not None:
         # Also where the opponent is not scripted: a phase may draw another one per episode.
-        record["gain"] = _number("opponent_gain", params, 0.0, MAX_GAIN, name)
-    record["keep_mode"] = _truth("keep_mode", params, name)
-    if params["puck_speed"] is None:
-        record["puck_speed"] = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 0.0
-    else:
-        record["puck_speed"] = _number("puck_speed", params, 0.0, MAX_SPEED, name)
-    record["starts"] = _choice(STARTS, "starts", params, name)
-    record["original_starts"] = _truth("original_starts", params, name)
-    if params["success"] is None:
-        params["success"] = "no_loss" if mode == TRAIN_DEFENSE else "win"
-    record["no_loss_suffices"] = _choice(SUCCESSES, "success", params, name)
-    limit = MAX_TIME_LIMIT if params["time_limit"] is None else params["time_limit"]
-    what = f"time_limit of task {name!r}"
-    record["time_limit"] = checked_integer(limit, what, 1, MAX_TIME_LIMIT)
-    for key in ("closeness_weight", "touch_weight", "direction_weight"):
-        record[key] = _number(key, params, -MAX_WEIGHT, MAX_WEIGHT, name)
+        record["gain"] = params["opponent_gain"]
+    if speed is None:
+        speed = DEFENSE_SPEED if mode == TRAIN_DEFENSE else 0.0
+    record["puck_speed"] = speed
+    record["starts"] = STARTS[params["starts"]]
+    record["no_loss_suffices"] = mode == TRAIN_DEFENSE if success is None else success == "no_loss"
+    record["time_limit"] = params["time_limit"] or MAX_TIME_LIMIT
+    for key in ("keep_mode", "original_starts", *WEIGHTS):
+        record[key] = params[key]
     record["has_seed"], record["seed"] = seed is not None, seed or 0
-
-
-def _mode(value: Any, name: str) -> int:
-    if isinstance(value, str) and value.upper() in MODES:
-        return MODES[value.upper()]
-    if is_number(value) and value in MODES.values():
-        return int(value)
-    raise TaskError(f"mode of task {name!r} must be one of {list(MODES)}; got {value!r}.")
-
-
-def _opponent(params: dict[str, Any], name: str) -> tuple[int, float]:
-    value = params["opponent"]
-    if isinstance(value, str) and value.startswith(CALLED) and len(value) > len(CALLED):
-        return OPPONENTS["caller"]
-    if not isinstance(value, str) or value not in OPPONENTS:
-        raise TaskError(
-            f"opponent of task {name!r} must be one of {list(OPPONENTS)}, or {CALLED!r} with a "
-            f"name behind it; got {value!r}."
-        )
-    return OPPONENTS[value]
-
-
-def _choice(choices: dict[str, Any], key: str, params: dict[str, Any], name: str) -> Any:
-    value = params[key]
-    if not isinstance(value, str) or value not in choices:
-        raise TaskError(f"{key} of task {name!r} must be one of {list(choices)}; got {value!r}.")
-    return choices[value]
-
-
-def _number(key: str, params: dict[str, Any], lowest: float, highest: float, name: str) -> float:
-    value = params[key]
-    if not is_number(value) or not lowest <= value <= highest:
-        raise TaskError(
-            f"{key} of task {name!r} must be a number from {lowest:g} to {highest:g}; got "
-            f"{value!r}."
-        )
-    return float(value)
-
-
-def _truth(key: str, params: dict[str, Any], name: str) -> bool:
-    if not isinstance(params[key], bool | np.bool_):
-        raise TaskError(f"{key} of task {name!r} must be true or false; got {params[key]!r}.")
-    return bool(params[key])

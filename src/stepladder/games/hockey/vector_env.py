@@ -33,8 +33,6 @@ from stepladder.games.hockey.world import HockeyWorld
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
-STEPS_PER_SECOND = 50
-
 Players = Literal["one", "joint", "both"]
 Actions = Literal["continuous", "discrete"]
 
@@ -43,7 +41,8 @@ class HockeyVectorEnv(GameVectorEnv):
     """Many games of hockey at once.
 
     Args:
-        num_envs: Number of envs.
+        num_envs: Number of envs. This and the arguments that are not listed are those of
+            `GameVectorEnv`.
         mode: ``"NORMAL"``, ``"TRAIN_SHOOTING"`` or ``"TRAIN_DEFENSE"``.
         opponent: ``"weak"``, ``"strong"`` or ``"none"``, played inside the batch; or ``"caller"``,
             whose actions are given to `step`, also as ``"caller:NAME"`` where the caller plays
@@ -55,20 +54,11 @@ class HockeyVectorEnv(GameVectorEnv):
         actions: ``"continuous"`` (four numbers per player) or ``"discrete"``.
         fineness: Of discrete actions: 1 has eight actions; 3 and more have that many levels of
             force, zero included.
-        autoreset_mode: When a game that has ended is reset.
-        num_threads: Threads that step at once.
-        render_mode: ``"rgb_array"``, ``"human"`` or None.
-        copy: Whether copies are returned, which the next step does not change.
-        task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
         task_defaults: Any other parameter of a task, such as ``puck_speed`` or ``keep_mode``; those
             of a task that is given by a curriculum or with `set_tasks` come first.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["rgb_array", "human"],
-        "render_fps": STEPS_PER_SECOND,
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
+    steps_per_second = 50
     rows_per_chunk = 16
     rows_per_thread = 48
     info_kinds: ClassVar[dict[str, type]] = {
@@ -76,9 +66,7 @@ class HockeyVectorEnv(GameVectorEnv):
         "winner": int,
         "is_success": bool,
     }
-    work = staticmethod(stepping.work)
-    begin = staticmethod(stepping.begin_rows)
-    start = staticmethod(stepping.start_rows)
+    kernels = stepping
 
     def __init__(
         self,
@@ -128,7 +116,6 @@ class HockeyVectorEnv(GameVectorEnv):
         is_both = self.players == "both"
         self.seen: Any = pair(self.views_one, self.views_two) if is_both else self.views_one
         self.seen_last: Any = pair(self._last_one, self._last_two) if is_both else self._last_one
-        self.extras = np.zeros((len(self.info_kinds), num_envs))
 
     def make_shelf(self, num_rows: int) -> TaskShelf:
         """Return room for so many tasks, in the form that kernels read."""

@@ -27,9 +27,6 @@ ACTION_NAMES = ("idle", "left", "right", "jump", "jump-left", "jump-right")
 NOTHING, DIED, SUCCEEDED = 0, 1, 2
 """What a step led to."""
 
-STEPS_PER_SECOND = 30
-"""Pace of pictures; nothing else depends on it."""
-
 HALF_WIDTH = 0.3125
 HALF_HEIGHT = 0.375
 
@@ -223,13 +220,7 @@ def _touches(runner: Runner, x: float, y: float) -> bool:
 
 @bare
 def advance(runner: Runner, tiles: Tiles, level: LevelRecord, action: int) -> int:
-    """Play one step.
-
-    Args:
-        runner: Changed in place.
-        tiles: The tiles of a packed level.
-        level: Its record.
-        action: From 0 to 5, as in `ACTION_NAMES`; not checked.
+    """Play one step in a packed level; the action, as in `ACTION_NAMES`, is not checked.
 
     Returns:
         `NOTHING`, `DIED` or `SUCCEEDED`. The caller checks the time limit:

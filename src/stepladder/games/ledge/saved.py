@@ -82,7 +82,7 @@ def check_runners(arrays: Arrays, has_begun: Rows, is_playing: Rows, place: str)
         arrays: Saved arrays by name; the levels of `has_begun` have been checked.
         has_begun: Which rows have a runner in a level.
         is_playing: Which of them the next step moves.
-        place: Where they were saved.
+        place: Where the arrays come from, for messages.
     """
     runners, levels = arrays["game/runners"], arrays["shelf/records"]
     # An episode ends with the step that reaches the limit.

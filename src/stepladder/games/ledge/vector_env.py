@@ -20,7 +20,7 @@ from stepladder.games.batch import GameVectorEnv
 from stepladder.games.episodes import ENDED, PLAYING
 from stepladder.games.ledge import stepping
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
-from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, STEPS_PER_SECOND, Runner
+from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, Runner
 from stepladder.games.ledge.saved import check_levels, check_runners
 from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LedgeInfos
@@ -48,7 +48,8 @@ class LedgeVectorEnv(GameVectorEnv):
     """Many games of Ledge at once.
 
     Args:
-        num_envs: Number of envs.
+        num_envs: Number of envs. This and the arguments that are not listed are those of
+            `GameVectorEnv`.
         level: The text of a level, the path of its file as a `pathlib.Path`, or a `Level`, that
             every env plays.
         stage: Instead of a level: the stage of which every env plays one generated level. Tasks,
@@ -58,24 +59,13 @@ class LedgeVectorEnv(GameVectorEnv):
             does not change which behaviour is best.
         gamma: The agent's discount, for shaping.
         time_limit: Steps after which an episode is truncated; by default the level's own limit.
-        autoreset_mode: When a game that has ended is reset.
-        num_threads: Threads that step at once.
-        render_mode: ``"rgb_array"``, ``"human"`` or None.
-        copy: Whether copies are returned, which the next step does not change.
-        task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "render_modes": ["rgb_array", "human"],
-        "render_fps": STEPS_PER_SECOND,
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-    }
+    steps_per_second = 30
     rows_per_chunk = 32
     rows_per_thread = 128
     info_kinds: ClassVar[dict[str, type]] = dict.fromkeys(LedgeInfos._fields, bool)
-    work = staticmethod(stepping.work)
-    begin = staticmethod(stepping.begin_rows)
-    start = staticmethod(stepping.start_rows)
+    kernels = stepping
 
     def __init__(
         self,
@@ -117,7 +107,6 @@ class LedgeVectorEnv(GameVectorEnv):
         self.actions = np.zeros(num_envs, dtype=np.int64)
         self.seen = create_empty_array(OBSERVATION_SPACE, num_envs)
         self.seen_last = create_empty_array(OBSERVATION_SPACE, num_envs)
-        self.extras = np.zeros((len(self.info_kinds), num_envs))
         self._potentials = np.zeros(num_envs)
 
     def make_shelf(self, num_rows: int) -> LevelShelf:

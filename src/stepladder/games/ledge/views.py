@@ -86,12 +86,7 @@ def _put(patch: Tiles, row: int, column: int, code: int) -> None:
 def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) -> None:
     """Write the codes of the tiles around the one that holds the runner's centre.
 
-    Args:
-        runner: Its position is read.
-        tiles: The tiles of its packed level.
-        level: The level's record.
-        patch: Filled in place, shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; the runner is in the middle.
-            What lies outside the map is wall.
+    The patch has the shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; everything outside the map is wall.
     """
     # Never below zero anyway, but this lets the compiler omit a check per tile.
     top = max(int(runner.y) + MARGIN - _ABOVE, 0)

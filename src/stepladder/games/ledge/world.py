@@ -129,15 +129,9 @@ def _known(distances: Distances, place: Place) -> float:
 
 @compiled
 def fill_distances(tiles: Tiles, row: int, column: int, distances: Distances) -> None:
-    """Write the number of steps between neighbouring tiles from each tile to a goal.
+    """Write the distance in tiles from each tile of a packed level to the goal at row and column.
 
-    A breadth-first walk over all tiles that are neither wall nor mine; gravity plays no part.
-
-    Args:
-        tiles: A packed level.
-        row: Row of the goal in it.
-        column: Column of the goal in it.
-        distances: Filled in place, of the same shape.
+    A breadth-first search over all tiles that are neither wall nor mine; gravity plays no part.
     """
     distances[:] = UNREACHABLE
     queue = np.empty((tiles.size, 2), dtype=np.int64)

@@ -32,14 +32,8 @@ def first_solvable(
 ) -> tuple[Level, Solution]:
     """Return the first level of a seed whose solution is long enough, and that solution.
 
-    Args:
-        stage: One of `STAGES`.
-        seed: From 0 to 2**64 - 1.
-        generator: One of the stage's generators; None leaves the choice to the seed.
-        taken: Maps (rows joined by line breaks) that must not be returned.
-
-    Raises:
-        TaskError: If there is no such stage or generator.
+    Seeds go up to 2**64 - 1; for the other arguments see `generate`. Levels whose map (rows joined
+    by line breaks) is in `taken` are left out.
     """
     check_stage(stage)
     if generator is not None and generator not in list(GENERATORS[stage]):
