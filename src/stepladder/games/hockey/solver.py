@@ -31,15 +31,22 @@ def _levers(contact: Contact, x: float, y: float) -> tuple[float, float]:
     return face, cross(contact.point_arm_x, contact.point_arm_y, x, y)
 
 
-@bare
-def prepare(world: HockeyWorld, contact: Contact) -> None:
-    """Work out a contact's normal, arms, masses and the speed it is to be left with."""
-    face, point = world.bodies[contact.face], world.bodies[contact.point]
+@inlined
+def _surface(contact: Contact, face: Body) -> tuple[float, float, float, float]:
+    """Return the normal of a contact's face in the rink, and a point of that face."""
     cos, sin = face.facing_x, face.facing_y
     normal_x = cos * contact.local_normal_x - sin * contact.local_normal_y
     normal_y = sin * contact.local_normal_x + cos * contact.local_normal_y
     plane_x = face.centre_x + cos * contact.plane_x - sin * contact.plane_y
     plane_y = face.centre_y + sin * contact.plane_x + cos * contact.plane_y
+    return normal_x, normal_y, plane_x, plane_y
+
+
+@bare
+def prepare(world: HockeyWorld, contact: Contact) -> None:
+    """Work out a contact's normal, arms, masses and the speed it is to be left with."""
+    face, point = world.bodies[contact.face], world.bodies[contact.point]
+    normal_x, normal_y, plane_x, plane_y = _surface(contact, face)
     cos, sin = point.facing_x, point.facing_y
     x = point.centre_x + cos * contact.point_x - sin * contact.point_y
     y = point.centre_y + sin * contact.point_x + cos * contact.point_y
@@ -166,11 +173,7 @@ def solve_velocities(world: HockeyWorld, island: int) -> None:
 def _part(world: HockeyWorld, contact: Contact, rate: float) -> float:
     """Part two bodies a little where they overlap; return how far apart they were."""
     face, point = world.bodies[contact.face], world.bodies[contact.point]
-    cos, sin = face.facing_x, face.facing_y
-    normal_x = cos * contact.local_normal_x - sin * contact.local_normal_y
-    normal_y = sin * contact.local_normal_x + cos * contact.local_normal_y
-    plane_x = face.centre_x + cos * contact.plane_x - sin * contact.plane_y
-    plane_y = face.centre_y + sin * contact.plane_x + cos * contact.plane_y
+    normal_x, normal_y, plane_x, plane_y = _surface(contact, face)
     cos, sin = point.facing_x, point.facing_y
     point_arm_x = cos * contact.point_x - sin * contact.point_y
     point_arm_y = sin * contact.point_x + cos * contact.point_y
