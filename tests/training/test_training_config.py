@@ -309,7 +309,7 @@ def test_neural_opponents_are_found_and_need_both_players():
     ("opponent", "reason"),
     [
         ("caller", "says .caller. and not who"),
-        ("caller:", "with a name behind it"),
+        ("caller:", "and a name"),
         ("caller:archive", r"opponents\.archive is missing"),
         ("storng", "must be one of"),
     ],
