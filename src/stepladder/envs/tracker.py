@@ -76,7 +76,6 @@ class Tracker:
     ):
         self.curriculum = curriculum
         self.num_envs = num_envs
-        self._log = CurriculumLog(curriculum, num_envs)
         # The wrapper owns the tracker: a second reference would keep both until garbage collection.
         self._envs: EnvAccess = weakref.proxy(envs)
         self._in_process = in_process
@@ -89,6 +88,8 @@ class Tracker:
         try:
             make_host = host_class(backend, in_process)
             self.host = make_host(curriculum, num_envs, max_failed_share=max_failed_share)
+            # After the host, which refuses what is not a curriculum.
+            self._log = CurriculumLog(curriculum, num_envs)
             self.host.on_collected(self._log.tell)
             apply_check_interval(curriculum, check_interval_episodes)
             self._connect()
