@@ -77,6 +77,7 @@ class WorkedExample:
             if isinstance(target, ast.Name) and target.id == table
         ]
         assert len(tables) == 1, f"{path} has no table {table}"
+        assert tables[0] is not None
         (entries,) = [node for node in ast.walk(tables[0]) if isinstance(node, ast.Dict)]
         last = entries.values[-1].end_lineno
         assert last is not None

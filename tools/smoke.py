@@ -42,7 +42,7 @@ def core() -> None:
         curriculum.report(curriculum.draw_one(), success=True)
     curriculum.snapshot().save("curriculum.npz")
     Snapshot.load("curriculum.npz")
-    envs = make_vec("CartPole-v1", num_envs=4, workers=1)
+    envs = make_vec("CartPole-v1", num_envs=4, num_workers=1)
     envs.reset(seed=0)
     envs.step(envs.action_space.sample())
     envs.close()
@@ -79,7 +79,7 @@ def sb3() -> None:
     from stepladder import make_vec
     from stepladder.envs.sb3 import as_vec_env
 
-    envs = as_vec_env(make_vec("CartPole-v1", num_envs=2, workers=0))
+    envs = as_vec_env(make_vec("CartPole-v1", num_envs=2, num_workers=0))
     PPO("MlpPolicy", envs, n_steps=32, batch_size=32, device="cpu").learn(64)
     envs.close()
 
