@@ -99,8 +99,8 @@ def test_everything_that_is_wrong_is_listed_with_its_path() -> None:
     assert lines[1:] == [
         "  num_envs: must fit into 64 bits; got 1000000000000000000000000000000. Give a smaller "
         "number.",
-        "  curriculum.phases[0].settings.opponent.weights[0]: must fit into 64 bits; got a whole "
-        "number of 133 bits. Give a smaller number.",
+        "  curriculum.phases[0].settings.opponent.weights[0]: must fit into 64 bits; got an "
+        "integer of 133 bits. Give a smaller number.",
         "  agent.gamma: is inf; numbers must be finite. Replace it or leave it out.",
         "  reward_scale: is nan; numbers must be finite. Replace it or leave it out.",
     ]
