@@ -1,4 +1,4 @@
-"""Env steps/s and updates/s with gradients by hand, by autograd and by `torch.compile`.
+"""Env steps/s and updates/s with one flat optimiser, with torch's own, and with `torch.compile`.
 
 Each arm is the same training of hockey, at the sizes of `training`, with its updates computed in
 another way. The arms of a cell are built first and then run in turns, with one torch thread. A
@@ -6,9 +6,9 @@ figure is a median over turns, per second of CPU time (`time.process_time`), whi
 on the machine disturb least; the same per second of wall time stands beside it. The first turns of
 an arm, reported apart, include compiling.
 
-Arms: `product` is the agent as it is. `plain` is autograd with `torch.optim.Adam(fused=True)` over
-separate parameters and `clip_grad_norm_`. `flat` is autograd with the agents' own `Adam`, which
-joins the parameters. `compile` is `flat` with the losses compiled.
+Arms: `product` is the agent as it is: autograd, and the agents' own `Adam`, which joins the
+parameters. `plain` is autograd with `torch.optim.Adam(fused=True)` over separate parameters and
+`clip_grad_norm_`. `compile` is `product` with the losses compiled.
 """
 
 import argparse
@@ -22,18 +22,25 @@ import torch
 import torch.nn.functional as F
 from harness import Report, parser
 from torch import nn
-from training_contests import DQN_4, PPO_64, PPO_1024, SAC_4, SAC_16, Contest, Ours
+from training_contests import (
+    DQN_4,
+    DQN_DEFAULT,
+    PPO_64,
+    PPO_1024,
+    PPO_DEFAULT,
+    SAC_4,
+    SAC_16,
+    Contest,
+    Ours,
+)
 
 from stepladder.agents.arithmetic import (
     clipped_policy_loss,
     double_q_targets,
-    normal_entropy,
-    normal_log_probs,
     soft_targets,
     standardised,
 )
 from stepladder.agents.dddqn import DDDQN
-from stepladder.agents.observations import Seen
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.ppo import PPO
 from stepladder.agents.replay import Sample
@@ -41,6 +48,7 @@ from stepladder.agents.sac import SAC
 
 CONTESTS = {
     "ppo-64": PPO_64, "ppo-1024": PPO_1024, "dddqn": DQN_4, "sac-16": SAC_16, "sac-4": SAC_4,
+    "ppo-default": PPO_DEFAULT, "dddqn-default": DQN_DEFAULT,
 }  # fmt: skip
 UPDATES_PER_TURN = 16
 Tensors = tuple[torch.Tensor, ...]
@@ -84,7 +92,6 @@ class PlainAdam:
 ARMS: dict[str, tuple[type[Any], Wrap] | None] = {
     "product": None,
     "plain": (PlainAdam, lambda losses: losses),
-    "flat": (Adam, lambda losses: losses),
     "compile": (Adam, torch.compile),
 }
 
@@ -99,12 +106,9 @@ def rewrite_ppo(agent: Any, make: type[Any], wrap: Wrap) -> None:
         policy.parameters(), config.learning_rate, eps=1e-5, max_grad_norm=config.max_grad_norm
     )
 
-    def losses(seen: Seen, actions: Any, old: Any, advantages: Any, returns: Any) -> Tensors:
-        features = policy.encoder(seen)
-        means = policy.actions(policy.trunk(features))
-        values = policy.values(policy.value_trunk(features)).squeeze(-1)
-        log_probs = normal_log_probs(actions, means, policy.log_std)
-        entropy = normal_entropy(policy.log_std)
+    def losses(features: Any, actions: Any, old: Any, advantages: Any, returns: Any) -> Tensors:
+        means, values = policy(features)
+        log_probs, entropy = policy.evaluate(means, actions)
         policy_loss, ratios = clipped_policy_loss(
             log_probs, old, standardised(advantages), config.clip
         )
@@ -307,9 +311,7 @@ def arguments() -> argparse.Namespace:
     options = parser(__doc__ or "")
     options.add_argument("--only", nargs="+", choices=list(CONTESTS), default=list(CONTESTS))
     options.add_argument("--num-envs", nargs="+", type=int, default=[1, 8, 128])
-    options.add_argument(
-        "--arms", nargs="+", choices=list(ARMS), default=["product", "plain", "flat"]
-    )
+    options.add_argument("--arms", nargs="+", choices=list(ARMS), default=["product", "plain"])
     options.add_argument("--rounds", type=int, help="turns of each arm; 15, quick 3")
     return options.parse_args()
 

@@ -75,6 +75,12 @@ DQN_4 = Contest(
     quick_steps=512,
     full_steps=4_096,
 )  # fmt: skip
+DQN_DEFAULT = Contest(
+    name="DQN, default sizes",
+    agent=DDDQNConfig(buffer_size=BUFFER_SIZE, warmup_steps=WARMUP_STEPS),
+    quick_steps=512,
+    full_steps=4_096,
+)
 PPO_64 = Contest(
     name="PPO, 10 epochs of 64",
     agent=PPOConfig(hidden_sizes=(64, 64), minibatch_size=64, num_epochs=10),
@@ -86,6 +92,10 @@ PPO_1024 = Contest(
     agent=PPOConfig(hidden_sizes=(64, 64), minibatch_size=1_024, num_epochs=4),
     quick_steps=1_024,
     full_steps=8_192,
+)
+
+PPO_DEFAULT = Contest(
+    name="PPO, default sizes", agent=PPOConfig(), quick_steps=8_192, full_steps=8_192
 )
 
 CONTESTS: dict[str, Sequence[Contest]] = {

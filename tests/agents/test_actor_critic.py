@@ -41,18 +41,18 @@ def test_actions_have_the_log_probs_and_entropies_of_torch_distributions(actions
     with torch.no_grad():
         # A policy begins as good as even; here it has opinions.
         policy.actions.weight *= 100.0
-    output = policy.play(look, policy.first_memory(50), torch.Generator().manual_seed(2), False)
-    heads = policy(look)
+    raw, _ = policy.play(look, policy.first_memory(50), torch.Generator().manual_seed(2), False)
+    outputs, values = policy(policy.encoder(look))
+    assert values.shape == (50,)
     if actions is CHOICES:
-        there: Any = torch.distributions.Categorical(logits=heads[:, :-1])
-        log_probs, entropy = there.log_prob(output.raw), there.entropy()
+        there: Any = torch.distributions.Categorical(logits=outputs)
+        log_probs, entropy = there.log_prob(raw), there.entropy()
     else:
-        there = torch.distributions.Normal(heads[:, :-1], policy.log_std.exp())
-        log_probs, entropy = there.log_prob(output.raw).sum(-1), there.entropy().sum(-1)[0]
-    evaluation = policy.evaluate(heads, output.raw)
-    assert torch.allclose(evaluation.log_probs, log_probs, atol=1e-5)
-    assert torch.allclose(evaluation.entropies, entropy, atol=1e-5)
-    assert torch.equal(evaluation.values, heads[:, -1])
+        there = torch.distributions.Normal(outputs, policy.log_std.exp())
+        log_probs, entropy = there.log_prob(raw).sum(-1), there.entropy().sum(-1)[0]
+    own_log_probs, own_entropy = policy.evaluate(outputs, raw)
+    assert torch.allclose(own_log_probs, log_probs, atol=1e-5)
+    assert torch.allclose(own_entropy, entropy, atol=1e-5)
 
 
 def test_numbers_are_cut_off_at_the_bounds_and_choices_count_from_their_start():
@@ -67,12 +67,14 @@ def test_steps_at_once_are_steps_one_by_one():
     begins = torch.zeros(6, 4, dtype=torch.bool)
     begins[3, 1] = begins[0, 2] = True
     first = torch.ones(4, 8) * 0.3
-    at_once, _ = policy.unroll(look, first, begins)
-    memory = first
+    outputs, _, memories = policy.unroll(policy.encoder(look), first, begins)
+    memory, generator = first, torch.Generator()
     for step in range(6):
         memory = memory * ~begins[step][:, None]
-        heads, memory = policy.step_memory(Seen(look.numbers[step], look.codes[step]), memory)
-        assert torch.allclose(at_once[step], heads, atol=1e-6)
+        now = Seen(look.numbers[step], look.codes[step])
+        choices, memory = policy.play(now, memory, generator, True)
+        assert torch.equal(choices, outputs[step].argmax(-1))
+        assert torch.allclose(memories[step], memory, atol=1e-6)
 
 
 def test_policy_and_value_share_layers_when_asked_and_where_they_remember():
@@ -82,5 +84,6 @@ def test_policy_and_value_share_layers_when_asked_and_where_they_remember():
 
 
 def test_an_untaught_policy_prefers_nothing():
-    probs = made()(seen(20))[:, :-1].softmax(-1)
+    policy = made()
+    probs = policy(policy.encoder(seen(20)))[0].softmax(-1)
     assert np.allclose(probs.detach().numpy(), 1 / 3, atol=0.02)

@@ -74,27 +74,20 @@ def test_the_update_is_counted_from_the_first_of_all():
         live_with(agent, 40, 1e30, seed=1)
 
 
-@pytest.mark.parametrize("undoes", [False, True])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), 1e30])
-def test_an_optimiser_stays_where_it_was_from_a_bad_gradient_on(bad: float, undoes: bool):
+def test_an_optimiser_stays_where_it_was_from_a_bad_gradient_on(bad: float):
     parameter = torch.nn.Parameter(torch.ones(3))
     adam = Adam([parameter], 0.1, max_grad_norm=10.0)
-    # On a GPU a step is done in any case and then undone.
-    adam._is_cpu = not undoes
-    assert parameter.grad is not None
-    parameter.grad.fill_(1.0)
-    adam.step()
+    adam.minimise(parameter.sum())
     before, state = parameter.detach().clone(), {k: v.clone() for k, v in adam.state_dict().items()}
-    parameter.grad[1] = bad
-    adam.step()
+    adam.minimise((parameter * torch.tensor([1.0, bad, 1.0])).sum())
     assert adam.has_stopped
-    parameter.grad.fill_(1.0)
-    adam.step()
+    adam.minimise(parameter.sum())
     assert torch.equal(parameter, before)
     assert all(torch.equal(state[name], kept) for name, kept in adam.state_dict().items())
     assert adam.num_steps == 1
     adam.load_state_dict(state)
-    adam.step()
+    adam.minimise(parameter.sum())
     assert (adam.has_stopped, adam.num_steps) == (False, 2)
 
 

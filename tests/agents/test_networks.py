@@ -1,7 +1,5 @@
 """Layers, heads and how weights begin."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -77,42 +75,6 @@ def test_twin_critics_are_two_networks_computed_at_once():
             hidden = hidden if index == 2 else hidden.relu()
         assert torch.allclose(values[twin], hidden[:, 0], atol=1e-6)
     assert not torch.allclose(values[0], values[1])
-
-
-def with_gradients(network: nn.Module) -> None:
-    """Give every parameter a gradient to be written into, as an optimiser does."""
-    for parameter in network.parameters():
-        parameter.grad = torch.full_like(parameter, math.nan)
-
-
-def written(parameter: nn.Parameter) -> torch.Tensor:
-    """Return a parameter's gradient."""
-    assert parameter.grad is not None
-    return parameter.grad
-
-
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_gradients_of_a_trunk_by_hand_are_those_of_autograd(activation: str):
-    layers, inputs = Trunk(3, (8, 4), activation, chance()), seen().numbers
-    gradient = torch.randn(4, 4, generator=chance(2))
-    expected = torch.autograd.grad(layers(inputs), list(layers.parameters()), gradient)
-    with_gradients(layers)
-    with torch.no_grad():
-        layers.write_gradients(layers.trace(inputs), gradient)
-    for parameter, other in zip(layers.parameters(), expected, strict=True):
-        assert torch.allclose(written(parameter), other, atol=1e-6)
-
-
-def test_gradients_of_heads_by_hand_are_those_of_autograd():
-    network = DuelingNetwork(LAYOUT, 5, (8, 4), False, chance())
-    gradient = torch.randn(4, 5, generator=chance(2))
-    parameters = list(network.parameters())
-    expected = torch.autograd.grad(network.outputs(seen().numbers), parameters, gradient)
-    with_gradients(network)
-    with torch.no_grad():
-        network.write_gradients(network.trace(seen().numbers), gradient)
-    for parameter, other in zip(parameters, expected, strict=True):
-        assert torch.allclose(written(parameter), other, atol=1e-6)
 
 
 def test_weights_depend_on_the_generator_alone():

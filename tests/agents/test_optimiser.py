@@ -38,23 +38,6 @@ def test_it_takes_the_steps_of_torchs_adam_with_clipped_gradients(max_grad_norm:
         assert torch.allclose(own, other, atol=1e-6)
 
 
-def test_gradients_of_outputs_stand_for_the_loss_behind_them():
-    one, two = network(), network()
-    Adam(one.parameters(), 0.01).minimise(one(inputs(0)).sum())
-    said = two(inputs(0))
-    Adam(two.parameters(), 0.01).follow([said], [torch.ones_like(said)])
-    assert all(map(torch.equal, one.parameters(), two.parameters()))
-
-
-def test_a_step_follows_what_was_written_into_the_gradients():
-    one, two = network(), network()
-    adam, said = Adam(one.parameters(), 0.01), two(inputs(0))
-    Adam(two.parameters(), 0.01).follow([said], [torch.ones_like(said)])
-    one(inputs(0)).sum().backward()
-    adam.step()
-    assert all(map(torch.equal, one.parameters(), two.parameters()))
-
-
 def test_weights_can_be_loaded_and_are_followed_from_there():
     one, two = network(), network()
     adam, other = Adam(one.parameters(), 0.01), Adam(two.parameters(), 0.01)

@@ -127,7 +127,7 @@ def test_advantages_are_those_of_each_episode_by_itself():
     def value(observations: Any) -> Any:
         seen = agent.layout.to_seen(observations, agent.device)
         with torch.no_grad():
-            return agent.policy()(seen)[:, -1].numpy()
+            return agent.policy()(agent.policy().encoder(seen))[1].numpy()
 
     for env in range(8):
         later = 0.0

@@ -4,7 +4,7 @@ Discrete actions are drawn from their probabilities, continuous ones from a norm
 recurrent policy carries one row of memory per env from step to step.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,39 +14,10 @@ from torch import nn
 
 from stepladder.agents.arithmetic import normal_entropy, normal_log_probs
 from stepladder.agents.config import PPOConfig
-from stepladder.agents.gradients import choice_gradient, normal_gradient
-from stepladder.agents.networks import Linear, Trace, Trunk
+from stepladder.agents.networks import Linear, Trunk
 from stepladder.agents.observations import Encoder, Layout, Seen
 from stepladder.agents.policy import Policy
 from stepladder.errors import ConfigError
-
-
-class ActionOutput(NamedTuple):
-    """The actions of one step; every tensor has a row per env."""
-
-    raw: torch.Tensor
-    """Choices counted from 0, or numbers that are not clipped to the action space yet."""
-
-    memory: torch.Tensor
-
-
-class Evaluation(NamedTuple):
-    """What a policy says about actions that were taken; a row per env step."""
-
-    log_probs: torch.Tensor
-    entropies: torch.Tensor
-    """A single number for continuous actions, whose spread does not depend on the state."""
-
-    values: torch.Tensor
-
-
-class Slopes(NamedTuple):
-    """Derivatives of a loss with respect to an `Evaluation`."""
-
-    log_probs: torch.Tensor
-    values: torch.Tensor
-    entropy: float
-    """With respect to the entropy of each row; the same for all."""
 
 
 class ActorCritic(Policy):
@@ -105,46 +76,30 @@ class ActorCritic(Policy):
         """Return the memory at the start of an episode."""
         return torch.zeros(num_rows, self.num_memory, device=self.values.bias.device)
 
-    # From observations to heads: columns are the outputs for actions, then the value.
+    # From features to outputs for actions, and values.
 
-    def forward(self, seen: Seen) -> torch.Tensor:
-        """Return the heads of a policy without memory."""
-        return self.trace(seen)[0]
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the outputs for actions and the values of a policy without memory."""
+        hidden = self.trunk(features)
+        value_hidden = hidden if self._shares else self.value_trunk(features)
+        return self.actions(hidden), self.values(value_hidden).squeeze(-1)
 
-    def trace(self, seen: Seen) -> tuple[torch.Tensor, Trace, Trace]:
-        """Return the heads, and the traces of both trunks for `write_gradients`."""
-        features = self.encoder(seen)
-        trace = self.trunk.trace(features)
-        value_trace = trace if self._shares else self.value_trunk.trace(features)
-        heads = torch.cat([self.actions(trace[-1]), self.values(value_trace[-1])], dim=-1)
-        return heads, trace, value_trace
+    def unroll(
+        self, features: torch.Tensor, memory: torch.Tensor, begins: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the outputs for actions, the values and the memories of consecutive steps.
 
-    def write_gradients(
-        self,
-        trace: Trace,
-        value_trace: Trace,
-        by_heads: torch.Tensor,
-        by_log_std: torch.Tensor | None,
-    ) -> None:
-        """Write the gradients of all weights, given what `loss_gradients` returns."""
-        by_action, by_value = by_heads[:, :-1], by_heads[:, -1:]
-        self.actions.write_gradients(trace[-1], by_action)
-        self.values.write_gradients(value_trace[-1], by_value)
-        by_hidden = self.actions.input_gradient(by_action)
-        by_value_hidden = self.values.input_gradient(by_value)
-        if self._shares:
-            self.trunk.write_gradients(trace, by_hidden + by_value_hidden)
-        else:
-            self.trunk.write_gradients(trace, by_hidden)
-            self.value_trunk.write_gradients(value_trace, by_value_hidden)
-        if by_log_std is not None:
-            assert self.log_std.grad is not None
-            self.log_std.grad.copy_(by_log_std)
-
-    def step_memory(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the heads of a recurrent policy after one step, and its memory."""
-        memory = self._next_memory(self.trunk(self.encoder(seen)), memory)
-        return torch.cat([self.actions(memory), self.values(memory)], dim=-1), memory
+        Args:
+            features: Of shape ``(steps, envs, num_features)``.
+            memory: Before the first step.
+            begins: Whether an episode begins, of shape ``(steps, envs)``.
+        """
+        memories: list[torch.Tensor] = []
+        for row, is_new in zip(self.trunk(features), begins, strict=True):
+            memory = self._next_memory(row, memory * ~is_new[:, None])
+            memories.append(memory)
+        past = torch.stack(memories)
+        return self.actions(past), self.values(past).squeeze(-1), past
 
     def _next_memory(self, hidden: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
         """Return the memory after one step: a gated recurrent unit (Cho et al. 2014)."""
@@ -152,86 +107,48 @@ class ActorCritic(Policy):
         new = self.candidate(torch.cat([hidden, take * memory], dim=-1)).tanh()
         return keep * memory + (1.0 - keep) * new
 
-    def unroll(
-        self, seen: Seen, memory: torch.Tensor, begins: torch.Tensor
+    def evaluate(
+        self, outputs: torch.Tensor, actions: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the heads and the memories of consecutive steps.
+        """Return the log-probabilities of actions, and entropies.
 
-        Args:
-            seen: Of shape ``(steps, envs, ...)``.
-            memory: Before the first step.
-            begins: Whether an episode begins, of shape ``(steps, envs)``.
+        For continuous actions the entropy is a single number: their spread does not depend on the
+        state.
         """
-        hidden = self.trunk(self.encoder(seen))
-        memories: list[torch.Tensor] = []
-        for row, is_new in zip(hidden, begins, strict=True):
-            memory = self._next_memory(row, memory * ~is_new[:, None])
-            memories.append(memory)
-        past = torch.stack(memories)
-        return torch.cat([self.actions(past), self.values(past)], dim=-1), past
+        if not self.is_choice:
+            return normal_log_probs(actions, outputs, self.log_std), normal_entropy(self.log_std)
+        log_probs = outputs.log_softmax(-1)
+        entropies = -(log_probs.exp() * log_probs).sum(-1)
+        return log_probs.gather(-1, actions[..., None]).squeeze(-1), entropies
 
-    # From heads to actions.
+    # From outputs to actions.
 
     def play(
-        self,
-        seen: Seen,
-        memory: torch.Tensor,
-        generator: torch.Generator,
-        deterministic: bool,
-    ) -> ActionOutput:
-        """Choose an action in every env; values are not computed."""
+        self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Choose an action in every env.
+
+        Returns:
+            Choices counted from 0, or numbers that are not clipped to the action space yet; and
+            the memory after the step.
+        """
+        hidden = self.trunk(self.encoder(seen))
         if self.is_recurrent:
-            heads, memory = self.step_memory(seen, memory)
-            outputs = heads[..., :-1]
-        else:
-            outputs = self.actions(self.trunk(self.encoder(seen)))
+            hidden = memory = self._next_memory(hidden, memory)
+        outputs = self.actions(hidden)
         if deterministic:
-            return ActionOutput(outputs.argmax(-1) if self.is_choice else outputs, memory)
+            return outputs.argmax(-1) if self.is_choice else outputs, memory
         if self.is_choice:
-            return ActionOutput(draw_choices(outputs, generator), memory)
-        noise = torch.randn(
-            outputs.shape, device=outputs.device, generator=generator, dtype=outputs.dtype
-        )
-        return ActionOutput(torch.addcmul(outputs, self.log_std.exp(), noise), memory)
+            return draw_choices(outputs, generator), memory
+        noise = torch.randn(outputs.shape, device=outputs.device, generator=generator)
+        return torch.addcmul(outputs, self.log_std.exp(), noise), memory
 
     def act(
         self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
     ) -> tuple[npt.NDArray[Any], torch.Tensor]:
-        """Choose an action in every row, as the env takes it; return what is remembered too."""
-        chosen = self.play(seen, memory, generator, deterministic)
-        return self.to_env(chosen.raw), chosen.memory
-
-    @torch.no_grad()
-    def evaluate(self, heads: torch.Tensor, actions: torch.Tensor) -> Evaluation:
-        """Return log-probabilities of actions, entropies and values."""
-        outputs, values = heads[..., :-1], heads[..., -1]
-        if not self.is_choice:
-            log_probs = normal_log_probs(actions, outputs, self.log_std)
-            return Evaluation(log_probs, normal_entropy(self.log_std), values)
-        log_probs = outputs.log_softmax(-1)
-        entropies = -(log_probs.exp() * log_probs).sum(-1)
-        return Evaluation(log_probs.gather(-1, actions[..., None])[..., 0], entropies, values)
-
-    @torch.no_grad()
-    def loss_gradients(
-        self, heads: torch.Tensor, actions: torch.Tensor, slopes: Slopes
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return the gradients of a loss with respect to the heads and, if any, `log_std`.
-
-        Args:
-            heads: Outputs of the network, of shape ``(rows, columns)``.
-            actions: Those that were evaluated.
-            slopes: Of the loss with respect to what `evaluate` returned.
-        """
-        outputs, by_value = heads[:, :-1], slopes.values[:, None]
-        if self.is_choice:
-            log_probs = outputs.log_softmax(-1)
-            by_output = choice_gradient(log_probs, actions, slopes.log_probs, slopes.entropy)
-            return torch.cat([by_output, by_value], dim=-1), None
-        by_mean, by_log_std = normal_gradient(actions, outputs, self.log_std, slopes.log_probs)
-        # The entropy of a normal distribution has slope 1 in each log_std, in every row.
-        by_log_std += slopes.entropy * len(heads)
-        return torch.cat([by_mean, by_value], dim=-1), by_log_std
+        """Choose an action in every row, as the env takes it; return the new memory too."""
+        raw, memory = self.play(seen, memory, generator, deterministic)
+        return self.to_env(raw), memory
 
     def to_env(self, raw: torch.Tensor) -> npt.NDArray[Any]:
         """Return actions of the env's action space; numbers are clipped to its bounds."""

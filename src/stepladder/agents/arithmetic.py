@@ -83,7 +83,7 @@ def normal_log_probs(
 ) -> torch.Tensor:
     """Return the log density of independent normal numbers, summed per row."""
     scaled = (actions - mean) * (-log_std).exp()
-    return (-0.5 * scaled.square() - log_std - HALF_LOG_TWO_PI).sum(-1)
+    return -0.5 * scaled.square().sum(-1) - (log_std + HALF_LOG_TWO_PI).sum(-1)
 
 
 def normal_entropy(log_std: torch.Tensor) -> torch.Tensor:

@@ -2,7 +2,7 @@
 
 After Mnih et al. 2015 (replay and targets), van Hasselt et al. 2016 (double), Wang et al. 2016
 (dueling), Schaul et al. 2016 (priorities). For discrete actions. `training` calls it; `arithmetic`
-has the formulas, `gradients` their derivatives.
+has the formulas.
 
 Do not use it for continuous actions (`sac`), or where the best policy is stochastic.
 """
@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium.spaces import Discrete, Space
-from torch import nn
+from torch.nn.functional import mse_loss, smooth_l1_loss
 
-from stepladder.agents.arithmetic import double_q_targets, dueling_values
+from stepladder.agents.arithmetic import double_q_targets
 from stepladder.agents.config import DDDQNConfig
-from stepladder.agents.gradients import dueling_gradient
 from stepladder.agents.mirror import Mirror
 from stepladder.agents.networks import DuelingNetwork
 from stepladder.agents.observations import Layout, Observations, Seen
@@ -29,6 +28,8 @@ from stepladder.agents.repetition import Repetition
 from stepladder.agents.replay import Sample
 from stepladder.agents.replaying import ReplayAgent
 from stepladder.errors import ConfigError
+
+LOSSES = {"huber": smooth_l1_loss, "mse": mse_loss}
 
 
 class DDDQNPolicy(Policy):
@@ -189,7 +190,6 @@ class DDDQN(ReplayAgent):
         self._priorities.update(places, errors.cpu().numpy())
         return figures
 
-    @torch.no_grad()
     def _follow(
         self, sample: Sample, weights: torch.Tensor | None
     ) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
@@ -199,28 +199,22 @@ class DDDQN(ReplayAgent):
             sample: Transitions.
             weights: Of their losses; None is 1 for all.
         """
-        network, config = self._policy.network, self.config
-        actions, is_huber = sample.actions.long(), config.loss == "huber"
-        trace = network.trace(network.encoder(sample.seen))
-        heads = trace[-1]
-        targets = double_q_targets(
-            sample.rewards,
-            sample.discounts,
-            # The best advantage is that of the best value.
-            network.advantages(sample.next_seen),
-            self.target(sample.next_seen),
-        )
-        values = dueling_values(heads[:, :1], heads[:, 1:]).gather(1, actions).squeeze(1)
+        network = self._policy.network
+        with torch.no_grad():
+            targets = double_q_targets(
+                sample.rewards,
+                sample.discounts,
+                # The best advantage is that of the best value.
+                network.advantages(sample.next_seen),
+                self.target(sample.next_seen),
+            )
+        values = network(sample.seen).gather(1, sample.actions.long()).squeeze(1)
+        losses = LOSSES[self.config.loss](values, targets, reduction="none")
+        loss = (losses if weights is None else losses * weights).mean()
+        self._adam.minimise(loss)
+        values = values.detach()
         errors = values - targets
-        loss_of = nn.functional.smooth_l1_loss if is_huber else nn.functional.mse_loss
-        losses = loss_of(values, targets, reduction="none")
-        slopes = (errors.clamp(-1.0, 1.0) if is_huber else 2.0 * errors) / len(errors)
-        if weights is not None:
-            losses, slopes = losses * weights, slopes * weights
-        by_heads = dueling_gradient(slopes, actions, self._policy.num_actions)
-        network.write_gradients(trace, by_heads)
-        self._adam.step()
-        return {"q": losses.mean(), "value": values.mean(), "error": errors.abs().mean()}, errors
+        return {"q": loss.detach(), "value": values.mean(), "error": errors.abs().mean()}, errors
 
     def _after_update(self) -> None:
         if self.num_updates % self.config.target_every_updates == 0:

@@ -2,16 +2,11 @@
 
 Built by `dddqn`, `sac` and `ppo` on the features that `observations` encodes. Initial weights are
 drawn from a generator that is passed in; torch's global one is not used.
-
-All networks work with autograd. Those of `dddqn` and `ppo` also have gradients by hand: `trace`
-returns the output of each layer, `write_gradients` computes the gradients from these and writes
-them into the parameters' ``grad``. `gradients` says what this gains.
 """
 
 import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -22,30 +17,13 @@ from stepladder.agents.arithmetic import (
     dueling_values,
     squashed_sample,
 )
-from stepladder.agents.gradients import through_relu, through_tanh
 from stepladder.agents.observations import Encoder, Layout, Seen
 
-Trace = list[torch.Tensor]
-"""The input of a network and the outputs of its layers, first to last."""
-
-
-class Activation(NamedTuple):
-    """An activation and its gradient, which needs only what the activation returned."""
-
-    module: type[nn.Module]
-
-    apply: Callable[[torch.Tensor], torch.Tensor]
-    """Works in place."""
-
-    through: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-    """Gradient before the activation, given the gradient after it and its output."""
-
-
-ACTIVATIONS = {
-    "relu": Activation(nn.ReLU, torch.relu_, through_relu),
-    "tanh": Activation(nn.Tanh, torch.tanh_, through_tanh),
+ACTIVATIONS: dict[str, tuple[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]]] = {
+    "relu": (nn.ReLU, torch.relu_),
+    "tanh": (nn.Tanh, torch.tanh_),
 }
-"""By their names in configs."""
+"""By their names in configs: the module, and the function, which works in place."""
 
 
 class Linear(nn.Module):
@@ -66,15 +44,6 @@ class Linear(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return ``inputs @ weight.T + bias``."""
         return nn.functional.linear(inputs, self.weight, self.bias)
-
-    def write_gradients(self, inputs: torch.Tensor, gradient: torch.Tensor) -> None:
-        """Write the gradients of weight and bias, given the gradient of the output."""
-        torch.mm(gradient.t(), inputs, out=self.weight.grad)
-        torch.sum(gradient, 0, out=self.bias.grad)
-
-    def input_gradient(self, gradient: torch.Tensor) -> torch.Tensor:
-        """Return the gradient of the input, given the gradient of the output."""
-        return gradient @ self.weight
 
 
 def orthogonal(num_in: int, num_out: int, gain: float, generator: torch.Generator) -> torch.Tensor:
@@ -102,32 +71,18 @@ class Trunk(nn.Sequential):
         activation: str,
         generator: torch.Generator,
     ):
-        sizes, used = pairwise([num_in, *widths]), ACTIVATIONS[activation]
+        module, self._activation = ACTIVATIONS[activation]
+        sizes = pairwise([num_in, *widths])
         layers = [Linear(*pair, math.sqrt(2.0), generator) for pair in sizes]
-        super().__init__(*(part for one in layers for part in (one, used.module())))
-        self._layers, self._activation = layers, used
+        super().__init__(*(part for layer in layers for part in (layer, module())))
+        self._layers = layers
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         """Return the output of the last layer."""
-        return self.trace(input)[-1]
-
-    def trace(self, inputs: torch.Tensor) -> Trace:
-        """Return the inputs and the output of each layer."""
-        trace = [inputs]
         # Functions, not modules: calling a module takes as long as computing a small one.
         for layer in self._layers:
-            outputs = nn.functional.linear(trace[-1], layer.weight, layer.bias)
-            trace.append(self._activation.apply(outputs))
-        return trace
-
-    def write_gradients(self, trace: Trace, gradient: torch.Tensor) -> None:
-        """Write the gradients of all weights, given the gradient of the output."""
-        for index in reversed(range(len(self._layers))):
-            layer = self._layers[index]
-            gradient = self._activation.through(gradient, trace[index + 1])
-            layer.write_gradients(trace[index], gradient)
-            if index:
-                gradient = layer.input_gradient(gradient)
+            input = self._activation(nn.functional.linear(input, layer.weight, layer.bias))
+        return input
 
 
 class HeadedNetwork(nn.Module):
@@ -157,16 +112,6 @@ class HeadedNetwork(nn.Module):
     def outputs(self, features: torch.Tensor) -> torch.Tensor:
         """Return the output of the last layer."""
         return self.heads(self.trunk(features))
-
-    def trace(self, features: torch.Tensor) -> Trace:
-        """Return the features and the output of each layer, the last included."""
-        trace = self.trunk.trace(features)
-        return [*trace, self.heads(trace[-1])]
-
-    def write_gradients(self, trace: Trace, gradient: torch.Tensor) -> None:
-        """Write the gradients of all weights, given the gradient of the output."""
-        self.heads.write_gradients(trace[-2], gradient)
-        self.trunk.write_gradients(trace[:-1], self.heads.input_gradient(gradient))
 
 
 class DuelingNetwork(HeadedNetwork):

@@ -1,27 +1,27 @@
 """Proximal policy optimisation, optionally recurrent.
 
 After Schulman et al. 2017. For discrete and continuous actions. `training` calls it; `arithmetic`
-has the formulas, `gradients` their derivatives. With next-step autoreset the row after the end of
+has the formulas. With next-step autoreset the row after the end of
 an episode holds its last observation: the value to bootstrap from is there when an episode is
 truncated, and the row itself is not learnt from.
 
 Do not use it where env steps are expensive: each rollout is used once and then dropped.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from gymnasium.spaces import Space
+from torch.nn.functional import mse_loss
 
-from stepladder.agents.actor_critic import ActorCritic, Slopes
+from stepladder.agents.actor_critic import ActorCritic
 from stepladder.agents.arithmetic import advantages_of, clipped_policy_loss, standardised
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.config import PPOConfig
 from stepladder.agents.divergence import Extent
-from stepladder.agents.gradients import clipped_policy_slopes
 from stepladder.agents.observations import Observations, Seen
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.rollout import Rollout
@@ -31,11 +31,15 @@ from stepladder.agents.saved_values import TensorSpec, check_state
 class Batch(NamedTuple):
     """The data of one update; the first axis is env steps, or steps and envs if recurrent."""
 
-    seen: Seen
+    features: torch.Tensor
     actions: torch.Tensor
     log_probs: torch.Tensor
     advantages: torch.Tensor
     returns: torch.Tensor
+
+    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> "Batch":
+        """Return a batch with a change applied to each of its tensors."""
+        return Batch(*map(change, self))
 
 
 class Part(NamedTuple):
@@ -91,11 +95,10 @@ class PPO(Agent):
     ) -> npt.NDArray[Any]:
         """Choose an action in every env, in one forward pass; each env explores on its own."""
         seen = self.layout.to_seen(observations, self.device)
-        output = self._policy.play(seen, self._memory, self.generator, deterministic)
+        raw, memory = self._policy.play(seen, self._memory, self.generator, deterministic)
         if not deterministic:
-            self._memory = output.memory
-            self._raw_actions = output.raw.cpu().numpy()
-        return self._policy.to_env(output.raw)
+            self._memory, self._raw_actions = memory, raw.cpu().numpy()
+        return self._policy.to_env(raw)
 
     # Learning.
 
@@ -151,15 +154,16 @@ class PPO(Agent):
         Values are computed only now, for all steps at once: the policy has not changed since it
         acted.
         """
-        rollout, config = self.rollout, self.config
+        rollout, config, policy = self.rollout, self.config, self._policy
         seen = Seen(*(self._to_device(part) for part in (rollout.numbers, rollout.codes)))
-        if self._policy.is_recurrent:
+        features = policy.encoder(seen)
+        if policy.is_recurrent:
             begins = self._to_device(np.concatenate([rollout.begins, rollout.has_reset[None]]))
-            heads, past = self._policy.unroll(seen, self._first_memory, begins)
+            outputs, values, past = policy.unroll(features, self._first_memory, begins)
             self._pasts = torch.cat([self._first_memory[None], past[:-1]])
         else:
-            heads = self._policy(seen)
-        actions, values = self._to_device(rollout.actions), heads[..., -1]
+            outputs, values = policy(features)
+        actions = self._to_device(rollout.actions)
         advantages = advantages_of(
             self._to_device(rollout.rewards),
             values,
@@ -168,13 +172,8 @@ class PPO(Agent):
             config.gamma,
             config.gae_lambda,
         )
-        return Batch(
-            Seen(seen.numbers[:-1], seen.codes[:-1]),
-            actions,
-            self._policy.evaluate(heads[:-1], actions).log_probs,
-            advantages,
-            advantages + values[:-1],
-        )
+        log_probs = policy.evaluate(outputs[:-1], actions)[0]
+        return Batch(features[:-1], actions, log_probs, advantages, advantages + values[:-1])
 
     def _to_device(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
@@ -185,10 +184,10 @@ class PPO(Agent):
         if not len(rows):
             return  # A rollout of one step in which all envs reset.
         order = torch.randperm(len(rows), device=self.device, generator=self.generator)
-        flat = _each(whole, lambda part: part.flatten(0, 1))
+        flat = whole.each(lambda part: part.flatten(0, 1))
         num_batches = max(1, round(len(rows) / self.config.minibatch_size))
         for places in rows[order].tensor_split(num_batches):
-            yield _each(flat, lambda part, places=places: part.index_select(0, places)), None
+            yield flat.each(lambda part, places=places: part.index_select(0, places)), None
 
     def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
         """Yield minibatches of consecutive steps of some envs, as a recurrent policy needs them.
@@ -214,55 +213,38 @@ class PPO(Agent):
         for number in order.tolist():
             part = Part(times[number // num_groups], groups[number % num_groups])
             if rollout.is_playing[part.times][:, part.envs.cpu().numpy()].any():
-                yield _each(whole, lambda all, part=part: all[part.times][:, part.envs]), part
+                yield whole.each(lambda all, part=part: all[part.times][:, part.envs]), part
 
     def _update(self, chosen: tuple[Batch, Part | None]) -> dict[str, torch.Tensor]:
         """Do one update on a minibatch."""
-        (batch, part), policy = chosen, self._policy
+        (batch, part), config, policy = chosen, self.config, self._policy
         if part is None:
-            with torch.no_grad():
-                heads, trace, value_trace = policy.trace(batch.seen)
-                by_heads, by_log_std, figures = self._gradients(heads, batch)
-                policy.write_gradients(trace, value_trace, by_heads, by_log_std)
-                self._adam.step()
-            return figures
-        times, envs = part
-        mask = self._to_device(self.rollout.is_playing)[times][:, envs]
-        begins = self._to_device(self.rollout.begins)[times][:, envs]
-        heads = policy.unroll(batch.seen, self._pasts[times.start, envs], begins)[0][mask]
-        by_heads, by_log_std, figures = self._gradients(heads, _each(batch, lambda all: all[mask]))
-        if by_log_std is None:
-            self._adam.follow([heads], [by_heads])
+            outputs, values = policy(batch.features)
         else:
-            self._adam.follow([heads, policy.log_std], [by_heads, by_log_std])
-        return figures
-
-    @torch.no_grad()
-    def _gradients(
-        self, heads: torch.Tensor, batch: Batch
-    ) -> tuple[torch.Tensor, torch.Tensor | None, dict[str, torch.Tensor]]:
-        """Return what `ActorCritic.loss_gradients` does for PPO's loss, and the figures to log."""
-        config = self.config
-        log_probs, entropies, values = self._policy.evaluate(heads, batch.actions)
+            times, envs = part
+            mask = self._to_device(self.rollout.is_playing)[times][:, envs]
+            begins = self._to_device(self.rollout.begins)[times][:, envs]
+            past = self._pasts[times.start, envs]
+            outputs, values, _ = policy.unroll(batch.features, past, begins)
+            outputs, values, batch = outputs[mask], values[mask], batch.each(lambda all: all[mask])
+        log_probs, entropies = policy.evaluate(outputs, batch.actions)
         advantages = batch.advantages
         if config.normalise_advantages:
             advantages = standardised(advantages)
         policy_loss, ratios = clipped_policy_loss(
             log_probs, batch.log_probs, advantages, config.clip
         )
-        errors = values - batch.returns
-        slopes = Slopes(
-            clipped_policy_slopes(ratios, advantages, config.clip),
-            errors * (2.0 * config.value_coef / len(errors)),
-            -config.entropy_coef / len(errors),
+        value_loss, entropy = mse_loss(values, batch.returns), entropies.mean()
+        self._adam.minimise(
+            policy_loss + config.value_coef * value_loss - config.entropy_coef * entropy
         )
-        figures = {
-            "policy": policy_loss,
-            "value": errors.square().mean(),
-            "entropy": entropies.mean(),
-            "clipped_share": ((ratios - 1.0).abs() > config.clip).float().mean(),
+        clipped_share = ((ratios.detach() - 1.0).abs() > config.clip).float().mean()
+        return {
+            "policy": policy_loss.detach(),
+            "value": value_loss.detach(),
+            "entropy": entropy.detach(),
+            "clipped_share": clipped_share,
         }
-        return *self._policy.loss_gradients(heads, batch.actions, slopes), figures
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Act with other weights from now on; the rollout of the old ones is dropped."""
@@ -320,9 +302,3 @@ class _Past:
         self.check_state(state)
         self._agent._memory = state["now"].to(self._agent.device).clone()
         self._agent._first_memory = state["first"].to(self._agent.device).clone()
-
-
-def _each(batch: Batch, change: Any) -> Batch:
-    """Return a batch with a change applied to each of its tensors."""
-    seen = Seen(*(change(part) for part in batch.seen))
-    return Batch(seen, *(change(part) for part in batch[1:]))
