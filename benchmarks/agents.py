@@ -35,8 +35,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from stepladder.agents.base import VectorStep
-from stepladder.agents.making import make_agent
+from stepladder.agents.base import VectorStep, make_agent
 from stepladder.agents.player import make_player
 from stepladder.stats.interval import mean_interval
 

@@ -8,7 +8,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 
 
 @dataclass(frozen=True, kw_only=True)

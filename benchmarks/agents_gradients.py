@@ -40,11 +40,11 @@ from stepladder.agents.arithmetic import (
     soft_targets,
     standardised,
 )
-from stepladder.agents.dddqn import DDDQN
+from stepladder.agents.dddqn.dddqn import DDDQN
 from stepladder.agents.optimiser import Adam
-from stepladder.agents.ppo import PPO
-from stepladder.agents.replay import Sample
-from stepladder.agents.sac import SAC
+from stepladder.agents.ppo.ppo import PPO
+from stepladder.agents.replay.memory import Sample
+from stepladder.agents.sac.sac import SAC
 
 CONTESTS = {
     "ppo-64": PPO_64, "ppo-1024": PPO_1024, "dddqn": DQN_4, "sac-16": SAC_16, "sac-4": SAC_4,

@@ -11,7 +11,11 @@ from typing import Any
 
 import torch
 
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, ReplayConfig, SACConfig
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.replay.config import ReplayConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Clockwork, Trainer
 from stepladder.training.world import World, make_envs

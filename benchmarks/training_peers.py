@@ -14,7 +14,11 @@ from stable_baselines3 import DQN, PPO, SAC
 from stable_baselines3.common.utils import obs_as_tensor
 from training_contests import NUM_ACTIONS, fresh_envs
 
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, ReplayConfig, SACConfig
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.replay.config import ReplayConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.envs.sb3 import as_vec_env
 from stepladder.training.config import TrainingConfig
 

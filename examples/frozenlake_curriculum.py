@@ -23,7 +23,7 @@ import gymnasium as gym
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 from stepladder import Stage, Task, train
-from stepladder.agents.config import PPOConfig
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.curricula import StagedConfig
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.results import Progress, TrainingResult

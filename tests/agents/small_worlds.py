@@ -7,14 +7,11 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.spaces import Box, Discrete, Space
 
-from stepladder.agents.base import Agent, AgentState, VectorStep
-from stepladder.agents.config import (
-    AgentConfig,
-    DDDQNConfig,
-    PPOConfig,
-    SACConfig,
-)
-from stepladder.agents.making import make_agent
+from stepladder.agents.base import Agent, AgentState, VectorStep, make_agent
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 
 SEEN = Box(-1.0, 1.0, (3,), np.float32)
 NUMBERS = Box(-2.0, 1.0, (2,), np.float32)

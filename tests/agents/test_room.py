@@ -7,9 +7,12 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, make
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig, SACConfig
-from stepladder.agents.making import make_agent
+from stepladder.agents.base import make_agent
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.player import make_player
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.agents.spaces import space_from_json
 from stepladder.errors import ConfigError, SnapshotError
 

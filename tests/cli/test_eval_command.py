@@ -9,7 +9,9 @@ import pytest
 
 from cli.command_line import CommandLine
 from cli.made_policies import HOCKEY, LEDGE, make_run
-from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.runs import Run
 from stepladder.tasks import Task
 from stepladder.training.config import EvaluationConfig

@@ -10,7 +10,9 @@ import pytest
 
 from cli.command_line import CommandLine
 from cli.made_policies import HOCKEY, LEDGE, make_run
-from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.cli.learnt import SinglePolicy, find_learnt
 from stepladder.cli.playable import Playable, make_env
 from stepladder.cli.playing import Shutter, Tally, make_policy, play

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from stepladder import make_vec
-from stepladder.agents.config import PPOConfig
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.curricula import Learnability, Uniform
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.envs import CurriculumEnv

@@ -10,7 +10,9 @@ import pytest
 import torch
 
 from cli.command_line import CommandLine
-from stepladder.agents.config import AgentConfig, DDDQNConfig, PPOConfig
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import DivergenceError, EnvError, SnapshotError
 from stepladder.runs import RunReader

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from stepladder.agents.base import VectorStep
-from stepladder.agents.config import SACConfig
 from stepladder.agents.observations import Seen
-from stepladder.agents.replaying import ReplayAgent
+from stepladder.agents.replay.agent import ReplayAgent
+from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError

@@ -5,7 +5,9 @@ from typing import ClassVar
 
 import pytest
 
-from stepladder.agents.config import AGENTS, DDDQNConfig, SACConfig
+from stepladder.agents.config import AGENTS
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp

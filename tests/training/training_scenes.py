@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from stepladder.agents.config import DDDQNConfig, PPOConfig, SACConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.runs import RunReader

@@ -1,42 +1,39 @@
-"""Who learns: batched agents in torch, and players that only play.
+"""Agents that learn in batches, in torch, and players that only play.
 
-Below `training`, which feeds them what vector envs return; they know nothing of envs, curricula or
-runs. Names are imported when first used: most of them load torch.
+Below `training`, which gives them what vector envs return; they do not depend on envs, curricula or
+runs. One folder per agent; `replay` is shared by those that learn from stored transitions. Names
+are imported when first used: most of them load torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stepladder.agents.base import Agent, AgentState, VectorStep
-    from stepladder.agents.config import (
-        AgentConfig,
-        DDDQNConfig,
-        PPOConfig,
-        SACConfig,
-        register_agent,
-    )
-    from stepladder.agents.dddqn import DDDQN
-    from stepladder.agents.making import make_agent
+    from stepladder.agents.base import Agent, AgentState, VectorStep, make_agent
+    from stepladder.agents.config import AgentConfig, register_agent
+    from stepladder.agents.dddqn.config import DDDQNConfig
+    from stepladder.agents.dddqn.dddqn import DDDQN
     from stepladder.agents.player import Player, make_player
     from stepladder.agents.policy import Policy
-    from stepladder.agents.ppo import PPO
-    from stepladder.agents.sac import SAC
+    from stepladder.agents.ppo.config import PPOConfig
+    from stepladder.agents.ppo.ppo import PPO
+    from stepladder.agents.sac.config import SACConfig
+    from stepladder.agents.sac.sac import SAC
 
 _HOMES = {
     "Agent": "base",
     "AgentConfig": "config",
     "AgentState": "base",
-    "DDDQN": "dddqn",
-    "DDDQNConfig": "config",
-    "PPO": "ppo",
-    "PPOConfig": "config",
+    "DDDQN": "dddqn.dddqn",
+    "DDDQNConfig": "dddqn.config",
+    "PPO": "ppo.ppo",
+    "PPOConfig": "ppo.config",
     "Player": "player",
     "Policy": "policy",
-    "SAC": "sac",
-    "SACConfig": "config",
+    "SAC": "sac.sac",
+    "SACConfig": "sac.config",
     "VectorStep": "base",
-    "make_agent": "making",
+    "make_agent": "base",
     "make_player": "player",
     "register_agent": "config",
 }

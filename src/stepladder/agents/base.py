@@ -1,15 +1,14 @@
-"""What every agent can do, and what a training loop hands it.
+"""The base class of agents, and what a training loop gives to them.
 
-`training` calls `act_batch`, steps the envs, hands what happened to `remember` and then lets the
-agent `learn`. How much an agent learns depends on the env steps it was handed, never on how many
-envs they came from.
+`training` calls `act_batch`, steps the envs, passes the step to `remember` and then calls `learn`.
+The number of updates depends on the number of env steps alone, not on the number of envs.
 """
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +17,11 @@ from gymnasium.spaces import Space
 
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.divergence import Extent, divergence
-from stepladder.agents.flattening import flatten, unflatten
 from stepladder.agents.observations import Layout, Observations
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
+from stepladder.agents.replay.mirror import Mirror
+from stepladder.agents.room import require_room_for_networks
 from stepladder.agents.saved_values import (
     NumberSpec,
     TensorSpec,
@@ -30,24 +30,23 @@ from stepladder.agents.saved_values import (
     check_rng,
     check_state,
     first_not_finite,
+    flatten,
     load_module,
     module_specs,
     restore_generator,
     short,
+    unflatten,
 )
 from stepladder.agents.spaces import space_to_json
 from stepladder.errors import ConfigError, DivergenceError, SnapshotError
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
-MOST_COUNTED = 2**63 - 1
-"""Steps or updates; more are a damaged file."""
-
 WEIGHTS = "weights/"
 """Prefix of the tensors of a state that are needed to act."""
 
 LOSSES = "losses/"
-"""Prefix of figures that were not asked for yet."""
+"""Prefix of figures that `take_losses` has not returned yet."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class VectorStep:
     """One step of all envs. Every array has a row per env."""
 
     observations: Observations
-    """What was acted upon."""
+    """Before the step."""
 
     actions: Array
     rewards: Array
@@ -63,7 +62,7 @@ class VectorStep:
     truncated: Mask
 
     next_observations: Observations
-    """What came of it: the last observation of an episode, where one has ended."""
+    """After the step: the last observation of an episode, where one has ended."""
 
     is_playing: Mask
     """Whether the step belongs to an episode; with next-step autoreset, the step after an ending
@@ -72,7 +71,7 @@ class VectorStep:
 
 @dataclass
 class AgentState:
-    """Everything that an agent needs to go on exactly."""
+    """Everything that an agent needs to continue exactly."""
 
     numbers: dict[str, Any]
     """Plain JSON."""
@@ -95,6 +94,12 @@ class Agent(ABC):
 
     config: AgentConfig
 
+    counters: ClassVar[tuple[NumberSpec, ...]] = (
+        NumberSpec(name="num_steps"),
+        NumberSpec(name="num_updates"),
+    )
+    """Attributes that are saved with the agent, as they are."""
+
     def __init__(
         self,
         config: AgentConfig,
@@ -113,7 +118,7 @@ class Agent(ABC):
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.rng = np.random.default_rng(seed)
         self.num_steps = 0
-        """Env steps that were handed in."""
+        """Env steps so far."""
         self.num_updates = 0
         """Updates so far."""
         self._losses: dict[str, list[torch.Tensor]] = {}
@@ -133,7 +138,7 @@ class Agent(ABC):
 
     @abstractmethod
     def remember(self, step: VectorStep) -> None:
-        """Take in what happened in one step of all envs."""
+        """Store one step of all envs."""
 
     @abstractmethod
     def learn(self) -> int:
@@ -145,10 +150,10 @@ class Agent(ABC):
 
     @abstractmethod
     def drop_pending(self) -> None:
-        """Forget episodes that are under way, which will not go on; keep what is whole."""
+        """Drop what belongs to episodes under way, which will not be continued."""
 
     def take_losses(self) -> dict[str, list[float]]:
-        """Return what the updates since the last call came to, by name; begin anew."""
+        """Return the figures of all updates since the last call, by name."""
         taken = {
             name: torch.stack(values).tolist() for name, values in self._losses.items() if values
         }
@@ -160,11 +165,11 @@ class Agent(ABC):
         for name, value in losses.items():
             self._losses.setdefault(name, []).append(value.detach())
 
-    # Watching: nothing is learnt from, saved or played with that is not finite.
+    # Checks: nothing that is not finite is learnt from, saved or played with.
 
     @abstractmethod
     def _optimisers(self) -> dict[str, Adam]:
-        """Return who follows gradients, by the name of the networks."""
+        """Return the optimisers, by the name of their networks."""
 
     @abstractmethod
     def _extent(self) -> Extent:
@@ -177,27 +182,22 @@ class Agent(ABC):
             DivergenceError: The training cannot go on from here.
         """
         self._require_gradients()
-        for name, values in self._losses.items():
-            self._require_figures({name: torch.stack(values).sum()} if values else {})
+        sums = {name: torch.stack(values).sum() for name, values in self._losses.items() if values}
+        self._require_update(sums)
 
     def _require_gradients(self) -> None:
         for name, adam in self._optimisers().items():
             if adam.has_stopped:
-                raise self._diverged(
-                    f"the gradient of the {name} is not finite", adam.num_steps + 1
-                )
+                what = f"the gradient of the {name} is not finite"
+                raise self._diverged(what, adam.num_steps + 1)
 
     def _require_update(self, figures: Mapping[str, torch.Tensor]) -> None:
         """Raise unless an update and its figures are finite. Waits for the device."""
-        self._require_figures(figures)
-        self._require_gradients()
-
-    def _require_figures(self, figures: Mapping[str, torch.Tensor]) -> None:
-        """Raise unless the figures of an update are finite. Waits for the device."""
         for name, value in figures.items():
             number = value.item()
             if not math.isfinite(number):
                 raise self._diverged(f"losses/{name} is {number}")
+        self._require_gradients()
 
     def _diverged(self, what: str, update: int | None = None) -> DivergenceError:
         optimisers = self._optimisers().values()
@@ -207,7 +207,7 @@ class Agent(ABC):
 
     @abstractmethod
     def memory_stats(self) -> dict[str, float]:
-        """Return what the agent's memory says about itself."""
+        """Return figures about the agent's memory, to log."""
 
     # Saving.
 
@@ -216,7 +216,7 @@ class Agent(ABC):
         """Return what chooses actions."""
 
     def description(self) -> dict[str, Any]:
-        """Return what somebody needs to know to play with these weights; plain JSON."""
+        """Return what `make_player` needs beside the weights; plain JSON."""
         return {
             "type": self.config.kind,
             "config": self.config.to_json(),
@@ -244,25 +244,24 @@ class Agent(ABC):
             raise self._diverged(found)
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
-        """Play with other weights from now on; nothing else changes."""
+        """Act with other weights from now on; nothing else changes."""
         load_module(self.policy(), weights)
 
     @abstractmethod
     def _parts(self) -> dict[str, Any]:
         """Return modules, optimisers and memories by name: whatever has a state_dict."""
 
-    @abstractmethod
     def _numbers(self) -> dict[str, Any]:
-        """Return the counters of this kind of agent; plain JSON."""
+        """Return other numbers of this kind of agent; plain JSON."""
+        return {}
 
-    @abstractmethod
-    def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
-        """Take the counters back."""
+    def _set_numbers(self, numbers: Mapping[str, Any]) -> None:  # noqa: B027, most have none
+        """Restore what `_numbers` returned."""
 
     def state(self) -> AgentState:
-        """Return everything needed to go on exactly here.
+        """Return everything needed to continue exactly here.
 
-        Tensors may be the agent's own memory rather than copies: write them before it goes on.
+        Tensors may be the agent's own memory rather than copies: write them before its next step.
 
         Raises:
             DivergenceError: Something in it is not finite.
@@ -277,8 +276,7 @@ class Agent(ABC):
         numbers = {
             "description": self.description(),
             "num_envs": self.num_envs,
-            "num_steps": self.num_steps,
-            "num_updates": self.num_updates,
+            **{spec.name: getattr(self, spec.name) for spec in self.counters},
             "rng": self.rng.bit_generator.state,
             "structure": structure,
             **self._numbers(),
@@ -287,19 +285,19 @@ class Agent(ABC):
         return AgentState(numbers, tensors)
 
     def restore(self, state: AgentState) -> None:
-        """Go on exactly where a state was taken.
+        """Continue exactly where a state was taken.
 
         Raises:
             SnapshotError: It belongs to another agent, or is damaged. Nothing has changed.
         """
         numbers, tensors = state.numbers, state.tensors
         self._require_own(numbers)
-        weights, losses = _below(WEIGHTS, tensors), _below(LOSSES, tensors)
+        weights, losses = named_below(WEIGHTS, tensors), named_below(LOSSES, tensors)
         try:
             structure = numbers["structure"]
             parts = {name: unflatten(structure[name], tensors) for name in self._parts()}
             check_state(weights, module_specs(self.policy()))
-            check_numbers(numbers, self._number_specs())
+            check_numbers(numbers, (*self.counters, *self._number_specs()))
             check_generator(tensors.get("random/torch"), self.generator)
             check_rng(numbers.get("rng"))
             for name, tensor in losses.items():
@@ -315,18 +313,19 @@ class Agent(ABC):
             part.load_state_dict(parts[name])
         restore_generator(self.generator, tensors["random/torch"])
         self.rng.bit_generator.state = numbers["rng"]
-        self.num_steps, self.num_updates = numbers["num_steps"], numbers["num_updates"]
+        for spec in self.counters:
+            setattr(self, spec.name, numbers[spec.name])
         self._set_numbers(numbers)
         self._losses = {
             name: list(tensor.to(self.device).unbind()) for name, tensor in losses.items()
         }
 
     def _number_specs(self) -> list[NumberSpec]:
-        """Describe the counters of a saved state."""
-        return [NumberSpec(name=name) for name in ("num_steps", "num_updates")]
+        """Describe what `_numbers` returns."""
+        return []
 
     def _check_parts(self, states: Mapping[str, Any]) -> None:
-        """Raise unless the state of every part can be taken back."""
+        """Raise unless the state of every part can be restored."""
         for name, part in self._parts().items():
             try:
                 if isinstance(part, torch.nn.Module):
@@ -350,7 +349,8 @@ class Agent(ABC):
             )
 
 
-def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+def named_below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return the tensors whose names begin with a prefix, by the rest of their names."""
     return {
         name.removeprefix(prefix): tensor
         for name, tensor in tensors.items()
@@ -358,8 +358,39 @@ def _below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.
     }
 
 
+def make_agent(
+    config: AgentConfig,
+    observation_space: Space[Any],
+    action_space: Space[Any],
+    num_envs: int,
+    *,
+    device: str | torch.device = "cpu",
+    seed: int = 0,
+    mirror: Mirror | None = None,
+) -> Agent:
+    """Make an agent.
+
+    Args:
+        config: Its settings; their class decides which agent.
+        observation_space: Of one env.
+        action_space: Of one env.
+        num_envs: How many envs it plays.
+        device: Where it computes: "cpu", "cuda", "cuda:1", or "auto".
+        seed: Of everything that it draws.
+        mirror: The symmetry of the env, if it has one.
+
+    Raises:
+        ConfigError: The agent cannot play such an env, or there is too little memory.
+    """
+    chosen = checked_device(device)
+    require_room_for_networks(config, Layout(observation_space), action_space, chosen)
+    return config.make(
+        observation_space, action_space, num_envs, device=chosen, seed=seed, mirror=mirror
+    )
+
+
 def checked_device(device: str | torch.device) -> torch.device:
-    """Return a device that is there; "auto" is CUDA where there is one."""
+    """Return a device that exists; "auto" is CUDA where there is one."""
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from stepladder.agents.config import AgentConfig, PPOConfig, agent_named
+from stepladder.agents.config import AgentConfig, agent_named
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.cli.finding import look_for
 from stepladder.cli.keeping import Keeping
 from stepladder.cli.parsing import given, parse

@@ -11,7 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-from stepladder.agents.config import AgentConfig, PPOConfig
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.configs.checks import (
     MAX_ENVS,
     Count,

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.agents.base import VectorStep, checked_device
-from stepladder.agents.making import make_agent
+from stepladder.agents.base import VectorStep, checked_device, make_agent
 from stepladder.errors import SnapshotError
 from stepladder.plans.record import RecordArray
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays

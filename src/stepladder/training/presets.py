@@ -6,7 +6,8 @@ A preset is an instance of `TrainingConfig`; change a field with `dataclasses.re
 
 from typing import Any
 
-from stepladder.agents.config import PPOConfig, SACConfig
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.configs.problems import nearest
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp

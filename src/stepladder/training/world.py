@@ -15,7 +15,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
 from gymnasium.wrappers import TimeLimit
 
-from stepladder.agents.mirror import Mirror
+from stepladder.agents.replay.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
 from stepladder.envs.ids import game_of

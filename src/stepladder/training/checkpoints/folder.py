@@ -23,7 +23,7 @@ import torch
 
 import stepladder
 from stepladder.agents.base import WEIGHTS as WEIGHTS_PREFIX
-from stepladder.agents.base import AgentState
+from stepladder.agents.base import AgentState, named_below
 from stepladder.errors import SnapshotError
 from stepladder.files import open_for_reading, read_json, require_folder, require_regular
 from stepladder.saving.snapshot import Snapshot
@@ -100,7 +100,7 @@ def write_folder(folder: Path, checkpoint: TrainingCheckpoint, run: Mapping[str,
     """
     folder.mkdir()
     agent = checkpoint.agent
-    weights = _named(agent.tensors, WEIGHTS_PREFIX)
+    weights = named_below(WEIGHTS_PREFIX, agent.tensors)
     memory = {
         name: tensor
         for name, tensor in agent.tensors.items()
@@ -120,14 +120,6 @@ def write_folder(folder: Path, checkpoint: TrainingCheckpoint, run: Mapping[str,
         ) from error
     _write_manifest(folder, checkpoint.step, run)
     synced(folder)
-
-
-def _named(tensors: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
 
 
 def _write_manifest(folder: Path, step: int, run: Mapping[str, Any]) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
-from stepladder.agents.config import AgentConfig, DDDQNConfig, SACConfig
+from stepladder.agents.config import AgentConfig
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.sac.config import SACConfig
 from stepladder.configs.checks import Count, Integer, Positive, Share, is_integer, not_empty
 from stepladder.configs.codec import UNREAD, Kinds
 from stepladder.configs.problems import Problems

@@ -7,9 +7,9 @@ import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete
 
-from stepladder.agents.mirror import Mirror
 from stepladder.agents.observations import Layout
-from stepladder.agents.replay import Replay, Rows
+from stepladder.agents.replay.memory import Replay, Rows
+from stepladder.agents.replay.mirror import Mirror
 
 CPU = torch.device("cpu")
 LAYOUT = Layout(Dict({"own": Box(-1.0, 1.0, (2,), np.float32), "way": Discrete(200)}))

@@ -13,7 +13,7 @@ import torch
 
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Layout
-from stepladder.agents.replay import Rows
+from stepladder.agents.replay.memory import Rows
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
 

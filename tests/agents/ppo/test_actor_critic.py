@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN
-from stepladder.agents.actor_critic import ActorCritic, draw_choices
-from stepladder.agents.config import PPOConfig
 from stepladder.agents.observations import Layout, Seen
+from stepladder.agents.ppo.actor_critic import ActorCritic, draw_choices
+from stepladder.agents.ppo.config import PPOConfig
 
 LAYOUT = Layout(SEEN)
 

@@ -14,11 +14,11 @@ import torch
 from gymnasium.spaces import Space
 
 from stepladder.agents.base import Agent, VectorStep
-from stepladder.agents.config import ReplayConfig
 from stepladder.agents.divergence import Extent
-from stepladder.agents.mirror import Mirror
-from stepladder.agents.replay import Replay
-from stepladder.agents.returns import Transitions
+from stepladder.agents.replay.config import ReplayConfig
+from stepladder.agents.replay.memory import Replay
+from stepladder.agents.replay.mirror import Mirror
+from stepladder.agents.replay.returns import Transitions
 from stepladder.agents.saved_values import NumberSpec
 
 
@@ -38,6 +38,13 @@ class ReplayAgent(Agent):
     """
 
     config: ReplayConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    counters = (
+        *Agent.counters,
+        NumberSpec(name="num_steps_since_clear"),
+        NumberSpec(name="updates_due", kind=float),
+        NumberSpec(name="was_given_weights", kind=bool),
+    )
 
     _do_update: Callable[[], dict[str, torch.Tensor]]
     """Does one update and returns its figures."""
@@ -166,23 +173,3 @@ class ReplayAgent(Agent):
 
     def _parts(self) -> dict[str, Any]:
         return {"memory": self.memory, "transitions": self._transitions}
-
-    def _numbers(self) -> dict[str, Any]:
-        return {
-            "num_steps_since_clear": self.num_steps_since_clear,
-            "updates_due": self.updates_due,
-            "was_given_weights": self.was_given_weights,
-        }
-
-    def _number_specs(self) -> list[NumberSpec]:
-        return [
-            *super()._number_specs(),
-            NumberSpec(name="num_steps_since_clear"),
-            NumberSpec(name="updates_due", kind=float),
-            NumberSpec(name="was_given_weights", kind=bool),
-        ]
-
-    def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
-        self.num_steps_since_clear = numbers["num_steps_since_clear"]
-        self.updates_due = numbers["updates_due"]
-        self.was_given_weights = numbers["was_given_weights"]

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import torch
 
 from stepladder.agents.divergence import Extent
-from stepladder.agents.mirror import Mirror
 from stepladder.agents.observations import Layout, Seen
+from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
 from stepladder.errors import SnapshotError

@@ -17,14 +17,14 @@ import torch
 from gymnasium.spaces import Space
 from torch.nn.functional import mse_loss
 
-from stepladder.agents.actor_critic import ActorCritic
 from stepladder.agents.arithmetic import advantages_of, clipped_policy_loss, standardised
 from stepladder.agents.base import Agent, VectorStep
-from stepladder.agents.config import PPOConfig
 from stepladder.agents.divergence import Extent
 from stepladder.agents.observations import Observations, Seen
 from stepladder.agents.optimiser import Adam
-from stepladder.agents.rollout import Rollout
+from stepladder.agents.ppo.actor_critic import ActorCritic
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.ppo.rollout import Rollout
 from stepladder.agents.saved_values import TensorSpec, check_state
 
 
@@ -276,12 +276,6 @@ class PPO(Agent):
 
     def _parts(self) -> dict[str, Any]:
         return {"rollout": self.rollout, "optimiser": self._adam, "past": _Past(self)}
-
-    def _numbers(self) -> dict[str, Any]:
-        return {}
-
-    def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
-        self._raw_actions = None
 
 
 class _Past:

@@ -8,8 +8,8 @@ import torch
 from gymnasium.spaces import Box
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live
-from stepladder.agents.config import SACConfig
-from stepladder.agents.sac import SAC
+from stepladder.agents.sac.config import SACConfig
+from stepladder.agents.sac.sac import SAC
 from stepladder.errors import ConfigError
 
 QUICK: dict[str, Any] = {

@@ -10,8 +10,8 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live
 from stepladder.agents.base import VectorStep
-from stepladder.agents.config import PPOConfig
-from stepladder.agents.ppo import PPO
+from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.ppo.ppo import PPO
 from stepladder.errors import ConfigError
 
 QUICK: dict[str, Any] = {

@@ -19,16 +19,16 @@ from torch import nn
 
 from stepladder.agents.arithmetic import soft_targets
 from stepladder.agents.base import VectorStep
-from stepladder.agents.config import SACConfig
-from stepladder.agents.mirror import Mirror
 from stepladder.agents.networks import GaussianActor, TwinCritic
-from stepladder.agents.noise import PinkNoise
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam, flatten_parameters
 from stepladder.agents.policy import Policy
-from stepladder.agents.repetition import Repetition
-from stepladder.agents.replay import Sample
-from stepladder.agents.replaying import ReplayAgent
+from stepladder.agents.replay.agent import ReplayAgent
+from stepladder.agents.replay.memory import Sample
+from stepladder.agents.replay.mirror import Mirror
+from stepladder.agents.replay.repetition import Repetition
+from stepladder.agents.sac.config import SACConfig
+from stepladder.agents.sac.noise import PinkNoise
 from stepladder.agents.saved_values import NumberSpec
 from stepladder.errors import ConfigError
 
@@ -265,15 +265,12 @@ class SAC(ReplayAgent):
         }  # fmt: skip
 
     def _numbers(self) -> dict[str, Any]:
-        return super()._numbers() | {"log_temperature": float(self.log_temperature.detach())}
+        return {"log_temperature": float(self.log_temperature.detach())}
 
     def _number_specs(self) -> list[NumberSpec]:
-        limit = NumberSpec(
-            name="log_temperature", kind=float, low=-MAX_LOG_TEMPERATURE, high=MAX_LOG_TEMPERATURE
-        )
-        return [*super()._number_specs(), limit]
+        most = MAX_LOG_TEMPERATURE
+        return [NumberSpec(name="log_temperature", kind=float, low=-most, high=most)]
 
     def _set_numbers(self, numbers: Mapping[str, Any]) -> None:
-        super()._set_numbers(numbers)
         with torch.no_grad():
             self.log_temperature.fill_(numbers["log_temperature"])

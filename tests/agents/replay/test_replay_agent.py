@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agents.small_worlds import Noise, live, make
-from stepladder.agents.replaying import ReplayAgent
+from stepladder.agents.replay.agent import ReplayAgent
 
 KINDS = ("dddqn", "dddqn, prioritised, 3 steps", "sac", "sac, pink, 2 steps")
 

@@ -13,10 +13,10 @@ from gymnasium.spaces import Box, Discrete, Space
 from torch import nn
 
 from stepladder.agents.arithmetic import normal_entropy, normal_log_probs
-from stepladder.agents.config import PPOConfig
 from stepladder.agents.networks import Linear, Trunk
 from stepladder.agents.observations import Encoder, Layout, Seen
 from stepladder.agents.policy import Policy
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.errors import ConfigError
 
 

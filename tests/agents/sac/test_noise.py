@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepladder.agents.noise import PinkNoise, pink_series
+from stepladder.agents.sac.noise import PinkNoise, pink_series
 
 
 def made(num_envs: int = 4, num_steps: int = 16, seed: int = 0) -> PinkNoise:

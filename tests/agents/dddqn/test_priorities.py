@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepladder.agents.priorities import SMALLEST, Priorities, importance
+from stepladder.agents.dddqn.priorities import SMALLEST, Priorities, importance
 
 RNG = np.random.default_rng(0)
 

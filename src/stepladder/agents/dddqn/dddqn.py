@@ -17,16 +17,16 @@ from gymnasium.spaces import Discrete, Space
 from torch.nn.functional import mse_loss, smooth_l1_loss
 
 from stepladder.agents.arithmetic import double_q_targets
-from stepladder.agents.config import DDDQNConfig
-from stepladder.agents.mirror import Mirror
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.dddqn.priorities import Priorities, importance
 from stepladder.agents.networks import DuelingNetwork
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
-from stepladder.agents.priorities import Priorities, importance
-from stepladder.agents.repetition import Repetition
-from stepladder.agents.replay import Sample
-from stepladder.agents.replaying import ReplayAgent
+from stepladder.agents.replay.agent import ReplayAgent
+from stepladder.agents.replay.memory import Sample
+from stepladder.agents.replay.mirror import Mirror
+from stepladder.agents.replay.repetition import Repetition
 from stepladder.errors import ConfigError
 
 LOSSES = {"huber": smooth_l1_loss, "mse": mse_loss}

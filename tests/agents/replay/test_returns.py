@@ -10,8 +10,8 @@ from gymnasium.spaces import Box, Discrete
 from agents.small_worlds import SEEN, Noise
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Layout
-from stepladder.agents.replay import Rows
-from stepladder.agents.returns import Transitions
+from stepladder.agents.replay.memory import Rows
+from stepladder.agents.replay.returns import Transitions
 
 GAMMA = 0.5
 

@@ -8,8 +8,8 @@ import torch
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live, make
 from stepladder.agents.base import VectorStep
-from stepladder.agents.config import DDDQNConfig
-from stepladder.agents.dddqn import DDDQN
+from stepladder.agents.dddqn.config import DDDQNConfig
+from stepladder.agents.dddqn.dddqn import DDDQN
 from stepladder.errors import ConfigError
 
 QUICK: dict[str, Any] = {

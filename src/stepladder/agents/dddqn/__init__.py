@@ -1,0 +1,1 @@
+"""Dueling double deep Q-network: its settings and its priorities."""

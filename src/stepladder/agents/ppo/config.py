@@ -1,0 +1,61 @@
+"""Settings of proximal policy optimisation."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from stepladder.agents.config import AgentConfig
+from stepladder.configs.checks import Count, NotNegative, Positive, Share, not_empty
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOConfig(AgentConfig):
+    """Settings of proximal policy optimisation."""
+
+    kind: ClassVar[str] = "PPO"
+    agent_class: ClassVar[str] = "stepladder.agents.ppo.ppo:PPO"
+    policy_class: ClassVar[str] = "stepladder.agents.ppo.actor_critic:ActorCritic"
+
+    hidden_sizes: Annotated[tuple[Count, ...], not_empty] = (128, 128)
+
+    rollout_steps: Count = 8_192
+    """Env steps of all envs together between two rounds of updates; a multiple of the number of
+    envs is made of it."""
+
+    minibatch_size: Count = 1_024
+    """Env steps per update."""
+
+    num_epochs: Count = 4
+    """How often each env step is learnt from."""
+
+    gae_lambda: Share = 0.95
+    """How far advantages look ahead, in [0, 1]."""
+
+    clip: Positive = 0.2
+    """How far the policy may move away from the one that played."""
+
+    entropy_coef: NotNegative = 0.01
+    """Weight of entropy in the loss."""
+
+    value_coef: NotNegative = 0.5
+    """Weight of the value's error in the loss."""
+
+    max_grad_norm: Positive = 0.5
+    """Gradients are scaled down to this length."""
+
+    normalise_advantages: bool = True
+    """Whether advantages of a minibatch are brought to mean 0 and spread 1."""
+
+    recurrent: bool = False
+    """Whether the policy remembers earlier steps of an episode (a GRU)."""
+
+    share_layers: bool = False
+    """Whether policy and value share their hidden layers; a recurrent policy always does."""
+
+    activation: Literal["tanh", "relu"] = "tanh"
+    """What follows every hidden layer."""
+
+    anneal_learning_rate: bool = False
+    """Whether the learning rate falls evenly to 0 over `anneal_steps`."""
+
+    anneal_steps: Count = 1_000_000
+    """Env steps over which it does."""

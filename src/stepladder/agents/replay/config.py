@@ -1,0 +1,41 @@
+"""Settings of agents that learn from stored transitions; `dddqn` and `sac` derive theirs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+from stepladder.agents.config import AgentConfig
+from stepladder.configs.checks import Count, CountOrZero, Within
+
+UpdatesPerStep = Annotated[float, Within(0.0, 1_000.0, above=True)]
+"""With more, a training would never come to its next step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayConfig(AgentConfig):
+    """Settings of agents that learn from a memory of transitions."""
+
+    batch_size: Count = 256
+    """Transitions per update."""
+
+    updates_per_step: UpdatesPerStep = 1.0
+    """Updates per env step: the update-to-data ratio, whatever the number of envs."""
+
+    buffer_size: Count = 1_000_000
+    """Transitions that are remembered; the oldest make room."""
+
+    warmup_steps: CountOrZero = 1_000
+    """Env steps before the first update, and again after the memory was cleared."""
+
+    num_step_returns: Count = 1
+    """Rewards that are added up before a value is trusted; 1 is plain temporal difference."""
+
+    mirror: bool = False
+    """Whether each remembered transition is also learnt from as in a mirror, where the env has
+    such a symmetry. Half of all samples are mirrored."""
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield a memory that is smaller than a batch."""
+        if self.buffer_size < self.batch_size:
+            text = f"must be at least batch_size ({self.batch_size}); got {self.buffer_size}."
+            yield "buffer_size", f"{text} Raise it."
