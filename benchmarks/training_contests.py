@@ -18,7 +18,7 @@ from stepladder.agents.replay.config import ReplayConfig
 from stepladder.agents.sac.config import SACConfig
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Clockwork, Trainer
-from stepladder.training.world import World, make_envs
+from stepladder.training.world import TrainingWorld, make_envs
 
 NUM_ACTIONS = 16
 """Batches of random actions, drawn beforehand and used in turn."""
@@ -129,7 +129,7 @@ class Ours:
         while isinstance(config.agent, ReplayConfig) and trainer.num_updates == 0:
             trainer.advance()
         # Envs beside those of the training, which go on where they are.
-        self._world = World(config, config.curriculum.make(config.task_source(), seed=1))
+        self._world = TrainingWorld(config, config.curriculum.make(config.task_source(), seed=1))
         self._seen = self._world.reset(seed=1)
         space = self._world.envs.action_space
         space.seed(0)

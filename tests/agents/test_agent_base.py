@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from agents.small_worlds import Noise, live, make
-from stepladder.agents.base import checked_device, make_agent
+from stepladder.agents.base import make_agent
 from stepladder.agents.config import AgentConfig
+from stepladder.agents.room import checked_device
 from stepladder.agents.saved_values import flatten, unflatten
 from stepladder.errors import ConfigError, SnapshotError
 

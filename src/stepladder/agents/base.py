@@ -21,7 +21,7 @@ from stepladder.agents.observations import Layout, Observations
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.mirror import Mirror
-from stepladder.agents.room import require_room_for_networks
+from stepladder.agents.room import checked_device, require_room_for_networks
 from stepladder.agents.saved_values import (
     NumberSpec,
     TensorSpec,
@@ -38,7 +38,7 @@ from stepladder.agents.saved_values import (
     unflatten,
 )
 from stepladder.agents.spaces import space_to_json
-from stepladder.errors import ConfigError, DivergenceError, SnapshotError
+from stepladder.errors import DivergenceError, SnapshotError
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -387,26 +387,6 @@ def make_agent(
     return config.make(
         observation_space, action_space, num_envs, device=chosen, seed=seed, mirror=mirror
     )
-
-
-def checked_device(device: str | torch.device) -> torch.device:
-    """Return a device that exists; "auto" is CUDA where there is one."""
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise ConfigError(
-            f"device must be 'cpu', 'cuda', 'cuda:1' or 'auto'; got {device!r}."
-        ) from error
-    if chosen.type not in ("cpu", "cuda"):
-        raise ConfigError(f"device must be 'cpu', 'cuda', 'cuda:1' or 'auto'; got {device!r}.")
-    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
-        raise ConfigError(
-            f"device is {str(device)!r}, and torch sees {torch.cuda.device_count()} CUDA devices. "
-            "Use 'cpu' or 'auto'."
-        )
-    return chosen
 
 
 def _in_words(description: Any) -> str:

@@ -1,7 +1,7 @@
-"""Why a training cannot go on: what is no longer finite, since when, and what helps.
+"""The error of a training that diverges: what is not finite, since when, and what helps.
 
-Made by `base` when it finds a loss, a gradient or a weight that is not finite; `training` adds
-which checkpoint is left.
+Made by `base` when a loss, a gradient or a weight is not finite; `training` adds the last good
+checkpoint.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Extent:
     """Largest absolute value of a reward in memory, scaled as it is learnt from."""
 
     observation: float
-    """Largest absolute value of a number that was seen."""
+    """Largest absolute value of an observed number."""
 
 
 def divergence(update: int, what: str, extent: Extent, learning_rate: float) -> DivergenceError:

@@ -1,8 +1,8 @@
-"""What agents see, laid out for networks: numbers as they are, codes as one of several.
+"""Observations, laid out for networks: numbers as they are, codes as one-hot.
 
 Between vector envs, which return arrays or dicts of arrays, and the networks of the agents. Any
-observation becomes at most two arrays: floats, and small whole numbers that stand for kinds of
-things (tiles, places), which memories keep in one byte each.
+observation becomes at most two arrays: floats, and small integers that stand for kinds of
+things (tiles, places), which memories store in one byte each.
 """
 
 from collections.abc import Mapping
@@ -23,19 +23,19 @@ MAX_CODES = 256
 """Codes fit into a byte; a Box of bytes with more values than this is a picture."""
 
 MAX_KINDS = 64
-"""A Box of whole numbers with at most so many values holds codes; with more, numbers."""
+"""A Box of integers with at most so many values holds codes; with more, numbers."""
 
 CLIP = 10.0
-"""Normalised numbers go no farther."""
+"""Normalised numbers are clipped to this."""
 
 LARGEST_SEEN = 3.5e38
-"""More than any observation, which has 32 bits."""
+"""Above the largest number of 32 bits, the type of observations."""
 
 LARGEST_COUNT = 2.0**53
-"""More rows than anybody sees."""
+"""Above any number of rows."""
 
 SMALLEST_SPREAD = 1e-4
-"""Numbers that hardly change are divided by this."""
+"""Lower limit of the spread that numbers are divided by."""
 
 
 class Seen(NamedTuple):
@@ -49,13 +49,13 @@ class Seen(NamedTuple):
 
 
 class Layout:
-    """Where everything that is seen goes.
+    """Which column of a network's input each part of an observation is.
 
     Args:
         space: Of one env.
 
     Raises:
-        ConfigError: There is something in it that no agent can see.
+        ConfigError: A part of it is of a type that agents cannot observe.
     """
 
     def __init__(self, space: Space[Any]):
@@ -89,7 +89,7 @@ class Layout:
     ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
         """Return numbers and codes, with a row per env; may be the observations themselves."""
         if not (self.is_dict or self.num_codes):
-            # The way of most envs, and of every step.
+            # The usual case, in every step.
             rows = np.asarray(observations)
             numbers = rows.reshape(len(rows), -1).astype(np.float32, copy=False)
             return numbers, np.zeros((len(rows), 0), dtype=np.uint8)
@@ -145,10 +145,10 @@ def _joined(parts: list[Any], num_rows: int, dtype: Any) -> npt.NDArray[Any]:
 
 
 class Encoder(nn.Module):
-    """Turns what is seen into one row of features per env.
+    """Turns observations into one row of features per env.
 
     Args:
-        layout: Of what is seen.
+        layout: Of the observations.
         is_normalised: Whether numbers are brought to mean 0 and spread 1; see
             `update_normaliser`.
     """
@@ -159,7 +159,7 @@ class Encoder(nn.Module):
     offsets: torch.Tensor
 
     saved_bounds: Mapping[str, tuple[float | torch.Tensor, float | torch.Tensor]]
-    """Lowest values in a saved state."""
+    """Lowest and highest values in a saved state."""
 
     def __init__(self, layout: Layout, is_normalised: bool = False):
         super().__init__()

@@ -13,11 +13,10 @@ import numpy.typing as npt
 import torch
 from gymnasium.spaces import flatdim
 
-from stepladder.agents.base import checked_device
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.observations import Layout, Observations
 from stepladder.agents.policy import Policy
-from stepladder.agents.room import require_room_for_networks
+from stepladder.agents.room import checked_device, require_room_for_networks
 from stepladder.agents.saved_values import (
     TensorSpec,
     check_generator,

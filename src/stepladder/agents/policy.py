@@ -1,4 +1,4 @@
-"""What chooses actions: the one thing that a player needs of an agent.
+"""The network that chooses actions: the one part of an agent that a player needs.
 
 Every agent has a policy; `player` lets it play with saved weights, on any device, for any number
 of rows.
@@ -15,7 +15,11 @@ from stepladder.agents.observations import Seen
 
 
 class Policy(nn.Module):
-    """A network that chooses actions."""
+    """A network that chooses actions.
+
+    Those of the built-in agents are made with the layout of the observations, the action space, the
+    settings, and the generator of the initial weights.
+    """
 
     def first_memory(self, num_rows: int) -> torch.Tensor:
         """Return the memory of rows that begin an episode; by default nothing is remembered."""
@@ -29,10 +33,10 @@ class Policy(nn.Module):
 
         Args:
             seen: What each row sees.
-            memory: What each row remembers, shape ``(rows, ...)``.
-            generator: What is drawn from.
+            memory: Of each row, shape ``(rows, ...)``.
+            generator: Source of random numbers.
             deterministic: Whether to take the best action rather than draw one.
 
         Returns:
-            The actions, and what is remembered now.
+            The actions, and the memory after this step.
         """

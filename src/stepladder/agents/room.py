@@ -1,4 +1,4 @@
-"""Whether there is room for what a config asks for, asked before memory is taken.
+"""Devices and memory that a config asks for, checked before memory is taken.
 
 Called where memories and networks are made: a system may hand out more than it has, and end the
 process much later.
@@ -20,6 +20,26 @@ NUM_COPIES = 10
 """Times that the weights of a network lie in memory: several networks, gradients, moments."""
 
 FLOAT_BYTES = 4
+
+
+def checked_device(device: str | torch.device) -> torch.device:
+    """Return a device that exists; "auto" is CUDA where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        chosen = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ConfigError(
+            f"device must be 'cpu', 'cuda', 'cuda:1' or 'auto'; got {device!r}."
+        ) from error
+    if chosen.type not in ("cpu", "cuda"):
+        raise ConfigError(f"device must be 'cpu', 'cuda', 'cuda:1' or 'auto'; got {device!r}.")
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ConfigError(
+            f"device is {str(device)!r}, and torch sees {torch.cuda.device_count()} CUDA devices. "
+            "Use 'cpu' or 'auto'."
+        )
+    return chosen
 
 
 def require_room(num_bytes: int, what: str, fix: str, device: torch.device | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a saved value must be: one description per tensor and per number, checked before use.
+"""What a saved value must be: one spec per tensor and per number, checked before use.
 
 Every memory, optimiser and network of `agents` describes its state with these; `base` checks all of
 an agent's state first and assigns it only then, so that a refusal changes nothing.
@@ -107,9 +107,9 @@ class NumberSpec:
             return
         allowed = (int, float) if self.kind is float else (int,)
         is_number = isinstance(value, allowed) and not isinstance(value, bool)
-        # A comparison with NaN is false, and whole numbers of any size compare exactly.
+        # A comparison with NaN is false, and integers of any size compare exactly.
         if not is_number or not self.low <= value <= self.high:  # pyright: ignore[reportOperatorIssue]
-            words = "a whole number" if self.kind is int else "a number"
+            words = "an integer" if self.kind is int else "a number"
             raise SnapshotError(
                 f"{self.name} is {short(value)}; expected {words} from {self.low} to {self.high}."
             )
@@ -175,10 +175,10 @@ def check_numbers(numbers: Mapping[str, object], specs: Iterable[NumberSpec]) ->
 
 
 def check_generator(state: object, generator: torch.Generator) -> None:
-    """Raise unless a generator can go on from a saved state, or begin anew from it.
+    """Raise unless a generator can continue from a saved state, or be seeded by it.
 
     Raises:
-        SnapshotError: It is the state of no generator.
+        SnapshotError: It is not the state of a generator.
     """
     if not isinstance(state, torch.Tensor) or state.dtype != torch.uint8 or state.ndim != 1:
         raise SnapshotError("the state of a generator must be a row of bytes.")
@@ -199,9 +199,9 @@ def check_generator(state: object, generator: torch.Generator) -> None:
 
 
 def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
-    """Let a generator go on where a state was taken.
+    """Let a generator continue where a state was taken.
 
-    One on another kind of device cannot: it begins anew, each time at another place.
+    A generator on another kind of device cannot: it gets a new seed, another one each time.
     """
     state = state.cpu()
     if state.shape == generator.get_state().shape:
@@ -211,15 +211,15 @@ def restore_generator(generator: torch.Generator, state: torch.Tensor) -> None:
 
 
 def check_rng(state: Any) -> None:
-    """Raise unless NumPy's generator can go on from a saved state.
+    """Raise unless NumPy's generator can continue from a saved state.
 
     Raises:
-        SnapshotError: It is the state of no such generator.
+        SnapshotError: It is not the state of a PCG64 generator.
     """
     trial = np.random.default_rng(0).bit_generator
     try:
         trial.state = state
-        # An even increment is taken, and repeats itself soon.
+        # NumPy accepts an even increment, with which the numbers soon repeat.
         is_usable = (
             trial.state == state
             and state["has_uint32"] in (0, 1)
@@ -227,7 +227,7 @@ def check_rng(state: Any) -> None:
         )
     except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         raise SnapshotError(
-            f"rng is no state of a generator ({type(error).__name__}: {error})."
+            f"rng is not the state of a generator ({type(error).__name__}: {error})."
         ) from error
     if not is_usable:
         raise SnapshotError(f"rng is {short(state)}; expected the state of a PCG64 generator.")

@@ -1,6 +1,6 @@
-"""Spaces as plain JSON and back, so that a policy can say what it sees and does.
+"""Spaces as plain JSON and back.
 
-Used by `base` when an agent describes itself and by `player` when that is read again.
+Used by `base` in the description of an agent and by `player`, which reads it.
 """
 
 import math
@@ -21,7 +21,7 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
     """Return a space as plain JSON.
 
     Raises:
-        ConfigError: Agents cannot see or do such a thing.
+        ConfigError: Agents do not support this space.
     """
     if isinstance(space, Discrete):
         return {"space": "discrete", "n": int(space.n), "start": int(space.start)}
@@ -51,7 +51,7 @@ def space_from_json(data: Any) -> Space[Any]:
         kind = data["space"]
         if kind == "discrete":
             if type(data["n"]) is not int or type(data["start"]) is not int:
-                raise TypeError("n and start must be whole numbers")
+                raise TypeError("n and start must be integers")
             return Discrete(data["n"], start=data["start"])
         if kind == "multi_discrete":
             return MultiDiscrete(data["nvec"], start=data["start"])
@@ -73,9 +73,9 @@ def space_from_json(data: Any) -> Space[Any]:
     ) as error:
         reason = " ".join(str(error).split())
         raise SnapshotError(
-            f"{shown(data)} describes no space ({reason}). Use another file."
+            f"{shown(data)} does not describe a space ({reason}). Use another file."
         ) from error
-    raise SnapshotError(f"{shown(kind)} is no known kind of space. Use another file.")
+    raise SnapshotError(f"{shown(kind)} is not a known kind of space. Use another file.")
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -106,5 +106,5 @@ def _array(bound: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDAr
 
 
 def _number(number: Any) -> Any:
-    # By way of a float, whole numbers of 64 bits would lose digits.
+    # As a float, integers of 64 bits would lose digits.
     return float(number) if isinstance(number, str) else number

@@ -21,7 +21,7 @@ from stepladder.configs.codec import Config
 from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
 from stepladder.runs.trust import require_trust
-from stepladder.training.evaluation import Player, PlayerMaker, Random, evaluate, spaces_of
+from stepladder.training.evaluation import PlayerLike, PlayerMaker, Random, evaluate, spaces_of
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import Evaluation
 
@@ -205,7 +205,7 @@ def _maker(
     translator = game_of(request.env).translator(one.num_choices, done)
     one.require_fit(request.name, seen, done if translator is None else None)
 
-    def make(num_rows: int) -> Player:
+    def make(num_rows: int) -> PlayerLike:
         player = one.player(num_rows, device=arguments.device, seed=seed)
         return player if translator is None else translator(player)
 

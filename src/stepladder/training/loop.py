@@ -2,8 +2,8 @@
 
 `session` drives it and decides when to report, evaluate and save. In a step all envs act in one
 forward pass, are stepped together, the curriculum learns from what has ended, then the agent from
-what has happened. Only after all of that may a phase change; then all envs begin anew, so that no
-episode of the old phase reaches into the new one.
+what has happened. Only then may a phase change; all envs are reset then, so that no episode of the
+old phase reaches into the new one.
 """
 
 import time
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.agents.base import VectorStep, checked_device, make_agent
+from stepladder.agents.base import VectorStep, make_agent
+from stepladder.agents.room import checked_device
 from stepladder.errors import SnapshotError
 from stepladder.plans.record import RecordArray
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
@@ -24,7 +25,7 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
 from stepladder.training.opponents.league import League
-from stepladder.training.world import World, mirror_of
+from stepladder.training.world import TrainingWorld, mirror_of
 
 NUM_LATEST = 100
 """Episodes over which the latest return is a mean."""
@@ -32,7 +33,7 @@ NUM_LATEST = 100
 
 @dataclass
 class Clockwork:
-    """Where the seconds of a training have gone."""
+    """Seconds of a training by activity."""
 
     env: float = 0.0
     act: float = 0.0
@@ -41,7 +42,7 @@ class Clockwork:
 
 @dataclass
 class Episodes:
-    """What has ended since the last report, and what stays of all."""
+    """Episodes that ended since the last report, and totals."""
 
     returns: list[float] = field(default_factory=list[float])
     lengths: list[int] = field(default_factory=list[int])
@@ -63,7 +64,7 @@ class Episodes:
         self.latest.extend(returns)
 
     def stats(self) -> dict[str, list[float]]:
-        """Return what is reported, by the names of infos; begin anew."""
+        """Return what is reported, by the names of infos, and start counting from 0."""
         stats: dict[str, list[Any]] = {
             "episode/r": self.returns,
             "episode/l": self.lengths,
@@ -80,7 +81,7 @@ class Episodes:
         )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on counting where a snapshot was made.
+        """Continue counting where a snapshot was made.
 
         Raises:
             SnapshotError: It is damaged. Then nothing has changed.
@@ -122,7 +123,7 @@ class Trainer:
         self.config, self._name = config, name
         self.device = checked_device(config.device)
         self.curriculum = config.curriculum.make(config.task_source(), seed=config.seed)
-        self.world = World(config, self.curriculum)
+        self.world = TrainingWorld(config, self.curriculum)
         try:
             self.agent = make_agent(
                 config.agent,
@@ -140,7 +141,7 @@ class Trainer:
         self.seconds = Clockwork()
         self.episodes = Episodes()
         self.num_steps = 0
-        """Env steps of training; those of evaluations are counted by whoever evaluates."""
+        """Env steps of training; those of evaluations are counted by `session`."""
         self.num_updates = 0
         self._seen: Any = None
         self._is_playing = np.ones(config.num_envs, dtype=np.bool_)
@@ -166,7 +167,7 @@ class Trainer:
     def begin(self) -> None:
         """Begin an episode in every env, for the first time."""
         self._seen = self.world.reset(seed=self.config.seed)
-        self._welcome()
+        self._assign_opponents()
 
     def advance(self) -> None:
         """Do one step of all envs, and learn from it."""
@@ -218,16 +219,16 @@ class Trainer:
         self.num_updates += self.agent.learn()
 
     def _note_results(self, ended: npt.NDArray[np.bool_], infos: Mapping[str, Any]) -> None:
-        """Tell the league who has won, and who meets whom now."""
+        """Report results to the league, and the opponents of new episodes."""
         assert self.league is not None
         if ended.any():
             rows = np.flatnonzero(ended)
             self.league.end(rows, np.asarray(infos["winner"])[rows])
-        self._welcome()
+        self._assign_opponents()
         self.league.after_step(self.num_steps, self.agent)
 
-    def _welcome(self) -> None:
-        """Say who plays the other player where an episode has just begun."""
+    def _assign_opponents(self) -> None:
+        """Name the opponents to the league where an episode has just begun."""
         if self.league is not None and self.world.has_rivals:
             rows = np.flatnonzero(self.world.has_begun())
             if len(rows):
@@ -244,11 +245,11 @@ class Trainer:
         return self.curriculum.current_phase
 
     def _begin_phase(self) -> None:
-        """Let all envs begin anew together, with an empty memory unless it is to be kept."""
+        """Reset all envs together, and clear the memory unless the config keeps it."""
         clears = self.config.clears_buffer(self.phase or "")
         self._seen = self.world.reset()
         self._is_playing = np.ones_like(self._is_playing)
-        self._welcome()
+        self._assign_opponents()
         if clears:
             self.agent.forget()
         else:
@@ -270,11 +271,11 @@ class Trainer:
         return self.world.envs.snapshot(in_flight=True), Snapshot.of_parts({}, **parts)
 
     def restore(self, envs: Snapshot, rest: Snapshot) -> bool:
-        """Go on where a snapshot was made; the agent is restored by itself, before.
+        """Continue where a snapshot was made; the agent is restored before, by itself.
 
         Returns:
-            Whether the games in flight go on. Otherwise they were begun again, which is all that
-            can be done with envs that are not built in.
+            Whether running games continue. Otherwise they were restarted, as envs that are not
+            built in cannot continue.
 
         Raises:
             SnapshotError: It does not fit.
@@ -303,7 +304,7 @@ class Trainer:
             self._seen = self.world.reset()
             self._is_playing = np.ones_like(self._is_playing)
             self.agent.drop_pending()
-            self._welcome()
+            self._assign_opponents()
         return goes_on
 
     def close(self) -> None:

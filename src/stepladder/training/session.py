@@ -68,7 +68,7 @@ class Session:
     # The whole of it.
 
     def play(self, on_epoch: OnEpoch | None = None) -> bool:
-        """Train until the end; return whether somebody stopped it before."""
+        """Train until the end; return whether it was stopped before."""
         trainer, was_stopped = self.trainer, False
         # All of it: Ctrl-C in the last evaluation must not lose what came before.
         with InterruptGuard(also_when_terminated=True) as guard:
@@ -118,12 +118,12 @@ class Session:
         progress = self._report()
         if self._is_evaluation_due():
             progress = replace(progress, evaluation=self._evaluate())
-        wishes_end = on_epoch is not None and on_epoch(progress) is True
-        if self._is_checkpoint_due() and not wishes_end:
+        is_asked_to_stop = on_epoch is not None and on_epoch(progress) is True
+        if self._is_checkpoint_due() and not is_asked_to_stop:
             self.save()
         # Evaluations and checkpoints are not training; the next epoch begins after them.
         self._epoch_began = time.monotonic()
-        return wishes_end
+        return is_asked_to_stop
 
     # Reports.
 

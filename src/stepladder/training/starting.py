@@ -1,7 +1,7 @@
 """Train an agent: from a config to a run, and from a run on.
 
-The upper end of `training`: `train` begins, `resume` goes on, `train_single_run` is called as the
-published trainer's own function was.
+The entry points of `training`: `train` begins, `resume` continues, `train_single_run` has the
+parameters of the published trainer's function.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -57,70 +57,49 @@ def train(
 ) -> TrainingResult:
     """Train an agent.
 
-    Ctrl-C ends it after the step that is under way, with everything saved.
+    Ctrl-C ends it after the current step, with everything saved.
 
     Args:
-        config: What is trained, and how; by default the first preset, or settings for any env if
-            `env` is given.
-        env: A class or function that makes a Gymnasium env, or an env's name. What the env says
-            about itself (`Game`) is used: its tasks, its curriculum, its evaluation.
-        num_envs: Envs that are stepped together; by default as the config says.
+        config: The settings; by default the first preset, or for `env` those that suit any env.
+        env: A class or function that makes a Gymnasium env, or an env's name.
+        num_envs: Envs that are stepped together; by default that of the config.
         device: Where the networks are, likewise.
         agent: Its config, or its name, such as ``"ppo"``.
         run_folder: Where the run is kept; None keeps nothing, and nothing can be resumed.
-        resume: A run to continue instead of starting one; beside it only the arguments of `resume`
-            may be given.
-        overwrite: Whether a run that is there already is replaced.
-        initial_weights: A run, checkpoint or file whose policy the agent begins with; what states
-            and actions are worth, it learns anew.
-        loggers: Who else is told: TensorBoard, Weights & Biases, the console. Or a function that
-            makes them of the run's settings, once everything has been checked.
-        on_epoch: Is told of every epoch; if it returns True, training is saved and ends.
+        resume: A run to continue instead; beside it only the arguments of `resume` may be given.
+        overwrite: Whether an existing run is replaced.
+        initial_weights: A run, checkpoint or file whose policy the agent begins with.
+        loggers: TensorBoard, Weights & Biases, the console. Or a function that makes them from the
+            run's settings.
+        on_epoch: Called after every epoch; if it returns True, training is saved and ends.
         **changes: Other fields of the config to change, such as ``tasks``, ``curriculum``,
             ``num_workers``, ``total_steps`` or ``seed``.
 
     Raises:
-        ConfigError: The config cannot work; all that is wrong with it is listed, and nothing has
-            been started.
+        ConfigError: The config cannot work; all problems are listed, and nothing was started.
         DivergenceError: A loss, a gradient or a weight is no longer finite.
     """
     if resume is not None:
         given = {"config": config, "num_envs": num_envs, "agent": agent, "run_folder": run_folder}
-        given |= {"initial_weights": initial_weights, **changes}
-        wanted = {name: given.pop(name) for name in ("total_steps", "trust") if name in given}
-        for name, value in given.items():
-            if value is not None:
-                raise ConfigError(
-                    f"{name} cannot be given beside resume: a training continues as it began. "
-                    "Leave it out, or start another training."
-                )
-        return _resume(resume, env=env, device=device, loggers=loggers, on_epoch=on_epoch, **wanted)
-    if isinstance(agent, str):
-        agent = agent_named(agent)()
-    changes = {**changes, "env": env, "num_envs": num_envs, "device": device, "agent": agent}
+        allowed = _only_for_resume(given | {"initial_weights": initial_weights, **changes})
+        allowed |= {"env": env, "device": device, "loggers": loggers, "on_epoch": on_epoch}
+        return _resume(resume, **allowed)
+    chosen = agent_named(agent)() if isinstance(agent, str) else agent
+    changes |= {"env": env, "num_envs": num_envs, "device": device, "agent": chosen}
     settings = _knowing_its_env(changed(config, **changes))
     if loggers and run_folder is None:
-        raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
-    with threads(settings.num_threads), ExitStack() as stack:
-        trainer = Trainer(settings, "run" if run_folder is None else Path(run_folder).name)
-        stack.callback(trainer.close)
+        raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
+    name = "run" if run_folder is None else Path(run_folder).name
+    with threads(settings.num_threads), _session(settings, name) as session:
         if initial_weights is not None:
-            _begin_with(trainer, initial_weights)
-        session = Session(settings, trainer)
-        trainer.begin()
+            _begin_with(session.trainer, initial_weights)
+        session.trainer.begin()
         if run_folder is None:
             return _play(session, on_epoch)
-        about = settings.to_json()
-        with Run.create(
-            run_folder,
-            kind="training",
-            config=about,
-            seed=settings.seed,
-            overwrite=overwrite,
-            loggers=list(loggers(about) if callable(loggers) else loggers),
-        ) as run:
-            session.keep_in(run)
-            return _play_and_close(session, run, on_epoch)
+        about, seed = settings.to_json(), settings.seed
+        kept = {"overwrite": overwrite, "loggers": _loggers(loggers, about)}
+        with Run.create(run_folder, kind="training", config=about, seed=seed, **kept) as run:
+            return _play_in(run, session, on_epoch)
 
 
 def resume(
@@ -133,9 +112,9 @@ def resume(
     loggers: Sequence[Logger] | MakeLoggers = (),
     on_epoch: OnEpoch | None = None,
 ) -> TrainingResult:
-    """Go on with a training that was stopped, killed, or has come to its end.
+    """Continue a training that was stopped, killed, or has come to its end.
 
-    On a CPU, with built-in games, it goes on bit for bit as if it had never stopped.
+    On a CPU, with built-in games, it continues bit for bit as if it had never stopped.
 
     Args:
         run_folder: The run.
@@ -144,8 +123,8 @@ def resume(
         device: Where the networks are; by default as before.
         total_steps: Another end; by default the one that the run has.
         trust: Whether modules that the run names may be imported, which runs their code.
-        loggers: Who else is told.
-        on_epoch: Is told of every epoch.
+        loggers: As in `train`.
+        on_epoch: As in `train`.
 
     Raises:
         RunError: There is no such run, or it is being written, or it names a module and is not
@@ -165,33 +144,52 @@ def resume(
             )
         if env is not None:
             give_env(str(info.config.get("env")), env)
-        # What is given need not be imported.
+        # An env that is given need not be imported.
         named = {name: value for name, value in info.config.items() if env is None or name != "env"}
         require_trust(folder, named, trust)
         loaded = changed(load_config(info.config), device=device, total_steps=total_steps)
         settings = _knowing_its_env(loaded)
         checkpoint, refused = checkpoints.load_newest(folder)
         stack.enter_context(threads(settings.num_threads))
-        trainer = Trainer(settings, folder.name)
-        stack.callback(trainer.close)
-        session = Session(settings, trainer)
-        # Before the run is touched: what does not fit must cost nothing.
+        session = stack.enter_context(_session(settings, folder.name))
+        # Before the run is opened: a checkpoint that does not fit must not change it.
         session.restore(checkpoint)
-        with Run.resume(
-            folder,
-            checkpoint=checkpoint.name,
-            loggers=list(loggers(info.config) if callable(loggers) else loggers),
-            lock=lock,
-        ) as run:
+        told = _loggers(loggers, info.config)
+        with Run.resume(folder, checkpoint=checkpoint.name, loggers=told, lock=lock) as run:
             for text in refused:
                 run.event(checkpoint.step, "checkpoint_refused", text, None)
-            session.keep_in(run)
-            result = _play_and_close(session, run, on_epoch)
+            result = _play_in(run, session, on_epoch)
         result.refused_checkpoints = refused
         return result
 
 
 _resume = resume
+
+
+def _only_for_resume(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments that a resumed training takes; raise if others were given."""
+    allowed = {name: given.pop(name) for name in ("total_steps", "trust") if name in given}
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(
+                f"{name} cannot be given beside resume: a training continues as it began. "
+                "Leave it out, or start another training."
+            )
+    return allowed
+
+
+def _loggers(loggers: Sequence[Logger] | MakeLoggers, config: dict[str, Any]) -> list[Logger]:
+    return list(loggers(config) if callable(loggers) else loggers)
+
+
+@contextmanager
+def _session(config: TrainingConfig, name: str) -> Iterator[Session]:
+    """Make a trainer and its session; close the trainer at the end."""
+    trainer = Trainer(config, name)
+    try:
+        yield Session(config, trainer)
+    finally:
+        trainer.close()
 
 
 @contextmanager
@@ -261,7 +259,9 @@ def _play(session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
         session.close()
 
 
-def _play_and_close(session: Session, run: Run, on_epoch: OnEpoch | None) -> TrainingResult:
+def _play_in(run: Run, session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
+    """Train, keep everything in a run, and say there how it ended."""
+    session.keep_in(run)
     result = _play(session, on_epoch)
     run.close("interrupted" if result.was_stopped else "finished")
     return result
@@ -314,15 +314,9 @@ def train_single_run(
         initial_weights=checkpoint_path,
         on_epoch=_print_line if verbose else None,
     )
-    return {
-        "run_name": result.run_name,
-        "final_reward": result.final_reward,
-        "mean_reward": result.mean_reward,
-        "total_episodes": result.total_episodes,
-        "total_steps": result.total_steps,
-        "total_gradient_steps": result.total_gradient_steps,
-        "evaluation_results": result.evaluation_results,
-    }
+    names = ("run_name", "final_reward", "mean_reward", "total_episodes", "total_steps")
+    names += ("total_gradient_steps", "evaluation_results")
+    return {name: getattr(result, name) for name in names}
 
 
 def _name_of(config: TrainingConfig, num_envs: int) -> str:

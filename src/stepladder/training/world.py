@@ -1,7 +1,6 @@
-"""The envs of a training: what a config asks for, as one vector env with a curriculum.
+"""The envs of a training, as one vector env with a curriculum.
 
-Between `config` and `loop`. What is particular about an env (its arguments, a second player, its
-symmetry) comes from its `Game`.
+Between `config` and `loop`. The env's `Game` provides its arguments, second player and symmetry.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,7 +34,7 @@ Limits = tuple[Any, Any]
 ONE, TWO = PLAYERS
 
 
-class World:
+class TrainingWorld:
     """All envs of a training, seen from the learner's side.
 
     Args:
@@ -67,7 +66,7 @@ class World:
         """Begin a new episode everywhere; return what is seen.
 
         Raises:
-            EnvError: It is nothing that an agent can learn from.
+            EnvError: An agent cannot learn from it.
         """
         seen = self.envs.reset(seed=seed)[0]
         self._check_seen(self.of_learner(seen))
@@ -147,7 +146,7 @@ class World:
 
 
 def _limits(space: Space[Any]) -> dict[str, Limits]:
-    """Return the smallest and the largest value of every part that is whole numbers."""
+    """Return the smallest and the largest value of every part that holds integers."""
     parts: Any = space.spaces if isinstance(space, Dict) else {"": space}
     limits: dict[str, Limits] = {}
     for name, part in parts.items():
@@ -161,7 +160,7 @@ def _limits(space: Space[Any]) -> dict[str, Limits]:
 
 
 def _require_inside(numbers: npt.NDArray[Any], limits: Limits, what: str) -> None:
-    """Raise unless whole numbers lie in their space: they are places in tables."""
+    """Raise unless integers lie in their space: they are indices of tables."""
     low, high = limits
     is_outside = (numbers < low) | (numbers > high)
     if is_outside.any():
@@ -209,7 +208,7 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
 
 
 def play_as_it_is(env: Any, task: Any) -> None:
-    """Deliver the one task of an env without any: there is nothing to tell it."""
+    """Deliver the only task of an env without tasks: do nothing."""
 
 
 def mirror_of(config: TrainingConfig, device: torch.device) -> Mirror | None:

@@ -108,7 +108,7 @@ def test_what_does_not_fit_is_refused():
     memory = made(8)
     memory.add(rows(*range(1, 8)))
     state: dict[str, Any] = memory.state_dict()
-    with pytest.raises(ValueError, match="size is 7; expected a whole number from 0 to 5"):
+    with pytest.raises(ValueError, match="size is 7; expected an integer from 0 to 5"):
         made(5).load_state_dict(state)
     with pytest.raises(ValueError, match=r"floats has the shape \[7, 7\]"):
         Replay(LAYOUT, 2, 8, CPU).load_state_dict(state)

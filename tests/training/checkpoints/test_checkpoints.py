@@ -256,7 +256,7 @@ def test_a_checkpoint_that_the_database_does_not_know_is_refused(folder: Path) -
 def test_a_run_without_a_whole_checkpoint_is_told_in_one_line(folder: Path) -> None:
     with create(folder) as run:
         for load in (load_newest, load_policy):
-            with pytest.raises(SnapshotError, match=r"that can be used\. Begin the run anew\."):
+            with pytest.raises(SnapshotError, match=r"that can be used\. Start a new run\."):
                 load(folder)
         save_steps(run, 10, 20)
     for path in find(folder):

@@ -18,7 +18,7 @@ from stepladder.games.ledge.source import LedgeLevels
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.evaluation import RandomPlayer, evaluate, spaces_of
 from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.evaluation.scores import Games, rate_interval, score
+from stepladder.training.evaluation.scores import GameResults, rate_interval, score
 
 HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
@@ -406,7 +406,7 @@ def test_windows_are_not_opened_and_modules_do_not_change_the_name() -> None:
 # What comes of it.
 
 
-def games(returns: list[float], **others: Any) -> Games:
+def games(returns: list[float], **others: Any) -> GameResults:
     count = len(returns)
     given: dict[str, Any] = {
         "lengths": [10] * count,
@@ -415,7 +415,7 @@ def games(returns: list[float], **others: Any) -> Games:
         **others,
     }
     arrays = {name: np.array(values) for name, values in given.items()}
-    return Games(returns=np.array(returns), **{"winners": None, **arrays})
+    return GameResults(returns=np.array(returns), **{"winners": None, **arrays})
 
 
 def test_intervals_are_those_of_wilson_and_student() -> None:

@@ -10,11 +10,10 @@ from rich.console import Console
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.training.checkpoints.tensor_files import save_policy
 from stepladder.training.opponents import files, match_log
-from stepladder.training.opponents.archive import LOCK, LOG, RATINGS, Archive
+from stepladder.training.opponents.archive import LOCK, LOG, RATINGS, Archive, find_opponent
 from stepladder.training.opponents.archive_table import print_archive
 from stepladder.training.opponents.entry import AGENT, WEIGHTS
-from stepladder.training.opponents.loading import find_opponent
-from stepladder.training.opponents.ratings import Games
+from stepladder.training.opponents.ratings import PairGames
 from training.checkpoints.checkpoint_scenes import create, save_steps
 from training.opponents.small_agents import same_weights, small_member
 
@@ -52,7 +51,7 @@ def test_the_same_agent_is_added_once_and_another_gets_another_id(tmp_path: Path
 
 def test_a_removed_agent_is_gone_and_its_games_stay(tmp_path: Path) -> None:
     archive, (one, two) = filled(tmp_path, 1, 2)
-    archive.rate([Games.of(one, two, [1])])
+    archive.rate([PairGames.of(one, two, [1])])
     archive.remove(one)
     assert [entry.agent_id for entry in archive.list().entries] == [two]
     assert archive.rating(one).num_won == 1
@@ -134,7 +133,7 @@ def test_damaged_weights_are_refused_before_they_are_played_with(tmp_path: Path)
     archive, (one,) = filled(tmp_path, 1)
     path = tmp_path / one / WEIGHTS
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(SnapshotError, match="digest is another"):
+    with pytest.raises(SnapshotError, match="digest is wrong"):
         archive.load(one)
 
 
@@ -150,11 +149,11 @@ def test_what_killed_writers_left_is_removed_by_the_next(tmp_path: Path) -> None
 
 def test_half_a_line_in_the_log_is_ignored_and_cut_off_by_the_next_writer(tmp_path: Path) -> None:
     archive, log = Archive(tmp_path), tmp_path / LOG
-    archive.rate([Games.of("weak", "strong", [-1])])
+    archive.rate([PairGames.of("weak", "strong", [-1])])
     with log.open("ab") as file:
         file.write(b'{"origin": null, "games": [')
     assert archive.rating("strong").num_won == 1
-    archive.rate([Games.of("weak", "strong", [-1])])
+    archive.rate([PairGames.of("weak", "strong", [-1])])
     assert archive.rating("strong").num_won == 2
     assert len(list(match_log.read(log, 0))) == 2
 
@@ -162,7 +161,7 @@ def test_half_a_line_in_the_log_is_ignored_and_cut_off_by_the_next_writer(tmp_pa
 def test_lines_without_sense_are_passed_over(tmp_path: Path) -> None:
     archive, log = Archive(tmp_path), tmp_path / LOG
     log.write_bytes(b'nonsense\n\xff\xfe\n[1]\n{"games": 3}\n')
-    archive.rate([Games.of("weak", "strong", [-1])])
+    archive.rate([PairGames.of("weak", "strong", [-1])])
     assert archive.rating("strong").num_won == 1
 
 
@@ -173,8 +172,8 @@ def test_ratings_are_made_anew_from_the_log_if_they_are_lost(
     content: str | None, tmp_path: Path
 ) -> None:
     archive = Archive(tmp_path)
-    archive.rate([Games.of("weak", "strong", [-1, 0, 1])])
-    archive.rate([Games.of("weak", "strong", [-1])])
+    archive.rate([PairGames.of("weak", "strong", [-1, 0, 1])])
+    archive.rate([PairGames.of("weak", "strong", [-1])])
     before = archive.ratings().to_json()
     if content is None:
         (tmp_path / RATINGS).unlink()
@@ -185,14 +184,14 @@ def test_ratings_are_made_anew_from_the_log_if_they_are_lost(
 
 def test_games_that_were_logged_but_not_rated_are_caught_up_with(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
-    archive.rate([Games.of("weak", "strong", [-1])])
+    archive.rate([PairGames.of("weak", "strong", [-1])])
     rated = (tmp_path / RATINGS).read_bytes()
-    archive.rate([Games.of("weak", "strong", [-1, -1])])
+    archive.rate([PairGames.of("weak", "strong", [-1, -1])])
     after = archive.ratings().to_json()
     # As if the second writer had been killed between its two files.
     (tmp_path / RATINGS).write_bytes(rated)
     assert archive.ratings().to_json() == after
-    archive.rate([Games.of("weak", "strong", [1])])
+    archive.rate([PairGames.of("weak", "strong", [1])])
     assert archive.rating("strong").num_games == 4
 
 
@@ -234,7 +233,7 @@ def test_a_run_or_a_checkpoint_is_an_opponent_too(tmp_path: Path) -> None:
 
 
 def test_what_is_no_agent_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no file or folder and no agent in the archive"):
+    with pytest.raises(ConfigError, match="is not a file or folder and no agent in the archive"):
         find_opponent("nobody", Archive(tmp_path))
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(SnapshotError, match=r"notes\.txt"):
@@ -246,11 +245,11 @@ def test_what_is_no_agent_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_the_table_has_everybody_the_strongest_first(tmp_path: Path) -> None:
     archive, (one, two) = filled(tmp_path, 1, 2)
-    archive.rate([Games.of(one, two, [1] * 9), Games.of(two, "weak", [1] * 9)])
+    archive.rate([PairGames.of(one, two, [1] * 9), PairGames.of(two, "weak", [1] * 9)])
     (tmp_path / "notes").mkdir()
     written = io.StringIO()
     print_archive(archive, Console(file=written, width=160))
     text = written.getvalue()
     assert text.index(one) < text.index(two) < text.index("weak")
     assert "strong" in text
-    assert "passed over: notes" in text
+    assert "skipped: notes" in text

@@ -8,7 +8,7 @@ import torch
 
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.member import Member
-from stepladder.training.opponents.ratings import Games
+from stepladder.training.opponents.ratings import PairGames
 
 NUM_ROUNDS = 20
 DESCRIPTION = {"type": "SAC", "observation_space": {}, "action_space": {}}
@@ -30,7 +30,7 @@ def add_and_rate(archive: Archive, name: str, step: int) -> None:
     weights = {"layer": torch.full((50, 50), float(step))}
     member = Member(name=name, description=DESCRIPTION, weights=weights, step=step)
     agent_id = archive.add(member, origin=name)
-    archive.rate([Games.of(agent_id, "weak", [1, 0, -1])], origin=name, batch=step)
+    archive.rate([PairGames.of(agent_id, "weak", [1, 0, -1])], origin=name, batch=step)
     assert agent_id in {entry.agent_id for entry in archive.list().entries}
 
 
@@ -52,7 +52,7 @@ def test_processes_add_and_rate_at_once_and_a_killed_one_breaks_nothing(tmp_path
                 add_and_rate(archive, "mine", step)
         finally:
             doomed.kill()
-    archive.rate([Games.of("weak", "strong", [0])])
+    archive.rate([PairGames.of("weak", "strong", [0])])
 
     listing, ratings = archive.list(), archive.ratings()
     assert listing.skipped == {}

@@ -100,7 +100,7 @@ def test_one_who_does_not_fit_is_refused_in_one_line_before_anything_starts(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("caller:nowhere", "'nowhere' is no file or folder"),
+        ("caller:nowhere", "'nowhere' is not a file or folder"),
         ("caller:archive", "no archive is named"),
     ],
 )
@@ -275,7 +275,7 @@ def test_the_newest_self_plays_while_the_archive_is_empty(tmp_path: Path) -> Non
     league.begin([0], ["caller:archive"])
     league.end([0], [1])
     assert league.explain().results == {"newest": (1, 0, 0)}
-    assert "Nobody in the archive yet" in str(league.explain())
+    assert "The archive is empty" in str(league.explain())
 
 
 def test_games_against_the_archive_count_for_the_learners_rating(tmp_path: Path) -> None:

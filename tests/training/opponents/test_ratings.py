@@ -2,10 +2,10 @@ import pytest
 from openskill.models import BradleyTerryFull
 
 from stepladder.errors import SnapshotError
-from stepladder.training.opponents.ratings import Games, Rating, Ratings
+from stepladder.training.opponents.ratings import PairGames, Rating, Ratings
 
 
-def entry(*games: Games, learner: str | None = None, origin: str | None = None, batch: int = 0):
+def entry(*games: PairGames, learner: str | None = None, origin: str | None = None, batch: int = 0):
     return {
         "origin": origin,
         "batch": batch,
@@ -14,7 +14,7 @@ def entry(*games: Games, learner: str | None = None, origin: str | None = None, 
     }
 
 
-def played(*games: Games, learner: str | None = None) -> Ratings:
+def played(*games: PairGames, learner: str | None = None) -> Ratings:
     ratings = Ratings()
     ratings.apply(entry(*games, learner=learner))
     return ratings
@@ -28,25 +28,25 @@ def test_a_beginner_has_the_rating_zero() -> None:
 def test_a_game_moves_both_as_the_package_says() -> None:
     model = BradleyTerryFull()
     (winner,), (loser,) = model.rate([[model.rating()], [model.rating()]])
-    ratings = played(Games.of("one", "two", [1]))
+    ratings = played(PairGames.of("one", "two", [1]))
     assert (ratings["one"].mu, ratings["one"].sigma) == (winner.mu, winner.sigma)
     assert (ratings["two"].mu, ratings["two"].sigma) == (loser.mu, loser.sigma)
     assert ratings["one"].value == winner.ordinal()
 
 
 def test_a_draw_is_a_draw() -> None:
-    even = played(Games.of("one", "two", [0]))
+    even = played(PairGames.of("one", "two", [0]))
     assert even["one"].mu == even["two"].mu == 25.0
     assert even["one"].sigma < Rating().sigma
     # A draw brings two who are apart nearer to each other.
-    apart = played(Games.of("one", "two", [1, 1, 1]))
-    drawn = played(Games.of("one", "two", [1, 1, 1, 0]))
+    apart = played(PairGames.of("one", "two", [1, 1, 1]))
+    drawn = played(PairGames.of("one", "two", [1, 1, 1, 0]))
     assert drawn["one"].mu < apart["one"].mu
     assert drawn["two"].mu > apart["two"].mu
 
 
 def test_results_are_counted_on_both_sides() -> None:
-    ratings = played(Games.of("one", "two", [1, 1, 0, -1]))
+    ratings = played(PairGames.of("one", "two", [1, 1, 0, -1]))
     one, two = ratings["one"], ratings["two"]
     assert (one.num_won, one.num_drawn, one.num_lost) == (2, 1, 1)
     assert (two.num_won, two.num_drawn, two.num_lost) == (1, 1, 2)
@@ -54,32 +54,32 @@ def test_results_are_counted_on_both_sides() -> None:
 
 
 def test_the_better_player_gets_the_better_rating_and_certainty_grows() -> None:
-    few = played(Games.of("one", "two", [1, 1, -1]))
-    many = played(Games.of("one", "two", [1, 1, -1] * 20))
+    few = played(PairGames.of("one", "two", [1, 1, -1]))
+    many = played(PairGames.of("one", "two", [1, 1, -1] * 20))
     assert many["one"].mu > 25.0 > many["two"].mu
     assert many["one"].sigma < few["one"].sigma
 
 
 def test_games_of_a_learner_move_its_own_rating_only() -> None:
-    ratings = played(Games.of("learner", "fixed", [1, 1]), learner="learner")
+    ratings = played(PairGames.of("learner", "fixed", [1, 1]), learner="learner")
     assert ratings["fixed"] == Rating()
     assert ratings["learner"].num_won == 2
     assert ratings["learner"].mu > 25.0
 
 
 def test_pairs_take_turns_so_that_none_counts_before_the_others() -> None:
-    whole = played(Games.of("a", "b", [1, -1]), Games.of("a", "c", [1, -1]))
+    whole = played(PairGames.of("a", "b", [1, -1]), PairGames.of("a", "c", [1, -1]))
     ratings = Ratings()
     for outcome in (1, -1):
         for other in ("b", "c"):
-            ratings.apply(entry(Games.of("a", other, [outcome])))
+            ratings.apply(entry(PairGames.of("a", other, [outcome])))
     assert whole.to_json() == ratings.to_json()
 
 
 def test_a_numbered_batch_is_counted_once() -> None:
     ratings = Ratings()
     for batch in (0, 1, 0, 1):
-        ratings.apply(entry(Games.of("one", "two", [1]), origin="run", batch=batch))
+        ratings.apply(entry(PairGames.of("one", "two", [1]), origin="run", batch=batch))
     assert ratings["one"].num_games == 2
     assert ratings.has_batch("run", 1)
     assert not ratings.has_batch("run", 2)
@@ -87,14 +87,14 @@ def test_a_numbered_batch_is_counted_once() -> None:
 
 
 def test_one_who_enters_begins_with_the_rating_of_the_learner_and_no_games() -> None:
-    ratings = played(Games.of("learner", "fixed", [1]), learner="learner")
+    ratings = played(PairGames.of("learner", "fixed", [1]), learner="learner")
     ratings.apply({"entered": "sac-1", "as": "learner"})
     assert ratings["sac-1"].value == ratings["learner"].value
     assert ratings["sac-1"].num_games == 0
 
 
 def test_ratings_come_back_from_json() -> None:
-    ratings = played(Games.of("one", "two", [1, 0, -1]))
+    ratings = played(PairGames.of("one", "two", [1, 0, -1]))
     assert Ratings.from_json(ratings.to_json()).to_json() == ratings.to_json()
 
 
@@ -115,7 +115,7 @@ def test_ratings_come_back_from_json() -> None:
     ],
 )
 def test_an_entry_without_sense_is_refused_and_changes_nothing(broken: object) -> None:
-    ratings = played(Games.of("one", "two", [1]))
+    ratings = played(PairGames.of("one", "two", [1]))
     before = ratings.to_json()
     with pytest.raises(SnapshotError, match="damaged"):
         ratings.apply(broken)  # pyright: ignore[reportArgumentType]

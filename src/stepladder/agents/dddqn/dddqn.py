@@ -33,14 +33,7 @@ LOSSES = {"huber": smooth_l1_loss, "mse": mse_loss}
 
 
 class DDDQNPolicy(Policy):
-    """The network that chooses actions.
-
-    Args:
-        layout: How observations are laid out.
-        action_space: A Discrete.
-        config: The settings.
-        generator: Source of the initial weights.
-    """
+    """The network that chooses actions; see `Policy` for the arguments."""
 
     def __init__(
         self,
@@ -136,26 +129,18 @@ class DDDQN(ReplayAgent):
         self, observations: Observations, deterministic: bool = False
     ) -> npt.NDArray[np.int64]:
         """Choose an action in every env, in one forward pass; each env explores on its own."""
-        num_rows = (
-            len(next(iter(observations.values())))
-            if isinstance(observations, dict)
-            else len(observations)
-        )
+        policy, seen = self._policy, self.layout.to_seen(observations, self.device)
         if deterministic:
-            explores = np.zeros(num_rows, dtype=np.bool_)
-        else:
-            # The best action of an untrained network does not explore.
-            share = 1.0 if self.acts_at_random else self.epsilon
-            explores = self.rng.random(num_rows) < share
+            return policy.choose(seen).cpu().numpy() + policy.start
+        # The best action of an untrained network does not explore.
+        share = 1.0 if self.acts_at_random else self.epsilon
+        explores = self.rng.random(len(seen.numbers)) < share
+        random = self.rng.integers(policy.num_actions, size=int(explores.sum()))
         if explores.all():
-            actions = self.rng.integers(self._policy.num_actions, size=num_rows)
-        else:
-            seen = self.layout.to_seen(observations, self.device)
-            actions = self._policy.choose(seen).cpu().numpy()
-            if explores.any():
-                count = int(explores.sum())
-                actions[explores] = self.rng.integers(self._policy.num_actions, size=count)
-        return actions + self._policy.start
+            return random + policy.start
+        actions = policy.choose(seen).cpu().numpy()
+        actions[explores] = random
+        return actions + policy.start
 
     # Learning.
 

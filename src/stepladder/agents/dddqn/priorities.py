@@ -1,7 +1,7 @@
 """Prioritised replay: transitions with larger errors are drawn more often (Schaul et al. 2016).
 
-Beside `replay` in `dddqn`: says which places to sample and how much each counts. The sums lie in a
-binary tree in one array, and a whole batch goes up or down it level by level.
+Used by `dddqn` beside the replay memory: which places to sample, and their weights in the loss. The
+sums lie in a binary tree in one array; a whole batch goes up or down level by level.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 SMALLEST = 1e-6
-"""Added to every error, so that no transition is lost for good."""
+"""Added to every error, so that every transition can be drawn."""
 
 LARGEST = 1e100
 """Weights stay below this, so that the sum of all is finite."""
@@ -48,11 +48,11 @@ class Priorities:
         return float(self._sums[1])
 
     def add(self, places: Places) -> None:
-        """Give new transitions the highest weight so far: each is to be drawn at least once."""
+        """Give new transitions the highest weight so far, so that each is drawn soon."""
         self._set(places, np.full(len(places), self._highest))
 
     def update(self, places: Places, errors: npt.NDArray[Any]) -> None:
-        """Weigh transitions anew, by how wrong they turned out."""
+        """Set the weights of transitions by their errors."""
         weights = (np.abs(errors).astype(np.float64) + SMALLEST) ** self._exponent
         self._highest = max(self._highest, float(weights.max(initial=0.0)))
         self._set(places, weights)
@@ -61,7 +61,7 @@ class Priorities:
         if not len(places):
             return
         nodes = places + self._num_leaves
-        # Where a place comes twice, the last weight counts, as in an assignment.
+        # If a place occurs twice, the last weight counts, as in an assignment.
         self._sums[nodes] = weights
         nodes = np.unique(nodes >> 1)
         while nodes[0] >= 1:
@@ -81,14 +81,14 @@ class Priorities:
         nodes = np.ones(len(shares), dtype=np.int64)
         while nodes[0] < self._num_leaves:
             left = self._sums[2 * nodes]
-            # Never into an empty half, which rounding could lead to.
+            # Not into an empty half, which rounding could cause.
             goes_right = (rest >= left) & (self._sums[2 * nodes + 1] > 0.0)
             rest = np.where(goes_right, rest - left, rest)
             nodes = 2 * nodes + goes_right
         return nodes - self._num_leaves, self._sums[nodes] / self.total
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all weights."""
         self._sums.fill(0.0)
         self._highest = 1.0
 
@@ -98,7 +98,7 @@ class Priorities:
         return {"leaves": torch.from_numpy(leaves.copy()), "highest": self._highest}
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless weights can be taken back."""
+        """Raise unless a state can be restored."""
         shape = (self._num_leaves,)
         leaves = TensorSpec(name="leaves", shape=shape, dtype=torch.float64, low=0.0, high=LARGEST)
         highest = NumberSpec(name="highest", kind=float, low=1.0, high=LARGEST)
@@ -113,11 +113,11 @@ class Priorities:
             raise SnapshotError(
                 f"leaves[{place}] is {state['leaves'][place].item():g}; expected "
                 f"{'a weight above 0' if place < size else '0'}, because {size} transitions are "
-                "remembered."
+                "stored."
             )
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take weights back."""
+        """Restore a state."""
         self.check_state(state)
         self._sums[self._num_leaves :] = state["leaves"].cpu().numpy()
         first = self._num_leaves // 2
@@ -129,6 +129,6 @@ class Priorities:
 
 
 def importance(probs: Floats, size: int, correction: float) -> Floats:
-    """Return how much each drawn transition counts, at most 1: what is drawn often counts less."""
+    """Return the weight of each drawn transition in the loss, at most 1."""
     weights = (size * probs) ** -correction
     return weights / weights.max()

@@ -21,14 +21,7 @@ from stepladder.errors import ConfigError
 
 
 class ActorCritic(Policy):
-    """Chooses actions and predicts returns.
-
-    Args:
-        layout: How observations are laid out.
-        action_space: A Discrete or a Box.
-        config: The settings.
-        generator: Source of the initial weights.
-    """
+    """Chooses actions and predicts returns; see `Policy` for the arguments."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ from stepladder.agents.ppo.rollout import Rollout
 from stepladder.agents.saved_values import TensorSpec, check_state
 
 
-class Batch(NamedTuple):
+class Minibatch(NamedTuple):
     """The data of one update; the first axis is env steps, or steps and envs if recurrent."""
 
     features: torch.Tensor
@@ -37,12 +37,12 @@ class Batch(NamedTuple):
     advantages: torch.Tensor
     returns: torch.Tensor
 
-    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> "Batch":
+    def each(self, change: Callable[[torch.Tensor], torch.Tensor]) -> "Minibatch":
         """Return a batch with a change applied to each of its tensors."""
-        return Batch(*map(change, self))
+        return Minibatch(*map(change, self))
 
 
-class Part(NamedTuple):
+class SequencePart(NamedTuple):
     """Which steps of which envs are one minibatch of a recurrent policy."""
 
     times: slice
@@ -148,7 +148,7 @@ class PPO(Agent):
             self._policy.encoder.update_normaliser(torch.from_numpy(numbers).to(self.device))
 
     @torch.no_grad()
-    def _whole(self) -> Batch:
+    def _whole(self) -> Minibatch:
         """Return the rollout with its advantages, of shape ``(steps, envs, ...)``.
 
         Values are computed only now, for all steps at once: the policy has not changed since it
@@ -173,12 +173,12 @@ class PPO(Agent):
             config.gae_lambda,
         )
         log_probs = policy.evaluate(outputs[:-1], actions)[0]
-        return Batch(features[:-1], actions, log_probs, advantages, advantages + values[:-1])
+        return Minibatch(features[:-1], actions, log_probs, advantages, advantages + values[:-1])
 
     def _to_device(self, array: npt.NDArray[Any]) -> torch.Tensor:
         return torch.from_numpy(array).to(self.device)
 
-    def _rows(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
+    def _rows(self, whole: Minibatch) -> Iterator[tuple[Minibatch, SequencePart | None]]:
         """Yield minibatches of single env steps, in random order."""
         rows = self._to_device(np.flatnonzero(self.rollout.is_playing))
         if not len(rows):
@@ -189,7 +189,7 @@ class PPO(Agent):
         for places in rows[order].tensor_split(num_batches):
             yield flat.each(lambda part, places=places: part.index_select(0, places)), None
 
-    def _sequences(self, whole: Batch) -> Iterator[tuple[Batch, Part | None]]:
+    def _sequences(self, whole: Minibatch) -> Iterator[tuple[Minibatch, SequencePart | None]]:
         """Yield minibatches of consecutive steps of some envs, as a recurrent policy needs them.
 
         With fewer envs than minibatches, the steps are divided too; each part begins with the
@@ -211,11 +211,11 @@ class PPO(Agent):
         groups = envs.tensor_split(num_groups)
         order = self.rng.permutation(num_cuts * num_groups)
         for number in order.tolist():
-            part = Part(times[number // num_groups], groups[number % num_groups])
+            part = SequencePart(times[number // num_groups], groups[number % num_groups])
             if rollout.is_playing[part.times][:, part.envs.cpu().numpy()].any():
                 yield whole.each(lambda all, part=part: all[part.times][:, part.envs]), part
 
-    def _update(self, chosen: tuple[Batch, Part | None]) -> dict[str, torch.Tensor]:
+    def _update(self, chosen: tuple[Minibatch, SequencePart | None]) -> dict[str, torch.Tensor]:
         """Do one update on a minibatch."""
         (batch, part), config, policy = chosen, self.config, self._policy
         if part is None:

@@ -1,4 +1,4 @@
-"""What an agent without a long memory has just played: some steps of every env.
+"""A rollout: the latest steps of every env.
 
 Filled step by step by `ppo`, learnt from when full, then emptied.
 """
@@ -21,11 +21,11 @@ class Rollout:
     """Some steps of every env, in arrays of shape ``(num_steps, num_envs, ...)``.
 
     Args:
-        layout: Of what is seen.
+        layout: Of the observations.
         num_steps: Steps.
         num_envs: Envs.
-        num_action_columns: Numbers per action; 0 for a single whole number.
-        num_choices: How many actions there are, where each is a single whole number.
+        num_action_columns: Numbers per action; 0 for a discrete one.
+        num_choices: Number of discrete actions; 0 for continuous ones.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Rollout:
             f"a rollout of {num_steps:,} steps of {num_envs:,} envs",
             "Lower rollout_steps or num_envs.",
         )
-        # One row more, for what came in the end.
+        # One row more, for the observations after the last step.
         self.numbers = np.zeros((num_steps + 1, num_envs, layout.num_numbers), dtype=np.float32)
         self.codes = np.zeros((num_steps + 1, num_envs, layout.num_codes), dtype=np.uint8)
         is_choice = num_action_columns == 0
@@ -57,7 +57,7 @@ class Rollout:
         self.ended = np.zeros(cells, dtype=np.bool_)
         self.is_playing = np.zeros(cells, dtype=np.bool_)
         self.begins = np.zeros(cells, dtype=np.bool_)
-        """Whether the step is the first of its episode, so that the past does not count."""
+        """Whether the step is the first of its episode."""
         self.has_reset = np.zeros(num_envs, dtype=np.bool_)
         """Whether the latest step has only reset the env."""
 
@@ -73,14 +73,7 @@ class Rollout:
         actions: npt.NDArray[Any],
         step: VectorStep,
     ) -> None:
-        """Keep one step of all envs.
-
-        Args:
-            numbers: That were seen.
-            codes: That were seen.
-            actions: As the network has said them.
-            step: What came of it.
-        """
+        """Store one step of all envs, whose actions are the raw outputs of the network."""
         row = self.num_filled
         self.numbers[row], self.codes[row] = numbers, codes
         self.actions[row] = actions
@@ -93,21 +86,21 @@ class Rollout:
         self.num_filled = row + 1
 
     def keep_last(self, numbers: npt.NDArray[np.float32], codes: npt.NDArray[np.uint8]) -> None:
-        """Keep what is seen after the last step."""
+        """Store the observations after the last step."""
         self.numbers[-1], self.codes[-1] = numbers, codes
 
     def extent(self) -> Extent:
-        """Return how large the rewards and the numbers are that were played last."""
+        """Return how large the stored rewards and numbers are."""
         num_rows = self.num_filled
         rewards, numbers = self.rewards[:num_rows], self.numbers[:num_rows]
         return Extent(*(largest(torch.from_numpy(part)) for part in (rewards, numbers)))
 
     def clear(self) -> None:
-        """Begin anew; whether an env has just been reset is still known."""
+        """Empty the rollout; whether an env has just been reset is kept."""
         self.num_filled = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is there so far."""
+        """Return the steps so far."""
         tensors = {
             name: torch.from_numpy(array[: self.num_filled]) for name, array in self._arrays()
         }
@@ -115,7 +108,7 @@ class Rollout:
         return {"num_filled": self.num_filled, "has_reset": reset, **tensors}
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless it can go on from there."""
+        """Raise unless a state can be restored."""
         count = NumberSpec(name="num_filled", high=self.num_steps - 1)
         count.check(state.get("num_filled"))
         bounds: dict[str, Any] = {"codes": {"low": 0, "high": self._layout.highest_codes}}
@@ -131,7 +124,7 @@ class Rollout:
         check_state(state, [count, reset, *arrays])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore a state."""
         self.check_state(state)
         num_filled = self.num_filled = state["num_filled"]
         self.has_reset[:] = state["has_reset"].numpy()

@@ -25,15 +25,11 @@ from stepladder.agents.saved_values import NumberSpec
 class ReplayAgent(Agent):
     """Learns from stored transitions.
 
+    `Agent` explains the other arguments.
+
     Args:
-        config: The settings.
-        observation_space: Of one env.
-        action_space: Of one env.
-        num_envs: Number of envs.
         num_action_columns: Numbers per stored action.
         num_choices: Number of discrete actions; 0 for continuous ones.
-        device: Where it computes.
-        seed: Of all its random numbers.
         mirror: The symmetry of the env, if it has one.
     """
 

@@ -1,8 +1,7 @@
-"""The memory of an agent that learns from the past: transitions in a ring.
+"""Replay memory: the latest transitions in a ring, on the device of the agent.
 
-Filled by `dddqn` and `sac` with what `returns` has made of vector steps, sampled by their updates.
-All numbers of a transition lie in one row, so that storing is one copy and sampling one gather, on
-whichever device the agent computes.
+Filled by `dddqn` and `sac` with the transitions of `returns`, sampled by their updates. All numbers
+of a transition lie in one row, so that storing is one copy and sampling one gather.
 """
 
 import math
@@ -25,15 +24,15 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Rows(NamedTuple):
-    """Transitions to remember; every array has a row per transition."""
+    """Transitions to store; every array has a row per transition."""
 
     numbers: Floats
     codes: Bytes
     actions: Floats
-    """As networks see them; whole numbers for discrete ones."""
+    """As networks use them; integers for discrete ones."""
 
     rewards: Floats
-    """Added up over the steps of a transition."""
+    """Summed over the steps of a transition."""
 
     discounts: Floats
     """Of the value after it; 0 where the episode has terminated."""
@@ -53,16 +52,15 @@ class Sample(NamedTuple):
 
 
 class Replay:
-    """Remembers the latest transitions.
+    """Stores the latest transitions.
 
     Args:
-        layout: Of what is seen.
+        layout: Of the observations.
         num_action_columns: Numbers per action.
         capacity: Transitions that are kept.
         device: Where.
-        mirror: How a transition looks in a mirror, if samples are to be mirrored.
-        num_choices: How many actions there are, where each is a whole number; 0 where they are
-            numbers.
+        mirror: The symmetry of the env, if half of the samples are mirrored.
+        num_choices: Number of discrete actions; 0 for continuous ones.
     """
 
     def __init__(
@@ -89,14 +87,14 @@ class Replay:
         self.floats = torch.empty((capacity, sum(self._widths)), device=device)
         self.codes = torch.empty((capacity, 2 * layout.num_codes), dtype=torch.uint8, device=device)
         self.size = 0
-        """Transitions that are there."""
+        """Number of stored transitions."""
         self.head = 0
-        """Where the next one goes."""
+        """Place of the next one."""
         # On the device, so that a captured update sees it grow.
         self.size_there = torch.zeros((), dtype=torch.float64, device=device)
 
     def add(self, rows: Rows) -> npt.NDArray[np.int64]:
-        """Remember transitions; return where."""
+        """Store transitions; return their places."""
         count = len(rows.rewards)
         floats = np.concatenate(
             [
@@ -120,7 +118,7 @@ class Replay:
         return spots
 
     def _write(self, ring: torch.Tensor, rows: npt.NDArray[Any]) -> None:
-        """Copy rows into a ring from its head on; the latest win where there are too many."""
+        """Copy rows into a ring from its head on; the latest stay if there are too many."""
         is_here = self.device.type == "cpu"
         # Through NumPy where it can: torch takes three times as long over a few rows.
         there: Any = ring.numpy() if is_here else ring
@@ -132,7 +130,7 @@ class Replay:
             left, start = left[count:], 0
 
     def draw(self, count: int, generator: torch.Generator) -> torch.Tensor:
-        """Return places of transitions, each as likely as any other."""
+        """Draw places of transitions uniformly."""
         shares = torch.rand(count, dtype=torch.float64, device=self.device, generator=generator)
         return (shares * self.size_there).long()
 
@@ -162,17 +160,17 @@ class Replay:
         )
 
     def extent(self) -> Extent:
-        """Return how large the rewards and the numbers are that are remembered."""
+        """Return how large the stored rewards and numbers are."""
         numbers, next_numbers, _, rewards, _ = self.floats[: self.size].split(self._widths, dim=1)
         return Extent(*(largest(part) for part in (rewards, torch.cat([numbers, next_numbers]))))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Drop all transitions."""
         self.size = self.head = 0
         self.size_there.zero_()
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what is remembered; the tensors are views of the memory itself."""
+        """Return all transitions; the tensors are views of the memory itself."""
         return {
             "floats": self.floats[: self.size],
             "codes": self.codes[: self.size],
@@ -181,7 +179,7 @@ class Replay:
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless that can be remembered."""
+        """Raise unless a state can be restored."""
         counts = [
             NumberSpec(name="size", high=self.capacity),
             NumberSpec(name="head", high=self.capacity - 1),
@@ -197,7 +195,7 @@ class Replay:
         ]
         check_state(state, [*counts, *tensors])
         if size < self.capacity and head != size:
-            raise SnapshotError(f"head is {head}; expected {size}, because so many are remembered.")
+            raise SnapshotError(f"head is {head}; expected {size}, the number of transitions.")
 
     def _bounds(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the smallest and the largest value of each column of `floats`."""
@@ -213,7 +211,7 @@ class Replay:
         return low, high
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Remember what was remembered."""
+        """Restore a state."""
         self.check_state(state)
         size, head = state["size"], state["head"]
         self.size, self.head = size, head

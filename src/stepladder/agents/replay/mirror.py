@@ -1,7 +1,7 @@
-"""How a game looks in a mirror, for agents that learn from both.
+"""A mirror symmetry of an env, for agents that learn from mirrored transitions too.
 
-Made by `training` for envs that have such a symmetry, applied by `replay` to half of what it hands
-out. An action is mirrored with what was seen: signs for numbers, another number for a choice.
+Made by `training` for envs that have one, applied by `memory` to half of its samples. Actions are
+mirrored with the observations: signs for continuous ones, another index for discrete ones.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ class Mirror:
     """A symmetry of an env.
 
     Args:
-        number_signs: 1 or -1 for every number that is seen.
+        number_signs: 1 or -1 for every observed number.
         action_signs: 1 or -1 for every number of a continuous action; None for discrete ones.
-        action_swaps: For discrete actions: what each becomes.
+        action_swaps: The mirrored action of each discrete one.
         device: Where transitions are.
     """
 
@@ -37,7 +37,7 @@ class Mirror:
             self._action_swaps = torch.tensor(action_swaps, dtype=torch.float32, device=device)
 
     def seen(self, seen: Seen, flips: torch.Tensor) -> Seen:
-        """Return what is seen, mirrored in some rows; `flips` has shape ``(rows, 1)``."""
+        """Return observations, mirrored in some rows; `flips` has shape ``(rows, 1)``."""
         return seen._replace(
             numbers=torch.where(flips, seen.numbers * self._number_signs, seen.numbers)
         )

@@ -1,7 +1,7 @@
 """From vector steps to transitions, over one step or several.
 
-Between `Agent.remember` and `replay`. A transition never joins two episodes: the step after an
-ending is left out, and what was pending when an episode ended is finished there and then.
+Between `Agent.remember` and `memory`. A transition never joins two episodes: the step after an
+ending is left out, and transitions that are pending when an episode ends are completed there.
 """
 
 from collections.abc import Mapping
@@ -21,16 +21,15 @@ Floats = npt.NDArray[np.float32]
 
 
 class Transitions:
-    """Adds rewards up over a number of steps, in every env by itself.
+    """Sums rewards over a number of steps, in every env by itself.
 
     Args:
-        layout: Of what is seen.
+        layout: Of the observations.
         num_envs: Envs.
         num_action_columns: Numbers per action.
         num_steps: Steps of a transition; shorter ones are made where an episode ends.
         gamma: Discount per step.
-        num_choices: How many actions there are, where each is a whole number; 0 where they are
-            numbers.
+        num_choices: Number of discrete actions; 0 for continuous ones.
     """
 
     def __init__(
@@ -59,11 +58,11 @@ class Transitions:
         self._clock = 0
 
     def take(self, step: VectorStep, actions: Floats) -> list[Rows]:
-        """Return the transitions that a step has finished.
+        """Return the transitions that a step completes.
 
         Args:
-            step: What happened.
-            actions: As networks see them, of shape ``(num_envs, columns)``.
+            step: One step of all envs.
+            actions: As they are stored, of shape ``(num_envs, columns)``.
         """
         numbers, codes = self._layout.pack(step.observations)
         next_numbers, next_codes = self._layout.pack(step.next_observations)
@@ -103,7 +102,7 @@ class Transitions:
         return finished
 
     def clear(self) -> None:
-        """Forget what is pending."""
+        """Drop what is pending."""
         self._num_pending.fill(0)
 
     def state_dict(self) -> dict[str, Any]:
@@ -114,7 +113,7 @@ class Transitions:
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless it can be taken back."""
+        """Raise unless a state can be restored."""
         bounds: dict[str, Any] = {
             "codes": {"low": 0, "high": self._layout.highest_codes},
             "num_pending": {"low": 0, "high": self._num_steps - 1},
@@ -128,7 +127,7 @@ class Transitions:
         check_state(state, [NumberSpec(name="clock"), *arrays])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take it back."""
+        """Restore a state."""
         self.check_state(state)
         self._clock = state["clock"]
         for name, array in self._arrays().items():

@@ -34,4 +34,4 @@ class SACConfig(ReplayConfig):
     env."""
 
     pink_steps: Annotated[int, Integer(2)] = 1_000
-    """Steps after which a pink process begins anew; about the longest episode."""
+    """Steps after which a pink process restarts; about the longest episode."""

@@ -1,7 +1,7 @@
-"""Noise that remembers: a pink process for every env, so that exploration goes somewhere.
+"""Noise that is correlated in time, which explores farther than independent noise.
 
-Used by `sac` when it is asked for pink noise (Eberhard et al. 2023). Every env has a process of its
-own; when its episode ends, only its own begins anew.
+Used by `sac` for pink noise (Eberhard et al. 2023). Every env has its own process, which restarts
+when an episode ends.
 """
 
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ class PinkNoise:
     Args:
         num_envs: Envs.
         num_dims: Dimensions of an action.
-        num_steps: Steps after which a process begins anew by itself.
-        rng: What it is drawn from.
+        num_steps: Steps after which a process restarts by itself.
+        rng: Source of random numbers.
     """
 
     def __init__(self, num_envs: int, num_dims: int, num_steps: int, rng: np.random.Generator):
@@ -48,7 +48,7 @@ class PinkNoise:
         return noise
 
     def begin(self, rows: npt.NDArray[np.bool_]) -> None:
-        """Begin the processes of some envs anew."""
+        """Restart the processes of some envs."""
         count = int(rows.sum())
         if count:
             _, num_steps, num_dims = self._series.shape
@@ -56,14 +56,14 @@ class PinkNoise:
             self._clock[rows] = 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where every process stands."""
+        """Return the state of every process."""
         return {
             "series": torch.from_numpy(self._series.copy()),
             "clock": torch.from_numpy(self._clock.copy()),
         }
 
     def check_state(self, state: Mapping[str, Any]) -> None:
-        """Raise unless it can go on from there."""
+        """Raise unless a state can be restored."""
         series = TensorSpec(name="series", shape=self._series.shape, dtype=torch.float32)
         clock = TensorSpec(
             name="clock", shape=self._clock.shape, dtype=torch.int64,
@@ -72,7 +72,7 @@ class PinkNoise:
         check_state(state, [series, clock])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from there."""
+        """Restore a state."""
         self.check_state(state)
         self._series[...] = state["series"].numpy()
         self._clock[...] = state["clock"].numpy()

@@ -37,14 +37,7 @@ MAX_LOG_TEMPERATURE = 88.0
 
 
 class SACPolicy(Policy):
-    """The network that chooses actions.
-
-    Args:
-        layout: How observations are laid out.
-        action_space: A Box with bounds.
-        config: The settings.
-        generator: Source of the initial weights.
-    """
+    """The network that chooses actions within bounds; see `Policy` for the arguments."""
 
     centre: torch.Tensor
     reach: torch.Tensor

@@ -230,7 +230,7 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
     step, run = document["step"], document["run"]
     files = {name: (seal["size"], seal["sha256"]) for name, seal in document["files"].items()}
     if type(step) is not int or not isinstance(run, dict):
-        raise ValueError("step must be a whole number and run an object")
+        raise ValueError("step must be an integer and run an object")
     for name, (size, checksum) in files.items():
         if type(size) is not int or type(checksum) is not str:
             raise ValueError(f"{name} has size {size!r} and checksum {checksum!r}")

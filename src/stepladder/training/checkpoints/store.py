@@ -183,7 +183,7 @@ def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, l
         if find(run_folder) == folders:
             raise SnapshotError(
                 f"the run {run_folder} has no checkpoint of a training that can be used"
-                f"{''.join(f'; {reason}' for reason in refused)}. Begin the run anew."
+                f"{''.join(f'; {reason}' for reason in refused)}. Start a new run."
             )
 
 

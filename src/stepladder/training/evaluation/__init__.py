@@ -4,7 +4,7 @@ Called by the training loop and by ``stepladder eval``; which games are played, 
 """
 
 from stepladder.training.evaluation.playing import (
-    Player,
+    PlayerLike,
     PlayerMaker,
     Random,
     RandomPlayer,
@@ -17,7 +17,7 @@ from stepladder.training.evaluation.scores import Evaluation
 __all__ = [
     "Evaluation",
     "EvaluationRequest",
-    "Player",
+    "PlayerLike",
     "PlayerMaker",
     "Random",
     "RandomPlayer",

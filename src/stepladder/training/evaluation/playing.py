@@ -20,7 +20,7 @@ from stepladder.errors import DeliveryError
 from stepladder.games.game import PLAYERS
 from stepladder.games.programme import Programme
 from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.evaluation.scores import Evaluation, Games, Score, score
+from stepladder.training.evaluation.scores import Evaluation, GameResults, Score, score
 
 MOST_STEPS = 100_000
 """An episode that does not end is cut off here, so that an evaluation ends."""
@@ -30,7 +30,7 @@ ONE, TWO = PLAYERS
 Mask = npt.NDArray[np.bool_]
 
 
-class Player(Protocol):
+class PlayerLike(Protocol):
     """A policy that plays but does not learn."""
 
     def act_batch(self, observations: Any, deterministic: bool = True) -> npt.NDArray[Any]:
@@ -42,7 +42,7 @@ class Player(Protocol):
         ...
 
 
-PlayerMaker = Callable[[int], Player]
+PlayerMaker = Callable[[int], PlayerLike]
 """From a number of rows to a player of so many games at once."""
 
 Random = Literal["random"]
@@ -159,11 +159,11 @@ class _Players:
         return {ONE: actions, TWO: actions_two}
 
 
-def _made(maker: PlayerMaker | Random, space: Space[Any], num_rows: int, seed: int) -> Player:
+def _made(maker: PlayerMaker | Random, space: Space[Any], num_rows: int, seed: int) -> PlayerLike:
     return RandomPlayer(space, num_rows, seed) if maker == "random" else maker(num_rows)
 
 
-def _play(envs: Any, players: _Players, programme: Programme, most_steps: int) -> Games:
+def _play(envs: Any, players: _Players, programme: Programme, most_steps: int) -> GameResults:
     """Play one game in every row; rows that are done play on unseen until all are.
 
     Only the first episode of a row counts: counting the first that end would prefer short ones.
@@ -189,7 +189,7 @@ def _play(envs: Any, players: _Players, programme: Programme, most_steps: int) -
     trials = np.repeat(
         np.arange(len(programme.fixtures)), [fixture.num_games for fixture in programme.fixtures]
     )
-    return Games(
+    return GameResults(
         returns=returns,
         lengths=lengths,
         successes=successes,
@@ -224,7 +224,7 @@ def _success(infos: Mapping[str, Any], row: int, episode_return: float) -> float
     return SuccessReader().read(info, episode_return, needed=False)
 
 
-def _scored(games: Games, programme: Programme) -> Score:
+def _scored(games: GameResults, programme: Programme) -> Score:
     """Return the score of all games, with its groups, with their parts."""
     parts: dict[str, list[Score]] = {}
     rows_by_group: dict[str, list[int]] = {}

@@ -13,8 +13,7 @@ from stepladder.games.game import CALLED
 from stepladder.training.config import TrainingConfig
 from stepladder.training.evaluation.playing import PlayerMaker
 from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.opponents.archive import Archive
-from stepladder.training.opponents.loading import find_opponent
+from stepladder.training.opponents.archive import Archive, find_opponent
 from stepladder.training.opponents.member import misfit
 
 

@@ -1,6 +1,6 @@
-"""What came of an evaluation: rates and means with intervals, for each group of games and in all.
+"""Results of an evaluation: rates and means with intervals, for each group of games and in all.
 
-Made by `evaluation` from what every game gave; kept in a run as metrics and JSON, shown as a table.
+Made by `playing`; kept in a run as metrics and JSON, shown as a table.
 """
 
 import math
@@ -32,8 +32,8 @@ class Interval(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Games:
-    """What every game gave; each array has one entry per game."""
+class GameResults:
+    """The result of every game; each array has one entry per game."""
 
     returns: npt.NDArray[np.float64]
     lengths: npt.NDArray[np.int64]
@@ -45,13 +45,13 @@ class Games:
     """1, 0 or -1; None where it is not a game between two."""
 
     trials: npt.NDArray[np.int64]
-    """Games with the same number are no independent witnesses: they were played on one level."""
+    """Games with the same number are not independent: they were played on one level."""
 
-    def of(self, some: Sequence[int]) -> "Games":
+    def of(self, some: Sequence[int]) -> "GameResults":
         """Return some of the games."""
         rows = np.asarray(some)
         winners = None if self.winners is None else self.winners[rows]
-        return Games(
+        return GameResults(
             self.returns[rows],
             self.lengths[rows],
             self.successes[rows],
@@ -62,7 +62,7 @@ class Games:
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """What came of some games."""
+    """The results of some games together."""
 
     name: str
     """Stage, opponent or another group; ``"all"``; of a part, its level or starting side."""
@@ -70,7 +70,7 @@ class Score:
     num_games: int
 
     num_trials: int
-    """Games that tell something new, which intervals go by: each level counts once."""
+    """Independent games, which the intervals are based on: each level counts once."""
 
     num_steps: int
     """Env steps of these games together."""
@@ -94,7 +94,7 @@ class Score:
     """Env steps per game."""
 
     parts: tuple["Score", ...] = ()
-    """The same, taken apart."""
+    """The same for each part."""
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; what is not finite is None."""
@@ -141,7 +141,7 @@ class Evaluation:
     """Of the games."""
 
     is_deterministic: bool
-    """Whether the policy did what it thought best, or drew its actions."""
+    """Whether the policy took its best actions, or drew them."""
 
     total: Score
     """All games together; its parts are the groups."""
@@ -187,8 +187,8 @@ class Evaluation:
         return f"{games}: {'; '.join(map(str, (*self.groups, self.total)))}"
 
 
-def score(name: str, games: Games, parts: Sequence[Score] = ()) -> Score:
-    """Return what came of some games, at least one.
+def score(name: str, games: GameResults, parts: Sequence[Score] = ()) -> Score:
+    """Return the score of some games, at least one.
 
     Where any game says whether it succeeded, those that do not count as failures: many envs say it
     on success only.

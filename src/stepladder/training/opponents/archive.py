@@ -1,14 +1,14 @@
 """Agents on disk that many runs share: one folder each, a log of games, and ratings.
 
-Runs add themselves here, play against those of other runs (`visitors`), and report how it went.
-Any number of processes may do so at once: writers take turns by a lock that goes with its process,
-every agent and every file appears whole or not at all, and readers need no lock. What is broken or
-foreign is passed over with a reason.
+Runs add their agents here, play against those of other runs (`visitors`), and report the results.
+Any number of processes may do so at once: writers take turns by a lock that ends with its process,
+every agent and every file appears whole or not at all, and readers need no lock. Damaged and
+foreign entries are skipped with a reason.
 
     archive/
       sac-2000000-1f3c9a2b70d4/   an agent: agent.json, weights.safetensors
-      matches.jsonl               every game that counts; ratings follow from it alone
-      ratings.json                how far the log was read, and what came of it
+      matches.jsonl               every game that counts; ratings are computed from it alone
+      ratings.json                the ratings, and how far the log was read
       archive.lock
 """
 
@@ -18,15 +18,15 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.files import is_real_folder, read_json
+from stepladder.training.checkpoints import load_policy
 from stepladder.training.checkpoints.tensor_files import sync
-from stepladder.training.opponents import match_log
 from stepladder.training.opponents.entry import (
     AGENT,
     AGENT_ID,
@@ -35,9 +35,15 @@ from stepladder.training.opponents.entry import (
     read_entry,
     write_entry,
 )
-from stepladder.training.opponents.files import locked, naming, replace_file
-from stepladder.training.opponents.member import Member
-from stepladder.training.opponents.ratings import Games, Rating, Ratings
+from stepladder.training.opponents.files import (
+    append_entry,
+    locked,
+    naming,
+    read_entries,
+    replace_file,
+)
+from stepladder.training.opponents.member import Member, require_finite
+from stepladder.training.opponents.ratings import PairGames, Rating, Ratings
 
 LOCK, LOG, RATINGS = "archive.lock", "matches.jsonl", "ratings.json"
 SCHEMA = 1
@@ -55,7 +61,7 @@ class Listing:
     """Every agent, the oldest first."""
 
     skipped: Mapping[str, str]
-    """What looks like an agent and is none, with the reason."""
+    """Folders that do not hold a usable agent, with the reason."""
 
 
 class Archive:
@@ -83,10 +89,10 @@ class Archive:
         Adding the same agent again changes nothing, so that a resumed run may.
 
         Args:
-            member: Who it is.
+            member: The agent.
             origin: The run it comes from.
             tags: Words to find it by.
-            former: What it was called while it was learning; it begins with the rating it had then.
+            former: Its name while it was learning; it starts with the rating it had then.
         """
         new_id = id_of(member, origin)
         entry = Entry(
@@ -133,7 +139,7 @@ class Archive:
             try:
                 entries.append(read_entry(folder))
             except SnapshotError as error:
-                # Somebody may have removed it meanwhile, which is no news.
+                # Another process may have removed it meanwhile, which is not a problem.
                 if folder.exists():
                     skipped[folder.name] = str(error)
         entries.sort(key=lambda entry: (entry.created, entry.agent_id))
@@ -158,7 +164,7 @@ class Archive:
 
     def _folder_of(self, agent_id: str) -> Path:
         if agent_id not in self:
-            present = ", ".join(entry.agent_id for entry in self.list().entries[:5]) or "nobody"
+            present = ", ".join(entry.agent_id for entry in self.list().entries[:5]) or "none"
             raise ConfigError(
                 f"the archive {self.folder} has no agent {agent_id!r}; it has {present}. "
                 "Use one of its ids."
@@ -169,7 +175,7 @@ class Archive:
 
     def rate(
         self,
-        games: Iterable[Games],
+        games: Iterable[PairGames],
         *,
         learner: str | None = None,
         origin: str | None = None,
@@ -179,8 +185,8 @@ class Archive:
 
         Args:
             games: Between ids of agents, baselines ("weak", "strong") and learners.
-            learner: Who of them is still learning: the games move its rating alone.
-            origin: Whose games these are, if they are numbered.
+            learner: The one that is still learning: only its rating changes.
+            origin: The run that played the games, if they are numbered.
             batch: Their number. A number that was there, or a lower one, is not counted again, so
                 that a resumed run may report what it has reported before.
         """
@@ -196,31 +202,31 @@ class Archive:
                 self._log(entry)
 
     def ratings(self) -> Ratings:
-        """Return everybody's rating."""
+        """Return all ratings."""
         with naming(self.folder):
             return self._read_ratings()
 
     def rating(self, who: str) -> Rating:
-        """Return the rating of an agent, a baseline or a learner; a beginner's if it has none."""
+        """Return the rating of an agent, a baseline or a learner; the initial one if none."""
         return self.ratings()[who]
 
     def _log(self, entry: Mapping[str, Any]) -> None:
         """Write an entry and what follows from it; called by the only writer."""
         ratings = self._read_ratings()
         ratings.apply(entry)
-        read_to = match_log.append(self.folder / LOG, entry)
+        read_to = append_entry(self.folder / LOG, entry)
         document = {"schema": SCHEMA, "read_to": read_to, **ratings.to_json()}
         replace_file(self.folder / RATINGS, json.dumps(document, indent=1).encode())
 
     def _read_ratings(self) -> Ratings:
         """Return the ratings up to the end of the log.
 
-        What a writer has logged but not yet rated, because it was killed in between, is caught up
-        with. Ratings that cannot be read are made anew from the whole log. Entries that make no
-        sense are passed over.
+        Entries that were logged but not rated, because the writer was killed in between, are rated
+        now. Ratings that cannot be read are computed from the whole log. Damaged entries are
+        skipped.
         """
         ratings, start = self._rated_so_far()
-        for entry in match_log.read(self.folder / LOG, start):
+        for entry in read_entries(self.folder / LOG, start):
             with suppress(SnapshotError):
                 ratings.apply(entry)
         return ratings
@@ -240,7 +246,7 @@ class Archive:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Be the only writer; what killed ones have left half done is removed."""
+        """Be the only writer; remove what killed writers left unfinished."""
         with naming(self.folder):
             self._refuse_foreign()
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -255,7 +261,7 @@ class Archive:
                 yield
 
     def _refuse_foreign(self) -> None:
-        """Raise if the folder holds something else; whoever named it may not have looked."""
+        """Raise if the folder holds something else than an archive."""
         if not self.folder.exists() or os.path.lexists(self.folder / LOCK):
             return
         for entry in self.folder.iterdir():
@@ -264,3 +270,34 @@ class Archive:
                     f"{self.folder} is not empty and holds no archive: it has {entry.name!r}. "
                     "Choose a new or empty folder."
                 )
+
+
+def find_opponent(name: str, archive: Archive | None = None) -> Member:
+    """Return one opponent by name; used by `league` and by evaluations.
+
+    Args:
+        name: An id of the archive; else a path: a run (its newest checkpoint), a checkpoint, the
+            folder of an archived agent, or a file with a policy.
+        archive: Where ids are looked up, if anywhere.
+
+    Raises:
+        ConfigError: No opponent has this name.
+        SnapshotError: It is damaged.
+    """
+    if archive is not None and name in archive:
+        return archive.load(name)
+    path = Path(name)
+    if not path.exists():
+        among = "" if archive is None else f" and no agent in the archive {archive.folder}"
+        raise ConfigError(
+            f"opponent {name!r} is not a file or folder{among}. Give a path, such as that of a "
+            "run, or an id."
+        )
+    if (path / AGENT).is_file():
+        # Results count nowhere: it is in another archive than that of this run.
+        return replace(read_entry(path.resolve()).load(), is_archived=False)
+    try:
+        description, weights = load_policy(path)
+    except RunError as error:
+        raise SnapshotError(f"opponent {name!r} cannot be played: {error}") from error
+    return require_finite(Member(name=name, description=description, weights=weights))

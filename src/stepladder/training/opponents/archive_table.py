@@ -1,7 +1,4 @@
-"""An archive as a table: who is how strong, after how many games.
-
-For people, in a terminal; needs rich.
-"""
+"""An archive as a table in a terminal: the rating of each agent, and its games. Needs rich."""
 
 from collections.abc import Mapping
 
@@ -41,5 +38,5 @@ def print_archive(archive: Archive, console: Console | None = None) -> None:
 
 
 def _caption(skipped: Mapping[str, str]) -> str | None:
-    lines = [escape(visible(f"passed over: {name}: {reason}")) for name, reason in skipped.items()]
+    lines = [escape(visible(f"skipped: {name}: {reason}")) for name, reason in skipped.items()]
     return "\n".join(lines) or None

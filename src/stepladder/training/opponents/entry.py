@@ -1,6 +1,6 @@
 """One agent of an archive as files: what ``agent.json`` says, and its weights.
 
-Written and read by `archive`; `loading` reads single ones. The weights are a policy as in any
+Written and read by `archive`. The weights are a policy as in any
 checkpoint (`training.checkpoints.tensor_files`), checked against a digest before they are used.
 """
 
@@ -26,7 +26,7 @@ MOST_BYTES = 16 * 2**20
 """Largest ``agent.json``: a description of spaces and layers, which takes a few kilobytes."""
 
 AGENT_ID = re.compile(r"\w[\w.+=-]{0,150}", re.ASCII)
-"""What an agent may be called, since a folder is called after it."""
+"""Allowed names of agents, which are names of folders."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Entry:
     """The name of its folder."""
 
     description: Mapping[str, Any]
-    """What `Agent.description` said."""
+    """What `Agent.description` returned."""
 
     origin: str
     """The run it comes from."""
@@ -65,9 +65,7 @@ class Entry:
         """
         path = self.folder / WEIGHTS
         if digest_of(path) != self.digest:
-            raise SnapshotError(
-                f"{path} is damaged: its digest is another. Restore it from a copy."
-            )
+            raise SnapshotError(f"{path} is damaged: its digest is wrong. Restore it from a copy.")
         try:
             _, weights = read_policy(path)
         except SnapshotError as error:
@@ -84,7 +82,7 @@ class Entry:
 
 
 def id_of(member: Member, origin: str) -> str:
-    """Return an id that says a little, and is another for every agent.
+    """Return a readable id that is unique for every agent.
 
     Args:
         member: The agent.
@@ -100,7 +98,7 @@ def id_of(member: Member, origin: str) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """Return 64 hex digits that stand for the content of a file."""
+    """Return the SHA-256 of a file, as 64 hex digits."""
     try:
         with open_for_reading(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -123,17 +121,17 @@ def write_entry(folder: Path, entry: Entry, member: Member) -> None:
 
 
 _FIELDS = {"description": dict, "origin": str, "step": int, "tags": list, "created": str}
-"""What ``agent.json`` says, beside who wrote it and a digest of the weights."""
+"""The fields of ``agent.json``, beside its schema and a digest of the weights."""
 
 
 def read_entry(folder: Path) -> Entry:
-    """Return what a folder says about its agent.
+    """Read the description of an agent from its folder.
 
     Raises:
         SnapshotError: It holds no agent, or a damaged one; the message says which.
     """
     if not AGENT_ID.fullmatch(folder.name) or folder.name in BASELINES:
-        raise SnapshotError(f"{folder.name!r} is no name for an agent. Rename the folder.")
+        raise SnapshotError(f"{folder.name!r} cannot be the name of an agent. Rename the folder.")
     path = folder / AGENT
     try:
         require_folder(folder)

@@ -1,7 +1,7 @@
-"""Who plays the other side in each env, episode by episode.
+"""Which opponent plays the other side in each env, episode by episode.
 
-What the training loop uses: `begin` where episodes have begun, `act` before each step, `end` where
-they have ended, `after_step` after each. Names that the env plays itself ("weak", "none") are
+Called by the training loop: `begin` where episodes have begun, `act` before each step, `end` where
+they have ended, `after_step` after each. Opponents that the env plays itself ("weak", "none") are
 ignored here; these are not:
 
 - ``caller:newest``, or ``caller``: the learner itself, as of the last refresh
@@ -9,11 +9,10 @@ ignored here; these are not:
 - ``caller:archive``: an agent of the archive, drawn likewise; the newest self while it is empty
 - ``caller:NAME``: one agent, by its id in the archive or the path of a run, checkpoint or file
 
-The newest self is refreshed in place, so that an episode in flight goes on with newer weights; it
-is at most `REFRESH_EVERY_STEPS` env steps behind the learner. All others never change. One who has
-lost the seat plays episodes that have begun to their end; those results are counted here, and
-credited to nobody who has a seat. An archive that cannot be reached for a while stops no training:
-results wait, and `explain` says why.
+The newest self is refreshed in place, also during an episode; it is at most `REFRESH_EVERY_STEPS`
+env steps behind the learner. All others never change. An opponent that has lost its seat plays its
+running episodes to their end; these results are counted here, and credited to no seat. An archive
+that cannot be reached for a while does not stop the training: results wait, and `explain` says why.
 """
 
 import zlib
@@ -30,9 +29,8 @@ from stepladder.games.game import CALLED
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.training.config import OpponentsConfig
-from stepladder.training.opponents.archive import Archive
-from stepladder.training.opponents.lineup import Choice, Lineup
-from stepladder.training.opponents.loading import find_opponent
+from stepladder.training.opponents.archive import Archive, find_opponent
+from stepladder.training.opponents.lineup import Lineup, MakePlayer, OpponentChoice
 from stepladder.training.opponents.member import Member, load_members, require_fit, save_members
 from stepladder.training.opponents.names import (
     ARCHIVE,
@@ -42,8 +40,7 @@ from stepladder.training.opponents.names import (
     called_name,
     unannounced,
 )
-from stepladder.training.opponents.opponent import MakePlayer
-from stepladder.training.opponents.reports import LeagueExplanation, Tally, rates
+from stepladder.training.opponents.reports import LeagueExplanation, ResultCounts, rates
 from stepladder.training.opponents.seats import Seats, require_outcome
 from stepladder.training.opponents.standing import Standing
 from stepladder.training.opponents.visitors import Visitors
@@ -65,14 +62,14 @@ class League:
         names: Every name that may come, scripted ones included; named agents are loaded here.
         agent: The learner. Only its weights are ever copied.
         num_envs: Rows of the vector env.
-        seed: Of who is drawn and of what they draw; no global generator is touched.
+        seed: Of all draws; no global generator is touched.
         device: Where opponents compute.
         archive: Agents on disk; by default that of the config, if it names one.
-        origin: What the run is called in the archive.
-        make: What makes players.
+        origin: Name of the run in the archive.
+        make: Makes players.
 
     Raises:
-        ConfigError: A name stands for nobody, or for somebody who does not fit the env.
+        ConfigError: No opponent has this name, or it does not fit the env.
         SnapshotError: A named agent is damaged.
     """
 
@@ -97,7 +94,7 @@ class League:
         self._archive = archive
         self._standing = None if archive is None else Standing(archive, origin)
         self._trouble = ""
-        self._tally = Tally()
+        self._tally = ResultCounts()
         self._lineup = Lineup(num_envs, agent.action_space, self._player)
         self._next_snapshot, self._next_refresh = config.snapshot_every_steps, 0
         self._num_updates = agent.num_updates
@@ -108,7 +105,7 @@ class League:
         self._visitors: Visitors | None = None
         if POOL in called:
             self._seats[POOL] = Seats(POOL, config.pool_size, self._seed_of(POOL))
-            # Somebody to play from the first episode on.
+            # There must be an opponent from the first episode on.
             self._seats[POOL].add(Member.of_agent(agent, 0, "step 0"))
         if ARCHIVE in called:
             self._visitors = self._invite()
@@ -117,7 +114,7 @@ class League:
     # Playing.
 
     def begin(self, rows: Rows, names: Sequence[str]) -> None:
-        """Choose who plays where episodes have just begun.
+        """Choose the opponents of episodes that have just begun.
 
         Args:
             rows: Which rows.
@@ -126,7 +123,7 @@ class League:
         Raises:
             ConfigError: A name was not announced.
         """
-        choices: dict[int, Choice] = {}
+        choices: dict[int, OpponentChoice] = {}
         for row, name in zip(np.asarray(rows).tolist(), names, strict=True):
             if self._lineup.playing(row) is not None:
                 self._lineup.leave(row)
@@ -143,19 +140,19 @@ class League:
             observations: What the other side sees, in all rows.
 
         Returns:
-            Actions of all rows; zeros where nobody plays here.
+            Actions of all rows; zeros in rows that the env plays itself.
         """
         return self._lineup.act(observations, self.config.deterministic)
 
     def end(self, rows: Rows, outcomes: Sequence[int] | npt.NDArray[np.int64]) -> None:
-        """Take in how episodes have ended; rows in which nobody played here are ignored.
+        """Count the results of episodes; rows that the env played itself are ignored.
 
         Args:
             rows: Which rows.
             outcomes: 1 where the learner has won, 0 for a draw, -1 where it has lost.
 
         Raises:
-            ConfigError: An outcome is none of these. Then nothing was taken in.
+            ConfigError: An outcome is none of these. Then nothing was counted.
         """
         results = list(zip(np.asarray(rows).tolist(), np.asarray(outcomes).tolist(), strict=True))
         for _, outcome in results:
@@ -163,9 +160,9 @@ class League:
         for row, outcome in results:
             self._credit(row, int(outcome))
             self._lineup.leave(row)
-        self._let_go()
+        self._drop_unseated()
 
-    def _choose(self, called: str) -> Choice:
+    def _choose(self, called: str) -> OpponentChoice:
         if called in (POOL, ARCHIVE):
             if called not in self._seats:
                 raise unannounced(called)
@@ -173,12 +170,12 @@ class League:
             draw = seats.draw()
             if draw is not None:
                 member = seats.members[draw.task_id]
-                return Choice(called, f"{called}/{draw.task_id}", member, draw)
+                return OpponentChoice(called, f"{called}/{draw.task_id}", member, draw)
         elif called != NEWEST:
             if called not in self._named:
                 raise unannounced(called)
-            return Choice(NAMED, f"{NAMED}/{called}", self._named[called])
-        return Choice(NEWEST, NEWEST, self._newest)
+            return OpponentChoice(NAMED, f"{NAMED}/{called}", self._named[called])
+        return OpponentChoice(NEWEST, NEWEST, self._newest)
 
     def _credit(self, row: int, outcome: int) -> None:
         found = self._lineup.playing(row)
@@ -200,10 +197,10 @@ class League:
             seed=self._seed_of(key),
         )
 
-    # Keeping up with the learner.
+    # Following the learner.
 
     def after_step(self, step: int, agent: Agent) -> None:
-        """Refresh the newest self, keep a past self and look at the archive, if it is time.
+        """Refresh the newest self, store a past self and read the archive, if it is time.
 
         Args:
             step: Env steps so far, of all envs together.
@@ -217,11 +214,11 @@ class League:
             self._next_snapshot = (step // every + 1) * every
             if POOL in self._seats:
                 self._seats[POOL].add(Member.of_agent(agent, step, f"step {step}"))
-            self._turn_to_archive()
-            self._let_go()
+            self._synchronise_archive()
+            self._drop_unseated()
 
-    def _turn_to_archive(self) -> None:
-        """See who is there, and report results; what cannot be done now is done next time."""
+    def _synchronise_archive(self) -> None:
+        """Read the archive and report results; what fails now is done next time."""
         self._trouble = ""
         try:
             if self._visitors is not None:
@@ -232,7 +229,7 @@ class League:
             self._trouble = str(error)
 
     def refresh(self, agent: Agent, step: int) -> None:
-        """Let the newest self play as the learner does now, also in episodes in flight."""
+        """Give the newest self the weights of the learner, also during episodes."""
         self._num_updates = agent.num_updates
         self._newest = Member.of_agent(agent, step, NEWEST)
         opponent = self._lineup.opponents.get(NEWEST)
@@ -248,18 +245,20 @@ class League:
         """
         return None if self._standing is None else self._standing.enter(agent, step, tags)
 
-    def _let_go(self) -> None:
-        """Forget whoever has lost the seat and plays nowhere any more."""
-        members = [member for seats in self._seats.values() for member in seats.members.values()]
-        seated = set(map(id, members))
+    def _drop_unseated(self) -> None:
+        """Drop opponents that have lost their seat and play no row."""
+        seated = set(map(id, self._seated()))
         self._lineup.dismiss(
             lambda opponent: opponent.kind not in self._seats or id(opponent.member) in seated
         )
 
-    # What it says.
+    def _seated(self) -> list[Member]:
+        return [member for seats in self._seats.values() for member in seats.members.values()]
+
+    # Reports.
 
     def metrics(self) -> dict[str, float]:
-        """Return what has happened since the last call, by names of metrics."""
+        """Return the results since the last call, by names of metrics."""
         metrics = rates(METRICS, self._tally.take())
         for kind, seats in self._seats.items():
             metrics[f"{METRICS}/members/{kind}"] = float(len(seats.members))
@@ -270,7 +269,7 @@ class League:
         return metrics
 
     def explain(self) -> LeagueExplanation:
-        """Say who is played, and why."""
+        """Return which opponents are played, and why."""
         return LeagueExplanation(
             results={
                 kind: (won, drawn, lost)
@@ -286,14 +285,13 @@ class League:
     # Saving and resuming.
 
     def state(self) -> Snapshot:
-        """Return everything needed to go on exactly here, weights of opponents included.
+        """Return everything needed to continue exactly here, weights of opponents included.
 
         Arrays may be the opponents' own memory rather than copies: write them, do not change them.
         """
-        members = [self._newest]
-        members += [member for seats in self._seats.values() for member in seats.members.values()]
+        members = [self._newest, *self._seated()]
         members += [opponent.member for opponent in self._lineup.opponents.values()]
-        # Each once: whoever plays has a seat as well, as a rule.
+        # Each once: an opponent that plays usually has a seat as well.
         distinct = list({id(member): member for member in members}.values())
         indices = {id(member): index for index, member in enumerate(distinct)}
 
@@ -309,16 +307,12 @@ class League:
             "next_refresh": self._next_refresh,
             "num_updates": self._num_updates,
         }
-        seats = {kind: seats.snapshot(index_of) for kind, seats in self._seats.items()}
-        return Snapshot.of_parts(
-            state,
-            members=save_members(distinct),
-            lineup=self._lineup.snapshot(index_of),
-            **seats,
-        )
+        parts = {kind: seats.snapshot(index_of) for kind, seats in self._seats.items()}
+        parts |= {"members": save_members(distinct), "lineup": self._lineup.snapshot(index_of)}
+        return Snapshot.of_parts(state, **parts)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on exactly where `state` was called, if the archive has not changed meanwhile.
+        """Continue exactly where `state` was called, if the archive has not changed meanwhile.
 
         Raises:
             SnapshotError: The state is damaged, or of another league. Then nothing has changed.
@@ -333,9 +327,9 @@ class League:
             )
         before = self.state()
         try:
-            self._take_over(snapshot)
+            self._restore_parts(snapshot)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            self._take_over(before)
+            self._restore_parts(before)
             if isinstance(error, SnapshotError):
                 raise
             raise SnapshotError(
@@ -343,16 +337,15 @@ class League:
                 "checkpoint."
             ) from error
 
-    def _take_over(self, snapshot: Snapshot) -> None:
+    def _restore_parts(self, snapshot: Snapshot) -> None:
         members, state = load_members(snapshot.part("members")), snapshot.state
         for member in members:
-            # Now, and not in the middle of the training.
             self._try_out(member)
         for kind, seats in self._seats.items():
             seats.restore(snapshot.part(kind), members)
         self._lineup.restore(snapshot.part("lineup"), members)
         self._newest = members[0]
-        self._tally = Tally.from_json(state["tally"])
+        self._tally = ResultCounts.from_json(state["tally"])
         if self._standing is not None:
             self._standing.restore(state["standing"])
         if self._visitors is not None:
@@ -363,7 +356,7 @@ class League:
         )
 
     def _identity(self) -> dict[str, Any]:
-        """Say what a saved state must share with this league."""
+        """Return what a saved state must have in common with this league."""
         return {
             "schema": SCHEMA,
             "num_envs": self._lineup.num_envs,
@@ -374,17 +367,17 @@ class League:
             "has_archive": self._archive is not None,
         }
 
-    # Beginning.
+    # Loading.
 
     def _find(self, name: str) -> Member:
-        """Return somebody by name, now, and not in the middle of the training."""
+        """Load a named opponent and check that it can play."""
         member = find_opponent(name, self._archive)
         require_fit(member, self._description)
         self._try_out(member)
         return member
 
     def _try_out(self, member: Member) -> None:
-        """Raise `SnapshotError` if somebody cannot play."""
+        """Raise `SnapshotError` if a member cannot play."""
         self._make(member.description, member.weights, 1)
 
     def _invite(self) -> Visitors:
@@ -399,6 +392,6 @@ class League:
         return visitors
 
     def _seed_of(self, what: str) -> int:
-        """Return a seed of somebody's own."""
+        """Return a seed that differs for each name."""
         sequence = np.random.SeedSequence([self._seed, zlib.crc32(what.encode())])
         return int(sequence.generate_state(1, np.uint64)[0] >> 1)

@@ -1,8 +1,8 @@
-"""Who plays which row at this moment, and which draw that came from.
+"""Which opponent plays which row now, and which draw it came from.
 
-The part of `league` that is busy in every step. It knows nothing of how opponents are chosen: it is
-told who plays where, asks each for the actions of all its rows at once, and remembers what a
-result has to be credited to.
+The part of `league` that runs in every step. Opponents are chosen elsewhere: this module gets the
+choices, computes the actions of all rows of an opponent in one forward pass, and keeps the draw
+that a result is credited to.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +22,59 @@ from stepladder.saving.saved_array import Part, SavedArray, restore_arrays
 from stepladder.saving.saved_fields import read_list
 from stepladder.saving.snapshot import Snapshot
 from stepladder.training.opponents.member import Member
-from stepladder.training.opponents.opponent import Opponent
-from stepladder.training.opponents.reports import KINDS
+from stepladder.training.opponents.names import KINDS
 
-NOBODY = -1
+NO_OPPONENT = -1
+
+
+MakePlayer = Callable[..., Player]
+"""The type of `make_player`."""
+
+
+class Opponent:
+    """One opponent and the rows that it plays, in one forward pass.
+
+    Args:
+        kind: How it was chosen: "newest", "pool", "archive" or "named".
+        member: Its description and weights.
+        player: Plays with these weights; has a row for every env.
+    """
+
+    def __init__(self, kind: str, member: Member, player: Player):
+        self.kind, self.member, self.player = kind, member, player
+        self._plays = np.zeros(player.num_rows, dtype=np.bool_)
+        self.rows: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """The rows that it plays, ascending."""
+
+    def begin(self, rows: npt.NDArray[np.int64]) -> None:
+        """Begin an episode in some rows, and continue in the others."""
+        begun = np.zeros_like(self._plays)
+        begun[rows] = True
+        self.player.begin(begun)
+        self.play_on(rows)
+
+    def play_on(self, rows: npt.NDArray[np.int64]) -> None:
+        """Play rows that are in the middle of their episodes."""
+        self._plays[rows] = True
+        self.rows = np.flatnonzero(self._plays)
+
+    def leave(self, row: int) -> None:
+        """Stop playing a row."""
+        self._plays[row] = False
+        self.rows = np.flatnonzero(self._plays)
+
+    def act(self, observations: Observations, deterministic: bool) -> npt.NDArray[Any]:
+        """Choose an action in each of its rows, given what is seen in all rows."""
+        return self.player.act_batch(
+            of_rows(observations, self.rows), deterministic=deterministic, rows=self.rows
+        )
+
+
+def of_rows(observations: Observations, rows: npt.NDArray[np.int64]) -> Observations:
+    """Return some rows of what is seen."""
+    if isinstance(observations, dict):
+        return {name: part[rows] for name, part in observations.items()}
+    return observations[rows]
 
 
 @dataclass(frozen=True)
@@ -42,23 +91,23 @@ class SavedOpponent:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Who is to play an episode."""
+class OpponentChoice:
+    """The opponent of one episode."""
 
     kind: str
     """How it was chosen: "newest", "pool", "archive" or "named"."""
 
     key: str
-    """What tells this opponent from all others."""
+    """Unique name of this opponent."""
 
     member: Member
 
     draw: Draw | None = None
-    """What a result is credited to, where somebody keeps count."""
+    """The draw that a result is credited to, if it was drawn."""
 
 
 class Lineup:
-    """Who plays where.
+    """Which opponent plays which row.
 
     Args:
         num_envs: Rows of the vector env.
@@ -69,13 +118,13 @@ class Lineup:
     def __init__(self, num_envs: int, space: Space[Any], make: Callable[[str, Member], Player]):
         self.num_envs = num_envs
         self.opponents: dict[str, Opponent] = {}
-        """Everybody who plays or has played and may do so again, by key."""
+        """Opponents that play, or have played and may do so again, by key."""
         self._space, self._make = space, make
         self._playing: list[str | None] = [None] * num_envs
         self._draws = np.zeros((num_envs, len(Draw._fields)), dtype=np.int64)
 
-    def begin(self, choices: Mapping[int, Choice]) -> None:
-        """Let episodes begin, in rows that nobody plays."""
+    def begin(self, choices: Mapping[int, OpponentChoice]) -> None:
+        """Begin episodes in rows that have no opponent."""
         rows: dict[str, list[int]] = {}
         for row, choice in choices.items():
             if choice.key not in self.opponents:
@@ -89,7 +138,7 @@ class Lineup:
             self.opponents[key].begin(np.array(its_rows, dtype=np.int64))
 
     def act(self, observations: Observations, deterministic: bool) -> npt.NDArray[Any]:
-        """Return the actions of all rows, zeros where nobody plays; one pass per opponent."""
+        """Return the actions of all rows, zeros in rows without opponent; one pass per opponent."""
         actions = np.zeros((self.num_envs, *(self._space.shape or ())), self._space.dtype)
         for opponent in self.opponents.values():
             if len(opponent.rows):
@@ -97,21 +146,21 @@ class Lineup:
         return actions
 
     def playing(self, row: int) -> tuple[Opponent, Draw] | None:
-        """Return who plays a row, and the draw that came from; None if nobody does."""
+        """Return the opponent of a row and the draw it came from; None if it has none."""
         key = self._playing[row]
         if key is None:
             return None
         return self.opponents[key], Draw(*self._draws[row].tolist())
 
     def leave(self, row: int) -> None:
-        """Let an episode be over."""
+        """End the episode of a row."""
         key = self._playing[row]
         if key is not None:
             self._playing[row] = None
             self.opponents[key].leave(row)
 
     def dismiss(self, is_needed: Callable[[Opponent], bool]) -> None:
-        """Let go of those who play nowhere and are not needed; their weights go with them."""
+        """Drop opponents that play no row and are not needed, with their weights."""
         for key, opponent in list(self.opponents.items()):
             if not len(opponent.rows) and not is_needed(opponent):
                 del self.opponents[key]
@@ -123,7 +172,7 @@ class Lineup:
             index_of: Where the caller keeps a member.
         """
         places = {key: place for place, key in enumerate(self.opponents)}
-        playing = [NOBODY if key is None else places[key] for key in self._playing]
+        playing = [NO_OPPONENT if key is None else places[key] for key in self._playing]
         arrays: dict[str, npt.NDArray[Any]] = {
             "playing": np.array(playing, dtype=np.int64),
             "draws": self._draws.copy(),
@@ -159,7 +208,7 @@ class Lineup:
         places = SavedArray(
             "playing",
             np.zeros(self.num_envs, dtype=np.int64),
-            (Part("opponent", ..., NOBODY, last),),
+            (Part("opponent", ..., NO_OPPONENT, last),),
         ).read(arrays, snapshot.place)
         draws = SavedArray("draws", self._draws)
         restore_arrays([draws], arrays, snapshot.place)
@@ -170,7 +219,7 @@ class Lineup:
         for place, opponent in enumerate(self.opponents.values()):
             opponent.play_on(np.flatnonzero(places == place))
         keys = list(self.opponents)
-        self._playing = [None if place == NOBODY else keys[place] for place in places.tolist()]
+        self._playing = [None if place == NO_OPPONENT else keys[place] for place in places.tolist()]
 
     def _restored(
         self,

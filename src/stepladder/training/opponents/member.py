@@ -1,7 +1,6 @@
-"""Somebody who can play: a description and weights, and nothing that was only needed to learn.
+"""An agent that can play: its description and weights, without what is only needed to learn.
 
-Past selves, archived agents and single files all become members; `opponent` lets one play. No
-replay buffer and no optimiser is ever kept or copied here.
+Past selves, archived agents and single files all become members; `lineup` lets them play.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,16 +20,16 @@ SPACES = ("observation_space", "action_space")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Member:
-    """Somebody who can play."""
+    """An agent that can play."""
 
     name: str
-    """What it is called: "step 250000", an archive's id, a path."""
+    """Its name: "step 250000", an archive's id, a path."""
 
     description: Mapping[str, Any]
-    """What `Agent.description` said; plain JSON."""
+    """What `Agent.description` returned; plain JSON."""
 
     weights: Mapping[str, torch.Tensor]
-    """What `Agent.weights` gave; never changed in place."""
+    """What `Agent.weights` returned; never changed in place."""
 
     step: int = 0
     """Env steps it had learnt from."""
@@ -46,7 +45,7 @@ class Member:
 
 @dataclass(frozen=True)
 class SavedMember:
-    """What a snapshot says of a member beside its weights."""
+    """A member in a snapshot, without its weights."""
 
     name: str
     description: dict[str, Any]
@@ -71,7 +70,7 @@ def misfit(description: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | N
 
 
 def require_fit(member: Member, wanted: Mapping[str, Any]) -> None:
-    """Raise unless somebody can play where another does.
+    """Raise unless a member can play where another agent does.
 
     Raises:
         ConfigError: The env is not made for it.
@@ -85,7 +84,7 @@ def require_fit(member: Member, wanted: Mapping[str, Any]) -> None:
 
 
 def require_finite(member: Member) -> Member:
-    """Return somebody whose weights are all finite: a learner that went astray plays no more.
+    """Return a member, if its weights are all finite.
 
     Raises:
         SnapshotError: One is not.

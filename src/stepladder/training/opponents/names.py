@@ -1,6 +1,6 @@
-"""What opponents are called in tasks, and which of them the training loop has to play.
+"""Names of opponents in tasks, and which of them the training loop has to play.
 
-Read by `league`; "weak", "strong" and "none" are played by the env itself and mean nothing here.
+Used by `league`; "weak", "strong" and "none" are played by the env itself.
 """
 
 from stepladder.errors import ConfigError
@@ -9,9 +9,11 @@ from stepladder.games.game import CALLED
 NEWEST, POOL, ARCHIVE, NAMED = "newest", "pool", "archive", "named"
 """How opponents are chosen; any name but the first three is that of one agent."""
 
+KINDS = (NEWEST, POOL, ARCHIVE, NAMED)
+
 
 def called_name(name: str) -> str | None:
-    """Return whom the caller is to play, or None if the env plays the opponent itself.
+    """Return the opponent that the caller plays, or None if the env plays it itself.
 
     Example:
         >>> called_name("caller:pool"), called_name("caller"), called_name("weak")
@@ -23,8 +25,8 @@ def called_name(name: str) -> str | None:
 
 
 def unannounced(called: str) -> ConfigError:
-    """Say that somebody is to play whom nobody has heard of."""
+    """Return the error about an opponent that the league was not told of."""
     return ConfigError(
-        f"opponent {CALLED + called!r} was not announced, so nobody has looked whether it can "
+        f"opponent {CALLED + called!r} was not announced, so it was not checked whether it can "
         "play. Name it when the league is made."
     )

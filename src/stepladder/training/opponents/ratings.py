@@ -1,11 +1,11 @@
-"""How strong everybody is: Weng-Lin ratings, as a function of the games played.
+"""Weng-Lin ratings of all agents, as a function of the games played.
 
 `openskill` does the arithmetic (Weng and Lin 2011, "A Bayesian approximation method for online
-ranking", Bradley-Terry, with the package's own defaults: mean 25, deviation 25/3). `match_log`
-holds the games; `archive` brings the two together.
+ranking", Bradley-Terry, with the package's own defaults: mean 25, deviation 25/3). `archive` keeps
+the games in a log and rates them.
 
-Games of an agent that is still learning move its own rating only. What it plays against stands
-still, and would otherwise sink because the rating of the one who rises lags behind.
+Games of an agent that is still learning change its own rating only. Its opponents do not change,
+and would otherwise lose points because the rating of an improving agent lags behind.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,7 @@ from openskill.models import BradleyTerryFull
 from stepladder.errors import SnapshotError
 
 BASELINES = ("weak", "strong")
-"""Scripted players, which are rated like everybody else."""
+"""Scripted players, which are rated like agents."""
 
 LETTERS = {1: "w", 0: "d", -1: "l"}
 """How an outcome is written in the log, seen from the first player."""
@@ -29,7 +29,7 @@ _MODEL = BradleyTerryFull()
 
 @dataclass(frozen=True, kw_only=True)
 class Rating:
-    """How strong somebody seems to be."""
+    """An estimate of strength."""
 
     mu: float = _MODEL.mu
     sigma: float = _MODEL.sigma
@@ -44,7 +44,7 @@ class Rating:
 
     @property
     def num_games(self) -> int:
-        """Games that it rests on."""
+        """Games that it is based on."""
         return self.num_won + self.num_drawn + self.num_lost
 
     def after(self, other: "Rating", outcome: int) -> "Rating":
@@ -63,7 +63,7 @@ class Rating:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Games:
+class PairGames:
     """Games between the same two, in the order in which they ended."""
 
     one: str
@@ -72,7 +72,7 @@ class Games:
     """A letter per game, as the first player saw it: w, d or l."""
 
     @classmethod
-    def of(cls, one: str, two: str, outcomes: Iterable[int]) -> "Games":
+    def of(cls, one: str, two: str, outcomes: Iterable[int]) -> "PairGames":
         """Make them of outcomes: 1, 0 and -1."""
         return cls(one=one, two=two, outcomes="".join(LETTERS[outcome] for outcome in outcomes))
 
@@ -82,18 +82,18 @@ class Games:
 
 
 class Ratings:
-    """Everybody's rating, as far as the log has been read."""
+    """All ratings, as far as the log has been read."""
 
     def __init__(self) -> None:
         self._ratings: dict[str, Rating] = {}
         self._batches: dict[str, int] = {}
 
     def __getitem__(self, who: str) -> Rating:
-        """Return somebody's rating; that of a beginner, if there is none yet."""
+        """Return a rating; the initial one if there is none yet."""
         return self._ratings.get(who, Rating())
 
     def known(self) -> list[str]:
-        """Return all who have a rating."""
+        """Return all names that have a rating."""
         return list(self._ratings)
 
     def has_batch(self, origin: str | None, batch: int) -> bool:
@@ -101,17 +101,17 @@ class Ratings:
         return origin is not None and batch <= self._batches.get(origin, -1)
 
     def apply(self, entry: Mapping[str, Any]) -> None:
-        """Take in one entry of the log, in place.
+        """Apply one entry of the log, in place.
 
         Raises:
-            SnapshotError: It is no such entry. Then nothing has changed.
+            SnapshotError: The entry is damaged. Then nothing has changed.
         """
         try:
             if "entered" in entry:
                 self._enter(str(entry["entered"]), str(entry["as"]))
                 return
             origin, batch, learner = entry["origin"], int(entry["batch"]), entry["learner"]
-            games = [Games(**one) for one in entry["games"]]
+            games = [PairGames(**one) for one in entry["games"]]
             for one in games:
                 one.results()
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -125,20 +125,20 @@ class Ratings:
         self.play(games, learner)
 
     def _enter(self, who: str, former: str) -> None:
-        """Begin with the rating that somebody had while learning, and with none of its games."""
+        """Start with the rating that an agent had while learning, and with none of its games."""
         rating = self[former]
         self._ratings[who] = Rating(mu=rating.mu, sigma=rating.sigma)
 
     def put(self, who: str, rating: Rating) -> None:
-        """Give somebody a rating, in place."""
+        """Set a rating, in place."""
         self._ratings[who] = rating
 
-    def play(self, games: Sequence[Games], learner: str | None = None) -> None:
+    def play(self, games: Sequence[PairGames], learner: str | None = None) -> None:
         """Count games, in place.
 
         Args:
             games: What was played.
-            learner: Who is still learning, if anybody: only that rating moves.
+            learner: The agent that is still learning, if any: only its rating changes.
         """
         rounds = [one.results() for one in games]
         # One game of each pair in turn, so that no pair's games all count before another's.
@@ -147,7 +147,7 @@ class Ratings:
                 if turn < len(outcomes):
                     self._play_one(pair, outcomes[turn], learner)
 
-    def _play_one(self, pair: Games, outcome: int, learner: str | None) -> None:
+    def _play_one(self, pair: PairGames, outcome: int, learner: str | None) -> None:
         one, two = self[pair.one], self[pair.two]
         if learner in (None, pair.one):
             self._ratings[pair.one] = one.after(two, outcome)
@@ -166,7 +166,7 @@ class Ratings:
         """Return what `to_json` gave.
 
         Raises:
-            SnapshotError: It is no such thing.
+            SnapshotError: The data is damaged.
         """
         ratings = cls()
         try:

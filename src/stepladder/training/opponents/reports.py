@@ -1,28 +1,26 @@
-"""What a league says about itself: counts of results, and who is played and why.
+"""What a league reports: counts of results, and which opponents are played and why.
 
-Filled in by `league`; the training loop logs the numbers and shows the text.
+Filled by `league`; the training loop logs the numbers and shows the text.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stepladder.training.opponents.names import KINDS
 from stepladder.training.opponents.seats import SeatReport
-
-KINDS = ("newest", "pool", "archive", "named")
-"""How opponents are chosen."""
 
 WON, DRAWN, LOST = 0, 1, 2
 
 
-class Tally:
-    """Results by kind of opponent: in all, and since they were last asked for."""
+class ResultCounts:
+    """Results by kind of opponent: in all, and since the last call of `take`."""
 
     def __init__(self) -> None:
         self.totals = {kind: [0, 0, 0] for kind in KINDS}
         """Games won, drawn and lost by the learner, per kind."""
         self.num_aborted = 0
-        """Episodes whose end was never reported; they count for nobody."""
+        """Episodes whose end was never reported; they are not counted as games."""
         self._taken = {kind: [0, 0, 0] for kind in KINDS}
 
     def add(self, kind: str, outcome: int) -> None:
@@ -47,24 +45,20 @@ class Tally:
         }
 
     @classmethod
-    def from_json(cls, data: Any) -> "Tally":
-        """Return what `to_json` gave; fails in any way if it is damaged."""
-        tally = cls()
-        for kind in KINDS:
-            tally.totals[kind] = _three(data["totals"][kind])
-            tally._taken[kind] = _three(data["taken"][kind])
-        tally.num_aborted = int(data["num_aborted"])
-        return tally
-
-
-def _three(counts: Any) -> list[int]:
-    won, drawn, lost = counts
-    return [int(won), int(drawn), int(lost)]
+    def from_json(cls, data: Any) -> "ResultCounts":
+        """Return what `to_json` returned; damaged data raises any error."""
+        counts = cls()
+        for own, saved in ((counts.totals, data["totals"]), (counts._taken, data["taken"])):
+            for kind in KINDS:
+                won, drawn, lost = saved[kind]
+                own[kind] = [int(won), int(drawn), int(lost)]
+        counts.num_aborted = int(data["num_aborted"])
+        return counts
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeagueExplanation:
-    """Who is played, and why."""
+    """Which opponents are played, and why."""
 
     results: Mapping[str, tuple[int, int, int]]
     """Games won, drawn and lost, by kind of opponent."""
@@ -73,10 +67,10 @@ class LeagueExplanation:
     """Episodes whose end was never reported."""
 
     seats: Mapping[str, tuple[SeatReport, ...]]
-    """Whoever may be drawn, by kind, the most learnable first."""
+    """Opponents that may be drawn, by kind, the most learnable first."""
 
     skipped: Mapping[str, str]
-    """Agents of the archive that are passed over, with the reason."""
+    """Agents of the archive that are skipped, with the reason."""
 
     trouble: str = ""
     """Why the archive could not be used when it was last needed."""
@@ -89,7 +83,7 @@ class LeagueExplanation:
         ]
         for kind, reports in self.seats.items():
             if not reports:
-                text.append(f"Nobody in the {kind} yet; the newest self plays instead.")
+                text.append(f"The {kind} is empty; the newest self plays instead.")
                 continue
             text.append(f"In the {kind}, the most learnable first:")
             text += [
@@ -97,8 +91,8 @@ class LeagueExplanation:
                 f"learnability {seat.learnability:.3f}, probability {seat.prob:.3f}"
                 for seat in reports
             ]
-        text += [f"Passed over: {name}: {reason}" for name, reason in self.skipped.items()]
-        return [*text, f"Trouble: {self.trouble}"] if self.trouble else text
+        text += [f"Skipped: {name}: {reason}" for name, reason in self.skipped.items()]
+        return [*text, f"Problem: {self.trouble}"] if self.trouble else text
 
     def __str__(self) -> str:
         """Return the whole text."""

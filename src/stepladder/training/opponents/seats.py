@@ -1,12 +1,12 @@
-"""Whom to play next, out of many: opponents in seats, prioritised by `Learnability`.
+"""Which of many opponents to play next: opponents in seats, prioritised by `Learnability`.
 
-An opponent pool is a source like any other: each opponent is a task, a seat is a slot, and who
-plays an episode is a draw. The curriculum weighs opponents by p(1 - p), p being how often the
+An opponent pool is a source like any other: each opponent is a task, a seat is a slot, and the
+opponent of an episode is drawn. The curriculum weighs opponents by p(1 - p), p being how often the
 learner wins (a draw is half a win), with a Beta posterior. `league` has one of these for past
 selves and one for the archive.
 
-A result is credited to the seat and generation that was drawn, so that one who has left a seat in
-the meantime leaves nothing behind for the successor.
+A result is credited to the seat and generation that was drawn, so that the result of an opponent
+that has lost its seat does not count for its successor.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,14 +27,14 @@ OUTCOMES = (-1, 0, 1)
 EMPTY = "empty seat"
 
 KNOWN_AFTER = 30
-"""Games after which an opponent is well known, and may have to make room."""
+"""Games after which an opponent is well known, and may be replaced."""
 
 
 class Roster(Source):
-    """Opponents by number. A number that nobody has is an empty seat, which weighs nothing.
+    """Opponents by number. A number without opponent is an empty seat, which has weight 0.
 
     Args:
-        label: What all of them are, such as "pool".
+        label: Of all of them, such as "pool".
     """
 
     def __init__(self, label: str):
@@ -43,7 +43,7 @@ class Roster(Source):
 
     @property
     def num_tasks(self) -> None:
-        """There is no end to numbers."""
+        """None: there is no largest number."""
         return None
 
     def get(self, task_id: int) -> Task:
@@ -51,7 +51,7 @@ class Roster(Source):
         return Task(self.name(task_id), self._label)
 
     def name(self, task_id: int) -> str:
-        """Return what the opponent with this number is called."""
+        """Return the name of the opponent with this number."""
         member = self.members.get(self.check_id(task_id))
         return EMPTY if member is None else member.name
 
@@ -69,7 +69,7 @@ class Roster(Source):
         return float(task_id in self.members)
 
     def describe(self) -> dict[str, Any]:
-        """Return what never changes: opponents come and go, and snapshots hold them."""
+        """Return what never changes; the opponents themselves are in snapshots."""
         return {"kind": "opponents", "label": self._label}
 
 
@@ -91,14 +91,14 @@ class Seats:
     """Opponents to choose from.
 
     Args:
-        label: What they are, such as "pool".
+        label: Of all of them, such as "pool".
         num_seats: Most opponents at once.
         seed: Of all draws.
     """
 
     def __init__(self, label: str, num_seats: int, seed: int):
         self._roster = Roster(label)
-        # Seats are given away here, by `add`, and not by the curriculum: it knows no newcomers.
+        # `add` assigns seats, not the curriculum: the source has no other opponents.
         self.curriculum = Learnability(
             self._roster,
             LearnabilityConfig(eviction_percentile=0.0),
@@ -109,14 +109,14 @@ class Seats:
 
     @property
     def members(self) -> Mapping[int, Member]:
-        """Everybody who has a seat, by number, in the order of arrival."""
+        """All that have a seat, by number, oldest first."""
         return self._roster.members
 
     def add(self, member: Member) -> int:
-        """Give a newcomer a seat; return the newcomer's number.
+        """Give an opponent a seat; return its number.
 
-        Where no seat is empty, the least learnable of the well-known opponents leaves: one whom
-        the learner always beats, or never does. While nobody is well known, the oldest leaves.
+        If no seat is empty, it replaces the least learnable of the well-known opponents: one that
+        the learner always beats, or never does. If none is well known, it replaces the oldest.
         """
         slot = self._empty_slot()
         leaving = None
@@ -125,7 +125,7 @@ class Seats:
             leaving = next(iter(self.members)) if leaving is None else leaving
             slot = self._slots()[leaving]
         number = self._num_added
-        # An empty seat has a number as well, any at all; nobody may have the same.
+        # An empty seat has a number as well, which must not be used twice.
         while self.curriculum.pool.contains(number):
             number += 1
         self._num_added = number + 1
@@ -136,35 +136,35 @@ class Seats:
         return number
 
     def remove(self, number: int) -> None:
-        """Take somebody's seat away; it is empty then."""
+        """Remove an opponent; its seat is empty then."""
         slot = self._slots()[number]
         self.curriculum.replace(slot)
         del self._roster.members[number]
 
     def draw(self) -> Draw | None:
-        """Choose an opponent for one episode; its number is the `task_id`. None if all are gone."""
+        """Draw an opponent for one episode; its number is the `task_id`. None if there is none."""
         return self.curriculum.draw_one() if self.members else None
 
     def report(self, draw: Draw, outcome: int) -> None:
         """Credit a result to the opponent that was drawn, if it still has its seat.
 
         Raises:
-            ConfigError: The outcome is none.
+            ConfigError: The outcome is not 1, 0 or -1.
         """
         require_outcome(outcome)
         self.curriculum.report(draw, success=(outcome + 1) / 2)
 
     def least_learnable(self) -> int | None:
-        """Return the least learnable of those who have played `KNOWN_AFTER` games, if any have.
+        """Return the least learnable of those with at least `KNOWN_AFTER` games, if any.
 
-        Of several that are alike, the oldest.
+        Of several equal ones, the oldest.
         """
         plays, scores, slots = self.curriculum.plays(), self.curriculum.scores(), self._slots()
         known = [number for number, slot in slots.items() if plays[slot] >= KNOWN_AFTER]
         return min(known, key=lambda number: scores[slots[number]], default=None)
 
     def explain(self) -> list[SeatReport]:
-        """Return what is known about everybody, the most learnable first."""
+        """Return what is known about each opponent, the most learnable first."""
         reports = [self._seat_report(slot) for slot in self._slots().values()]
         return sorted(reports, key=lambda report: -report.learnability)
 
@@ -187,7 +187,7 @@ class Seats:
 
         May leave things half done when it raises.
         """
-        # First, because the curriculum asks who is there.
+        # First, because the curriculum reads the names.
         self._roster.members = {
             int(number): members[index] for number, index in snapshot.state["numbers"]
         }
@@ -195,7 +195,7 @@ class Seats:
         self._num_added = int(snapshot.state["num_added"])
 
     def _slots(self) -> dict[int, int]:
-        """Return the slot of everybody, in the order of arrival."""
+        """Return the slot of each opponent, oldest first."""
         slots = {number: slot for slot, number in enumerate(self.curriculum.pool.task_ids.tolist())}
         return {number: slots[number] for number in self.members}
 
@@ -219,9 +219,9 @@ class Seats:
 
 
 def require_outcome(outcome: Any) -> None:
-    """Raise unless something says how an episode ended for the learner."""
+    """Raise unless a value is the outcome of an episode for the learner."""
     if outcome not in OUTCOMES:
         raise ConfigError(
-            f"an outcome must be 1 (won), 0 (drawn) or -1 (lost); got {outcome!r}. Give what the "
-            "env calls the winner."
+            f"an outcome must be 1 (won), 0 (drawn) or -1 (lost); got {outcome!r}. Give the env's "
+            "winner."
         )

@@ -1,7 +1,7 @@
-"""How the learner stands in the archive: results that are still to be reported, and its rating.
+"""The learner in the archive: results that are still to be reported, and its rating.
 
-Kept by `league`. Reports are numbered, so that a run that was killed and resumed does not have the
-same games counted twice.
+Used by `league`. Reports are numbered, so that the games of a run that was killed and resumed are
+not counted twice.
 """
 
 import uuid
@@ -13,7 +13,7 @@ from stepladder.agents.base import Agent
 from stepladder.saving.saved_fields import read_count, read_fields
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.member import Member
-from stepladder.training.opponents.ratings import Games, Rating
+from stepladder.training.opponents.ratings import PairGames, Rating
 
 
 class Standing:
@@ -21,7 +21,7 @@ class Standing:
 
     Args:
         archive: Where it is kept.
-        origin: What the run is called there.
+        origin: Name of the run there.
     """
 
     def __init__(self, archive: Archive, origin: str):
@@ -39,10 +39,12 @@ class Standing:
         self._pending.setdefault(agent_id, []).append(outcome)
 
     def report(self) -> None:
-        """Have the results since the last report counted."""
+        """Count the results since the last report."""
         if not self._pending:
             return
-        games = [Games.of(self._learner, who, outcomes) for who, outcomes in self._pending.items()]
+        games = [
+            PairGames.of(self._learner, who, outcomes) for who, outcomes in self._pending.items()
+        ]
         # Not read from the archive: a resumed run would find there what it has yet to play.
         ratings = self.archive.ratings()
         ratings.put(self._learner, self.rating or Rating())

@@ -1,7 +1,7 @@
-"""All agents against each other, so that ratings rest on games of agents that do not learn.
+"""All agents against each other, so that ratings are based on games of agents that do not learn.
 
 Above `training.evaluation`, which plays all games of one agent as a single batch, half from each
-starting side. The archive's ratings are moved by what comes of it. The scripted players take part,
+starting side. The results change the archive's ratings. The scripted players take part,
 but not against each other: the env plays them on one side only.
 """
 
@@ -18,16 +18,16 @@ from stepladder.training.evaluation import evaluate
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import Score
 from stepladder.training.opponents.archive import Archive
+from stepladder.training.opponents.lineup import MakePlayer
 from stepladder.training.opponents.member import Member, misfit
-from stepladder.training.opponents.opponent import MakePlayer
-from stepladder.training.opponents.ratings import BASELINES, Games
+from stepladder.training.opponents.ratings import BASELINES, PairGames
 
 
 @dataclass(frozen=True)
 class Tournament:
-    """What came of it."""
+    """The results."""
 
-    games: tuple[Games, ...]
+    games: tuple[PairGames, ...]
     """One entry per pair."""
 
     skipped: Mapping[str, str]
@@ -54,11 +54,11 @@ def round_robin(
         env: The game, for two players.
         num_games: Per pair; an even number.
         env_kwargs: Arguments of the env, such as ``{"actions": "discrete"}``; agents that do not
-            fit it are passed over.
-        deterministic: Whether they do what seems best, rather than draw their actions.
-        seed: Of the games and of what players draw.
+            fit it are skipped.
+        deterministic: Whether they take their best actions, rather than draw them.
+        seed: Of the games and of the players.
         device: Where they compute.
-        make: What makes players.
+        make: Makes players.
     """
     members, skipped = _players(archive, agent_ids, env, dict(env_kwargs or {}))
     makers = {
@@ -67,7 +67,7 @@ def round_robin(
         )
         for number, member in enumerate(members)
     }
-    games: list[Games] = []
+    games: list[PairGames] = []
     for number, member in enumerate(members):
         later = [rival.name for rival in members[number + 1 :]]
         request = EvaluationRequest(
@@ -81,7 +81,8 @@ def round_robin(
         rivals: dict[str, Callable[[int], Any]] = {name: makers[name] for name in later}
         result = evaluate(makers[member.name], request, rivals=rivals)
         games += [
-            Games.of(member.name, group.name, in_turn(*results(group))) for group in result.groups
+            PairGames.of(member.name, group.name, in_turn(*results(group)))
+            for group in result.groups
         ]
     if games:
         archive.rate(games)

@@ -1,8 +1,8 @@
 """Which agents of an archive a run plays, as the archive grows and shrinks.
 
 Between `archive`, which any process may change at any time, and `league`, which looks at it at
-defined moments only. Everybody who fits has a seat, up to `NUM_SEATS`; beyond that, at each look
-one whom the learner always beats, or never does, makes room for one who waits.
+defined moments only. Each agent that fits has a seat, up to `NUM_SEATS`; beyond that, at each look
+one that the learner always beats, or never does, is replaced by one that waits.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Visitors:
         archive: Where they are.
         wanted: Description of an agent that fits the env.
         seed: Of all draws.
-        try_out: Raises `SnapshotError` if somebody cannot play at all.
+        try_out: Raises `SnapshotError` if a member cannot play at all.
         num_seats: Most of them at a time.
     """
 
@@ -40,21 +40,21 @@ class Visitors:
         self.archive = archive
         self.seats = Seats("archive", num_seats, seed)
         self.skipped: dict[str, str] = {}
-        """Who was passed over at the last look, and why."""
+        """Agents that were skipped at the last look, and why."""
         self.last_seated = ""
-        """Id of the one who was given a seat last."""
+        """Id of the agent that was given a seat last."""
         self._wanted, self._try_out = wanted, try_out
         self._num_seats = num_seats
 
     def look(self) -> None:
-        """See who is in the archive now, and give seats away accordingly."""
+        """Read the archive, and assign the seats accordingly."""
         fitting = self._fitting()
         for number, member in list(self.seats.members.items()):
             if member.name not in fitting:
                 self.seats.remove(number)
         seated = {member.name for member in self.seats.members.values()}
         waiting = [entry for name, entry in fitting.items() if name not in seated]
-        # The newest first: where there are too many, the old ones have to wait.
+        # The newest first: if there are too many, the oldest wait.
         while waiting and len(self.seats.members) < self._num_seats:
             self._seat(waiting.pop())
         if waiting:
@@ -70,11 +70,11 @@ class Visitors:
         return {entry.agent_id: entry for entry in listing.entries if entry.agent_id not in misfits}
 
     def _exchange(self, waiting: list[Entry]) -> None:
-        """Let one who waits take the seat of one from whom there is little to learn."""
+        """Replace an opponent from which there is little to learn by one that waits."""
         leaving = self.seats.least_learnable()
         if leaving is None:
             return
-        # Round and round by id, so that everybody's turn comes.
+        # In turns by id, so that each gets a seat.
         turn = sorted(waiting, key=lambda entry: entry.agent_id)
         later = [entry for entry in turn if entry.agent_id > self.last_seated]
         self.seats.remove(leaving)

@@ -1,7 +1,7 @@
 """An agent as the published trainer writes it, and as a config of ours.
 
-Part of `config`. What is left out is as it was there: the published defaults differ from ours in
-places, and a file must mean what it meant.
+Used by `config`. A setting that is left out has the published default, which differs from ours in
+places: a file must mean what it meant.
 """
 
 import math
@@ -15,7 +15,7 @@ from stepladder.agents.sac.config import SACConfig
 from stepladder.configs.checks import Count, Integer, Positive, Share, is_integer, not_empty
 from stepladder.configs.codec import UNREAD, Kinds
 from stepladder.configs.problems import Problems
-from stepladder.training.published.phases import Part
+from stepladder.training.published.phases import PublishedPart
 
 REFUSED = {
     "TD3": "TD3 is not among the agents here; the published trainer refused it too, though later. "
@@ -41,7 +41,7 @@ StepsOf = Callable[[float], int]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Common(Part):
+class Common(PublishedPart):
     """Hyperparameters that a file may have outside its agent."""
 
     learning_rate: Positive | None = None
@@ -196,7 +196,7 @@ class SACHyperparameters(Hyperparameters):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedAgent(Part):
+class PublishedAgent(PublishedPart):
     """Who learns, by its type."""
 
     hyperparameters: DDDQNHyperparameters | SACHyperparameters

@@ -25,7 +25,12 @@ from stepladder.training.config import (
     TrainingConfig,
 )
 from stepladder.training.published.agent import Common, PublishedAgent
-from stepladder.training.published.phases import NEURAL_TYPES, SCRIPTED, Part, PublishedPhase
+from stepladder.training.published.phases import (
+    NEURAL_TYPES,
+    SCRIPTED,
+    PublishedPart,
+    PublishedPhase,
+)
 
 NUM_ENVS = 8
 """The files do not say how many envs; this is what the authors recommend."""
@@ -38,7 +43,7 @@ MAX_RUNNING = 1_024
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedCurriculum(Part):
+class PublishedCurriculum(PublishedPart):
     """All phases."""
 
     phases: Annotated[tuple[PublishedPhase, ...], not_empty]
@@ -53,7 +58,7 @@ class PublishedCurriculum(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedTraining(Part):
+class PublishedTraining(PublishedPart):
     """How an agent is trained."""
 
     max_episode_steps: Count = 500
@@ -74,7 +79,7 @@ class PublishedTraining(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedConfig(Part):
+class PublishedConfig(PublishedPart):
     """A whole file."""
 
     curriculum: PublishedCurriculum
@@ -103,7 +108,7 @@ class PublishedConfig(Part):
 
     @property
     def deterministic(self) -> list[tuple[str, bool]]:
-        """Return what is said about how neural opponents play, with the path of who says it."""
+        """Return each setting of how neural opponents play, with its path."""
         return [
             (f"curriculum.phases[{index}].opponent{path}.deterministic", entry.deterministic)
             for index, phase in enumerate(self.curriculum.phases)
@@ -112,12 +117,12 @@ class PublishedConfig(Part):
         ]
 
     def _about_deterministic(self) -> Iterator[tuple[str, str]]:
-        said = self.deterministic
-        for path, choice in said:
-            if choice != said[0][1]:
+        settings = self.deterministic
+        for path, choice in settings:
+            if choice != settings[0][1]:
                 yield (
                     path,
-                    f"is {choice} and {said[0][0]} is {said[0][1]}; it holds for the whole "
+                    f"is {choice} and {settings[0][0]} is {settings[0][1]}; it holds for the whole "
                     "training. Make them agree.",
                 )
 
@@ -167,7 +172,7 @@ class PublishedConfig(Part):
 
     @property
     def every_steps(self) -> int | None:
-        """Env steps between two checkpoints; None if nothing is said.
+        """Env steps between two checkpoints; None if neither key is there.
 
         The older key counts episodes: so many of the training's average length, were each as long
         as it can be.
@@ -203,7 +208,7 @@ def published_from_json(data: Mapping[str, Any], document: str = "the config") -
     config = PublishedConfig.from_json(data, document)
     phases, opponents, every_steps = config.curriculum.phases, config.opponents, config.every_steps
     is_neural = any(name.startswith(CALLED) for name in opponents)
-    said = config.deterministic
+    deterministic = config.deterministic
     return TrainingConfig(
         env=HOCKEY,
         env_kwargs={
@@ -224,7 +229,7 @@ def published_from_json(data: Mapping[str, Any], document: str = "the config") -
         opponents=OpponentsConfig(
             snapshot_every_steps=every_steps or OpponentsConfig.snapshot_every_steps,
             archive=ARCHIVE if NEURAL_TYPES["archive"] in opponents else None,
-            deterministic=said[0][1] if said else True,
+            deterministic=deterministic[0][1] if deterministic else True,
         ),
         checkpoints=CheckpointConfig(every_steps=every_steps),
     )

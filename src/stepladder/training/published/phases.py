@@ -1,7 +1,7 @@
 """Phases as the published trainer writes them, and as phases of a `PhasedConfig`.
 
-Part of `config`. A phase there has an env mode, an opponent and a schedule of rewards; here these
-are settings of the phase, drawn anew for every episode of every env.
+Used by `config`. A phase there has an env mode, an opponent and a schedule of rewards; here these
+are settings of the phase, drawn for every episode of every env.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ SHAPING = (
 Mode = Annotated[str, OneOf(tuple(MODES))]
 
 
-class Part(Config):
+class PublishedPart(Config):
     """One object of a published config: null says nothing, and 5.0 is an integer."""
 
     @classmethod
@@ -51,7 +51,7 @@ class Part(Config):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightedMode(Part):
+class WeightedMode(PublishedPart):
     """A mode of hockey in a mixture."""
 
     mode: Mode
@@ -59,7 +59,7 @@ class WeightedMode(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Environment(Part):
+class Environment(PublishedPart):
     """How a game begins."""
 
     mode: Mode | None = None
@@ -83,7 +83,7 @@ class Environment(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opponent(Part):
+class PublishedOpponent(PublishedPart):
     """Who plays the other side: one opponent, or several as a mixture."""
 
     type: Annotated[str, OneOf((*TYPES, MIXTURE))]
@@ -91,7 +91,7 @@ class Opponent(Part):
     checkpoint: Name = "latest"
     deterministic: bool | None = None
     agent_type: Name | None = None
-    opponents: "tuple[Opponent, ...] | None" = None
+    opponents: "tuple[PublishedOpponent, ...] | None" = None
 
     @classmethod
     def expand(cls, value: Any, problems: Problems) -> Any:
@@ -127,7 +127,7 @@ class Opponent(Part):
         if abs(total - 1.0) > TOLERANCE:
             yield "opponents", f"has weights that sum to {total:g}; they must sum to 1."
 
-    def entries(self) -> "tuple[tuple[str, Opponent], ...]":
+    def entries(self) -> "tuple[tuple[str, PublishedOpponent], ...]":
         """Return the path, from this one, and the opponent of each entry of a mixture."""
         if self.opponents is None:
             return (("", self),)
@@ -143,7 +143,7 @@ class Opponent(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shaping(Part):
+class Shaping(PublishedPart):
     """Weights of rewards that stay for N episodes of the phase and move for K more."""
 
     N: CountOrZero
@@ -170,13 +170,13 @@ class Shaping(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedPhase(Part):
+class PublishedPhase(PublishedPart):
     """A time slice of the training."""
 
     name: Name
     episodes: Count
     environment: Environment
-    opponent: Opponent
+    opponent: PublishedOpponent
     reward_shaping: Shaping | None = None
     clear_buffer: bool = True
 
