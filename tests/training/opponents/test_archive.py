@@ -9,7 +9,7 @@ from rich.console import Console
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.training.checkpoints.tensor_files import save_policy
-from stepladder.training.opponents import files, match_log
+from stepladder.training.opponents import files
 from stepladder.training.opponents.archive import LOCK, LOG, RATINGS, Archive, find_opponent
 from stepladder.training.opponents.archive_table import print_archive
 from stepladder.training.opponents.entry import AGENT, WEIGHTS
@@ -155,7 +155,7 @@ def test_half_a_line_in_the_log_is_ignored_and_cut_off_by_the_next_writer(tmp_pa
     assert archive.rating("strong").num_won == 1
     archive.rate([PairGames.of("weak", "strong", [-1])])
     assert archive.rating("strong").num_won == 2
-    assert len(list(match_log.read(log, 0))) == 2
+    assert len(list(files.read_entries(log, 0))) == 2
 
 
 def test_lines_without_sense_are_passed_over(tmp_path: Path) -> None:

@@ -50,14 +50,8 @@ class GameResults:
     def of(self, some: Sequence[int]) -> "GameResults":
         """Return some of the games."""
         rows = np.asarray(some)
-        winners = None if self.winners is None else self.winners[rows]
-        return GameResults(
-            self.returns[rows],
-            self.lengths[rows],
-            self.successes[rows],
-            winners,
-            self.trials[rows],
-        )
+        parts = vars(self).items()
+        return GameResults(**{name: None if all is None else all[rows] for name, all in parts})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +93,9 @@ class Score:
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain JSON; what is not finite is None."""
         return {
-            "name": self.name,
-            "num_games": self.num_games,
-            "num_trials": self.num_trials,
-            "num_steps": self.num_steps,
-            "num_successes": self.num_successes,
-            "num_draws": self.num_draws,
-            "num_losses": self.num_losses,
+            **vars(self),
             "rate": None if self.rate is None else _plain(self.rate),
             "mean_return": _plain(self.mean_return),
-            "mean_length": self.mean_length,
             "parts": [part.to_json() for part in self.parts],
         }
 
@@ -163,12 +150,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
-        return {
-            "env": self.env,
-            "seed": self.seed,
-            "is_deterministic": self.is_deterministic,
-            "total": self.total.to_json(),
-        }
+        return {**vars(self), "total": self.total.to_json()}
 
     def metrics(self) -> dict[str, float]:
         """Return the figures under the names that a run logs them by."""
