@@ -39,6 +39,10 @@ class Clockwork:
     act: float = 0.0
     learn: float = 0.0
 
+    def since(self, before: "Clockwork") -> "Clockwork":
+        """Return the seconds since an earlier reading."""
+        return Clockwork(self.env - before.env, self.act - before.act, self.learn - before.learn)
+
 
 @dataclass
 class Episodes:

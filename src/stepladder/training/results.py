@@ -1,4 +1,4 @@
-"""What a training says about itself: on the way, and in the end.
+"""Progress and results of a training.
 
 Made by `session`, shown by the command line, returned by `train`.
 """
@@ -32,7 +32,7 @@ class Progress:
     """Of this epoch: where they went."""
 
     elapsed_s: float
-    """Of the whole training, earlier sittings included."""
+    """Of the whole training, earlier sessions included."""
 
     left_s: float
     """Until its end, at the speed of this epoch."""
@@ -54,7 +54,7 @@ class Progress:
 
 
 OnEpoch = Callable[[Progress], bool | None]
-"""Is told of every epoch; if it returns True, training is saved and ends."""
+"""Called after every epoch; if it returns True, training is saved and ends."""
 
 
 @dataclass

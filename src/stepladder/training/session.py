@@ -1,6 +1,6 @@
 """A training from its first step to its last: reports, evaluations, checkpoints, Ctrl-C.
 
-Between `starting`, which makes or reopens a run, and `loop`, which knows only steps. An epoch is so
+Between `starting`, which makes or reopens a run, and `loop`, which does the steps. An epoch is so
 many env steps; at its end metrics are logged, and evaluations and checkpoints made if they are due.
 """
 
@@ -29,7 +29,7 @@ from stepladder.training.results import OnEpoch, Progress, TrainingResult
 
 
 class Session:
-    """One sitting of a training.
+    """A training from its start, or from where it is resumed, to its end.
 
     Args:
         config: The settings.
@@ -65,15 +65,15 @@ class Session:
         """Keep everything in a run from now on."""
         self.run = self.reporter.run = run
 
-    # The whole of it.
-
     def play(self, on_epoch: OnEpoch | None = None) -> bool:
         """Train until the end; return whether it was stopped before."""
         trainer, was_stopped = self.trainer, False
-        # All of it: Ctrl-C in the last evaluation must not lose what came before.
+        # Around everything: Ctrl-C in the last evaluation must not lose what came before.
         with InterruptGuard(also_when_terminated=True) as guard:
-            # From the last report on: a sitting may have ended between a last step and its report.
-            while not was_stopped and (not self._is_over() or self._is_epoch_begun()):
+            while not was_stopped:
+                # A session may have ended between a last step and its report.
+                if self._is_over() and trainer.num_steps == self._reported_at:
+                    break
                 boundary = (self._reported_at // self._epoch_steps + 1) * self._epoch_steps
                 while trainer.num_steps < boundary and not (
                     self._is_over() or guard.was_interrupted
@@ -109,9 +109,6 @@ class Session:
             return True
         return self._budget_left <= 0
 
-    def _is_epoch_begun(self) -> bool:
-        return self.trainer.num_steps > self._reported_at
-
     def _end_epoch(self, on_epoch: OnEpoch | None) -> bool:
         """Report an epoch, and do what is due; return whether to stop."""
         self.trainer.agent.check_finite()
@@ -128,14 +125,10 @@ class Session:
     # Reports.
 
     def _report(self) -> Progress:
-        trainer, clock = self.trainer, self.trainer.seconds
+        trainer, curriculum, clock = self.trainer, self.trainer.curriculum, self.trainer.seconds
         now = time.monotonic()
         rate = (trainer.num_steps - self._steps_before) / max(1e-9, now - self._epoch_began)
-        spent = Clockwork(
-            clock.env - self._clock_before.env,
-            clock.act - self._clock_before.act,
-            clock.learn - self._clock_before.learn,
-        )
+        spent = clock.since(self._clock_before)
         stats = trainer.episodes.stats()
         successes, returns = stats.get("curriculum_success", []), stats.get("episode/r", [])
         logged = self.reporter.end_epoch(
@@ -148,7 +141,7 @@ class Session:
             steps_per_second=rate,
         )
         self._steps_before = self._reported_at = trainer.num_steps
-        self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
+        self._clock_before = replace(clock)
         return Progress(
             num_steps=trainer.num_steps,
             total_steps=self.config.total_steps,
@@ -159,7 +152,7 @@ class Session:
             seconds=spent,
             elapsed_s=self.elapsed_s,
             left_s=self._left_s(rate, len(returns) / max(1e-9, now - self._epoch_began)),
-            stage=self._stage(),
+            stage=curriculum.legend().current_stage(curriculum.plan.dials),
             phase=trainer.phase,
             success=sum(successes) / len(successes) if successes else None,
             mean_return=sum(returns) / len(returns) if returns else None,
@@ -187,13 +180,9 @@ class Session:
             extra |= self.trainer.league.metrics()
         return extra
 
-    def _stage(self) -> str | None:
-        curriculum = self.trainer.curriculum
-        return curriculum.legend().current_stage(curriculum.plan.dials)
-
     @property
     def elapsed_s(self) -> float:
-        """Seconds of training so far, earlier sittings included."""
+        """Seconds of training so far, earlier sessions included."""
         return self._earlier_s + time.monotonic() - self._began
 
     # Evaluations.
@@ -230,7 +219,7 @@ class Session:
     def _is_checkpoint_due(self) -> bool:
         config = self.config.checkpoints
         if self._saved_as is None:
-            # A first one soon: until then there is nothing to watch, and everything to lose.
+            # The first one soon: until then there is nothing to watch or to resume.
             return True
         if time.monotonic() - self._saved_at_s >= config.every_s:
             return True
@@ -275,10 +264,10 @@ class Session:
         return path
 
     def restore(self, checkpoint: TrainingCheckpoint) -> bool:
-        """Go on where a checkpoint was made.
+        """Continue where a checkpoint was made.
 
         Returns:
-            Whether games in flight go on, rather than begin again.
+            Whether running games continue, rather than restart.
 
         Raises:
             SnapshotError: It does not fit.
@@ -299,9 +288,8 @@ class Session:
         # Checkpoints of 0.1.0 have none.
         if "names" in own:
             self.reporter.names.restore(own["names"])
-        clock = self.trainer.seconds
-        self._clock_before = Clockwork(clock.env, clock.act, clock.learn)
-        # The first epoch of a sitting is timed from here, also where a checkpoint fell into it.
+        self._clock_before = replace(self.trainer.seconds)
+        # The first epoch of a session is timed from here, also if the checkpoint was inside it.
         self._saved_at_step = self._steps_before = self.trainer.num_steps
         self._saved_as = checkpoint.name
         self._epoch_began = time.monotonic()
@@ -310,7 +298,7 @@ class Session:
     # The end.
 
     def end_diverged(self, error: DivergenceError) -> DivergenceError:
-        """Note in the run why a training cannot go on; return the error with what is left of it."""
+        """Log why a training diverged; return the error with the last good checkpoint added."""
         if self.run is None:
             return error
         left = "No checkpoint was saved before it."
@@ -321,15 +309,15 @@ class Session:
                 f"weights and other settings (--initial-weights {folder}). Resuming it would only "
                 "come to the same update."
             )
-        told = DivergenceError(f"{error} {left}")
-        told.update = error.update
+        full = DivergenceError(f"{error} {left}")
+        full.update = error.update
         self.run.event(
             self.trainer.num_steps,
             "diverged",
-            str(told),
+            str(full),
             {"update": error.update, "checkpoint": self._saved_as},
         )
-        return told
+        return full
 
     def result(self, was_stopped: bool) -> TrainingResult:
         """Return what is left behind."""

@@ -154,8 +154,8 @@ def resume(
         session = stack.enter_context(_session(settings, folder.name))
         # Before the run is opened: a checkpoint that does not fit must not change it.
         session.restore(checkpoint)
-        told = _loggers(loggers, info.config)
-        with Run.resume(folder, checkpoint=checkpoint.name, loggers=told, lock=lock) as run:
+        made = _loggers(loggers, info.config)
+        with Run.resume(folder, checkpoint=checkpoint.name, loggers=made, lock=lock) as run:
             for text in refused:
                 run.event(checkpoint.step, "checkpoint_refused", text, None)
             result = _play_in(run, session, on_epoch)

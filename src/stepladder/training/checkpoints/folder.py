@@ -53,7 +53,7 @@ REQUIRED = frozenset({WEIGHTS, ENVS, TRAINER})
 
 @dataclass
 class TrainingCheckpoint:
-    """Everything a training needs to go on as if nothing had happened."""
+    """Everything a training needs to continue exactly."""
 
     step: int
     """Steps that all envs have taken together."""

@@ -179,7 +179,7 @@ def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, l
                 return found, refused
             except (OSError, SnapshotError) as error:
                 refused.append(f"{folder.name} was refused: {_reason(error)}")
-        # A run that goes on may have replaced them meanwhile.
+        # A running training may have replaced them meanwhile.
         if find(run_folder) == folders:
             raise SnapshotError(
                 f"the run {run_folder} has no checkpoint of a training that can be used"

@@ -1,4 +1,4 @@
-"""Tensors on disk, with safetensors: what anybody can load, and what loads no code.
+"""Tensors on disk, with safetensors: a public format that cannot contain code.
 
 `folder` keeps an agent this way, and `opponents` other agents. A policy is
 such a file whose metadata says what plays with these weights.
@@ -105,7 +105,7 @@ def sync(path: Path) -> None:
 
 
 def _apart(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return tensors as safetensors wants them: on the CPU, contiguous, no memory in common."""
+    """Return tensors as safetensors needs them: on the CPU, contiguous, without shared memory."""
     seen: set[int] = set()
     prepared: dict[str, torch.Tensor] = {}
     for name, tensor in tensors.items():

@@ -1,4 +1,4 @@
-"""What an evaluation is asked for: the env, how many games, of which tasks, against which players.
+"""What an evaluation plays: the env, how many games, of which tasks, against which players.
 
 Made from the config of a training, or by ``stepladder eval``; the env's `Game` makes the programme
 of it, and `playing` plays that.

@@ -88,8 +88,8 @@ def id_of(member: Member, origin: str) -> str:
         member: The agent.
         origin: The run it comes from.
     """
-    told = json.dumps([dict(member.description), origin, member.step], sort_keys=True)
-    hasher = hashlib.sha256(told.encode())
+    text = json.dumps([dict(member.description), origin, member.step], sort_keys=True)
+    hasher = hashlib.sha256(text.encode())
     for name, tensor in sorted(member.weights.items()):
         hasher.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         hasher.update(tensor.numpy().tobytes())

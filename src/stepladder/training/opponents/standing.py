@@ -29,7 +29,7 @@ class Standing:
         self.rating: Rating | None = None
         """The learner's rating at the last report; None before the first."""
         self._origin = origin
-        # Unique, so that a new run of the same name does not go on with an old one's rating.
+        # Unique, so that a new run of the same name does not continue an old one's rating.
         self._learner = f"{origin}:{uuid.uuid4().hex[:8]}"
         self._pending: dict[str, list[int]] = {}
         self._num_reports = 0
