@@ -90,10 +90,7 @@ def evaluate(
     """
     rivals = rivals or {}
     programme = request.programme(rivals)
-    # In this process: workers would take longer to start than most games to play.
-    envs = make_vec(
-        request.env, programme.num_games, num_workers=0, env_kwargs=programme.env_kwargs or None
-    )
+    envs = _make_envs(request, programme, programme.num_games)
     try:
         players = _Players(envs, player_maker, rivals, programme, request)
         games = _play(envs, players, programme, request.max_episode_steps or MOST_STEPS)
@@ -110,13 +107,19 @@ def evaluate(
 def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
     """Return what a player of a request sees and does: observation space and action space."""
     programme = request.programme(request.opponents)
-    envs = make_vec(request.env, 1, num_workers=0, env_kwargs=programme.env_kwargs or None)
+    envs = _make_envs(request, programme, 1)
     try:
         spaces: list[Any] = [envs.single_observation_space, envs.single_action_space]
     finally:
         envs.close()
     seen, done = (space[ONE] if programme.rivals() else space for space in spaces)
     return seen, done
+
+
+def _make_envs(request: EvaluationRequest, programme: Programme, num_envs: int) -> Any:
+    env: Any = request.env
+    # In this process: workers would take longer to start than most games to play.
+    return make_vec(env, num_envs, num_workers=0, env_kwargs=programme.env_kwargs or None)
 
 
 class _Players:

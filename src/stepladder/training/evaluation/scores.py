@@ -50,8 +50,9 @@ class GameResults:
     def of(self, some: Sequence[int]) -> "GameResults":
         """Return some of the games."""
         rows = np.asarray(some)
-        parts = vars(self).items()
-        return GameResults(**{name: None if all is None else all[rows] for name, all in parts})
+        winners = None if self.winners is None else self.winners[rows]
+        others = (self.returns[rows], self.lengths[rows], self.successes[rows])
+        return GameResults(*others, winners, self.trials[rows])
 
 
 @dataclass(frozen=True, kw_only=True)
