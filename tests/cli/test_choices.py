@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from stepladder.cli.choices import Chosen, config_from_file
-from stepladder.cli.simulate import read_arguments
+from stepladder.cli.simulate import ChosenCurriculum, from_file, read_arguments
 from stepladder.curricula import FrontierConfig, StagedConfig, UniformConfig
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
@@ -16,7 +15,7 @@ from stepladder.simulator.scenarios import scenario
 GRID = scenario("grid-2x2")
 
 
-def chosen(*words: str) -> Chosen:
+def chosen(*words: str) -> ChosenCurriculum:
     """Return what a command line with these words chooses in a small grid."""
     choice, options = read_arguments(["--scenario", "grid-2x2", *words])
     assert options.simulation.scenario == "grid-2x2"
@@ -25,7 +24,7 @@ def chosen(*words: str) -> Chosen:
 
 @pytest.mark.parametrize("name", curriculum_variants())
 def test_every_curriculum_can_be_chosen_and_means_the_same_as_its_name(name: str) -> None:
-    assert chosen(name) == Chosen(name, settings_of(name, GRID))
+    assert chosen(name) == ChosenCurriculum(name, settings_of(name, GRID))
 
 
 def test_learning_progress_is_chosen_unless_another_is_named() -> None:
@@ -72,7 +71,9 @@ def test_a_wrong_flag_of_stages_is_refused(words: tuple[str, ...], message: str)
 def test_settings_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "even.json"
     path.write_text(json.dumps({"type": "uniform", "exploration": 0.5}))
-    assert chosen("from-file", str(path)) == Chosen("even", UniformConfig(exploration=0.5))
+    assert chosen("from-file", str(path)) == ChosenCurriculum(
+        "even", UniformConfig(exploration=0.5)
+    )
 
 
 def test_a_file_that_holds_no_settings_is_named(tmp_path: Path) -> None:
@@ -85,4 +86,4 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path: Path) -> None:
         (foreign, "list.json; nothing was started: must be of type CurriculumConfig"),
     ):
         with pytest.raises(ConfigError, match=words):
-            config_from_file(path)
+            from_file(path)

@@ -143,7 +143,7 @@ def test_a_picture_of_ours_is_replaced_and_nothing_else(command: CommandLine) ->
     Path("comparison.svg").write_text("<svg>a drawing of mine</svg>")
     said = command.fails("compare", *QUICK)
     assert said == (
-        "comparison.svg was not written by this command and stays as it is. "
+        "comparison.svg was not written by this command and is not replaced. "
         "Name another file with --picture."
     )
     assert Path("comparison.svg").read_text() == "<svg>a drawing of mine</svg>"

@@ -35,14 +35,14 @@ def test_only_our_own_files_may_be_replaced(tmp_path: Path) -> None:
     theirs.write_text("<svg/>")
     console.refuse_foreign(ours, "<!-- mark -->", "--picture")
     console.refuse_foreign(tmp_path / "missing.svg", "<!-- mark -->", "--picture")
-    with pytest.raises(ConfigError, match="was not written by this command and stays as it is"):
+    with pytest.raises(ConfigError, match="was not written by this command and is not replaced"):
         console.refuse_foreign(theirs, "<!-- mark -->", "--picture")
     with pytest.raises(ConfigError, match=r"is a folder\. Name a file with --picture"):
         console.refuse_foreign(tmp_path, "<!-- mark -->", "--picture")
 
 
-def test_nobody_looks_on_in_a_test(capsys: pytest.CaptureFixture[str]) -> None:
-    assert console.asides() is None
+def test_there_is_no_progress_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert console.progress_console() is None
     console.results().print("plain 12", style="bold")
     assert capsys.readouterr().out == "plain 12\n"
 

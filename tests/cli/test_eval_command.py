@@ -153,7 +153,7 @@ def test_random_play_needs_no_policy_and_no_torch(
 def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path) -> None:
     Path("mine.json").write_text("{}")
     said = command.fails("eval", runs / "pole", "--out", "mine.json")
-    assert "was not written by this command and stays as it is" in said
+    assert "was not written by this command and is not replaced" in said
     for _ in range(2):
         assert command("eval", runs / "pole", "--episodes", 1, "--out", "new/ours.json").code == 0
     assert json.loads(Path("new/ours.json").read_text())["policy"] == "pole (PPO)"
@@ -164,7 +164,7 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
     [
         ([], "POLICY"),
         (["nowhere"], "there is no 'nowhere'. Name the folder of a run, a checkpoint in it"),
-        (["random"], "Name it with --env-id, such as CartPole-v1"),
+        (["random"], "Name the env with --env-id, such as CartPole-v1"),
         (["random", "--env-id", "Nope-v1"], "the env 'Nope-v1' cannot be found: Environment"),
         (["random", "--env-id", "CartPole-v1", "--env", "x=1"], "CartPole-v1 raised TypeError"),
         (["random", "--env-id", "CartPole-v1", "--env", "x"], "--env must be KEY=VALUE; got 'x'"),
@@ -173,7 +173,7 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
         (["RUNS/sac", "--episodes", "0"], "episodes must be an integer of at least 1"),
         (["RUNS/sac", "--seed", "-1"], "seed must be an integer of at least 0"),
         (["RUNS/sac", "--labels", "medium"], "stepladder/Hockey-v0 is evaluated by opponent"),
-        (["RUNS/sac", "--opponents", "weak", "weak"], "the opponent weak was given twice"),
+        (["RUNS/sac", "--opponents", "weak", "weak"], "the opponent weak is given twice"),
         (["RUNS/sac", "--opponents", "nobody"], "there is no 'nobody'"),
         (["RUNS/sac", "--opponents", "RUNS/pole"], "pole cannot play stepladder/Hockey-v0: its"),
         (["RUNS/sac", "--env-id", LEDGE], "observation_space is box [18], and here it is dict"),

@@ -110,7 +110,7 @@ def test_of_a_real_run_what_it_wrote_is_shown(command: CommandLine) -> None:
     assert (code, err) == (0, "")
     lines = [line.rstrip() for line in out.splitlines()]
     assert lines[0] == "real: training, finished, 500 steps"
-    assert lines[1] == "what follows is as of step 450"
+    assert lines[1] == "the following is as of step 450"
     assert "Staged: everything is fine." in lines
     assert lines.index("hard  0.7500  success 0.125") < lines.index("easy  0.2500  success 0.875")
     assert "new           nothing was measured" in lines
@@ -132,7 +132,7 @@ def test_a_run_with_nothing_in_it_says_so(command: CommandLine) -> None:
         code, out, err = command("explain", "young")
     assert (code, err) == (0, "")
     assert out.startswith("young: training, running, 0 steps\n")
-    assert "Nothing has been written about its tasks yet." in out
+    assert "Nothing has been logged about its tasks yet." in out
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_a_missing_package_is_named_with_its_extra(
     for name in [name for name in sys.modules if name.startswith("stepladder.cli.")]:
         if name != "stepladder.cli.main":
             monkeypatch.delitem(sys.modules, name)
+            monkeypatch.delattr(name, raising=False)
     for name in [name for name in sys.modules if name.split(".")[0] == package]:
         monkeypatch.setitem(sys.modules, name, None)  # pyright: ignore[reportArgumentType]
     monkeypatch.setitem(sys.modules, package, None)  # pyright: ignore[reportArgumentType]

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 
-from stepladder.cli import playing
 from stepladder.cli.playable import Playable, make_env
-from stepladder.cli.playing import Shutter, Tally, make_policy, play
+from stepladder.cli.playing import PlayCounts, Shutter, idle_action, make_policy, play
 from stepladder.errors import ConfigError, EnvError
 
 
@@ -28,14 +27,14 @@ def test_an_idle_player_is_as_near_to_nothing_as_the_space_allows() -> None:
     assert action.tolist() == [0.0]
     env.close()
     spaces = Dict({"a": Discrete(3, start=2), "b": MultiDiscrete([2, 2]), "c": Box(1, 2, (2,))})
-    idle = playing._idle_action(spaces)
+    idle = idle_action(spaces)
     assert {name: np.asarray(part).tolist() for name, part in idle.items()} == {
         "a": 2,
         "b": [0, 0],
         "c": [1.0, 1.0],
     }
-    with pytest.raises(ConfigError, match="nobody knows how to be idle in Text"):
-        playing._idle_action(Text(4))
+    with pytest.raises(ConfigError, match=r"Text.* has no idle action"):
+        idle_action(Text(4))
 
 
 def test_what_a_policy_raises_names_the_policy() -> None:
@@ -51,10 +50,10 @@ def test_what_a_policy_raises_names_the_policy() -> None:
         seed=0,
         shutter=Shutter(50, 50),
         end_pictures=0,
-        tally=Tally(),
+        counts=PlayCounts(),
     )
     next(pictures)
-    with pytest.raises(EnvError, match=r"the policy raised RuntimeError: no idea\. Mend it\."):
+    with pytest.raises(EnvError, match=r"the policy raised RuntimeError: no idea\. Fix its code\."):
         next(pictures)
     playable.env.close()
 

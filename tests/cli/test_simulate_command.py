@@ -176,7 +176,7 @@ def test_what_is_given_beside_a_recipe_counts(command: CommandLine) -> None:
 
 def test_the_help_names_every_recipe(command: CommandLine) -> None:
     out = " ".join(command("simulate", "--help").out.replace("│", " ").split())
-    assert f"unless they are given: {', '.join(list(RECIPES)[:-1])} or {list(RECIPES)[-1]}." in out
+    assert f"earlier simulator: {', '.join(list(RECIPES)[:-1])} or {list(RECIPES)[-1]}." in out
 
 
 def test_records_and_tensorboard_are_kept_on_request(command: CommandLine) -> None:

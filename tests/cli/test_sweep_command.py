@@ -66,7 +66,7 @@ def test_it_goes_on_where_it_was_and_says_so(command: CommandLine) -> None:
     journal.write_bytes(content[: content.index(last) + 20])
     out = command("sweep", *SMALL, *GRID).out
     assert out.startswith(
-        "frontier on chain-3: 4 trials of 2 seeds, 3 of them from before, kept in sweeps/"
+        "frontier on chain-3: 4 trials of 2 seeds, 3 of them resumed, kept in sweeps/"
     )
     assert command("sweep", *SMALL, *GRID, "--json").out == whole
 
@@ -97,7 +97,7 @@ def test_a_search_by_optuna_can_go_on(command: CommandLine) -> None:
     assert (first.code, first.err) == (0, "")
     assert len(first.out.splitlines()) == 4
     more = command("sweep", *SMALL, *search, "--optuna-trials", 6, "--top", 2)
-    assert "6 trials of 2 seeds, 4 of them from before" in more.out
+    assert "6 trials of 2 seeds, 4 of them resumed" in more.out
     rows = table_of(more.out)
     assert len(rows) == 2
 
@@ -107,7 +107,7 @@ def test_combinations_that_do_not_go_together_are_mentioned(command: CommandLine
         *("sweep", *SMALL, "--curriculum", "learning-progress"),
         *("--grid", "fast_halflife_episodes=2,8", "--grid", "slow_halflife_episodes=4,16"),
     ).out
-    assert "1 did not go together, such as: slow_halflife_episodes must lie above" in out
+    assert "invalid combinations: 1, such as: slow_halflife_episodes must lie above" in out
     assert "4 trials of 2 seeds" in out
 
 

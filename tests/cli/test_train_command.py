@@ -117,7 +117,7 @@ def test_an_interrupted_or_finished_run_goes_on(command: CommandLine) -> None:
     assert command("train", *SHORT, "--out", "run").code == 0
     code, out, err = command("train", "--resume", "run", "--total-steps", 900)
     assert (code, err) == (0, "")
-    assert out.startswith("run goes on\n")
+    assert out.startswith("run is resumed\n")
     steps = RunReader("run").metric("metric/agent_step")[0]
     assert steps[-1] > 300
 
@@ -215,7 +215,7 @@ class TestProcesses:
             out, err = process.communicate(timeout=40)
         assert (process.returncode, err) == (130, "")
         assert out.endswith(
-            "everything is saved in run; go on with:\n  stepladder train --resume run\n"
+            "everything is saved in run; resume with:\n  stepladder train --resume run\n"
         )
         reader = RunReader("run")
         assert reader.status == "interrupted"

@@ -171,7 +171,9 @@ def test_a_run_that_this_process_has_begun_is_trusted_as_it_was_begun(tmp_path: 
 
 
 def test_trust_is_for_a_run_that_goes_on(command: CommandLine) -> None:
-    assert "--trust is for a run that goes on" in command.fails("train", "cartpole", "--trust")
+    assert "--trust is for --resume and config files" in command.fails(
+        "train", "cartpole", "--trust"
+    )
 
 
 # Text stays text.

@@ -316,7 +316,7 @@ def test_a_simulated_run_has_no_env_to_watch(command: CommandLine) -> None:
         (["MODULE:Patch", "--policy", "MODULE:no_expert"], "must return a function from observa"),
         (["MODULE:Patch", "--policy", "MODULE:nope"], "that takes an env and returns a policy"),
         (["MODULE:Patch", "--policy", "MODULE:sleepy"], "the policy raised ZeroDivisionError"),
-        (["MODULE:Patch", "--policy", "a/b:c"], "'a/b:c' names no function"),
+        (["MODULE:Patch", "--policy", "a/b:c"], "'a/b:c' does not name a function"),
         (["MODULE:Patch", "--env", "fails=true"], "raised ValueError: the patch is torn"),
         (["MODULE:Patch", "--episodes", "0"], "episodes must be an integer of at least 1"),
         (["MODULE:Patch", "--scale", "0"], "scale must be finite and above 0; got 0.0"),
@@ -354,7 +354,7 @@ def test_a_film_of_ours_is_replaced_and_any_other_file_is_left_alone(
         assert Path(name).read_bytes() != before
     Path("holiday.mp4").write_bytes(b"the sea")
     said = command.fails("watch", f"{module}:Patch", "--out", "holiday.mp4")
-    assert "was not written by this command and stays as it is" in said
+    assert "was not written by this command and is not replaced" in said
     assert Path("holiday.mp4").read_bytes() == b"the sea"
 
 

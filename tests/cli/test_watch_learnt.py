@@ -15,7 +15,7 @@ from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
 from stepladder.cli.learnt import SinglePolicy, find_learnt
 from stepladder.cli.playable import Playable, make_env
-from stepladder.cli.playing import Shutter, Tally, make_policy, play
+from stepladder.cli.playing import PlayCounts, Shutter, make_policy, play
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.tasks import Task
@@ -77,8 +77,8 @@ def test_an_env_by_itself_is_played_by_the_policy_of_a_run_or_a_checkpoint(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["CartPole-v1", "--policy", "learnt"], "CartPole-v1 has learnt no policy yet"),
-        (["bare", "--policy", "learnt"], "bare has learnt no policy yet"),
+        (["CartPole-v1", "--policy", "learnt"], "CartPole-v1 has no trained policy yet"),
+        (["bare", "--policy", "learnt"], "bare has no trained policy yet"),
         (
             ["CartPole-v1", "--policy", "RUNS/ledge"],
             "ledge cannot play CartPole-v1: its observation",
@@ -114,7 +114,7 @@ def test_the_policy_is_told_of_every_episode_and_acts_as_its_batch_would(runs: P
     begun: list[int] = []
     begin = policy.begin
     policy.begin = lambda: (begun.append(1), begin())[1]  # type: ignore[method-assign]
-    tally = Tally()
+    counts = PlayCounts()
     pictures = play(
         Playable(name="pole", env=env),
         policy,
@@ -123,10 +123,10 @@ def test_the_policy_is_told_of_every_episode_and_acts_as_its_batch_would(runs: P
         seed=0,
         shutter=Shutter(50, 50),
         end_pictures=0,
-        tally=tally,
+        counts=counts,
     )
     assert len(list(pictures)) == 8
-    assert (len(begun), tally.num_episodes) == (2, 2)
+    assert (len(begun), counts.num_episodes) == (2, 2)
     # The same rows at once: a policy with a memory that was told to begin.
     player = learnt.player(3)
     begin()

@@ -2,9 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +11,7 @@ from gymnasium.spaces import Space
 
 from stepladder.cli import console
 from stepladder.cli.finding import guarded, learning, look_for
-from stepladder.cli.parsing import parse
-from stepladder.cli.playable import read_settings
+from stepladder.cli.parsing import parse, read_settings
 from stepladder.cli.scoreboard import scoreboard
 from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
@@ -29,7 +26,7 @@ if TYPE_CHECKING:
     from stepladder.cli.learnt import Learnt
 
 MARK = '"stepladder": "evaluation"'
-"""What every file of this command holds."""
+"""Text that every file of this command holds."""
 
 RANDOM: Random = "random"
 """The policy that draws all actions at random."""
@@ -37,54 +34,54 @@ RANDOM: Random = "random"
 
 @dataclass(frozen=True, kw_only=True)
 class EvalArguments(Config):
-    """Measure how well a policy plays what it was not trained on.
+    """Evaluate a policy on tasks and games that it was not trained on.
 
-    A built-in game: its held-out levels, or whole games against each opponent, half from each
-    starting side. Any other env: its tasks, or the env as it is, with other seeds than in
-    training. All of it is played at once; the same seed gives the same result.
+    A built-in game is played on its held-out levels, or as whole games against each opponent, half
+    from each starting side. Other envs are played with their tasks, or as they are, with other
+    seeds than in training. All games run at once; the same seed gives the same result.
     """
 
     policy: tyro.conf.Positional[str]
-    """Folder of a run, for its newest policy; a checkpoint in it; a file of weights; or random."""
+    """Folder of a run (its newest policy), a checkpoint in it, a file of weights, or random."""
 
     episodes: Count | None = None
-    """Games per opponent or in all. By default as many as the run's own evaluations have, else
-    200. Held-out levels are played once unless the policy is stochastic."""
+    """Games per opponent or in all. By default as many as in the run's own evaluations, else
+    200. Deterministic policies play each held-out level once."""
 
     opponents: tuple[str, ...] = ()
-    """In a game for two: a scripted player (weak, strong), random, or another policy, named like
+    """In a game for two: scripted players (weak, strong), random, or other policies, named like
     the first. By default the scripted players."""
 
     labels: tuple[str, ...] = ()
-    """Which labels of tasks are played, such as stages. By default those that the run practises."""
+    """Labels of the tasks to play, such as stages. By default those that the run practises."""
 
     seed: CountOrZero = 10_000
     """Seed of the games."""
 
     device: str = "cpu"
-    """Where the networks are: cpu, cuda, cuda:1, or auto."""
+    """Device of the networks: cpu, cuda, cuda:1, or auto."""
 
     stochastic: bool = False
-    """Whether all players draw actions, instead of taking the best one."""
+    """All players draw their actions instead of taking the best one."""
 
     env_id: str | None = None
-    """Gymnasium's id of the env, module:id or module:function. By default the one of the run."""
+    """Gymnasium id of the env, module:id or module:function. By default the env of the run."""
 
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE; may be given several times."""
 
     trust: bool = False
-    """Whether modules that the run names may be imported, which runs their code. Only if you trust
+    """Allow imports of modules that the run names, which runs their code. Use it only if you trust
     where the run came from."""
 
     each: bool = False
-    """Whether to show every single level or task too."""
+    """Show every single level or task too."""
 
     out: Path | None = None
-    """A file to write the whole evaluation to, as JSON."""
+    """File to write the whole evaluation to, as JSON; none by default."""
 
     json: bool = False
-    """Whether to write one line of JSON, and nothing else to standard output."""
+    """Write one line of JSON, and nothing else to standard output."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -113,13 +110,13 @@ def _found(text: str) -> "Learnt | Random":
 
 
 def _request(arguments: EvalArguments, subject: "Learnt | Random") -> EvaluationRequest:
-    """Return what is to be played, as the run has it and the arguments say."""
+    """Return what is played: as in the run, changed by the arguments."""
     config = None if subject == RANDOM else subject.config
     env = arguments.env_id or (None if config is None else config.env)
     if env is None:
         raise ConfigError(
-            f"{arguments.policy} lies in no run, so its env is not known. Name it with --env-id, "
-            "such as CartPole-v1."
+            f"{arguments.policy} is not part of a run, so its env is not known. Name the env with "
+            "--env-id, such as CartPole-v1."
         )
     if subject != RANDOM and subject.run is not None and arguments.env_id is None:
         require_trust(subject.run.folder, subject.run.config, arguments.trust)
@@ -158,31 +155,29 @@ def _evaluated(
         kwargs = game.shared_arguments(request.env_kwargs, [one.num_choices for one in players])
         request = replace(request, opponents=tuple(others), env_kwargs=kwargs)
     spaces = guarded(request.name, spaces_of, request)
-    maker = partial(_maker, arguments, request, *spaces)
-    makers = {
-        # Two players of one policy must not draw the same actions.
-        name: maker(one, arguments.seed + number)
-        for number, (name, one) in enumerate(rivals.items(), start=1)
-    }
-    player = maker(subject, arguments.seed)
-    aside = console.asides()
-    with nullcontext() if aside is None else aside.status("playing"):
-        return guarded(request.name, evaluate, player, request, rivals=makers)
+    # Two players of one policy must not draw the same actions, so each has its own seed.
+    player, *makers = (
+        _maker(arguments, request, spaces, one, arguments.seed + number)
+        for number, one in enumerate((subject, *rivals.values()))
+    )
+    named = dict(zip(rivals, makers, strict=True))
+    with console.progress("playing"):
+        return guarded(request.name, evaluate, player, request, rivals=named)
 
 
 def _others(texts: Sequence[str], scripted: Sequence[str]) -> "dict[str, Learnt | Random | None]":
-    """Return opponents by name; None where the env plays them itself."""
+    """Return opponents by name; None for the scripted ones, which the env plays itself."""
     reserved = (*scripted, RANDOM)
     others: dict[str, Learnt | Random | None] = {}
     for text in texts:
         if text in reserved and text in others:
-            raise ConfigError(f"the opponent {text} was given twice. Name each once.")
+            raise ConfigError(f"the opponent {text} is given twice. Name each once.")
         one = None if text in scripted else _found(text)
         if one is None or one == RANDOM:
             others[text] = one
             continue
         name, number = one.name, 1
-        # Runs of one name get numbers; a reserved name is never a run's.
+        # Runs with the same or a reserved name get numbers.
         while name in (*reserved, *others):
             number += 1
             name = f"{one.name} {number}"
@@ -193,15 +188,15 @@ def _others(texts: Sequence[str], scripted: Sequence[str]) -> "dict[str, Learnt 
 def _maker(
     arguments: EvalArguments,
     request: EvaluationRequest,
-    seen: Space[Any],
-    done: Space[Any],
+    spaces: tuple[Space[Any], Space[Any]],
     one: "Learnt | Random",
     seed: int,
 ) -> PlayerMaker | Random:
-    """Return what makes a player, if it fits."""
+    """Return what makes a player; raise unless the policy fits the env's spaces."""
     if one == RANDOM:
         return RANDOM
-    # Actions that the env does not take are translated where the game can.
+    seen, done = spaces
+    # Actions that the env does not have are translated where the game can.
     translator = game_of(request.env).translator(one.num_choices, done)
     one.require_fit(request.name, seen, done if translator is None else None)
 

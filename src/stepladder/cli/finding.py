@@ -1,6 +1,6 @@
-"""Things of the user's own: functions named as MODULE:FUNCTION, and what they raise.
+"""Code of the user: functions named as MODULE:FUNCTION, and what they raise; imports of torch.
 
-Used by the verbs that take such a thing; its module may lie in the working directory.
+Used by the verbs that run such code; its module may lie in the working directory.
 """
 
 import sys
@@ -27,22 +27,22 @@ FOREIGN_ERRORS = (
     ValueError,
     gym.error.Error,
 )
-"""What envs and policies of others raise when something is wrong with them or with their arguments;
-anything else leaves the command with its traceback."""
+"""What envs and policies raise when they or their arguments are wrong; other exceptions are shown
+with their traceback."""
 
 NEEDED_TO_LEARN = ("torch", "safetensors")
 """Packages of the extra `train`."""
 
 
 def look_here() -> None:
-    """Look for modules in the working directory too, which a command does not do by itself."""
+    """Import modules from the working directory too, as ``python -m`` does."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
 
 
 def look_for(env: str) -> None:
-    """Look in the working directory too, if the name of an env has a module in front of it."""
+    """Import from the working directory too, if the id of an env names a module."""
     if module_of(env) is not None:
         look_here()
 
@@ -55,12 +55,12 @@ def find_function(text: str, purpose: str) -> Callable[..., Any]:
         purpose: What the function is for, as in "makes an env".
 
     Raises:
-        ConfigError: There is no such module, or no such function in it.
+        ConfigError: The module or the function does not exist.
     """
     module, colon, name = text.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module.split("."), name]):
         raise ConfigError(
-            f"{text!r} names no function. Write it as package.module:function, with a function "
+            f"{text!r} does not name a function. Write package.module:function, with a function "
             f"that {purpose}."
         )
     look_here()
@@ -79,34 +79,34 @@ def find_function(text: str, purpose: str) -> Callable[..., Any]:
     return function
 
 
-def guarded(who: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
-    """Call something of somebody else's; what it raises is said in one line that names `who`.
+def guarded(name: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    """Call code of the user; an error becomes one line that starts with `name`.
 
     Raises:
-        EnvError: It raised something.
+        EnvError: The call raised one of `FOREIGN_ERRORS`.
     """
     try:
         return call(*arguments, **keywords)
     except StepladderError:
         raise
     except FOREIGN_ERRORS as error:
-        raise EnvError(f"{who} raised {type(error).__name__}: {error}. Mend it.") from error
+        raise EnvError(f"{name} raised {type(error).__name__}: {error}. Fix its code.") from error
 
 
 def learning() -> Any:
-    """Return the module `learnt`, which lets policies play and needs torch for it."""
-    return needing_torch("stepladder.cli.learnt", "learnt policies")
+    """Return the module `learnt`, which needs torch."""
+    return needing_torch("stepladder.cli.learnt", "trained policies")
 
 
-def needing_torch(module: str, who: str) -> Any:
-    """Import a module of ours that needs torch.
+def needing_torch(module: str, users: str) -> Any:
+    """Import a module of this library that needs torch.
 
     Args:
         module: Its name.
-        who: What needs it, for the message; several.
+        users: What needs torch, in the plural, for the message.
 
     Raises:
-        ConfigError: Something that it needs is not installed.
+        ConfigError: A package that it needs is not installed.
     """
     try:
         return import_module(module)
@@ -114,6 +114,6 @@ def needing_torch(module: str, who: str) -> Any:
         if error.name not in NEEDED_TO_LEARN:
             raise
         raise ConfigError(
-            f"{who} need the package {error.name}, which is not installed. Install it with: "
+            f"{users} need the package {error.name}, which is not installed. Install it with: "
             "pip install 'stepladder[train]'"
         ) from error

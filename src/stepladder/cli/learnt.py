@@ -1,6 +1,6 @@
-"""Policies that a training has learnt, found by a run, a checkpoint or a file of weights.
+"""Trained policies, found by a run, a checkpoint or a file of weights.
 
-For the verbs that let them play, which load this module when somebody is to play: it needs torch.
+Used by `eval` and `watch`, which import this module only when they need it: it needs torch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from gymnasium.spaces import Dict
 
 from stepladder.agents.player import Player, make_player
 from stepladder.agents.spaces import space_from_json, space_to_json
+from stepladder.cli.run_curriculum import training_config
 from stepladder.errors import ConfigError
 from stepladder.games.game import PLAYERS
 from stepladder.runs import RunReader
@@ -26,51 +27,49 @@ from stepladder.training.opponents.member import SPACES, misfit
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Learnt:
-    """Somebody who has learnt to play."""
+    """A trained policy."""
 
     name: str
-    """What it is called: its run, with the checkpoint if one was named; or its file."""
+    """Name of its run, with the checkpoint if one was named; or of its file."""
 
     description: Mapping[str, Any]
-    """What `Agent.description` said."""
+    """As `Agent.description` returned it."""
 
     weights: Mapping[str, torch.Tensor]
 
     run: RunReader | None
-    """The run that it lies in."""
+    """The run that holds it; None for a single file."""
 
     @property
     def kind(self) -> str:
-        """What kind of agent it is, such as SAC."""
+        """Kind of the agent, such as SAC."""
         return str(self.description.get("type"))
 
     @property
     def num_choices(self) -> int | None:
-        """How many numbered actions it chooses among; None if its actions are something else."""
+        """Number of discrete actions; None for other actions."""
         space = self.description.get("action_space")
         return space.get("n") if isinstance(space, Mapping) else None
 
     @property
     def config(self) -> TrainingConfig | None:
-        """The config of its training, where it lies in its run."""
-        if self.run is None:
-            return None
-        return TrainingConfig.from_json(self.run.config, str(self.run.folder / CONFIG))
+        """The config of its training; None for a single file."""
+        return None if self.run is None else training_config(self.run)
 
     def player(self, num_rows: int, *, device: str = "cpu", seed: int = 0) -> Player:
-        """Let it play so many games at once."""
+        """Return a player of so many games at once."""
         return make_player(self.description, self.weights, num_rows, device=device, seed=seed)
 
     def require_fit(self, env: str, seen: gym.Space[Any], done: gym.Space[Any] | None) -> None:
-        """Raise unless it sees and does what an env has.
+        """Raise unless its spaces are those of an env.
 
         Args:
-            env: What the env is called.
-            seen: Its observation space.
-            done: Its action space; None if any will do.
+            env: Name of the env.
+            seen: Observation space of the env.
+            done: Action space of the env; None accepts any.
 
         Raises:
-            ConfigError: It was trained on something else.
+            ConfigError: It was trained with other spaces.
         """
         wanted = {"observation_space": space_to_json(seen)}
         if done is not None:
@@ -78,8 +77,8 @@ class Learnt:
         found = misfit(self.description, {**self.description, **wanted})
         if found is not None:
             raise ConfigError(
-                f"{self.name} cannot play {env}: {found}. Give the env the arguments that it had "
-                "in training."
+                f"{self.name} cannot play {env}: {found}. Give the env the same arguments as in "
+                "training."
             )
 
 
@@ -87,8 +86,8 @@ def find_learnt(text: str) -> Learnt:
     """Return the policy in a run, in a checkpoint or in a file of weights.
 
     Raises:
-        ConfigError: There is nothing of this name.
-        SnapshotError: There is no policy in it, or a broken one.
+        ConfigError: The path does not exist.
+        SnapshotError: It holds no policy, or a damaged one.
     """
     path = Path(text).absolute()
     if not path.exists():
@@ -98,35 +97,29 @@ def find_learnt(text: str) -> Learnt:
         )
     description, weights = load_policy(path)
     for part in SPACES:
-        # Whoever fits it to an env relies on what it says.
+        # `require_fit` relies on them.
         space_from_json(description.get(part))
-    run, name = _run_around(path), path.name
+    # The path is a run, or lies among the checkpoints of one.
+    owners = [folder.parent for folder in (path, *path.parents) if folder.name == CHECKPOINTS]
+    runs = [folder for folder in (path, *owners) if (folder / CONFIG).is_file()]
+    run, name = RunReader(runs[0]) if runs else None, path.name
     if run is not None and run.folder != path:
         name = f"{run.name}/{path.relative_to(run.folder / CHECKPOINTS).parts[0]}"
     return Learnt(name=name, description=description, weights=weights, run=run)
 
 
-def _run_around(path: Path) -> RunReader | None:
-    """Return the run that a path is, or among whose checkpoints it lies."""
-    owners = [folder.parent for folder in (path, *path.parents) if folder.name == CHECKPOINTS]
-    for folder in (path, *owners):
-        if (folder / CONFIG).is_file():
-            return RunReader(folder)
-    return None
-
-
 class SinglePolicy:
-    """A learnt policy in front of a single env; does what it thinks best.
+    """A trained policy that plays a single env with its best actions.
 
-    Where the caller plays both players, it plays both.
+    In an env where the caller plays both players, it plays both.
 
     Args:
-        learnt: Who plays.
-        env: What is played.
-        env_name: What it is called.
+        learnt: The policy.
+        env: The env.
+        env_name: Name of the env.
 
     Raises:
-        ConfigError: It was trained on something else.
+        ConfigError: It was trained with other spaces.
     """
 
     def __init__(self, learnt: Learnt, env: gym.Env[Any, Any], env_name: str):
@@ -138,7 +131,7 @@ class SinglePolicy:
         self._player = learnt.player(2 if self._plays_both else 1)
 
     def begin(self) -> None:
-        """Forget the last episode."""
+        """Begin an episode: forget the last one."""
         self._player.begin()
 
     def __call__(self, observation: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The command ``stepladder``: finds the verb, runs it, turns what goes wrong into one line.
+"""The command ``stepladder``: finds the verb, runs it, prints each error as one line.
 
-Top of the house. A verb's file is imported when it is asked for, so that ``stepladder --help``
-waits for nothing heavy.
+Top of the house. The module of a verb is imported only when that verb is used, so that
+``stepladder --help`` loads nothing heavy.
 """
 
 import io
@@ -16,47 +16,67 @@ from stepladder.visible import visible
 
 VERBS = {
     "simulate": "Try a curriculum on a simulated learner.",
-    "compare": "Measure curricula on scenarios, over seeds, against the oracle.",
-    "sweep": "Find good settings of a curriculum, by a grid or a search.",
-    "train": "Train an agent; stop it, and go on.",
-    "eval": "Measure how well a policy plays what it was not trained on.",
-    "explain": "Say why the tasks of a run stand where they do.",
-    "report": "Make one HTML page with plots of one run or several.",
-    "tune": "Find out how many envs and workers are fastest on this machine.",
-    "watch": "Play an env, a level or a run's env, in a window or into a film.",
+    "compare": "Compare curricula on simulated learners, over several seeds.",
+    "sweep": "Search for good settings of a curriculum.",
+    "train": "Train an agent, or resume a training.",
+    "eval": "Evaluate a policy on tasks and games that it was not trained on.",
+    "explain": "Explain why a run practises the tasks that it practises.",
+    "report": "Make one HTML page with plots of one or more runs.",
+    "tune": "Measure which numbers of envs and workers are fastest on this machine.",
+    "watch": "Play an env, a level or the env of a run, in a window or into a film.",
 }
-"""Every verb and what it does; each has a file of its name here, with `main(argv)`."""
+"""Every verb and what it does; each has a module of its name here, with `main(argv)`."""
+
+HELP = f"""usage: stepladder COMMAND [OPTIONS]
+
+Curricula for reinforcement learning: decide which task an agent practises next,
+and find out in seconds whether the idea can work.
+
+commands:
+{chr(10).join(f"  {verb:<{max(map(len, VERBS))}}  {text}" for verb, text in VERBS.items())}
+
+  -h, --help     Show this help; after a command, its options.
+  -V, --version  Show the version."""
 
 BAD_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 141
-"""Exit codes: as most commands have them, the last two being 128 and the signal's number."""
+"""Exit codes, as shells use them: the last two are 128 plus the number of the signal."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; return the exit code.
 
     Args:
-        argv: Everything after the command's name; by default what the process was given.
+        argv: Everything after ``stepladder``; by default the arguments of this process.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    _be_lenient()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A question mark for each character that the terminal cannot show, instead of an error.
+            stream.reconfigure(errors="replace")
     try:
-        code = _run(arguments)
+        code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read has gone, as head does. Nothing may be flushed into the pipe at exit either.
+        # The reader has closed the pipe, as head does. Python must not flush into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except (StepladderError, OSError) as error:
-        return fail(_in_words(error))
+    except StepladderError as error:
+        # Imported here: what a run needs is heavy, and most commands end well.
+        from stepladder.runs.reasons import notes_of
+
+        notes = notes_of(error)
+        return fail(f"{error} ({'; '.join(notes)})" if notes else str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return fail(f"{where}{error.strerror or error}.")
     return code
 
 
 def fail(text: str) -> int:
-    """Say on standard error what is wrong; return the exit code.
+    """Print an error on standard error; return the exit code.
 
-    It is one line, unless it is a list: a sentence and, indented, a line for each problem.
+    The text becomes one line, unless it is a list: a sentence and an indented line per problem.
     """
     lines = text.splitlines()
     is_list = len(lines) > 2 and all(line.startswith("  ") for line in lines[1:])
@@ -66,7 +86,7 @@ def fail(text: str) -> int:
 
 def _run(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
-        print(_help())
+        print(HELP)
         return 0
     verb, *rest = arguments
     if verb in ("-V", "--version"):
@@ -89,42 +109,6 @@ def _run(arguments: list[str]) -> int:
     except SystemExit as leaving:
         # The help has been printed.
         return int(leaving.code or 0)
-
-
-def _help() -> str:
-    width = max(map(len, VERBS))
-    return "\n".join(
-        [
-            "usage: stepladder COMMAND [OPTIONS]",
-            "",
-            "Decides what a reinforcement-learning agent practises next, and finds out in seconds",
-            "whether the idea can work.",
-            "",
-            "commands:",
-            *(f"  {verb:<{width}}  {text}" for verb, text in VERBS.items()),
-            "",
-            "  -h, --help     Show this, or the options of a command.",
-            "  -V, --version  Show the version.",
-        ]
-    )
-
-
-def _be_lenient() -> None:
-    """Show a question mark for what a terminal cannot show, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, OSError) and not isinstance(error, StepladderError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}."
-    # Here, not above: what a run needs is heavy, and most commands end well.
-    from stepladder.runs.reasons import notes_of
-
-    notes = notes_of(error)
-    return f"{error} ({'; '.join(notes)})" if notes else str(error)
 
 
 if __name__ == "__main__":

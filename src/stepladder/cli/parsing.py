@@ -1,4 +1,4 @@
-"""Typed arguments from a command line, by tyro; errors in one line.
+"""Arguments of a verb, read from the command line by tyro; errors in one line.
 
 The only module that calls tyro's parser. A verb describes its options as a dataclass; the docstring
 under each field is the help text of its flag. tyro prints an error as a box and exits: its hook for
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby, pairwise
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import tyro
 from docstring_parser import parse_from_object
@@ -27,24 +27,9 @@ from tyro.constructors import (
 
 from stepladder.configs.codec import hints_of
 from stepladder.errors import ConfigError
+from stepladder.files import parsed_json
 
 Arguments = TypeVar("Arguments")
-
-MARKERS = (
-    # A switch has the one flag that changes it: --json, --no-keep.
-    tyro.conf.FlagCreatePairsOff,
-    tyro.conf.PositionalMetavarFromFieldName,
-)
-
-FLAT = (
-    # Flags may stand before or after the name of a subcommand.
-    tyro.conf.CascadeSubcommandArgs,
-)
-
-DOTTED = (
-    # A rule that is switched off has no flags; one that is on has some, such as --a.b.threshold.
-    tyro.conf.AvoidSubcommands,
-)
 
 _registry = ConstructorRegistry()
 
@@ -61,21 +46,25 @@ def parse(
     *,
     dotted: bool = False,
 ) -> Arguments:
-    """Return the arguments of a verb. With ``--help`` prints the help and leaves.
+    """Return the arguments of a verb; ``--help`` prints the help and exits.
 
     Args:
-        kind: The dataclass, or function, that describes them.
+        kind: The dataclass, or function, that describes the options.
         argv: Everything after the verb.
-        verb: Its name.
-        default: Instead of the defaults of the dataclass.
-        dotted: Whether nothing is a subcommand: each of several kinds of settings has flags with
-            its path before them, such as ``--agent.gamma``.
+        verb: Name of the verb.
+        default: Replaces the defaults of the dataclass.
+        dotted: Whether unions of settings have dotted flags, such as ``--agent.gamma``, in place of
+            subcommands. A group of settings that is None has no flags then.
 
     Raises:
         ConfigError: An option is unknown, missing or has a wrong value.
-        SystemExit: The help was asked for.
+        SystemExit: The help was printed.
     """
     complaint = io.StringIO()
+    # With subcommands, flags may stand before or after the name of the subcommand.
+    style = tyro.conf.AvoidSubcommands if dotted else tyro.conf.CascadeSubcommandArgs
+    # A switch has only the flag that changes it: --json, --no-keep.
+    markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName, style)
     try:
         with contextlib.redirect_stderr(complaint), _registry:
             return tyro.cli(
@@ -83,7 +72,7 @@ def parse(
                 args=list(argv),
                 prog=f"stepladder {verb}",
                 default=MISSING_NONPROP if default is None else default,
-                config=(*MARKERS, *(DOTTED if dotted else FLAT)),
+                config=markers,
             )
     except SystemExit as leaving:
         if leaving.code in (0, None):
@@ -92,7 +81,7 @@ def parse(
 
 
 def given(argv: Sequence[str], flag: str) -> str | None:
-    """Return what a flag is given, before everything is parsed; None where it is not there.
+    """Return the value of a flag before everything is parsed; None if it is not given.
 
     Example:
         >>> given(["--seed", "1", "--agent=sac"], "--agent")
@@ -106,8 +95,29 @@ def given(argv: Sequence[str], flag: str) -> str | None:
     return values[-1] or None if values else None
 
 
+def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any]:
+    """Return settings given as KEY=VALUE; a value is read as JSON where it is valid, else as text.
+
+    Example:
+        >>> read_settings(["mode=NORMAL", "keep_mode=false", "speed=1.5"])
+        {'mode': 'NORMAL', 'keep_mode': False, 'speed': 1.5}
+    """
+    kwargs: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.isidentifier():
+            raise ConfigError(
+                f"{flag} must be KEY=VALUE; got {setting!r}. Write it as {flag} mode=NORMAL."
+            )
+        try:
+            kwargs[key] = parsed_json(value)
+        except ValueError:
+            kwargs[key] = value
+    return kwargs
+
+
 def one_line(complaint: str, verb: str) -> str:
-    """Return what tyro wrote into a box as one line: the problem, what was meant, where to look."""
+    """Return the content of tyro's error box as one line: problem, similar flags, where to look."""
     lines = [line.strip().strip("│|").strip() for line in _ESCAPE.sub("", complaint).splitlines()]
     blocks = groupby(lines[1:], lambda line: _RULE.fullmatch(line) is not None)
     texts = [" ".join(block) for is_rule, block in blocks if not is_rule]
@@ -117,7 +127,7 @@ def one_line(complaint: str, verb: str) -> str:
         if text.startswith("Perhaps you meant:"):
             flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
             parts += [f"Perhaps you meant {' or '.join(list(flags)[:3])}"] if flags else []
-        # Where a flag is wrong, the names of the subcommands are no help.
+        # The names of the subcommands do not help to correct a flag.
         elif text.startswith("Available subcommands:") and "options: -" not in problem:
             parts.append(text)
     return f"{'. '.join(parts)}. See stepladder {verb} --help."
@@ -125,47 +135,46 @@ def one_line(complaint: str, verb: str) -> str:
 
 @_registry.struct_rule
 def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
-    """Read a dataclass as tyro does, with the whole docstring of a field in one paragraph."""
+    """Read a dataclass as tyro does, with our help texts."""
     if not dataclasses.is_dataclass(info.type):
         return None
     hints = hints_of(info.type)
     docs = _field_docs(info.type)
     has_default = info.default is not MISSING and info.default is not MISSING_NONPROP
-    return StructConstructorSpec(
-        instantiate=info.type,
-        fields=tuple(
-            StructFieldSpec(
-                name=field.name,
-                type=_flag_type(hints[field.name]),
-                default=getattr(info.default, field.name) if has_default else _default(field),
-                helptext=docs.get(field.name),
-            )
-            for field in dataclasses.fields(info.type)
-        ),
-    )
+    fields: list[StructFieldSpec] = []
+    for field in dataclasses.fields(info.type):
+        name, default = field.name, field.default
+        if has_default:
+            default = getattr(info.default, name)
+        elif field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        elif default is dataclasses.MISSING:
+            default = MISSING_NONPROP
+        text = docs.get(name)
+        kind = _flag_type(hints[name], default, text or "")
+        fields.append(StructFieldSpec(name=name, type=kind, default=default, helptext=text))
+    return StructConstructorSpec(instantiate=info.type, fields=tuple(fields))
 
 
-def _flag_type(hint: Any) -> Any:
-    """Return the type of a field; lists of settings and settings by name have no flags."""
+def _flag_type(hint: Any, default: Any, text: str) -> Any:
+    """Return the type of a flag, with what the help says about its default."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin is dict or (origin is tuple and dataclasses.is_dataclass(inner[0])):
+        # Lists of settings, and settings by name, have no flags.
         return tyro.conf.Suppress[tyro.conf.Fixed[hint]]
-    return hint
-
-
-def _default(field: "dataclasses.Field[Any]") -> Any:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    if field.default_factory is not dataclasses.MISSING:
-        return field.default_factory()
-    return MISSING_NONPROP
+    shown = None
+    if default is True:
+        shown = "(on by default; this flag turns it off)"
+    elif default is False or default == () or "by default" in text.lower():
+        shown = ""
+    return Annotated[hint, tyro.conf.arg(help_behavior_hint=shown)]
 
 
 @cache
 def _field_docs(kind: type[Any]) -> dict[str, str]:
     """Return the docstring under each field of a dataclass, bases included, as one paragraph.
 
-    tyro reads them too, but keeps the line breaks of the source.
+    tyro reads them too, but keeps some line breaks of the source.
     """
     bases = [base for base in reversed(kind.__mro__) if dataclasses.is_dataclass(base)]
     found = (entry for base in bases for entry in parse_from_object(base).params)

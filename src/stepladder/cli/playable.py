@@ -1,7 +1,7 @@
-"""What ``watch`` is asked to show: an env, a level in a file, or the env of a run.
+"""What ``watch`` shows: an env, a level in a file, or the env of a run.
 
-Between the command line and `playing`: whatever was named becomes one env that can draw itself, and
-the tasks that it is to play.
+Between the command line and `playing`: turns what the user named into one env that can draw
+itself, and the tasks to play.
 """
 
 import warnings
@@ -14,27 +14,24 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from stepladder.cli.finding import FOREIGN_ERRORS, find_function, look_for
+from stepladder.cli.finding import FOREIGN_ERRORS, look_for
+from stepladder.cli.parsing import read_settings
+from stepladder.cli.run_curriculum import is_training, run_curriculum, training_config
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.registry import rebuilt
 from stepladder.envs.ids import UnknownEnvError, find_env, game_of, module_of
 from stepladder.errors import ConfigError, RunError, StepladderError
-from stepladder.files import is_real_folder, parsed_json, read_bytes
+from stepladder.files import is_real_folder, read_bytes
 from stepladder.games.registry import GAMES
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_files import is_folder
-from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
+from stepladder.runs.run_folder import CHECKPOINTS
 from stepladder.runs.trust import require_trust
-from stepladder.tasks import FolderSource, ListSource, Source, Task
-from stepladder.training.config import TrainingConfig
+from stepladder.tasks import Task
 
 MODE = "rgb_array"
 
-OWN_SETTINGS = ("agent", "curriculum", "evaluation", "source")
-"""By these the config of a training is known."""
-
 MOST_PASSED_OVER = 4096
-"""Draws that a seed may pass over; two seeds this far apart give the same tasks."""
+"""Draws that a seed may skip; two seeds this far apart give the same tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,22 +39,20 @@ class Playable:
     """Something to watch."""
 
     name: str
-    """What it is called."""
-
     env: gym.Env[Any, Any]
-    """Gives a picture at every ``render()``."""
+    """Returns a picture at every ``render()``."""
 
     next_task: Callable[[], Task] | None = None
-    """What is to be played next; None where the env itself decides."""
+    """Returns the task of the next episode; None leaves it to the env."""
 
     learnt: Path | None = None
-    """The folder of a run that has learnt to play it."""
+    """The folder of a run that holds a trained policy."""
 
 
 def find_playable(
     text: str, settings: Sequence[str], seed: int, *, trust: bool = False
 ) -> Playable:
-    """Return what is meant by the name of a run's folder, a level's file, an env or a function.
+    """Return what the folder of a run, the file of a level, an env's id or a function stands for.
 
     Args:
         text: What the user named.
@@ -80,7 +75,13 @@ def find_playable(
 
 def _of_level(path: Path, kwargs: Mapping[str, Any]) -> Playable:
     """Return the env of the game whose level a file holds."""
-    text = _text_of(path)
+    try:
+        text = read_bytes(path, follow=True).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} must be a text file with a level; it is not text ({error.reason}). Name a "
+            "level's file, an env or the folder of a run."
+        ) from error
     tasks = {env: GAMES[env].level_task(path.stem, text) for env in GAMES}
     env, task = next((env, task) for env, task in tasks.items() if task is not None)
     for name in GAMES[env].level_arguments:
@@ -91,35 +92,23 @@ def _of_level(path: Path, kwargs: Mapping[str, Any]) -> Playable:
     return Playable(name=path.stem, env=make_env(env, kwargs), next_task=lambda: task)
 
 
-def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any]:
-    """Return arguments of an env; a value is read as JSON where it is that, else as text.
-
-    Example:
-        >>> read_settings(["mode=NORMAL", "keep_mode=false", "speed=1.5"])
-        {'mode': 'NORMAL', 'keep_mode': False, 'speed': 1.5}
-    """
-    kwargs: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, value = setting.partition("=")
-        if not equals or not key.isidentifier():
-            raise ConfigError(f"{flag} must be KEY=VALUE; got {setting!r}. Give it as mode=NORMAL.")
-        try:
-            kwargs[key] = parsed_json(value)
-        except ValueError:
-            kwargs[key] = value
-    return kwargs
-
-
 def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
-    """Make an env that draws itself, from its id or from a function that makes it."""
+    """Make an env that can draw itself, from its id or from a function that makes it."""
     look_for(text)
-    found = _found(text)
+    try:
+        found = find_env(text)
+    except UnknownEnvError as error:
+        if module_of(text) is not None:
+            raise
+        raise ConfigError(
+            f"{text!r} is neither the folder of a run nor the file of a level; {error}"
+        ) from error
     make: Callable[..., Any] = (
         partial(gym.make, found, disable_env_checker=True) if isinstance(found, EnvSpec) else found
     )
     try:
         with warnings.catch_warnings():
-            # Gymnasium's own words about an env that cannot draw itself; ours come below.
+            # Gymnasium warns of an env that cannot draw itself; the error below says more.
             warnings.simplefilter("ignore", UserWarning)
             env = make(render_mode=MODE, **kwargs)
     except StepladderError:
@@ -143,27 +132,6 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
     return env
 
 
-def _found(text: str) -> EnvSpec | Callable[..., Any]:
-    try:
-        return find_env(text)
-    except UnknownEnvError as error:
-        if module_of(text) is not None:
-            raise
-        raise ConfigError(
-            f"{text!r} is neither the folder of a run nor the file of a level; {error}"
-        ) from error
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return read_bytes(path, follow=True).decode()
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{path} must be a text file with a level; it is not text ({error.reason}). Name a "
-            "level's file, an env or the folder of a run."
-        ) from error
-
-
 def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable:
     config = reader.config
     if "simulator" in config:
@@ -179,11 +147,11 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
             f"stepladder report {reader.folder}"
         )
     look_for(env_id)
-    next_task = None
+    next_task: Callable[[], Task] | None = None
     if _has_tasks(reader):
-        curriculum = curriculum_of(reader)
+        curriculum = run_curriculum(reader)
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
-        next_task = partial(_drawn, curriculum)
+        next_task = partial(_drawn_task, curriculum)
     folder = reader.folder / CHECKPOINTS
     has_learnt = is_real_folder(folder) and any(map(is_folder, folder.iterdir()))
     return Playable(
@@ -194,60 +162,14 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
     )
 
 
-def _has_tasks(reader: RunReader) -> bool:
-    """Return whether a curriculum says what is played; a training may also play an env as it is."""
-    config = reader.config
-    if is_training(reader):
-        game_of(config["env"])
-        return bool(config["tasks"]) or _config_of(reader).own_source() is not None
-    return "curriculum" in config or "tasks" in config or bool(reader.checkpoints())
-
-
-def is_training(reader: RunReader) -> bool:
-    """Return whether a run was made by ``stepladder train``, rather than a loop of the user's."""
-    return reader.kind == "training" and set(OWN_SETTINGS) <= reader.config.keys()
-
-
-def _config_of(reader: RunReader) -> TrainingConfig:
-    return TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG))
-
-
-def _drawn(curriculum: Curriculum) -> Task:
+def _drawn_task(curriculum: Curriculum) -> Task:
     return curriculum.task(curriculum.draw_one())
 
 
-def curriculum_of(reader: RunReader) -> Curriculum:
-    """Return the curriculum of a run as its last checkpoint left it; it is a copy.
-
-    Raises:
-        RunError: The run has no checkpoint, or does not say what its tasks are.
-        SnapshotError: The checkpoint is damaged, or was made with other tasks.
-    """
-    if not reader.checkpoints():
-        raise RunError(
-            f"the run {reader.folder} has no checkpoint yet, so there is no curriculum to draw "
-            "from. Wait for its first one, or watch its env by itself."
-        )
-    snapshot = reader.checkpoint()
-    if "channel" in snapshot.state:
-        # Saved with its envs.
-        snapshot = snapshot.part("curriculum")
-    return rebuilt(snapshot, _source_of(reader))
-
-
-def _source_of(reader: RunReader) -> Source:
-    """Return the tasks of a run: listed, in a folder, or made by a function."""
+def _has_tasks(reader: RunReader) -> bool:
+    """Return whether a curriculum chooses what is played; a training may also have no tasks."""
+    config = reader.config
     if is_training(reader):
-        return _config_of(reader).task_source()
-    tasks = reader.config.get("tasks")
-    if isinstance(tasks, list):
-        return ListSource([Task.from_json(task) for task in tasks])
-    if isinstance(tasks, str) and ":" in tasks:
-        made = find_function(tasks, "makes the tasks of a run")()
-        return made if isinstance(made, Source) else ListSource(made)
-    if isinstance(tasks, str):
-        return FolderSource(tasks)
-    raise RunError(
-        f"the run {reader.folder} does not say what its tasks are: its config must have 'tasks', a "
-        f"list of tasks, a folder or module:function; got {tasks!r}. Watch its env by itself."
-    )
+        game_of(config["env"])
+        return bool(config["tasks"]) or training_config(reader).own_source() is not None
+    return "curriculum" in config or "tasks" in config or bool(reader.checkpoints())

@@ -1,6 +1,6 @@
-"""Episodes played for somebody to look at: a policy, an env, a picture after every step.
+"""Episodes played for `watch`: a policy, an env, pictures of the steps.
 
-Between `playable` and a film or a window. An episode is played when its pictures are asked for.
+Between `playable` and a film or a window. Steps are played when their pictures are asked for.
 """
 
 import math
@@ -20,22 +20,23 @@ from stepladder.envs.success import SuccessReader
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
 
-Policy = Callable[[Any], Any]
-"""From an observation to an action; one with a method ``begin`` is told when an episode begins."""
+ChooseAction = Callable[[Any], Any]
+"""A policy: from an observation to an action. Its method ``begin``, if it has one, is called at the
+beginning of an episode."""
 
 END_S = 0.5
-"""How long the last picture of an episode is shown, so that one sees how it ended."""
+"""How long the last picture of an episode is shown."""
 
 
 @dataclass(kw_only=True)
-class Tally:
+class PlayCounts:
     """What has been played so far."""
 
     num_episodes: int = 0
-    """Episodes that have ended, those that were cut off included."""
+    """Episodes that have ended, including those that were cut off."""
 
     num_judged: int = 0
-    """Those of them that said whether they succeeded."""
+    """Episodes that reported whether they succeeded."""
 
     num_successes: int = 0
     num_pictures: int = 0
@@ -45,7 +46,7 @@ class Shutter:
     """Decides after which steps a picture is taken.
 
     Args:
-        rate: Steps per second at the speed at which the env is to be seen.
+        rate: Steps per second at which the env is shown.
         fps: Pictures per second, at most `rate`.
     """
 
@@ -54,7 +55,7 @@ class Shutter:
         self._exposed = 1.0
 
     def opens(self) -> bool:
-        """Return whether there is a picture of this step; asked once for each."""
+        """Return whether there is a picture of this step; call it once per step."""
         is_due = self._exposed >= 1.0
         self._exposed += self._share - is_due
         return is_due
@@ -62,77 +63,81 @@ class Shutter:
 
 def play(
     playable: Playable,
-    policy: Policy,
+    policy: ChooseAction,
     *,
     num_episodes: int,
     max_steps: int,
     seed: int,
     shutter: Shutter,
     end_pictures: int,
-    tally: Tally,
+    counts: PlayCounts,
 ) -> Iterator[Picture]:
-    """Play episodes one after the other, and give pictures of them.
+    """Play episodes one after the other, and yield pictures of them.
 
     Args:
         playable: What to play.
-        policy: Who plays.
-        num_episodes: How many.
+        policy: The policy that plays.
+        num_episodes: Number of episodes.
         max_steps: Steps after which an episode is cut off.
-        seed: Of the first episode; each further one has the next number.
+        seed: Seed of the first episode; each further one has the next number.
         shutter: Decides which steps there are pictures of.
         end_pictures: How often the last picture of an episode is repeated.
-        tally: Counts, in place.
+        counts: Updated in place.
 
     Raises:
         EnvError: The env or the policy raised something.
     """
-    env = playable.env
+    env, name = playable.env, playable.name
     begin_policy = getattr(policy, "begin", None)
-    for episode_index in range(num_episodes):
-        observation = _begin(playable, seed + episode_index)
+    for episode_seed in range(seed, seed + num_episodes):
+        if playable.next_task is None:
+            observation = guarded(name, env.reset, seed=episode_seed)[0]
+        else:
+            reset = Delivery(env, "auto").reset
+            observation = guarded(name, reset, playable.next_task(), episode_seed, None)[0]
         if begin_policy is not None:
             guarded("the policy", begin_policy)
         episode_return, length, has_ended, info = 0.0, 0, False, {}
         while True:
             is_last = has_ended or length == max_steps
             if is_last or shutter.opens():
-                picture = guarded(playable.name, env.render)
+                picture = guarded(name, env.render)
                 for _ in range(1 + (end_pictures if is_last else 0)):
-                    tally.num_pictures += 1
+                    counts.num_pictures += 1
                     yield picture
             if is_last:
                 break
             action = guarded("the policy", policy, observation)
-            observation, reward, terminated, truncated, info = guarded(
-                playable.name, env.step, action
-            )
+            observation, reward, terminated, truncated, info = guarded(name, env.step, action)
             episode_return, length = episode_return + float(reward), length + 1
             has_ended = bool(terminated or truncated)
-        _count(tally, info, episode_return)
+        success = SuccessReader().read(info, episode_return, needed=False)
+        counts.num_episodes += 1
+        counts.num_judged += not math.isnan(success)
+        counts.num_successes += success > 0.5
 
 
-def make_policy(name: str | None, playable: Playable) -> Policy:
-    """Return who plays.
+def make_policy(name: str | None, playable: Playable) -> ChooseAction:
+    """Return the policy that plays.
 
     Args:
         name: ``random``, ``idle``, ``scripted`` or ``planner`` (the env's own expert), ``learnt``
-            (the run's own policy), module:function, or the path of a learnt policy; None takes what
-            the run has learnt, else the expert where there is one, else random actions.
+            (the policy of the run), module:function, or the path of a trained policy. None takes
+            the policy of the run, else the expert where there is one, else random actions.
         playable: What it plays.
 
     Raises:
-        ConfigError: There is no such policy for this env.
+        ConfigError: This env has no such policy.
     """
     env = playable.env
     expert = getattr(env.unwrapped, "scripted_action", None)
-    if name is None and playable.learnt is not None:
-        name = "learnt"
-    elif name is None:
+    if name is None:
         name = "random" if expert is None else "scripted"
+        name = name if playable.learnt is None else "learnt"
     if name == "random":
         return lambda observation: env.action_space.sample()
     if name == "idle":
-        action = _idle_action(env.action_space)
+        action = idle_action(env.action_space)
         return lambda observation: action
     if name in ("scripted", "planner"):
         if expert is None:
@@ -141,25 +146,19 @@ def make_policy(name: str | None, playable: Playable) -> Policy:
                 "random, idle or module:function."
             )
         return lambda observation: expert()
-    if name == "learnt":
-        return _learnt(playable.learnt, playable)
-    if Path(name).exists():
-        return _learnt(Path(name), playable)
-    return _written(name, env)
+    if name == "learnt" or Path(name).exists():
+        path = playable.learnt if name == "learnt" else name
+        if path is None:
+            raise ConfigError(
+                f"{playable.name} has no trained policy yet, so --policy learnt cannot play it. "
+                "Name a run that has one, or use another --policy."
+            )
+        learnt = learning()
+        return learnt.SinglePolicy(learnt.find_learnt(str(path)), env, playable.name)
+    return _user_policy(name, env)
 
 
-def _learnt(path: Path | None, playable: Playable) -> Policy:
-    if path is None:
-        raise ConfigError(
-            f"{playable.name} has learnt no policy yet, so --policy learnt cannot play it. Name a "
-            "run that has, or use another --policy."
-        )
-    learnt = learning()
-    return learnt.SinglePolicy(learnt.find_learnt(str(path)), playable.env, playable.name)
-
-
-def _written(name: str, env: gym.Env[Any, Any]) -> Policy:
-    """Return a policy of the user's own."""
+def _user_policy(name: str, env: gym.Env[Any, Any]) -> ChooseAction:
     if ":" not in name:
         raise ConfigError(
             f"there is no policy {name!r}; there are random, idle, scripted, planner, learnt, "
@@ -174,26 +173,12 @@ def _written(name: str, env: gym.Env[Any, Any]) -> Policy:
     return policy
 
 
-def _idle_action(space: gym.Space[Any]) -> Any:
-    """Return the action that does nothing, as far as a space tells: 0, or what is nearest to it."""
+def idle_action(space: gym.Space[Any]) -> Any:
+    """Return the action that does nothing: 0, or the nearest to it in the space."""
     if isinstance(space, Discrete | MultiDiscrete):
         return space.start
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape), space.low, space.high).astype(space.dtype)
     if isinstance(space, Dict):
-        return {name: _idle_action(part) for name, part in space.items()}
-    raise ConfigError(f"nobody knows how to be idle in {space}. Use another --policy.")
-
-
-def _begin(playable: Playable, seed: int) -> Any:
-    if playable.next_task is None:
-        return guarded(playable.name, playable.env.reset, seed=seed)[0]
-    delivery = Delivery(playable.env, "auto")
-    return guarded(playable.name, delivery.reset, playable.next_task(), seed, None)[0]
-
-
-def _count(tally: Tally, info: dict[str, Any], episode_return: float) -> None:
-    success = SuccessReader().read(info, episode_return, needed=False)
-    tally.num_episodes += 1
-    tally.num_judged += not math.isnan(success)
-    tally.num_successes += success > 0.5
+        return {name: idle_action(part) for name, part in space.items()}
+    raise ConfigError(f"{space} has no idle action. Use another --policy.")

@@ -1,4 +1,4 @@
-"""``stepladder report``: one HTML page with plots of one run, or several laid over each other."""
+"""``stepladder report``: one HTML page with plots of one run, or of several."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from stepladder.dashboard import write_report
 from stepladder.errors import ConfigError
 
 MARK = 'id="stepladder-data"'
-"""Marks our pages; other files are not replaced."""
+"""Text that every report holds; other files are not replaced."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportArguments(Config):
-    """Make one HTML page with plots of one run, or of several laid over each other.
+    """Make one HTML page with plots of one run, or of several runs in the same plots.
 
-    Simulated and real runs have the same metrics, so one can lie over the other. Runs may still be
-    going on. The page needs no network.
+    Simulations and trainings have the same metrics and can be plotted together. Runs may still be
+    active. The page needs no network.
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]]
     """Folders of runs."""
 
     out: Path = Path("report.html")
-    """The file to write; an older report there is replaced."""
+    """HTML file to write; an older report is replaced."""
 
     metrics: tuple[str, ...] = ()
-    """Metrics to plot: names, or patterns with * and ?, such as 'overview/*'. All by default."""
+    """Metrics to plot: names, or patterns with * and ? such as 'overview/*'. By default all."""
 
     smooth: Count = 1
-    """Logged points in the moving average of every line; 1 shows what was logged."""
+    """Number of points in the moving average of every line; 1 plots the points themselves."""
 
 
 def main(argv: Sequence[str]) -> int:

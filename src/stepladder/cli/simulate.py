@@ -4,31 +4,34 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Union
 
 import tyro
 
 from stepladder.cli import console
-from stepladder.cli.choices import USUAL, Chosen, curriculum_choice
-from stepladder.cli.keeping import Keeping
+from stepladder.cli.main import INTERRUPTED
 from stepladder.cli.parsing import given, parse
-from stepladder.cli.watching import Watch
-from stepladder.curricula.registry import curriculum_variant
+from stepladder.cli.run_flags import RunFlags
+from stepladder.cli.views import SimulationView
+from stepladder.configs.documents import load_document
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
+from stepladder.curricula.registry import config_from_json, curriculum_variants
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+DEFAULT = "learning-progress"
+"""The curriculum that is simulated unless another is named."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SimulateArguments(Keeping):
+class SimulateArguments(RunFlags):
     """Try a curriculum on a simulated learner.
 
-    The curriculum is a subcommand with flags of its own, which may stand anywhere after it:
-    stepladder simulate frontier --probing 0.1 --scenario grid-6x6
+    The curriculum is a subcommand with its own flags, for example: stepladder simulate frontier
+    --probing 0.1 --scenario grid-6x6
     """
 
     simulation: Annotated[SimulationConfig, tyro.conf.arg(name="")] = field(
@@ -36,27 +39,36 @@ class SimulateArguments(Keeping):
     )
 
     recipe: str | None = None
-    """Take the learner of an earlier simulator, and as many tasks, envs, epochs and plays as it
-    had, unless they are given: train, train-seed, config, tool-seed or large-chain."""
+    """Use the learner of an earlier simulator: train, train-seed, config, tool-seed or
+    large-chain. Its numbers of tasks, envs, epochs and plays replace the defaults; not used by
+    default."""
 
     keep_records: bool = False
-    """Whether to keep every single episode too."""
+    """Also keep a record of every single episode."""
 
     json: bool = False
-    """Whether to write one line of JSON at the end, and nothing else to standard output."""
+    """Write one line of JSON at the end, and nothing else to standard output."""
+
+
+@dataclass(frozen=True)
+class ChosenCurriculum:
+    """A curriculum as it was chosen on the command line."""
+
+    name: str
+    config: CurriculumConfig
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     chosen, arguments = read_arguments(argv)
-    place, config, name = _place(arguments), arguments.simulation, chosen.name
+    place, config, name = _scenario(arguments), arguments.simulation, chosen.name
     folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
     title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
-    shown = console.asides() if arguments.json else console.results()
-    with Watch(title, config.num_epochs, shown) as watch, InterruptGuard() as guard:
+    shown = console.progress_console() if arguments.json else console.results()
+    with SimulationView(title, config.num_epochs, shown) as view, InterruptGuard() as guard:
 
         def end_epoch(epoch: int, logged: dict[str, float]) -> bool:
-            watch(epoch, logged)
+            view(epoch, logged)
             return guard.was_interrupted
 
         result = simulate(
@@ -81,53 +93,87 @@ def main(argv: Sequence[str]) -> int:
     return code
 
 
-def read_arguments(argv: Sequence[str]) -> tuple[Chosen, SimulateArguments]:
-    """Return the curriculum that a command line chooses, and everything else it says.
+def read_arguments(argv: Sequence[str]) -> tuple[ChosenCurriculum, SimulateArguments]:
+    """Return the curriculum that a command line chooses, and the other options.
 
     Raises:
-        ConfigError: The command line makes no sense.
-        SystemExit: The help was asked for.
+        ConfigError: An option is unknown or has a wrong value.
+        SystemExit: The help was printed.
     """
-    defaults = _defaults(argv)
-    named = given(argv, "--scenario")
-    if named is not None:
-        defaults = replace(defaults, simulation=replace(defaults.simulation, scenario=named))
-    tasks = _place(defaults).knowledge
-
-    usual = Chosen(USUAL, curriculum_variant(USUAL).make(tasks))
+    defaults = SimulateArguments()
+    recipe_name, scenario_name = given(argv, "--recipe"), given(argv, "--scenario")
+    if recipe_name is not None:
+        # A recipe changes defaults only: flags beside it still count.
+        taken = recipe(recipe_name)
+        simulation = SimulationConfig(
+            scenario=f"chain-{taken.num_tasks}",
+            num_envs=taken.num_envs,
+            num_epochs=taken.num_epochs,
+            samples_per_epoch=taken.dynamics.samples_per_epoch,
+        )
+        defaults = SimulateArguments(recipe=recipe_name, simulation=simulation)
+    if scenario_name is not None:
+        simulation = replace(defaults.simulation, scenario=scenario_name)
+        defaults = replace(defaults, simulation=simulation)
+    tasks = _scenario(defaults).knowledge
+    usual = ChosenCurriculum(DEFAULT, curriculum_variants()[DEFAULT].make(tasks))
 
     def simulate(
         curriculum: Any = usual, options: Any = defaults
-    ) -> tuple[Chosen, SimulateArguments]:
+    ) -> tuple[ChosenCurriculum, SimulateArguments]:
         return curriculum, options
 
     simulate.__doc__ = SimulateArguments.__doc__
     unprefixed = tyro.conf.arg(name="")
     simulate.__annotations__.update(
-        curriculum=Annotated[curriculum_choice(tasks), unprefixed],
+        curriculum=Annotated[_subcommands(tasks), unprefixed],
         options=Annotated[SimulateArguments, unprefixed],
     )
     return parse(simulate, argv, "simulate")
 
 
-def _defaults(argv: Sequence[str]) -> SimulateArguments:
-    """Return the defaults, which a recipe changes: what is given beside it still counts."""
-    named = given(argv, "--recipe")
-    if named is None:
-        return SimulateArguments()
-    taken = recipe(named)
-    return SimulateArguments(
-        recipe=named,
-        simulation=SimulationConfig(
-            scenario=f"chain-{taken.num_tasks}",
-            num_envs=taken.num_envs,
-            num_epochs=taken.num_epochs,
-            samples_per_epoch=taken.dynamics.samples_per_epoch,
-        ),
-    )
+def _subcommands(tasks: TaskKnowledge) -> Any:
+    """Return a union of subcommands for tyro, one per curriculum and one for a file.
+
+    The flags of a curriculum begin with its settings for the scenario that is simulated, because
+    some of them depend on what is known about the tasks.
+    """
+    variants = curriculum_variants()
+    # tyro takes the first subcommand if none is given.
+    names = dict.fromkeys([DEFAULT, *variants])
+    members = [
+        _subcommand(name, variants[name].make(tasks), variants[name].about) for name in names
+    ]
+    file = tyro.conf.subcommand("from-file", prefix_name=False, constructor=from_file)
+    # Made at run time, which the operator | cannot do.
+    return Union[(*members, Annotated[ChosenCurriculum, file])]
 
 
-def _place(arguments: SimulateArguments) -> Scenario:
+def _subcommand(name: str, config: CurriculumConfig, about: str) -> Any:
+    def choose(config: Any = config) -> ChosenCurriculum:
+        return ChosenCurriculum(name, config)
+
+    # Settings inside settings have dotted flags, such as --demotion.threshold.
+    flags = Annotated[type(config), tyro.conf.arg(name="")]
+    choose.__annotations__["config"] = tyro.conf.AvoidSubcommands[flags]
+    described = tyro.conf.subcommand(name, prefix_name=False, description=about, constructor=choose)
+    return Annotated[ChosenCurriculum, described]
+
+
+def from_file(file: tyro.conf.Positional[Path]) -> ChosenCurriculum:
+    """Settings in a JSON file, as in a run's config.json under "curriculum".
+
+    Args:
+        file: A file with an object such as {"type": "frontier", "probing": 0.1}. Phased, staged and
+            mixed curricula can be given this way too.
+
+    Raises:
+        ConfigError: The file cannot be read, or does not describe a curriculum.
+    """
+    return ChosenCurriculum(file.stem, config_from_json(load_document(file), str(file)))
+
+
+def _scenario(arguments: SimulateArguments) -> Scenario:
     place = scenario(arguments.simulation.scenario)
     if arguments.recipe is None:
         return place

@@ -2,15 +2,14 @@
 
 import shlex
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
-from rich.table import Table
 
 from stepladder.cli import console
+from stepladder.cli.compare import MEASURED, UNFINISHED, measured
 from stepladder.cli.parsing import parse
 from stepladder.configs.checks import Count
 from stepladder.configs.codec import Config
@@ -29,35 +28,35 @@ from stepladder.simulator.sweeps import (
 
 @dataclass(frozen=True, kw_only=True)
 class SweepArguments(Config):
-    """Find good settings of a curriculum, by a grid or a search.
+    """Search for good settings of a curriculum, by a grid or by Optuna.
 
-    Every finished trial is kept at once. Give the same command again to go on with a sweep that
-    was stopped. Fields of the curriculum go by their names, those of the learner as dynamics.eta
-    or noise.reward, those of the simulation as simulation.num_envs.
+    Every finished trial is saved at once; the same command resumes a sweep that was stopped. Fields
+    of the curriculum have their own names, fields of the learner names such as dynamics.eta or
+    noise.reward, fields of the simulation names such as simulation.num_envs.
     """
 
     grid: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """A field and its values, as probing=0.02,0.05,0.1; may be given several times. All
-    combinations are played, or those that a search proposes."""
+    """A field and its values, such as probing=0.02,0.05,0.1; may be given several times. All
+    combinations are played, or those that Optuna proposes."""
 
     range: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
-    """A field and the range to search, as trial_episodes=10..80 or probing=0.01..0.5:log; may be
-    given several times."""
+    """A field and its range for Optuna, such as trial_episodes=10..80 or probing=0.01..0.5:log; may
+    be given several times."""
 
     optuna_trials: Count | None = None
-    """Trials of a search by Optuna, instead of all combinations. A finished search can be given
-    more."""
+    """Number of trials that Optuna proposes; by default all combinations are played. A finished
+    search can be continued with a larger number."""
 
     common: Annotated[SweepConfig, tyro.conf.arg(name="")] = field(default_factory=SweepConfig)
 
     out: Path | None = None
-    """Folder that keeps the trials; by default sweeps/SCENARIO-CURRICULUM."""
+    """Folder for the trials; by default sweeps/SCENARIO-CURRICULUM."""
 
     jobs: Count | None = None
-    """Threads; by default as many as there are cores. The results do not depend on it."""
+    """Number of threads; by default the number of cores. The results do not depend on it."""
 
     top: Count = 10
-    """Settings to show at the end."""
+    """Number of settings to show at the end, the best ones."""
 
     json: bool = False
     """Write one line of JSON per trial, best first, and nothing else to standard output."""
@@ -75,13 +74,11 @@ def main(argv: Sequence[str]) -> int:
     out = arguments.out
     if out is None:
         out = Path("sweeps", f"{scenario(common.scenario).name}-{common.curriculum}")
-    screen = console.asides()
-    with nullcontext() if screen is None else screen.status("playing") as status:
+    with console.progress("playing") as show:
 
         def tell(trial: SweepTrial, done: int, total: int) -> None:
-            if status is not None:
-                values = " ".join(f"{name}={_text(value)}" for name, value in trial.params.items())
-                status.update(f"{done} of {total} trials; {values}")
+            values = " ".join(f"{name}={_text(value)}" for name, value in trial.params.items())
+            show(f"{done} of {total} trials; {values}")
 
         result = sweep(
             common,
@@ -101,51 +98,37 @@ def main(argv: Sequence[str]) -> int:
 
 def _print(result: SweepResult, arguments: SweepArguments, out: Path) -> None:
     ranked, common = result.ranked(), arguments.common
-    resumed = f", {result.num_resumed} of them from before" if result.num_resumed else ""
+    resumed = f", {result.num_resumed} of them resumed" if result.num_resumed else ""
     console.say(
         f"{common.curriculum} on {common.scenario}: {len(result.trials)} trials of "
         f"{common.num_seeds} seeds{resumed}, kept in {out}"
     )
     skipped = [trial for trial in result.trials if trial.error is not None]
     if skipped:
-        console.say(f"{len(skipped)} did not go together, such as: {skipped[0].error}")
+        console.say(f"invalid combinations: {len(skipped)}, such as: {skipped[0].error}")
     if not ranked:
         return
-    _print_table(ranked[: arguments.top])
     best = ranked[0]
+    table = console.plain_table("")
+    for name in best.params:
+        table.add_column(name, justify="right", overflow="fold")
+    for heading in MEASURED:
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trial in ranked[: arguments.top]:
+        assert trial.cell is not None
+        mark = "~" if trial is not best and _overlap(best, trial) else ""
+        table.add_row(mark, *map(_text, trial.params.values()), *measured(trial.cell))
+    console.results().print(table)
     alike = sum(_overlap(best, trial) for trial in ranked[1:])
     if alike:
         console.say(f"~  not told apart from the best by its interval: {alike} in all")
     if any(trial.cell is not None and trial.cell.finished_share < 1.0 for trial in ranked):
-        console.say(">  some seeds did not finish within the budget, so the mean is higher")
-    console.say("\nthe best again, with seeds that did not choose it:")
+        console.say(UNFINISHED)
+    console.say("\nplay the best again, with seeds that were not used to choose it:")
     console.say(f"  {_again(best, common, out)}")
     watched = _simulated(best, common)
     if watched:
-        console.say(f"or, to look at one run of it:\n  {watched}")
-
-
-def _print_table(trials: Sequence[SweepTrial]) -> None:
-    best = trials[0]
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("")
-    for name in best.params:
-        table.add_column(name, justify="right", overflow="fold")
-    for heading in ("samples", "95 % interval", "x oracle"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for trial in trials:
-        cell = trial.cell
-        assert cell is not None
-        at_least = ">" if cell.finished_share < 1.0 else ""
-        mark = "~" if trial is not best and _overlap(best, trial) else ""
-        table.add_row(
-            mark,
-            *(_text(value) for value in trial.params.values()),
-            f"{at_least}{cell.mean_samples:,.0f}",
-            f"{cell.low:,.0f} to {cell.high:,.0f}",
-            f"{at_least}{cell.ratio_to_oracle:.2f}",
-        )
-    console.results().print(table)
+        console.say(f"or watch one run of it:\n  {watched}")
 
 
 def _overlap(best: SweepTrial, other: SweepTrial) -> bool:
@@ -176,7 +159,7 @@ def _again(best: SweepTrial, common: SweepConfig, out: Path) -> str:
 
 
 def _simulated(best: SweepTrial, common: SweepConfig) -> str | None:
-    """Return the command that simulates a trial; None if it has no flag for one of the values."""
+    """Return the command that simulates a trial; None if a value has no flag there."""
     words = ["stepladder", "simulate", common.curriculum, "--scenario", common.scenario]
     words += ["--num-envs", str(common.num_envs), "--seed", str(common.seed)]
     for name, value in best.params.items():

@@ -1,55 +1,151 @@
-"""``stepladder train``: train an agent, watch it learn, stop, and go on."""
+"""``stepladder train``: train an agent, watch it learn, stop and resume.
 
+The preset or config that is named first decides which flags there are and what their defaults are:
+the settings of its agent and of its curriculum have their own flags.
+"""
+
+import re
 import shlex
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from rich.table import Table
+import tyro
 
+from stepladder.agents.config import AgentConfig, PPOConfig, agent_named
 from stepladder.cli import console
 from stepladder.cli.finding import look_for, needing_torch
-from stepladder.cli.kept_scores import evaluation_from_json
-from stepladder.cli.scoreboard import scoreboard
-from stepladder.cli.train_arguments import TrainArguments, given_flags, read_arguments
-from stepladder.cli.training_view import TrainingView, duration
+from stepladder.cli.main import INTERRUPTED
+from stepladder.cli.parsing import given, parse, read_settings
+from stepladder.cli.run_flags import RunFlags
+from stepladder.cli.scoreboard import evaluation_from_json, scoreboard
+from stepladder.cli.views import TrainingView, duration
+from stepladder.configs.documents import load_document
+from stepladder.configs.problems import Problems
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
+from stepladder.curricula.registry import config_from_json, curriculum_variants
+from stepladder.envs.ids import game_of, module_of
+from stepladder.errors import ConfigError
+from stepladder.games.registry import DEFAULT_ENV
 from stepladder.runs.run_folder import RunInfo
 from stepladder.runs.trust import names_of_code, require_trust
-from stepladder.training.config import TrainingConfig, load_config
-from stepladder.training.presets import PRESETS
+from stepladder.training.config import UNCHOSEN, TrainingConfig, load_config
+from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 if TYPE_CHECKING:
     from stepladder.training.results import TrainingResult
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
-
 NEXT = (("watch", "watch it"), ("eval", "test it"), ("explain", "ask it why"), ("report", "plots"))
-"""Verbs that make something of a run."""
+"""Verbs that use a finished run."""
 
 WITH_TRUST = ("watch", "eval")
 """Those of them that play the run's env, and import it."""
+
+WITH_RESUME = {
+    *("--resume", "--total-steps", "--device", "--trust", "--json"),
+    *("--tensorboard", "--wandb", "--wandb-mode"),
+}
+"""Flags that can be given beside ``--resume``; all others are fixed when a training starts."""
+
+_FLAG = re.compile(r"--[a-z][\w.-]*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainArguments(RunFlags, TrainingConfig):
+    """Train an agent and watch it learn.
+
+    Ctrl-C saves everything, stops, and prints the command that resumes. The flags depend on the
+    preset or config that is named first: see for example stepladder train cartpole --help.
+    """
+
+    preset_or_config: tyro.conf.Positional[str | None] = None
+    """Name of a preset, or a JSON file with settings; the first preset by default. Flags change
+    single settings of it."""
+
+    list_presets: bool = False
+    """List all presets and exit."""
+
+    resume: Path | None = None
+    """Folder of a run to resume. Beside it, only --total-steps, --device, --trust, --json and
+    loggers can be given. By default a new training starts."""
+
+    trust: bool = False
+    """Allow imports of modules that the resumed run or the config file names, which runs their
+    code. Use it only if you trust where the run or file came from."""
+
+    initial_weights: Path | None = None
+    """A run, checkpoint or file of weights that the agent starts from; random weights by
+    default."""
+
+    json: bool = False
+    """Write one line of JSON at the end, and nothing else to standard output."""
+
+    env_arguments: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(name="env-kwargs")
+    ] = ()
+    """An argument for the env as KEY=VALUE; may be given several times."""
+
+    source_settings: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(name="source")
+    ] = ()
+    """Which of its own tasks a game offers, as KEY=VALUE; may be given several times. The page of
+    a game lists its settings."""
+
+    agent_kind: Annotated[str | None, tyro.conf.arg(name="agent", metavar="NAME")] = None
+    """The agent: ppo, sac, dddqn, or an agent of an installed package; the preset's by default.
+    Another agent starts with its own default settings."""
+
+    curriculum_kind: Annotated[str | None, tyro.conf.arg(name="curriculum", metavar="NAME")] = None
+    """The curriculum: the name of a subcommand of stepladder simulate, or a JSON file such as
+    {"type": "frontier"}; the preset's by default."""
+
+    # Redeclared for the help alone, which has a group of flags for each.
+    curriculum: CurriculumConfig = UNCHOSEN
+    """Settings of the curriculum."""
+
+    agent: AgentConfig = field(default_factory=PPOConfig)
+    """Settings of the agent."""
+
+    def __post_init__(self) -> None:
+        """Leave all checks to the config that is made of these."""
+
+    @property
+    def run_name(self) -> str:
+        """Default name of the run."""
+        if self.preset_or_config is not None:
+            name = Path(self.preset_or_config).stem
+        else:
+            name = re.sub(r"-v\d+$", "", re.split("[/:]", self.env)[-1]).lower()
+        return f"{name}-{self.seed}"
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments, config = read_arguments(argv)
     if arguments.list_presets:
-        console.results().print(_presets())
+        table = console.plain_table(
+            *("preset", "env", "agent", "curriculum"), numbers=("envs", "steps")
+        )
+        for name, preset in PRESETS.items():
+            kinds = preset.env, preset.agent.kind, preset.curriculum.kind
+            table.add_row(name, *kinds, f"{preset.num_envs:,}", f"{preset.total_steps:,}")
+        console.results().print(table)
         return 0
+    changes: dict[str, Any] = {}
     if arguments.resume is not None:
-        changes: dict[str, Any] = {
-            name: getattr(arguments, name)
-            for name in ("total_steps", "device")
-            if f"--{name.replace('_', '-')}" in given_flags(argv)
-        }
         folder: Path | None = arguments.resume
-        result = _resumed(arguments, folder, changes)
+        flags = _given_flags(argv)
+        changes = {
+            name: getattr(arguments, name)
+            for name, flag in (("total_steps", "--total-steps"), ("device", "--device"))
+            if flag in flags
+        }
     else:
-        changes, folder = {}, arguments.folder(arguments.run_name)
-        result = _trained(arguments, config, folder)
-    # Another end or device is not kept, and has to be said again.
+        folder = arguments.folder(arguments.run_name)
+    result = _train(arguments, config, folder, changes)
+    # Another end or device is not kept in the run, and must be given again.
     can_resume = result.was_stopped and folder is not None
     changes["trust"] = folder is not None and bool(names_of_code(RunInfo.read(folder).config))
     again = _command("train", "--resume", folder, **changes) if can_resume else ""
@@ -62,48 +158,37 @@ def main(argv: Sequence[str]) -> int:
     return INTERRUPTED if result.was_stopped else 0
 
 
-def _trained(
-    arguments: TrainArguments, config: TrainingConfig, folder: Path | None
+def _train(
+    arguments: TrainArguments, config: TrainingConfig, folder: Path | None, changes: dict[str, Any]
 ) -> "TrainingResult":
-    title = (
-        f"{config.agent.kind} on {config.env}, {config.num_envs} envs, seed {config.seed}, "
-        f"{config.device}"
-    )
-    look_for(config.env)
-    with TrainingView(title, config.to_json(), _shown(arguments)) as view:
-        starting = needing_torch("stepladder.training.starting", "trainings")
-        return starting.train(
-            config,
-            run_folder=folder,
-            overwrite=arguments.overwrite,
-            initial_weights=arguments.initial_weights,
-            loggers=() if folder is None else partial(arguments.loggers, folder),
-            on_epoch=view,
-        )
-
-
-def _resumed(arguments: TrainArguments, folder: Path, changes: dict[str, Any]) -> "TrainingResult":
-    info = RunInfo.read(folder)
-    require_trust(folder, info.config, arguments.trust)
+    """Start or resume a training, and show it."""
+    shown = console.progress_console() if arguments.json else console.results()
+    loggers = () if folder is None else partial(arguments.loggers, folder)
+    if arguments.resume is None:
+        look_for(config.env)
+        title = f"{config.agent.kind} on {config.env}, {config.num_envs} envs"
+        title += f", seed {config.seed}, {config.device}"
+        with TrainingView(title, config.to_json(), shown) as view:
+            return needing_torch("stepladder.training.starting", "trainings").train(
+                config,
+                run_folder=folder,
+                overwrite=arguments.overwrite,
+                initial_weights=arguments.initial_weights,
+                loggers=loggers,
+                on_epoch=view,
+            )
+    info = RunInfo.read(arguments.resume)
+    require_trust(arguments.resume, info.config, arguments.trust)
     look_for(str(info.config.get("env")))
     about = load_config(info.config).to_json() if info.kind == "training" else {}
-    with TrainingView(f"{folder} goes on", about, _shown(arguments)) as view:
-        starting = needing_torch("stepladder.training.starting", "trainings")
-        return starting.resume(
-            folder,
-            trust=arguments.trust,
-            loggers=partial(arguments.loggers, folder),
-            on_epoch=view,
-            **changes,
+    with TrainingView(f"{folder} is resumed", about, shown) as view:
+        return needing_torch("stepladder.training.starting", "trainings").resume(
+            folder, trust=arguments.trust, loggers=loggers, on_epoch=view, **changes
         )
-
-
-def _shown(arguments: TrainArguments) -> Any:
-    return console.asides() if arguments.json else console.results()
 
 
 def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_trust: bool) -> None:
-    """Say what came of it, and how to go on or what to do with it."""
+    """Print the result, and the commands that resume or use the run."""
     for text in result.refused_checkpoints:
         console.say(f"a checkpoint could not be used: {text}")
     examined = f" and {result.evaluation_steps:,} in evaluations" * bool(result.evaluation_steps)
@@ -120,7 +205,7 @@ def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_tr
     if folder is None:
         console.say("\nnothing was kept")
     elif again:
-        console.say(f"\neverything is saved in {folder}; go on with:\n  {again}")
+        console.say(f"\neverything is saved in {folder}; resume with:\n  {again}")
     else:
         commands = {
             _command(verb, folder, trust=needs_trust and verb in WITH_TRUST): text
@@ -142,14 +227,110 @@ def _command(verb: str, *words: object, **flags: object) -> str:
     return shlex.join(parts)
 
 
-def _presets() -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for column in ("preset", "env", "agent", "curriculum"):
-        table.add_column(column, no_wrap=True)
-    for column in ("envs", "steps"):
-        table.add_column(column, justify="right", no_wrap=True)
-    for name, preset in PRESETS.items():
-        curriculum = preset.curriculum.kind
-        sizes = f"{preset.num_envs:,}", f"{preset.total_steps:,}"
-        table.add_row(name, preset.env, preset.agent.kind, curriculum, *sizes)
-    return table
+def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]:
+    """Return the flags, and the config that results from them.
+
+    Raises:
+        ConfigError: A flag is unknown, contradicts another or has a wrong value.
+        SystemExit: The help was printed.
+    """
+    first = argv[0] if argv and not argv[0].startswith("-") else None
+    arguments, base, before = _parsed(argv, first)
+    named, flags = arguments.preset_or_config, _given_flags(argv)
+    if named != first:
+        # It stands behind some flags, and could not be told from their values at first.
+        arguments, base, before = _parsed(argv, named)
+    if arguments.resume is not None:
+        beside = [*filter(None, [named]), *sorted(flags - WITH_RESUME)]
+        if beside:
+            raise ConfigError(
+                f"{beside[0]} cannot be given beside --resume: a resumed training keeps its "
+                "settings, except --total-steps and --device. Leave it out, or start a new one."
+            )
+        return arguments, base
+    is_file = named is not None and named not in PRESETS
+    if arguments.trust and not is_file:
+        raise ConfigError(
+            "--trust is for --resume and config files: what you name on the command line is "
+            "imported in any case. Leave it out."
+        )
+    if is_file and not arguments.trust:
+        # A flag replaces what the file names.
+        settings = {key: value for key, value in base.to_json().items() if f"--{key}" not in flags}
+        names = names_of_code(settings)
+        if names:
+            raise ConfigError(
+                f"{named} names {' and '.join(map(repr, names))}: training it would import that "
+                "module and run its code. If you trust where this file came from, add --trust."
+            )
+    return arguments, _config(arguments, base, before)
+
+
+def _given_flags(argv: Sequence[str]) -> frozenset[str]:
+    words = (word.partition("=")[0].replace("_", "-") for word in argv)
+    return frozenset(word for word in words if _FLAG.fullmatch(word))
+
+
+def _parsed(
+    argv: Sequence[str], named: str | None
+) -> tuple[TrainArguments, TrainingConfig, TrainArguments]:
+    """Return the flags, the config that was named, and the defaults of the flags."""
+    env = given(argv, "--env")
+    if env is not None and module_of(env) is not None:
+        # What an env says about itself decides the defaults.
+        look_for(env)
+        game_of(env)
+    if named or env in (None, DEFAULT_ENV):
+        base = load_config(named or DEFAULT_PRESET)
+    else:
+        base = TrainingConfig(**{**ANY_ENV, "env": env})
+    settings: dict[str, Any] = {entry.name: getattr(base, entry.name) for entry in fields(base)}
+    agent, curriculum = given(argv, "--agent"), given(argv, "--curriculum")
+    if agent is not None and agent.lower() != base.agent.kind.lower():
+        settings["agent"] = agent_named(agent, "--agent")()
+    if curriculum is not None:
+        settings["curriculum"] = _curriculum(curriculum, base)
+    before = TrainArguments(**settings)
+    return parse(TrainArguments, argv, "train", before, dotted=True), base, before
+
+
+def _curriculum(name: str, base: TrainingConfig) -> CurriculumConfig:
+    if name == base.curriculum.kind:
+        return base.curriculum
+    labels = tuple(base.task_source().labels())
+    own = game_of(base.env).curriculum(labels)
+    if name == own.kind and not base.tasks:
+        return own
+    variants = curriculum_variants()
+    if name in variants:
+        return variants[name].make(TaskKnowledge(order=labels))
+    if not Path(name).is_file():
+        raise ConfigError(
+            f"--curriculum must be one of {', '.join(variants)}, or a JSON file; got {name!r}."
+        )
+    return config_from_json(load_document(name), name)
+
+
+def _config(
+    arguments: TrainArguments, base: TrainingConfig, before: TrainArguments
+) -> TrainingConfig:
+    """Return the config that was named, with the changes by flags."""
+    changes: dict[str, Any] = {}
+    for entry in fields(base):
+        then, now = getattr(before, entry.name), getattr(arguments, entry.name)
+        # The same object if nothing was changed: a default curriculum depends on the source.
+        chosen = then if now == then else now
+        if chosen is not getattr(base, entry.name):
+            changes[entry.name] = chosen
+    for name, texts, flag in (
+        ("env_kwargs", arguments.env_arguments, "--env-kwargs"),
+        ("source", arguments.source_settings, "--source"),
+    ):
+        if texts:
+            changes[name] = {**getattr(base, name), **read_settings(texts, flag)}
+    try:
+        return replace(base, **changes)
+    except ConfigError as error:
+        if len(error.problems) > 1:
+            Problems(error.problems).raise_if_any("the options")
+        raise

@@ -18,36 +18,38 @@ from stepladder.errors import EnvError, StepladderError
 
 @dataclass(frozen=True, kw_only=True)
 class TuneArguments(Config):
-    """Find out how many envs and workers are fastest on this machine.
+    """Measure which numbers of envs and workers are fastest on this machine.
 
-    Envs are stepped with random actions. Leave the machine alone meanwhile.
+    Envs are stepped with random actions. Do not run anything else meanwhile.
     """
 
     env: tyro.conf.Positional[str]
-    """A Gymnasium id, such as CartPole-v1; module:id, if importing the module registers it; or a
-    function that makes an env, as module:function."""
+    """A Gymnasium id such as CartPole-v1; module:id, where importing the module registers the id;
+    or module:function, a function that makes an env."""
 
     worker_counts: tuple[CountOrZero, ...] = ()
-    """Numbers of workers to try beside the main process. By default 0 and all up to one less than
-    there are cores; with many cores powers of two."""
+    """Numbers of worker processes to try, beside the main process. By default all from 0 to the
+    number of cores minus one; with many cores, powers of two."""
 
     env_counts: tuple[Count, ...] = ()
     """Numbers of envs to try. By default 1, 2, 4 and so on, as long as throughput rises."""
 
     seconds: Positive = 0.5
-    """How long each setting is measured."""
+    """Seconds for which each setting is measured."""
 
     seed: CountOrZero = 0
     """Seed of the actions and of the envs."""
 
     json: bool = False
-    """Whether to write one line of JSON per setting, and nothing else to standard output."""
+    """Write one line of JSON per setting, and nothing else to standard output."""
 
 
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(TuneArguments, argv, "tune")
-    tuning = _tuned(_resolved(arguments.env), arguments)
+    look_for(arguments.env)
+    found = find_env(arguments.env)
+    tuning = _tuned(arguments.env if isinstance(found, EnvSpec) else found, arguments)
     if arguments.json:
         for row in tuning.to_json():
             console.print_json(row)
@@ -61,39 +63,25 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
-    """Measure, telling whoever looks on how far it is."""
-    aside = console.asides()
-    status = None if aside is None else aside.status("measuring")
-    if status is not None:
-        status.start()
+    """Measure, and show the progress."""
+    with console.progress("measuring") as tell:
 
-    def tell(row: TuningRow) -> None:
-        if status is not None:
-            status.update(f"{row.num_envs} envs, {row.num_workers} workers: {row.speedup:.2f}x")
+        def tell_row(row: TuningRow) -> None:
+            tell(f"{row.num_envs} envs, {row.num_workers} workers: {row.speedup:.2f}x")
 
-    try:
-        return tune(
-            env,
-            worker_counts=arguments.worker_counts or None,
-            env_counts=arguments.env_counts or None,
-            seconds=arguments.seconds,
-            seed=arguments.seed,
-            on_row=tell,
-        )
-    except Exception as error:  # the env's own; a command says it in one line
-        if isinstance(error, StepladderError) or not hasattr(error, "env_index"):
-            raise
-        raise EnvError(
-            f"{arguments.env} raised {type(error).__name__}: {error} when it was played with "
-            "random actions. Mend the env."
-        ) from error
-    finally:
-        if status is not None:
-            status.stop()
-
-
-def _resolved(text: str) -> MakeEnv:
-    """Return the function that is named as module:function, or the id as it is."""
-    look_for(text)
-    found = find_env(text)
-    return text if isinstance(found, EnvSpec) else found
+        try:
+            return tune(
+                env,
+                worker_counts=arguments.worker_counts or None,
+                env_counts=arguments.env_counts or None,
+                seconds=arguments.seconds,
+                seed=arguments.seed,
+                on_row=tell_row,
+            )
+        except Exception as error:  # the env may raise anything; a command prints it as one line
+            if isinstance(error, StepladderError) or not hasattr(error, "env_index"):
+                raise
+            raise EnvError(
+                f"{arguments.env} raised {type(error).__name__}: {error} when it was played with "
+                "random actions. Fix the env."
+            ) from error

@@ -1,4 +1,4 @@
-"""A simulated run is asked itself: the curriculum comes back as its last checkpoint left it."""
+"""The curriculum of a simulated run comes back as its last checkpoint left it."""
 
 import json
 from pathlib import Path
@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from stepladder.cli.run_curriculum import is_simulation, run_curriculum
 from stepladder.curricula import FrontierConfig, Phase, PhasedConfig, UniformConfig
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.registry import curriculum_variants
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, RunError
 from stepladder.runs import Run, RunReader
 from stepladder.simulator import Scenario, TaskGraph, simulate
 from stepladder.simulator.contestants import settings_of
-from stepladder.simulator.rebuild import can_rebuild, rebuilt_curriculum
 from stepladder.simulator.scenarios import scenario
 
 PLACE = scenario("chain-4")
@@ -39,8 +39,8 @@ def test_every_curriculum_comes_back_as_it_was(name: str, tmp_path: Path) -> Non
         run_folder=tmp_path / "run",
     )
     reader = RunReader(tmp_path / "run")
-    assert can_rebuild(reader)
-    again = rebuilt_curriculum(reader)
+    assert is_simulation(reader)
+    again = run_curriculum(reader)
     assert str(again.explain()) == str(result.curriculum.explain())
     assert np.array_equal(again.probs(), result.curriculum.probs())
     assert [str(again.explain(slot)) for slot in range(4)] == [
@@ -57,7 +57,7 @@ def test_a_pool_that_holds_a_part_of_the_tasks_comes_back_too(tmp_path: Path) ->
         num_epochs=20,
         run_folder=tmp_path / "run",
     )
-    again = rebuilt_curriculum(RunReader(tmp_path / "run"))
+    again = run_curriculum(RunReader(tmp_path / "run"))
     assert again.pool.num_slots == 6
     assert again.pool.generations.max() > 0
     assert again.pool.task_ids.tolist() == result.curriculum.pool.task_ids.tolist()
@@ -66,10 +66,12 @@ def test_a_pool_that_holds_a_part_of_the_tasks_comes_back_too(tmp_path: Path) ->
 def test_a_run_without_a_checkpoint_or_a_graph_cannot_be_asked(tmp_path: Path) -> None:
     with Run.create(tmp_path / "real", kind="training", config={"simulator": "none"}) as run:
         run.save_checkpoint("last", UniformConfig().make(PLACE.graph.source()).snapshot(), 1)
-    assert not can_rebuild(RunReader(tmp_path / "real"))
+    assert not is_simulation(RunReader(tmp_path / "real"))
     about = {"simulator": {"graph": PLACE.graph.to_json()}}
     with Run.create(tmp_path / "young", kind="simulation", config=about):
-        assert not can_rebuild(RunReader(tmp_path / "young"))
+        young = RunReader(tmp_path / "young")
+    with pytest.raises(RunError, match="has no checkpoint yet"):
+        run_curriculum(young)
 
 
 def test_damaged_settings_are_named(tmp_path: Path) -> None:
@@ -79,4 +81,4 @@ def test_damaged_settings_are_named(tmp_path: Path) -> None:
     document["config"]["simulator"]["graph"] = {"parents": 3}
     (folder / "config.json").write_text(json.dumps(document))
     with pytest.raises(ConfigError, match="parents: must be a list; got 3"):
-        rebuilt_curriculum(RunReader(folder))
+        run_curriculum(RunReader(folder))

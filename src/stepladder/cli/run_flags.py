@@ -1,4 +1,4 @@
-"""Flags of every verb that makes a run: where it is kept, and who else is told of it.
+"""Flags of the verbs that make a run: where the run is kept, and where else it is logged.
 
 Base of the arguments of ``simulate`` and ``train``.
 """
@@ -14,38 +14,39 @@ from stepladder.runs.run_folder import holds_run
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keeping:
-    """Where a run is kept, and who else is told of it."""
+class RunFlags:
+    """Where a run is kept, and where else it is logged."""
 
     out: Path | None = None
-    """Folder to keep the run in. By default one in runs, called after what is run and its seed,
-    with a number behind it where that is taken."""
+    """Folder for the run. By default a new folder in runs/, named after what is run and its
+    seed."""
 
-    keep: bool = True
-    """Whether to keep the run at all; --no-keep leaves nothing behind."""
+    no_keep: bool = False
+    """Keep nothing: no run folder is written."""
 
     overwrite: bool = False
-    """Whether to replace a run that is there already."""
+    """Replace the run in the folder if there is one."""
 
     tensorboard: bool = False
-    """Whether to write for TensorBoard as well, into a folder tensorboard beside the run."""
+    """Also write event files for TensorBoard, into a folder tensorboard beside the run."""
 
     wandb: str | None = None
-    """Project of Weights & Biases to send the run to as well."""
+    """Also log to this Weights & Biases project; not used by default."""
 
     wandb_mode: Literal["online", "offline", "disabled"] = "online"
-    """Whether it is sent at once, or kept in a folder wandb beside the run, to be sent later."""
+    """online sends to Weights & Biases at once, offline writes a folder wandb beside the run, to
+    be sent later."""
 
     def folder(self, name: str) -> Path | None:
-        """Return where the run goes. Nothing is written yet, so a mistake costs nothing.
+        """Return the folder of the run, or None with ``--no-keep``; nothing is written yet.
 
         Args:
-            name: What the run is called unless `out` says otherwise.
+            name: Name of the folder unless `out` is given.
 
         Raises:
-            ConfigError: Something else is there, or a flag needs a run and none is kept.
+            ConfigError: The folder holds a run, or a flag contradicts ``--no-keep``.
         """
-        if not self.keep:
+        if self.no_keep:
             for flag in ("out", "overwrite", "keep_records", "tensorboard", "wandb"):
                 if getattr(self, flag, None):
                     text = flag.replace("_", "-")
@@ -65,12 +66,12 @@ class Keeping:
         return folder
 
     def loggers(self, folder: Path, about: Mapping[str, Any]) -> list[Logger]:
-        """Return who else is told, given the settings of the run."""
+        """Return the further loggers of a run with these settings."""
         loggers: list[Logger] = []
         if self.tensorboard:
             curves = folder.parent / "tensorboard" / folder.name
             if self.overwrite:
-                # TensorBoard would show the curves of both runs as one.
+                # TensorBoard would show the curves of the old and the new run as one.
                 for old in curves.glob("events.out.tfevents.*"):
                     old.unlink()
             loggers.append(TensorBoardLogger(curves))
