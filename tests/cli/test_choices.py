@@ -9,7 +9,6 @@ from stepladder.cli.simulate import ChosenCurriculum, from_file, read_arguments
 from stepladder.curricula import FrontierConfig, StagedConfig, UniformConfig
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.scenarios import scenario
 
 GRID = scenario("grid-2x2")
@@ -24,7 +23,7 @@ def chosen(*words: str) -> ChosenCurriculum:
 
 @pytest.mark.parametrize("name", curriculum_variants())
 def test_every_curriculum_can_be_chosen_and_means_the_same_as_its_name(name: str) -> None:
-    assert chosen(name) == ChosenCurriculum(name, settings_of(name, GRID))
+    assert chosen(name) == ChosenCurriculum(name, GRID.curriculum_config(name))
 
 
 def test_learning_progress_is_chosen_unless_another_is_named() -> None:

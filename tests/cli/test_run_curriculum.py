@@ -13,16 +13,15 @@ from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import Run, RunReader
 from stepladder.simulator import Scenario, TaskGraph, simulate
-from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.scenarios import scenario
 
 PLACE = scenario("chain-4")
 CONFIGS: dict[str, CurriculumConfig] = {
-    **{name: settings_of(name, PLACE) for name in curriculum_variants()},
+    **{name: PLACE.curriculum_config(name) for name in curriculum_variants()},
     "phased": PhasedConfig(
         phases=(
             Phase(name="first", curriculum=FrontierConfig(), episodes=100),
-            Phase(name="then", curriculum=settings_of("staged", PLACE)),
+            Phase(name="then", curriculum=PLACE.curriculum_config("staged")),
         )
     ),
 }

@@ -137,7 +137,7 @@ def test_where_seeds_do_not_finish_it_is_marked(command: CommandLine) -> None:
         (["--grid", "probing=0.1", "--scenario", "no"], "there is no scenario 'no'"),
         (["--grid", "probing=0.1", "--jobs", "0"], "jobs must be an integer of at least 1"),
         (["--grid", "probing=0.1", "--top", "0"], "top must be an integer of at least 1"),
-        (["--grid", "probing=0.1", "--out", "full"], "full is not empty and holds no sweep"),
+        (["--grid", "probing=0.1", "--out", "full"], "full is not empty and does not hold a sweep"),
     ],
 )
 def test_a_mistake_is_one_line(command: CommandLine, argv: list[str], said: str) -> None:

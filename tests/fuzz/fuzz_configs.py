@@ -34,8 +34,7 @@ from stepladder.curricula.staged.config import (
     TrendRule,
 )
 from stepladder.errors import StepladderError
-from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweeps.space import applied, parse_choice, parse_range, sweepable_fields
+from stepladder.simulator.sweeps import SweepConfig, parse_choice, parse_range
 from stepladder.tasks import Task
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.presets import PRESETS
@@ -363,8 +362,7 @@ def every_field(target: Target, values: list[str]) -> Iterator[tuple[str, Any]]:
 
 def sweep_texts(rng: random.Random, count: int) -> Iterator[str]:
     """Yield texts that are nearly what a sweep varies."""
-    place = scenario("chain-10")
-    names = [*sweepable_fields("frontier", place), "nothing", "", "simulation.num_envs"]
+    names = [*SweepConfig().fields(), "nothing", "", "simulation.num_envs"]
     parts = [
         "1", "0", "-1", "0.5", "1e400", "-1e400", "nan", "inf", "1" * 400, "1" * 5000, "1e-320",
         "true", "None", "", "a", "\x1b[31m", "..", ":log", ":lin", ",", "=", " ",
@@ -376,7 +374,8 @@ def sweep_texts(rng: random.Random, count: int) -> Iterator[str]:
 def run_sweeps(seed: int, count: int) -> dict[str, int]:
     """Read texts of sweeps; return how many there were of each outcome."""
     rng = random.Random(seed)
-    known = sweepable_fields("frontier", scenario("chain-10"))
+    config = SweepConfig(num_envs=2)
+    known = config.fields()
     outcomes: dict[str, int] = {}
     for text in sweep_texts(rng, count):
         for read in (parse_choice, parse_range):
@@ -385,10 +384,7 @@ def run_sweeps(seed: int, count: int) -> dict[str, int]:
                 json.dumps(dimension.to_json(), allow_nan=False)
                 values = getattr(dimension, "values", None) or (dimension.low, dimension.high)  # pyright: ignore
                 for value in values:
-                    applied(
-                        {dimension.field: value}, scenario_name="chain-10", curriculum="frontier",
-                        num_envs=2, budget=None,
-                    )  # fmt: skip
+                    config.setup({dimension.field: value})
                 found = "accepted"
             except StepladderError as error:
                 _check_message(str(error))

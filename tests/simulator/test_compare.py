@@ -24,7 +24,6 @@ from stepladder.simulator import (
     scenario,
 )
 from stepladder.simulator.compare import HORIZON, _with_winner
-from stepladder.simulator.contestants import build
 from stepladder.stats.interval import mean_interval
 
 
@@ -59,7 +58,7 @@ def test_a_cell_is_what_its_seeds_say():
     place, samples = scenario("chain-5"), []
     for seed in range(7, 12):
         simulator = place.simulator(seed)
-        engine = DirectEngine(simulator, build("frontier", place, seed))
+        engine = DirectEngine(simulator, place.curriculum("frontier", seed))
         engine.advance(place.budget, stops=True)
         assert simulator.done_at is not None
         samples.append(float(simulator.done_at))
@@ -95,7 +94,7 @@ def test_the_area_by_a_sum_over_plays():
     place = scenario("chain-4")
     needed = best_oracle(place.simulator(), place.budget).samples
     simulator = place.simulator(3)
-    engine = DirectEngine(simulator, build("uniform", place, 3))
+    engine = DirectEngine(simulator, place.curriculum("uniform", 3))
     fractions = []
     for play in range(HORIZON * needed):
         fractions.append(simulator.num_mastered / 4)

@@ -35,7 +35,6 @@ from stepladder.simulator import (
     make_engine,
     scenario,
 )
-from stepladder.simulator.contestants import build
 from stepladder.stats.rollout import process_training_stats
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 
@@ -123,7 +122,7 @@ def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 def test_every_compiled_curriculum_is_tested_here():
-    kinds = {type(build(name, scenario("chain-3"), 0)) for name in curriculum_variants()}
+    kinds = {type(scenario("chain-3").curriculum(name, 0)) for name in curriculum_variants()}
     compiled = {kind for kind in kinds if kind.compiled_rule() is not None}
     assert {type(make(config, None)) for config in CASES.values()} == compiled
 

@@ -155,7 +155,7 @@ def test_the_parameters_of_a_task_say_more_than_its_label():
     ],
 )
 def test_what_names_no_task_is_refused(task):
-    with pytest.raises(TaskError, match=r"names no simulated task.*simulator\.source\(\)"):
+    with pytest.raises(TaskError, match=r"is not a simulated task.*simulator\.source\(\)"):
         node_of(task)
 
 

@@ -10,7 +10,6 @@ import stepladder
 from stepladder.curricula import Curriculum, Frontier, LearningProgress, Staged, Uniform
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.simulator import TaskGraph, scenario
-from stepladder.simulator.contestants import build
 from stepladder.simulator.loops import loop_of
 
 SOURCE = str(Path(stepladder.__file__).parents[1])
@@ -33,7 +32,7 @@ def test_a_subclass_has_no_compiled_form_of_its_own():
 
 
 def test_every_rule_has_a_curriculum_that_can_tell_its_state_and_a_loop_of_its_own():
-    kinds = {type(build(name, scenario("chain-3"), 0)) for name in curriculum_variants()}
+    kinds = {type(scenario("chain-3").curriculum(name, 0)) for name in curriculum_variants()}
     loops = set()
     for kind in kinds:
         rule = kind.compiled_rule()
@@ -47,12 +46,11 @@ def test_every_rule_has_a_curriculum_that_can_tell_its_state_and_a_loop_of_its_o
 PLAY = """
 from stepladder.curricula import Uniform
 from stepladder.simulator import scenario
-from stepladder.simulator.contestants import build
 from stepladder.simulator.engines import CompiledEngine
 from stepladder.simulator.loops import loop_of
 
 place = scenario("chain-3")
-CompiledEngine(place.simulator(0), build("uniform", place, 0)).advance(10)
+CompiledEngine(place.simulator(0), place.curriculum("uniform", 0)).advance(10)
 print(sum(loop_of(Uniform.rule).stats.cache_hits.values()))
 """
 

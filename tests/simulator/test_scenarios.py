@@ -101,7 +101,7 @@ def test_two_learners_of_a_scenario_share_nothing():
     assert second.P.tolist() == [0.01] * 3
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", sorted(FAMILIES.keys() - {"grid"}))
 def test_a_scenario_may_have_a_single_task(family: str):
     simulator = scenario(f"{family}-1").simulator()
     assert simulator.num_tasks >= 1

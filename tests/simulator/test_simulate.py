@@ -384,8 +384,8 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"seed": -1}, "seed"),
         ({"engine": "gpu"}, "engine must be 'compiled', 'direct' or 'envs'; got 'gpu'"),
         ({"engine": "direct", "workers": True}, "has no envs to put into workers"),
-        ({"epochs": 3}, "a simulation has no setting 'epochs'; it has scenario"),
-        ({"config": SimulationConfig(), "seed": 1}, "seed was given beside a config"),
+        ({"epochs": 3}, "epochs: unknown key"),
+        ({"config": SimulationConfig(), "seed": 1}, "seed cannot be given beside a config"),
         ({"engine": "compiled", "keep_records": True}, "keep_records needs a run folder"),
         ({"curriculum": 7}, "curriculum must be a CurriculumConfig; got 7"),
         ({"curriculum": "fronteer"}, "there is no curriculum 'fronteer'; there are uniform"),
@@ -414,7 +414,7 @@ def test_all_problems_are_reported_at_once():
 def test_what_only_a_run_can_keep_needs_a_folder():
     with pytest.raises(ConfigError, match="keep_records needs a run folder"):
         simulate(keep_records=True, **QUICK)
-    with pytest.raises(ConfigError, match=r"loggers are told by a run.*Give run_folder"):
+    with pytest.raises(ConfigError, match=r"loggers need a run.*Give run_folder"):
         simulate(loggers=[Ear()], **QUICK)
 
 

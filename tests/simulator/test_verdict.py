@@ -88,7 +88,7 @@ def test_a_task_that_slipped_again_is_named():
     simulator.learn([1])  # Task 0 falls to 0.9025.
     simulator.learn([1])  # And to 0.857.
     assert judge(simulator).text.startswith(
-        "mastered all 2 learnable tasks in 1 plays, and then let task 0 slip"
+        "mastered all 2 learnable tasks in 1 plays, but has forgotten task 0 since"
     )
 
 

@@ -1,14 +1,14 @@
 """Which curriculum needs fewer samples: curricula x scenarios x seeds, with intervals.
 
 Above the engines: every curriculum plays every scenario with the same seeds, in compiled code where
-it has such a form, and is measured against the oracle, which sees the hidden skills, with uniform
-beside it.
+it has a compiled form, and is measured against the oracle, which sees the hidden skills. Uniform is
+always measured too.
 """
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,9 @@ import numpy as np
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import MakeConfig, build, settings_of
 from stepladder.simulator.engines import EngineName, make_engine
 from stepladder.simulator.oracle import OracleRun, best_oracle
-from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.scenarios import CurriculumChoice, Scenario, scenario
 from stepladder.stats.interval import mean_interval
 
 ORACLE = "oracle"
@@ -30,7 +29,7 @@ HORIZON = 10
 """The area under the curve of mastered tasks is taken over this many times the oracle's samples."""
 
 OnCell = Callable[["Cell"], None]
-"""Is told of every scenario x curriculum that is done."""
+"""Called with every cell that is done."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +40,7 @@ class Cell:
     curriculum: str
     num_seeds: int
     mean_samples: float
-    """Plays until every learnable task was mastered at once; the budget where that never was."""
+    """Plays until every learnable task was mastered at once; the budget if they never were."""
     low: float
     """Lower end of the 95 % interval of the mean."""
     high: float
@@ -49,13 +48,13 @@ class Cell:
     ratio_low: float
     ratio_high: float
     finished_share: float
-    """Share of the seeds that mastered everything within the budget. Below 1 the mean is a lower
+    """Share of the seeds that mastered everything within the budget; below 1, the mean is a lower
     bound."""
     area: float
     """Mean fraction of mastered tasks over 10 times as many plays as the oracle needs."""
     area_to_oracle: float
     share_mastered: float
-    """Share of plays spent on tasks already mastered, until all were; likewise the others."""
+    """Share of plays on tasks already mastered, until all were; locked and impossible likewise."""
     share_locked: float
     share_impossible: float
     budget: int
@@ -68,7 +67,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Trial:
+class SeedResult:
     """One seed of a cell."""
 
     samples: int
@@ -79,7 +78,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """All cells, scenario by scenario in the order asked for, the oracle first in each."""
+    """All cells, scenario by scenario in the given order, the oracle first in each."""
 
     cells: tuple[Cell, ...]
 
@@ -97,7 +96,7 @@ class Comparison:
 
 def compare(
     scenarios: Iterable[str | Scenario],
-    curricula: Iterable[str] | Mapping[str, CurriculumConfig | MakeConfig | str],
+    curricula: Iterable[str] | Mapping[str, CurriculumChoice],
     *,
     num_seeds: int = 32,
     seed: int = 0,
@@ -105,17 +104,17 @@ def compare(
     budget: int | None = None,
     on_cell: OnCell | None = None,
 ) -> Comparison:
-    """Let curricula play scenarios and measure the samples they need.
+    """Measure the samples that curricula need on scenarios.
 
     Args:
-        scenarios: Names such as ``chain-10``, or scenarios of your own.
-        curricula: Names such as ``frontier``, or settings of your own by a name of yours.
-            Uniform is always shown as well.
+        scenarios: Names such as ``chain-10``, or your own scenarios.
+        curricula: Names such as ``frontier``, or your own configs by name. Uniform is always
+            measured too.
         num_seeds: Seeds per cell; the same ones for every curriculum.
         seed: First of the seeds.
         num_envs: Envs that play at the same time.
-        budget: Plays after which a seed is given up; by default the scenario's own.
-        on_cell: Is told of every cell that is done.
+        budget: Plays after which a seed ends unfinished; by default the scenario's own.
+        on_cell: Called with every cell that is done.
     """
     for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
         if isinstance(value, str):
@@ -131,10 +130,11 @@ def compare(
     if not places:
         raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
     own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
-    entries: dict[str, CurriculumConfig | MakeConfig | str] = {UNIFORM: UNIFORM, **own}
-    # All of them before the first is played: a mistake in the last costs nothing.
+    entries: dict[str, CurriculumChoice] = {UNIFORM: UNIFORM, **own}
+    # All configs before the first play: a mistake in the last one costs no time.
     methods = [
-        {name: settings_of(entry, place) for name, entry in entries.items()} for place in places
+        {name: place.curriculum_config(entry) for name, entry in entries.items()}
+        for place in places
     ]
     seeds = range(seed, seed + num_seeds)
     cells: list[Cell] = []
@@ -142,18 +142,38 @@ def compare(
         for place, configs in zip(places, methods, strict=True):
             limit = place.budget if budget is None else budget
             oracle = best_oracle(place.simulator(seed, num_envs), limit)
-            row = [_oracle_cell(place, oracle, limit)]
-            horizon = HORIZON * max(1, oracle.samples)
+            measured = SeedResult(
+                oracle.samples, oracle.finished, _oracle_area(place, oracle), oracle.shares
+            )
+            cell = summarise(place, ORACLE, [measured], oracle, limit)
+            row = [replace(cell, area_to_oracle=1.0)]
             for name, config in configs.items():
-                play = partial(
-                    play_seed, place, config, budget=limit, horizon=horizon, num_envs=num_envs
-                )
-                trials = list(threads.map(play, seeds))
-                row.append(summarise(place, name, trials, oracle, limit))
+                cell = start_cell(
+                    *(place, name, config, oracle, seeds, threads), budget=limit, num_envs=num_envs
+                )()
+                row.append(cell)
                 if on_cell is not None:
-                    on_cell(row[-1])
+                    on_cell(cell)
             cells.extend(_with_winner(row))
     return Comparison(cells=tuple(cells))
+
+
+def start_cell(
+    place: Scenario,
+    name: str,
+    config: CurriculumConfig,
+    oracle: OracleRun,
+    seeds: Iterable[int],
+    threads: ThreadPoolExecutor,
+    *,
+    budget: int,
+    num_envs: int,
+) -> Callable[[], Cell]:
+    """Queue the seeds of one curriculum; return a function that waits for its cell."""
+    horizon = HORIZON * max(1, oracle.samples)
+    play = partial(play_seed, place, config, budget=budget, horizon=horizon, num_envs=num_envs)
+    played = threads.map(play, seeds)
+    return lambda: summarise(place, name, list(played), oracle, budget)
 
 
 def play_seed(
@@ -164,19 +184,19 @@ def play_seed(
     budget: int,
     horizon: int,
     num_envs: int = 1,
-) -> Trial:
+) -> SeedResult:
     """Play one seed until everything learnable is mastered, or the budget is spent.
 
     Args:
         place: The scenario.
-        config: Settings of the curriculum.
+        config: Config of the curriculum.
         seed: Seed of the learner and of the curriculum.
-        budget: Plays after which it is given up.
+        budget: Most plays.
         horizon: Plays over which the area under the curve of mastered tasks is taken.
         num_envs: Envs that play at the same time.
     """
     simulator = place.simulator(seed, num_envs)
-    curriculum = build(config, place, seed)
+    curriculum = place.curriculum(config, seed)
     engine_name: EngineName = "compiled" if curriculum.compiled_rule() else "direct"
     engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
     engine.advance(min(horizon, budget), stops=True)
@@ -185,7 +205,7 @@ def play_seed(
     engine.advance(budget, stops=True)
     # The last round of several envs may end beyond the budget.
     samples = budget + 1 if simulator.done_at is None else simulator.done_at
-    return Trial(
+    return SeedResult(
         min(samples, budget),
         samples <= budget,
         area / (horizon * max(1, simulator.num_learnable)),
@@ -194,28 +214,28 @@ def play_seed(
 
 
 def summarise(
-    place: Scenario, name: str, trials: Sequence[Trial], oracle: OracleRun, budget: int
+    place: Scenario, name: str, results: Sequence[SeedResult], oracle: OracleRun, budget: int
 ) -> Cell:
-    """Turn the seeds of one curriculum in one scenario into its cell."""
-    mean, low, high = mean_interval([float(trial.samples) for trial in trials])
-    shares = np.mean([trial.shares for trial in trials], axis=0).tolist()
-    area = float(np.mean([trial.area for trial in trials]))
+    """Return the cell of one curriculum in one scenario."""
+    mean, low, high = mean_interval([float(result.samples) for result in results])
+    shares = np.mean([result.shares for result in results], axis=0).tolist()
+    area = float(np.mean([result.area for result in results]))
     ratio, ratio_low, ratio_high = (
-        # Where there is nothing left to learn, nobody needs more than the oracle.
+        # Where nothing is left to learn, every curriculum is as good as the oracle.
         value / oracle.samples if oracle.samples else 1.0
         for value in (mean, low, high)
     )
     return Cell(
         scenario=place.name,
         curriculum=name,
-        num_seeds=len(trials),
+        num_seeds=len(results),
         mean_samples=mean,
         low=max(0.0, low),
         high=high,
         ratio_to_oracle=ratio,
         ratio_low=max(0.0, ratio_low),
         ratio_high=ratio_high,
-        finished_share=float(np.mean([trial.finished for trial in trials])),
+        finished_share=float(np.mean([result.finished for result in results])),
         area=area,
         area_to_oracle=area / max(1e-9, _oracle_area(place, oracle)),
         share_mastered=shares[0],
@@ -233,34 +253,12 @@ def _oracle_area(place: Scenario, oracle: OracleRun) -> float:
     return (oracle.area + rest) / (horizon * max(1, learnable))
 
 
-def _oracle_cell(place: Scenario, oracle: OracleRun, budget: int) -> Cell:
-    samples = float(oracle.samples)
-    return Cell(
-        scenario=place.name,
-        curriculum=ORACLE,
-        num_seeds=1,
-        mean_samples=samples,
-        low=samples,
-        high=samples,
-        ratio_to_oracle=1.0,
-        ratio_low=1.0,
-        ratio_high=1.0,
-        finished_share=float(oracle.finished),
-        area=_oracle_area(place, oracle),
-        area_to_oracle=1.0,
-        share_mastered=oracle.shares[0],
-        share_locked=oracle.shares[1],
-        share_impossible=oracle.shares[2],
-        budget=budget,
-    )
-
-
 def _with_winner(row: list[Cell]) -> list[Cell]:
     """Mark the curriculum whose interval lies below all others, if there is one."""
     rivals = [cell for cell in row if cell.curriculum != ORACLE]
     best = min(rivals, key=lambda cell: cell.mean_samples)
     others = [cell for cell in rivals if cell is not best]
-    # One seed says nothing about the next.
+    # A single seed has no interval.
     wins = bool(others) and best.num_seeds > 1 and best.finished_share == 1.0
     wins = wins and all(best.high < cell.low for cell in others)
-    return [Cell(**{**asdict(cell), "is_winner": wins and cell is best}) for cell in row]
+    return [replace(cell, is_winner=wins and cell is best) for cell in row]

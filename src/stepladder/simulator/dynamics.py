@@ -1,8 +1,8 @@
-"""How a simulated learner gets better at a task, and what a play of it shows.
+"""How practice raises the skills of a simulated learner, and what a play shows of them.
 
 Settings of `TaskDependencySimulator`; the arithmetic is in `world`. Two kinds of dynamics:
-`Prerequisite`, where a play teaches as far as the task's prerequisites are there, and `Epochwise`,
-the equations of an earlier simulator, kept for comparison with their published settings.
+`Prerequisite`, where a play teaches as much as the task's prerequisites allow, and `Epochwise`, the
+equations of an earlier simulator, for comparison with its published settings.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ class Prerequisite(Config):
 
     The gate is the product of the squares of the parents' skills, 1 without parents. Each parent
     gains `gamma` times the same expression of its own. Every play, of whatever task, multiplies
-    all skills by ``1 - lambda_forget``: forgetting depends on plays alone, not on how many envs
-    play them.
+    all skills by ``1 - lambda_forget``: forgetting depends on the number of plays alone, not on
+    the number of envs.
     """
 
     eta: AboveZero = 0.05
@@ -56,9 +56,9 @@ class Epochwise(Config):
         dP       = stimulus * gate * (1 - P) - lambda_forget * P
         P       <- clip(P + dP * dt / plays per epoch, 0, 1)
 
-    Mind what they say: the gate looks at the children, so a chain is learned from its end, and
-    forgetting is divided by the number of plays, so more envs forget less. Use `Prerequisite` to
-    judge a curriculum; use this to repeat an old experiment.
+    The gate depends on the children, so a chain is learned from its end; forgetting is divided by
+    the number of plays, so more envs forget less. Use `Prerequisite` to judge a curriculum, and
+    this class to repeat an old experiment.
     """
 
     gamma: NotNegative = 0.1
@@ -92,9 +92,8 @@ def learning_order(graph: TaskGraph, dynamics: Dynamics) -> tuple[int, ...]:
 class Noise(Config):
     """What a play shows of the skill behind it.
 
-    Success is always a coin that lands on success with probability P. The return is that success,
-    or (`reward="skill"`) the skill itself with an error per task and one per play, added without
-    cutting anything off: the return keeps rising while the skill does.
+    A play succeeds with probability P. The return is that success, or (`reward="skill"`) the skill
+    itself plus an error per task and one per play, not clipped: the return rises with the skill.
     """
 
     reward: Literal["success", "skill"] = "success"
@@ -110,11 +109,11 @@ class Noise(Config):
     """Added to every return; the ancestor's is 0.5."""
 
     saturate: bool = False
-    """Whether returns that are the skill are cut to [0, 1], as the ancestor does: with a base of
-    0.5 that hides all learning above a skill of 0.5."""
+    """Whether returns that are the skill are clipped to [0, 1], as in the ancestor: with a base of
+    0.5 this hides all learning above a skill of 0.5."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield errors of a return that has none."""
+        """Yield errors that are set for a return without error."""
         for name in ("task_noise_std", "sample_noise_std"):
             if self.reward == "success" and getattr(self, name) > 0.0:
                 yield (

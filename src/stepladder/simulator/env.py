@@ -1,11 +1,11 @@
 """The simulated tasks as a Gymnasium env: an episode is one play of a task.
 
-Between `learner` and `envs`: wrap it in `CurriculumEnv`, vectorise it, put it into worker
-processes, exactly as a real env. Its success depends on the learner's skill at the task and on the
-seed of the episode alone, so the same run can be repeated with any number of processes.
+Between `learner` and `envs`: it can be wrapped in `CurriculumEnv`, vectorised and put into worker
+processes like a real env. Success depends only on the learner's skill at the task and on the seed
+of the episode, so a run gives the same results with any number of processes.
 
-In real training the envs play and the learner, elsewhere, learns. So it is here when an engine
-drives: envs made with ``learns=False`` only play. By itself an env also teaches the learner.
+As in real training, an engine separates playing from learning: its envs, made with
+``learns=False``, only play. An env that is used alone also teaches the learner.
 """
 
 import re
@@ -40,7 +40,7 @@ def node_of(task: Any) -> int:
     found = re.fullmatch(rf"{LABEL}(\d+)", label) if isinstance(label, str) else None
     if found is None:
         raise TaskError(
-            f"{task!r} names no simulated task; expected a parameter 'node' or a label such as "
+            f"{task!r} is not a simulated task; expected a parameter 'node' or a label such as "
             f"{LABEL}3. Make the tasks with simulator.source()."
         )
     return int(found[1])
@@ -48,14 +48,14 @@ def node_of(task: Any) -> int:
 
 @dataclass(frozen=True)
 class SkillView:
-    """The learner's skills as an env in another process sees them; small enough to send there."""
+    """The learner's skills for envs in other processes; can be pickled."""
 
     ticket: Ticket
     world: World
-    """The learner; of clock and nodes the segment has what is true now."""
+    """The learner; the current clock and nodes are in the segment."""
 
     def attach(self) -> "AttachedSkills":
-        """Look at the host's memory."""
+        """Attach to the shared memory of the host."""
         return AttachedSkills(self)
 
 
@@ -77,10 +77,10 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
 
     Args:
         simulator: The learner, or a `SkillView` of one in another process.
-        task: The task of the first episode, if nobody sets another: a task, a config with a label,
-            or a label.
-        learns: Whether a play teaches the learner. False where something else does, which an env
-            in another process always needs.
+        task: The task of the first episode unless `set_task` changes it: a task, a config with a
+            label, or a label.
+        learns: Whether a play teaches the learner. Must be False in another process, and where
+            something else teaches it.
     """
 
     metadata = {"render_modes": []}  # noqa: RUF012, as Gymnasium declares it
@@ -97,7 +97,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         if isinstance(simulator, SkillView):
             if learns:
                 raise ConfigError(
-                    "an env in another process cannot teach the learner; it only sees its skills. "
+                    "an env in another process can only read the learner's skills, not teach it. "
                     "Pass learns=False and let the host learn."
                 )
             self.simulator: TaskDependencySimulator | AttachedSkills = simulator.attach()
@@ -110,7 +110,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         self._episode_seed: int | None = None
         self.set_task(task)
         self.node = self._next_node
-        """The task of the present episode."""
+        """The node of the current episode."""
 
     def set_task(self, task: Any) -> None:
         """Play this task from the next reset on."""
@@ -136,13 +136,13 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
 
     @property
     def is_playing(self) -> bool:
-        """Whether an episode has begun that no step has ended yet."""
+        """Whether an episode has begun and not ended."""
         return self._episode_seed is not None
 
     def step(
         self, action: Any
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Play; the action does not matter."""
+        """Play; the action has no effect."""
         if self._episode_seed is None:
             raise gym.error.ResetNeeded("Call reset before step: every step ends its episode.")
         level = kernels.skill(self.simulator.world, self.node)
@@ -162,7 +162,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         }
         return np.zeros(1, dtype=np.float32), shown.reward, True, False, info
 
-    # The interface that users of the ancestor know.
+    # The interface of the ancestor.
 
     def set_mg_config(self, config: Any) -> None:
         """Play the task that a config's label names, from the next reset on."""

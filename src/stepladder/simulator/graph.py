@@ -4,7 +4,7 @@ Start of the simulator's data flow: a graph and a kind of `dynamics` make a
 `TaskDependencySimulator`. A node is a task; its parents are its prerequisites.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ NODE = "node"
 """Name of the parameter of a task that says which node it stands for."""
 
 SCHEMA = 1
-"""Version of the JSON form."""
+"""Version of the JSON format."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,21 @@ class TaskGraph(Config):
 
     @cached_property
     def order(self) -> tuple[int, ...]:
-        """All nodes, each after its parents."""
-        return _topological(self.parents)
+        """All nodes, each after its parents; without those on a circle and those below it."""
+        missing, children = [len(parents) for parents in self.parents], self.children()
+        ready = [node for node, count in enumerate(missing) if count == 0][::-1]
+        order: list[int] = []
+        while ready:
+            node = ready.pop()
+            order.append(node)
+            for child in reversed(children[node]):
+                missing[child] -= 1
+                if missing[child] == 0:
+                    ready.append(child)
+        return tuple(order)
 
     def depths(self) -> list[int]:
-        """Return the length of the longest way from a root to each node."""
+        """Return the length of the longest path from a root to each node."""
         depths = [0] * self.num_tasks
         for node in self.order:
             depths[node] = max((depths[parent] + 1 for parent in self.parents[node]), default=0)
@@ -170,11 +180,11 @@ class TaskGraph(Config):
         """Return both graphs as one, the other's nodes numbered after this one's."""
         shift = self.num_tasks
         moved = tuple(tuple(parent + shift for parent in parents) for parents in other.parents)
-        names = dict.fromkeys((*self.features, *other.features))
+        # A feature that one of the graphs lacks is 0 there.
         features = {
-            name: _padded(self.features.get(name), shift)
-            + _padded(other.features.get(name), other.num_tasks)
-            for name in names
+            name: self.features.get(name, (0.0,) * shift)
+            + other.features.get(name, (0.0,) * other.num_tasks)
+            for name in (*self.features, *other.features)
         }
         return TaskGraph(self.parents + moved, features)
 
@@ -186,7 +196,7 @@ class TaskGraph(Config):
 
     @classmethod
     def expand(cls, value: Any, problems: Problems) -> Any:
-        """Take the schema off, which a graph written by hand may lack."""
+        """Remove the schema version, which a graph written by hand need not have."""
         if not isinstance(value, Mapping) or "schema" not in value:
             return value
         given = dict(cast("Mapping[str, Any]", value))
@@ -200,26 +210,3 @@ class TaskGraph(Config):
     def from_file(cls, path: Path | str) -> "TaskGraph":
         """Read a graph from a JSON file."""
         return cls.from_json(load_document(path), str(path))
-
-
-def _topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return nodes, each after its parents; those on a circle, or behind it, are left out."""
-    missing = [len(entry) for entry in parents]
-    children: list[list[int]] = [[] for _ in parents]
-    for node, entry in enumerate(parents):
-        for parent in entry:
-            children[parent].append(node)
-    ready = [node for node, count in enumerate(missing) if count == 0][::-1]
-    order: list[int] = []
-    while ready:
-        node = ready.pop()
-        order.append(node)
-        for child in reversed(children[node]):
-            missing[child] -= 1
-            if missing[child] == 0:
-                ready.append(child)
-    return tuple(order)
-
-
-def _padded(values: tuple[float, ...] | None, count: int) -> tuple[float, ...]:
-    return (0.0,) * count if values is None else values

@@ -1,11 +1,13 @@
-"""The best that could have been done: policies that see the hidden skills.
+"""The oracle: the best of several policies that see the hidden skills.
 
-Used by `compare` as the measure of every curriculum. The oracle of a scenario is the best of
-several such policies. What a play teaches does not depend on its outcome, so a policy that looks at
-skills alone takes the same course with every seed: one run tells its mean.
+Used by `compare`, which measures every curriculum against it. What a play teaches does not depend
+on its outcome, so a policy that looks at skills alone plays the same with every seed: one run gives
+its mean.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,12 +17,12 @@ from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.world import LEARNABLE, World, gate, learn_and_count, skill
 
 LINES = (-0.02, -0.01, 0.0, 0.02, 0.05)
-"""How far above the mastery line an oracle practises a task before it goes on to the next."""
+"""Distances above the mastery line at which an oracle leaves a task for the next one."""
 
 
 @dataclass(frozen=True)
 class OracleRun:
-    """How one policy that sees the hidden skills fared."""
+    """The result of one policy that sees the hidden skills."""
 
     policy: str
     samples: int
@@ -74,16 +76,25 @@ def run_by_gain(world: World, until: int) -> None:
         learn_and_count(world, chosen)
 
 
+def _play_in_order(order: Words, line: float, world: World, until: int) -> None:
+    run_in_order(world, order, line, until)
+
+
 def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
     """Run every policy once on a simulator, which is reset before each and afterwards."""
-    orders = {
-        "in order": np.array(simulator.graph.order, dtype=np.int64),
-        "in reverse order": np.array(simulator.graph.order[::-1], dtype=np.int64),
-    }
-    mastery = simulator.dynamics.mastery
+    order, mastery = simulator.graph.order, simulator.dynamics.mastery
+    policies: list[tuple[str, Callable[[World, int], None]]] = []
+    for name, nodes in (("in order", order), ("in reverse order", order[::-1])):
+        for line in (min(1.0, mastery + above) for above in LINES):
+            play = partial(_play_in_order, np.array(nodes, dtype=np.int64), line)
+            policies.append((f"{name}, to {line:.2f}", play))
+    policies.append(("largest gain", run_by_gain))
     runs: list[OracleRun] = []
-
-    def note(policy: str) -> None:
+    for policy, play in policies:
+        # A policy that is behind the best one so far is not played to its end.
+        limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
+        simulator.reset()
+        play(simulator.world, limit)
         done = simulator.done_at
         runs.append(
             OracleRun(
@@ -95,19 +106,6 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
                 simulator.shares(),
             )
         )
-
-    for name, order in orders.items():
-        for above in LINES:
-            # Whoever is behind the best so far need not be watched to the end.
-            limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
-            simulator.reset()
-            line = min(1.0, mastery + above)
-            run_in_order(simulator.world, order, line, limit)
-            note(f"{name}, to {line:.2f}")
-    simulator.reset()
-    limit = min(budget, 1 + min(run.samples for run in runs))
-    run_by_gain(simulator.world, limit)
-    note("largest gain")
     simulator.reset()
     return runs
 

@@ -1,7 +1,7 @@
-"""The simulated tasks as a PufferLib env, for those whose training is built on it.
+"""The simulated tasks as a PufferLib env.
 
 Beside `env`, which does the work. Needs the package ``pufferlib-core``, which is loaded when this
-module is: import it only where a PufferLib env is wanted.
+module is imported.
 """
 
 from typing import Any
@@ -26,8 +26,8 @@ except ImportError as error:  # pragma: no cover, the test environment has it
 class PufferTaskDependencyEnv(pufferlib.PufferEnv):  # pyright: ignore[reportGeneralTypeIssues]
     """Plays simulated tasks through PufferLib's buffers, one agent, one step per episode.
 
-    The step after an ending begins the next play by itself, as PufferLib's native envs do, and so
-    late that a task set in between (`set_mg_config`) is the one that is played.
+    As in PufferLib's native envs, the step after an ending begins the next play; it plays the task
+    that `set_mg_config` has set in between.
 
     Args:
         simulator: The learner, or a view of one in another process.
@@ -56,7 +56,7 @@ class PufferTaskDependencyEnv(pufferlib.PufferEnv):  # pyright: ignore[reportGen
     def reset(self, seed: int | None = None) -> tuple[Any, list[dict[str, Any]]]:
         """Begin a play; return the observations and one info per agent."""
         self.env.reset(seed=seed if seed is not None else self._seed)
-        # Only the first episode is seeded; the later ones draw from what follows.
+        # Only the first episode is seeded; later ones continue the same generator.
         self._seed = None
         self.observations[:] = 0.0
         return self.observations, [{}]

@@ -1,9 +1,11 @@
-"""The situations a curriculum is judged in, by name.
+"""The scenarios that curricula are judged in, by name.
 
-Used by `compare`, `simulate` and the commands. A scenario makes the simulated learner and the tasks
-for a seed; its name says its shape and size: ``chain-10``, ``tree-31``, ``grid-6x6``.
+Used by `compare`, `simulate` and the commands. A scenario makes the simulated learner and the
+curriculum over its tasks for a seed; its name gives its shape and size: ``chain-10``, ``tree-31``,
+``grid-6x6``.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,12 +13,16 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from stepladder.configs.checks import require_kind
 from stepladder.configs.documents import load_document
-from stepladder.curricula.config import TaskKnowledge
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
+from stepladder.curricula.registry import curriculum_variant
 from stepladder.errors import ConfigError
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner import TaskDependencySimulator
+from stepladder.tasks import Pool
 
 SUITE = (
     "chain-10",
@@ -35,34 +41,36 @@ SUITE = (
 )
 """The scenarios that every curriculum is judged by."""
 
+MAX_TASKS = 20_000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One situation: a graph of tasks, a learner, and how long it may take."""
+    """A graph of tasks, a learner, and the number of plays it may take."""
 
     name: str
     graph: TaskGraph
     dynamics: Dynamics = field(default_factory=Prerequisite)
     noise: Noise = field(default_factory=Noise)
     start: tuple[tuple[int, float], ...] = ()
-    """Nodes that start with a skill of their own."""
+    """Nodes with another skill at the start than the dynamics give, and that skill."""
     impossible: tuple[int, ...] = ()
     noisy: tuple[int, ...] = ()
     capacity: int | None = None
-    """Slots of a curriculum that can replace tasks; those that cannot hold them all."""
+    """Slots of a curriculum that can replace tasks; other curricula hold all tasks."""
     about: str = ""
-    """What it is for, in one line."""
+    """Purpose, in one line."""
 
     @property
     def budget(self) -> int:
-        """Plays after which a curriculum has failed: some twenty times what uniform needs."""
+        """Plays after which a curriculum has failed: about twenty times what uniform needs."""
         num_tasks = self.graph.num_tasks
         depth = 1 + max(self.graph.depths())
         return 2000 * num_tasks + 400 * num_tasks * depth
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Parameters of the tasks that say where they lie."""
+        """Parameters of the tasks that describe their position or difficulty."""
         return tuple(self.graph.features)
 
     @property
@@ -87,107 +95,91 @@ class Scenario:
             num_envs=num_envs,
         )
 
+    def curriculum_config(self, curriculum: "CurriculumChoice") -> CurriculumConfig:
+        """Return the config that a name or a function stands for here; a config is returned as is.
 
-def _chain(size: int) -> Scenario:
-    return Scenario(
-        name=f"chain-{size}", graph=TaskGraph.chain(size), about="each task unlocks the next"
-    )
+        Raises:
+            ConfigError: The name is unknown, or there is no config.
+        """
+        if isinstance(curriculum, str):
+            return curriculum_variant(curriculum).make(self.knowledge)
+        config = curriculum(self) if callable(curriculum) else curriculum
+        fix = "Give a name, or a config such as FrontierConfig()."
+        require_kind("curriculum", config, CurriculumConfig, fix=fix)
+        return config
 
+    def curriculum(self, curriculum: "CurriculumChoice", seed: int) -> Curriculum:
+        """Make a curriculum over the tasks.
 
-def _tree(size: int) -> Scenario:
-    return Scenario(
-        name=f"tree-{size}", graph=TaskGraph.tree(size), about="each task unlocks two others"
-    )
-
-
-def _grid(columns: int, rows: int) -> Scenario:
-    return Scenario(
-        name=f"grid-{columns}x{rows}",
-        graph=TaskGraph.grid(columns, rows),
-        about="a task is unlocked by its neighbours to the left and above",
-    )
-
-
-def _dag(size: int) -> Scenario:
-    return Scenario(
-        name=f"dag-{size}",
-        graph=TaskGraph.random_dag(size, seed=1),
-        about="each task needs one or two random earlier ones",
-    )
+        A method that replaces tasks gets a pool of the scenario's capacity.
+        """
+        config, source = self.curriculum_config(curriculum), self.graph.source()
+        if config.replaces_tasks and self.capacity is not None:
+            return config.make(Pool(source, self.capacity, seed), seed=seed)
+        return config.make(source, seed=seed)
 
 
-def _noisy(size: int) -> Scenario:
+CurriculumChoice = CurriculumConfig | Callable[[Scenario], CurriculumConfig] | str
+"""A curriculum: its config, a function that makes the config for a scenario, or its name."""
+
+
+def _noisy(size: int) -> dict[str, Any]:
     coins = max(1, size // 2)
-    return Scenario(
-        name=f"noisy-{size}",
-        graph=TaskGraph.chain(size).beside(TaskGraph.independent(coins)),
-        noisy=tuple(range(size, size + coins)),
-        about="a chain, and half as many tasks that are coin tosses",
-    )
+    return {
+        "graph": TaskGraph.chain(size).beside(TaskGraph.independent(coins)),
+        "noisy": tuple(range(size, size + coins)),
+    }
 
 
-def _impossible(size: int) -> Scenario:
-    return Scenario(
-        name=f"impossible-{size}",
-        graph=TaskGraph.chain(size).beside(TaskGraph.independent(size)),
-        impossible=tuple(range(size, 2 * size)),
-        about="a chain, and as many tasks that never succeed",
-    )
+def _impossible(size: int) -> dict[str, Any]:
+    return {
+        "graph": TaskGraph.chain(size).beside(TaskGraph.independent(size)),
+        "impossible": tuple(range(size, 2 * size)),
+    }
 
 
-def _forgetting(size: int) -> Scenario:
-    return Scenario(
-        name=f"forgetting-{size}",
-        graph=TaskGraph.chain(size),
-        dynamics=Prerequisite(lambda_forget=2e-4),
-        about="a chain, and ten times the usual forgetting",
-    )
+def _mastered(size: int) -> dict[str, Any]:
+    start = tuple((node, 0.95) for node in range(size // 2))
+    return {"graph": TaskGraph.chain(size), "start": start}
 
 
-def _mastered(size: int) -> Scenario:
-    known = size // 2
-    return Scenario(
-        name=f"mastered-{size}",
-        graph=TaskGraph.chain(size),
-        start=tuple((node, 0.95) for node in range(known)),
-        about="a chain whose first half is known from the start",
-    )
+def _forgetting(size: int) -> dict[str, Any]:
+    return {"graph": TaskGraph.chain(size), "dynamics": Prerequisite(lambda_forget=2e-4)}
 
 
-def _pool(size: int) -> Scenario:
+def _pool(size: int) -> dict[str, Any]:
     chains = [TaskGraph.chain(10)] * max(1, size // 10)
-    return Scenario(
-        name=f"pool-{size}",
-        graph=reduce(TaskGraph.beside, chains),
-        # With the usual forgetting nobody could hold so many tasks at once.
-        dynamics=Prerequisite(lambda_forget=2e-7),
-        capacity=max(1, len(chains) * 10 // 3),
-        about="many chains of ten, of whose tasks the pool holds a third at a time",
-    )
+    return {
+        "graph": reduce(TaskGraph.beside, chains),
+        # With the usual forgetting, so many tasks could not be mastered at once.
+        "dynamics": Prerequisite(lambda_forget=2e-7),
+        "capacity": max(1, len(chains) * 10 // 3),
+    }
 
 
-def _independent(size: int) -> Scenario:
-    return Scenario(
-        name=f"independent-{size}",
-        graph=TaskGraph.independent(size),
-        about="no task needs another: uniform is hard to beat here",
-    )
-
-
-FAMILIES: dict[str, Callable[[int], Scenario]] = {
-    "chain": _chain,
-    "tree": _tree,
-    "dag": _dag,
-    "noisy": _noisy,
-    "impossible": _impossible,
-    "forgetting": _forgetting,
-    "mastered": _mastered,
-    "pool": _pool,
-    "independent": _independent,
+FAMILIES: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
+    "chain": ("each task unlocks the next", lambda size: {"graph": TaskGraph.chain(size)}),
+    "tree": ("each task unlocks two others", lambda size: {"graph": TaskGraph.tree(size)}),
+    "grid": (
+        "a task is unlocked by its neighbours to the left and above",
+        lambda columns, rows: {"graph": TaskGraph.grid(columns, rows)},
+    ),
+    "dag": (
+        "each task needs one or two random earlier ones",
+        lambda size: {"graph": TaskGraph.random_dag(size, seed=1)},
+    ),
+    "noisy": ("a chain, and half as many tasks that are coin tosses", _noisy),
+    "impossible": ("a chain, and as many tasks that never succeed", _impossible),
+    "forgetting": ("a chain, and ten times the usual forgetting", _forgetting),
+    "mastered": ("a chain whose first half is known from the start", _mastered),
+    "pool": ("many chains of ten, of whose tasks the pool holds a third at a time", _pool),
+    "independent": (
+        "no task needs another: uniform is hard to beat here",
+        lambda size: {"graph": TaskGraph.independent(size)},
+    ),
 }
-"""Scenarios by the first part of their name; the second is the number of tasks."""
-
-MAX_TASKS = 20_000
+"""Purpose and fields of scenarios by the first part of their name. The second part is the number of
+tasks, of a grid that of columns and rows."""
 
 
 def scenario(name: str) -> Scenario:
@@ -198,21 +190,21 @@ def scenario(name: str) -> Scenario:
     """
     if name.endswith(".json"):
         return _from_file(name)
-    grid = re.fullmatch(r"grid-(\d{1,5})x(\d{1,5})", name)
-    if grid:
-        columns, rows = int(grid[1]), int(grid[2])
-        _require_size(name, columns * rows)
-        return _grid(columns, rows)
-    sized = re.fullmatch(r"([a-z]+)-(\d{1,9})", name)
-    if sized is None or sized[1] not in FAMILIES:
+    found = re.fullmatch(r"([a-z]+)-(\d{1,9})(?:x(\d{1,9}))?", name)
+    family, *parts = found.groups() if found else ("", None)
+    sizes = [int(part) for part in parts if part is not None]
+    if family not in FAMILIES or len(sizes) != (2 if family == "grid" else 1):
+        known = ", ".join(f"{one}-{'CxR' if one == 'grid' else 'N'}" for one in FAMILIES)
         raise ConfigError(
-            f"there is no scenario {name!r}; expected one of "
-            f"{', '.join(f'{family}-N' for family in FAMILIES)}, grid-CxR, or a graph in a .json "
-            "file. For example chain-10, grid-6x6."
+            f"there is no scenario {name!r}; expected one of {known}, or a graph in a .json file. "
+            "For example chain-10, grid-6x6."
         )
-    size = int(sized[2])
-    _require_size(name, size)
-    return FAMILIES[sized[1]](size)
+    if not 1 <= math.prod(sizes) <= MAX_TASKS:
+        raise ConfigError(
+            f"scenario {name!r} has {math.prod(sizes)} tasks; expected 1 to {MAX_TASKS}."
+        )
+    about, make = FAMILIES[family]
+    return Scenario(name=f"{family}-{'x'.join(map(str, sizes))}", about=about, **make(*sizes))
 
 
 def _from_file(path: str) -> Scenario:
@@ -233,14 +225,9 @@ def _from_file(path: str) -> Scenario:
         )
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"{path}: impossible and noisy are lists of nodes, start is an object from node to "
-            f"skill ({error})."
+            f"{path}: impossible and noisy must be lists of nodes, start an object from node to "
+            f"skill ({error}). Correct the file."
         ) from error
-    # Made once, so that a node that does not exist is told now.
+    # Made once, so that a node that does not exist is reported now.
     made.simulator()
     return made
-
-
-def _require_size(name: str, size: int) -> None:
-    if not 1 <= size <= MAX_TASKS:
-        raise ConfigError(f"scenario {name!r} has {size} tasks; expected 1 to {MAX_TASKS}.")

@@ -1,7 +1,7 @@
 """Try a curriculum on a simulated learner, epoch by epoch, and keep the run.
 
-The upper end of the simulator: puts scenario, curriculum and engine together, reports every epoch
-through the same `EpochReporter` as training does, and ends with a verdict.
+Top of the simulator: combines scenario, curriculum and engine, reports every epoch through the same
+`EpochReporter` as training, and ends with a verdict.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.configs.checks import Count, CountOrZero, require_kind
-from stepladder.configs.codec import Config
+from stepladder.configs.codec import Config, make
+from stepladder.configs.problems import Problems
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.runs.loggers import Logger
 from stepladder.runs.reporter import EpochReporter
-from stepladder.simulator.contestants import build, settings_of
 from stepladder.simulator.dynamics import Epochwise
 from stepladder.simulator.engines import (
     EngineName,
@@ -31,10 +31,10 @@ from stepladder.simulator.verdict import Verdict, judge, share_metrics
 from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 
 OnEpoch = Callable[[int, dict[str, float]], bool | None]
-"""Is told the number of every epoch that has ended, and what was logged about it; True ends it."""
+"""Called after every epoch with its number and its metrics; True ends the simulation."""
 
 MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
-"""Makes loggers, given what is known about the run."""
+"""Makes loggers from the settings of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +48,20 @@ class SimulationConfig(Config):
     """Envs that play at the same time."""
 
     num_epochs: Count = 100
-    """Epochs; metrics are logged at the end of each."""
+    """Number of epochs; metrics are logged at the end of each."""
 
     samples_per_epoch: Count = 25
     """Plays per env and epoch."""
 
     engine: EngineName = "envs"
-    """How it is run: envs (every env a real one, as in training), direct (no envs) or compiled
-    (fastest). All three take the same course."""
+    """envs plays through real envs, as in training; direct plays without envs; compiled is fastest.
+    All three give the same results."""
 
     workers: bool = False
     """Whether every env runs in a process of its own, with the plan in shared memory."""
 
     stop_when_mastered: bool = False
-    """Whether to stop after the epoch in which everything learnable was mastered."""
+    """Stop after the epoch in which everything learnable was mastered."""
 
     seed: CountOrZero = 0
     """Seed of the learner and of the curriculum."""
@@ -75,21 +75,21 @@ class SimulationConfig(Config):
 
 @dataclass
 class SimulationResult:
-    """What a simulation left behind."""
+    """The result of a simulation."""
 
     simulator: TaskDependencySimulator
     curriculum: Curriculum
     verdict: Verdict
     history: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
-    """What was logged about each epoch, in order."""
+    """Metrics of each epoch, in order."""
 
     run_folder: Path | None = None
 
     was_stopped: bool = False
-    """Whether somebody ended it before its time."""
+    """Whether `on_epoch` ended it early."""
 
     def metric(self, name: str) -> list[float]:
-        """Return one metric over the epochs that have it."""
+        """Return one metric over the epochs in which it was logged."""
         return [logged[name] for logged in self.history if name in logged]
 
 
@@ -109,14 +109,14 @@ def simulate(
 
     Args:
         config: What is simulated; or give its fields as keywords.
-        curriculum: Settings of the curriculum, or its name; ``learning-progress`` by default.
-        place: A scenario of your own, instead of the one that the config names.
-        run_folder: Where to keep the run; None keeps nothing.
-        overwrite: Whether a run that is there already is replaced.
-        loggers: Who else is told: TensorBoard, Weights & Biases, the console. Or a function that
-            makes them of the run's settings, once everything has been checked.
-        keep_records: Whether every single episode is kept too.
-        on_epoch: Is told of every epoch; if it returns True, that was the last one.
+        curriculum: Config of the curriculum, or its name; ``learning-progress`` by default.
+        place: Your own scenario, instead of the one that the config names.
+        run_folder: Folder for the run; None keeps nothing.
+        overwrite: Whether an existing run is replaced.
+        loggers: Further loggers: TensorBoard, Weights & Biases, the console. Or a function that
+            makes them from the run's settings, called when everything has been checked.
+        keep_records: Whether the record of every episode is kept too.
+        on_epoch: Called after every epoch; the simulation ends if it returns True.
         **settings: Fields of `SimulationConfig`.
     """
     config = _from_settings(config, settings)
@@ -125,9 +125,9 @@ def simulate(
     else:
         require_kind("place", place, Scenario, fix="Make one with scenario('chain-10').")
         config = replace(config, scenario=place.name)
-    method = settings_of("learning-progress" if curriculum is None else curriculum, place)
+    method = place.curriculum_config("learning-progress" if curriculum is None else curriculum)
     simulator = place.simulator(config.seed, config.num_envs)
-    chosen = build(method, place, config.seed)
+    chosen = place.curriculum(method, config.seed)
     # Before there is a folder: a mistake leaves nothing behind.
     _check(config, chosen, run_folder is not None, keep_records, bool(loggers))
     if run_folder is None:
@@ -187,7 +187,7 @@ def _play(
                 reporter.end_epoch(simulator.num_plays, engine.take_stats(), extra=extra)
             )
             if run is not None and reporter.num_epochs % reporter.table_epochs == 0:
-                # As often as the table of all tasks, so that a run can be asked why meanwhile.
+                # As often as the table of tasks, so that `explain` can ask a run that is active.
                 run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
             was_stopped = on_epoch is not None and on_epoch(epoch, history[-1]) is True
             if was_stopped:
@@ -207,7 +207,7 @@ def _play(
 
 
 def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float]:
-    """Return the skill at the first tasks by name, and the mean of those that are too many."""
+    """Return the skills of the first tasks by name, and the mean of all others."""
     prefix, skills = "env_task_dependency/per_label_performance", simulator.P
     shown = {
         f"{prefix}/{LABEL}{node}": skill
@@ -234,21 +234,18 @@ def _check(
             "Give run_folder, and engine='direct' or 'envs'."
         )
     if has_loggers and not is_kept:
-        raise ConfigError("loggers are told by a run, and none is kept. Give run_folder.")
+        raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
 
 
 def _from_settings(config: SimulationConfig | None, settings: dict[str, Any]) -> SimulationConfig:
     if config is not None:
         if settings:
             raise ConfigError(
-                f"{', '.join(sorted(settings))} was given beside a config, which decides alone. "
-                "Set it there, with dataclasses.replace."
+                f"{', '.join(sorted(settings))} cannot be given beside a config. Set it in the "
+                "config, with dataclasses.replace."
             )
         return config
-    unknown = sorted(settings.keys() - SimulationConfig.__dataclass_fields__.keys())
-    if unknown:
-        raise ConfigError(
-            f"a simulation has no setting {unknown[0]!r}; it has "
-            f"{', '.join(SimulationConfig.__dataclass_fields__)}. Correct the name."
-        )
-    return SimulationConfig(**settings)
+    problems = Problems()
+    made = make(SimulationConfig, settings, problems)
+    problems.raise_if_any()
+    return made

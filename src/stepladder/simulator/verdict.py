@@ -1,7 +1,6 @@
-"""What a simulation showed, in a sentence a person can act on.
+"""The verdict on a simulation, in one sentence: what was mastered, and what plays were wasted on.
 
-Last step of `simulate`: looks at the skills, the plays and the gates, and says where the learner
-stands and what the plays were spent on.
+Last step of `simulate`; reads the learner's skills and counts.
 """
 
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.world import NOISE
 
 WORTH_SAYING = 0.2
-"""Share of the plays from which a waste is named."""
-
+"""Share of the plays from which a kind of waste is named."""
 
 SPENT = ("num_plays", "on_mastered", "on_locked", "on_hopeless")
-"""What the clock counts of plays."""
+"""Counts of plays on the learner's clock."""
 
 
 @dataclass(frozen=True)
@@ -30,34 +28,37 @@ class Verdict:
     num_mastered: int
     num_learnable: int
     stalled_at: int | None
-    """First task, in the order of learning, that is not mastered; None if all are."""
+    """First task in the order of learning that is not mastered; None if all are."""
 
     share_mastered: float
-    """Share of plays spent on tasks already mastered, up to the moment when all were."""
+    """Share of plays on tasks already mastered, until all were."""
 
     share_locked: float
-    """Share of all plays spent on tasks whose prerequisites were not there."""
+    """Share of plays on tasks whose prerequisites were missing."""
 
     share_hopeless: float
-    """Share of all plays spent on tasks that cannot be learned."""
+    """Share of plays on tasks that cannot be learned."""
 
     text: str
-    """All of it in words."""
+    """The verdict in words."""
 
     def __str__(self) -> str:
         return self.text
 
 
 def judge(simulator: TaskDependencySimulator) -> Verdict:
-    """Say where the learner stands, and what its plays were spent on."""
+    """Return the verdict on a learner."""
     noisy = bool((simulator.world.nodes["kind"] == NOISE).any())
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
     shares = dict(zip(targets, simulator.shares(), strict=True))
-    stalled = _first_unmastered(simulator)
+    skills, learnable = simulator.P, simulator.world.nodes["is_learnable"]
+    order = learning_order(simulator.graph, simulator.dynamics)
+    unmastered = (n for n in order if learnable[n] and skills[n] < simulator.dynamics.mastery)
+    stalled = next(unmastered, None)
     if stalled is not None and simulator.done_at is None:
         text = (
-            f"stalls at task {stalled} (skill {simulator.P[stalled]:.2f}): "
+            f"stalls at task {stalled} (skill {skills[stalled]:.2f}): "
             f"{simulator.num_mastered} of {simulator.num_learnable} tasks mastered in "
             f"{simulator.num_plays} plays"
         )
@@ -66,7 +67,7 @@ def judge(simulator: TaskDependencySimulator) -> Verdict:
             f"mastered all {simulator.num_learnable} learnable tasks in {simulator.done_at} plays"
         )
         if stalled is not None:
-            text += f", and then let task {stalled} slip"
+            text += f", but has forgotten task {stalled} since"
     else:
         text = "nothing here can be learned"
     wastes = [
@@ -84,21 +85,11 @@ def judge(simulator: TaskDependencySimulator) -> Verdict:
     )
 
 
-def _first_unmastered(simulator: TaskDependencySimulator) -> int | None:
-    skills, learnable = simulator.P, simulator.world.nodes["is_learnable"]
-    for node in learning_order(simulator.graph, simulator.dynamics):
-        if learnable[node] and skills[node] < simulator.dynamics.mastery:
-            return int(node)
-    return None
-
-
 def share_metrics(simulator: TaskDependencySimulator, before: np.ndarray) -> dict[str, float]:
-    """Return the shares of the plays since the clock stood at `before`, by metric name."""
+    """Return the shares of wasted plays since the clock showed `before`, by metric name."""
     clock = simulator.clock
-    spent = {name: int(clock[name]) - int(before[name]) for name in SPENT}
-    plays = max(1, spent["num_plays"])
+    plays, mastered, locked, hopeless = (int(clock[name]) - int(before[name]) for name in SPENT)
+    shares = {"mastered": mastered, "locked": locked, "impossible": hopeless}
     return {
-        "env_task_dependency/share_mastered": spent["on_mastered"] / plays,
-        "env_task_dependency/share_locked": spent["on_locked"] / plays,
-        "env_task_dependency/share_impossible": spent["on_hopeless"] / plays,
+        f"env_task_dependency/share_{name}": count / max(1, plays) for name, count in shares.items()
     }

@@ -6,25 +6,25 @@ from stepladder.curricula import FrontierConfig, StagedConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.sweeps.space import (
-    Choice,
-    Range,
     Setup,
-    applied,
+    SweepChoice,
+    SweepConfig,
+    SweepRange,
     combinations,
     no_field_twice,
     parse_choice,
     parse_range,
-    sweepable_fields,
 )
 
-FRONTIER = sweepable_fields("frontier", scenario("chain-3"))
-PROGRESS = sweepable_fields("learning-progress", scenario("chain-3"))
-STAGED = sweepable_fields("staged", scenario("chain-3"))
+FRONTIER, PROGRESS, STAGED = (
+    SweepConfig(scenario="chain-3", curriculum=name).fields()
+    for name in ("frontier", "learning-progress", "staged")
+)
 
 
 def setup(curriculum: str = "frontier", **params: object) -> Setup:
     named = {name.replace("__", "."): value for name, value in params.items()}
-    return applied(named, scenario_name="chain-3", curriculum=curriculum, num_envs=1, budget=None)
+    return SweepConfig(scenario="chain-3", curriculum=curriculum).setup(named)
 
 
 def test_fields_are_those_of_the_curriculum_the_learner_and_the_simulation() -> None:
@@ -62,8 +62,8 @@ def test_values_are_read_as_the_field_wants_them(
     ("text", "words"),
     [
         ("porbing=1", "there is no field 'porbing' to vary; there are exploration, mastery,"),
-        ("probing", "'probing' names no values; expected field=value,value"),
-        ("probing=", "names no values"),
+        ("probing", "'probing' does not name values; expected field=value,value"),
+        ("probing=", "does not name values"),
         ("probing=much", "probing must be a finite number; got 'much'"),
         ("probing=nan", "probing must be finite; got 'nan'"),
         ("trial_episodes=2.5", "trial_episodes must be an integer; got '2.5'"),
@@ -83,21 +83,21 @@ def test_a_wrong_choice_lists_the_right_ones() -> None:
 
 
 def test_ranges_are_read_with_their_scale() -> None:
-    assert parse_range("probing=0.01..0.5:log", FRONTIER) == Range(
+    assert parse_range("probing=0.01..0.5:log", FRONTIER) == SweepRange(
         "probing", 0.01, 0.5, log=True, whole=False
     )
-    assert parse_range("trial_episodes=10..80", FRONTIER) == Range(
+    assert parse_range("trial_episodes=10..80", FRONTIER) == SweepRange(
         "trial_episodes", 10, 80, log=False, whole=True
     )
-    assert parse_range("noise_z=0..3", PROGRESS) == Range("noise_z", 0.0, 3.0, False, False)
+    assert parse_range("noise_z=0..3", PROGRESS) == SweepRange("noise_z", 0.0, 3.0, False, False)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("features=a..b", "features holds no numbers, so it has no range"),
-        ("probing=0.1", "'probing=0.1' is no range; expected probing=low..high"),
-        ("probing=0.1..0.2:linear", "is no range"),
+        ("features=a..b", "features does not hold numbers, so it has no range"),
+        ("probing=0.1", "'probing=0.1' is not a range; expected probing=low..high"),
+        ("probing=0.1..0.2:linear", "is not a range"),
         ("probing=0.2..0.1", "the range of probing must rise; got 0.2 to 0.1"),
         ("probing=0..1:log", "must rise above 0; got 0.0 to 1.0"),
         ("probing=0.1..inf", "must be finite"),
@@ -110,7 +110,7 @@ def test_what_is_no_range_is_refused(text: str, words: str) -> None:
 
 
 def test_a_grid_has_every_combination_the_last_field_varying_fastest() -> None:
-    assert combinations([Choice("a", (1, 2)), Choice("b", ("x", "y", "z"))]) == [
+    assert combinations([SweepChoice("a", (1, 2)), SweepChoice("b", ("x", "y", "z"))]) == [
         {"a": 1, "b": "x"},
         {"a": 1, "b": "y"},
         {"a": 1, "b": "z"},
@@ -121,7 +121,7 @@ def test_a_grid_has_every_combination_the_last_field_varying_fastest() -> None:
 
 
 def test_nothing_is_varied_twice_and_something_at_least_once() -> None:
-    twice = [Choice("probing", (0.1,)), Range("probing", 0.1, 0.2, False, False)]
+    twice = [SweepChoice("probing", (0.1,)), SweepRange("probing", 0.1, 0.2, False, False)]
     with pytest.raises(ConfigError, match="probing is varied twice"):
         no_field_twice(twice)
     with pytest.raises(ConfigError, match="nothing is varied"):

@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.sweeps.space import Choice, Range
+from stepladder.simulator.sweeps.space import SweepChoice, SweepRange
 from stepladder.simulator.sweeps.study import JOURNAL, LOCK, SEARCH_ROUND, Params, SweepStudy
 from test_files import IRREGULAR
 
 optuna = pytest.importorskip("optuna")
 
-X = Range("x", 0.01, 1.0, log=True, whole=False)
-N = Range("n", 1, 64, log=False, whole=True)
-KIND = Choice("kind", (None, ("a", "b"), "c"))
+X = SweepRange("x", 0.01, 1.0, log=True, whole=False)
+N = SweepRange("n", 1, 64, log=False, whole=True)
+KIND = SweepChoice("kind", (None, ("a", "b"), "c"))
 DIMENSIONS = [X, N, KIND]
 SETTINGS = {"num_seeds": 8, "grid": {"probing": [0.1, 0.2]}}
 
@@ -167,7 +167,7 @@ def test_only_one_at_a_time_may_add_trials(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["thesis.tex", "trials.jsonl"])
 def test_a_folder_with_something_else_in_it_stays_as_it_is(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("years of work")
-    with pytest.raises(RunError, match=rf"is not empty and holds no sweep: it has '{name}'"):
+    with pytest.raises(RunError, match=rf"is not empty and does not hold a sweep: it has '{name}'"):
         opened(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [name]
     with pytest.raises(RunError, match=rf"{name} is a file"):

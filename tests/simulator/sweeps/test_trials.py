@@ -8,10 +8,10 @@ import pytest
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.compare import Cell, compare
 from stepladder.simulator.sweeps import (
-    Choice,
     Dimension,
-    Range,
+    SweepChoice,
     SweepConfig,
+    SweepRange,
     SweepResult,
     SweepTrial,
     sweep,
@@ -22,8 +22,8 @@ from stepladder.simulator.sweeps.study import JOURNAL
 pytest.importorskip("optuna")
 
 SMALL = SweepConfig(scenario="chain-3", num_seeds=3)
-PROBING = Choice("probing", (0.05, 0.2, 0.5))
-TRIALS = Choice("trial_episodes", (20, 40))
+PROBING = SweepChoice("probing", (0.05, 0.2, 0.5))
+TRIALS = SweepChoice("trial_episodes", (20, 40))
 
 
 class Stop(Exception):
@@ -49,7 +49,7 @@ def stop_after(count: int) -> object:
 
 
 def test_a_trial_measures_what_compare_measures(tmp_path: Path) -> None:
-    result = sweep(SMALL, [Choice("probing", (0.05,))], folder=tmp_path)
+    result = sweep(SMALL, [SweepChoice("probing", (0.05,))], folder=tmp_path)
     (trial,) = result.trials
     assert trial.params == {"probing": 0.05}
     # 0.05 is the default, so this is the frontier of the comparison.
@@ -113,7 +113,7 @@ def test_a_finished_sweep_plays_nothing_again(
 ) -> None:
     first = sweep(SMALL, [PROBING], folder=tmp_path)
     told: list[object] = []
-    monkeypatch.setattr(trials, "play_seed", lambda *a, **k: told.append(a))
+    monkeypatch.setattr(trials, "start_cell", lambda *a, **k: told.append(a))
     again = sweep(SMALL, [PROBING], folder=tmp_path, on_trial=lambda *entry: told.append(entry))
     assert told == []
     assert again.num_resumed == 3
@@ -121,7 +121,7 @@ def test_a_finished_sweep_plays_nothing_again(
 
 
 def test_tuples_come_back_as_tuples(tmp_path: Path) -> None:
-    features: list[Dimension] = [Choice("features", ((), ("position",)))]
+    features: list[Dimension] = [SweepChoice("features", ((), ("position",)))]
     first = sweep(SMALL, features, folder=tmp_path)
     assert [trial.params["features"] for trial in first.trials] == [(), ("position",)]
     assert sweep(SMALL, features, folder=tmp_path).trials == first.trials
@@ -132,7 +132,7 @@ def test_tuples_come_back_as_tuples(tmp_path: Path) -> None:
     [
         (SweepConfig(scenario="chain-3", num_seeds=4), [PROBING], "num_seeds was 3 and is now 4"),
         (SweepConfig(scenario="chain-4", num_seeds=3), [PROBING], "scenario was 'chain-3'"),
-        (SMALL, [Choice("probing", (0.05, 0.2, 0.6))], r"values\[2\] was 0.5 and is now 0.6"),
+        (SMALL, [SweepChoice("probing", (0.05, 0.2, 0.6))], r"values\[2\] was 0.5 and is now 0.6"),
         (SMALL, [TRIALS], "field was 'probing' and is now 'trial_episodes'"),
     ],
 )
@@ -147,7 +147,9 @@ def test_another_sweep_does_not_go_into_the_same_folder(
 def test_combinations_that_do_not_go_together_are_left_out_with_the_reason(tmp_path: Path) -> None:
     config = SweepConfig(scenario="chain-3", curriculum="learning-progress", num_seeds=2)
     fast, slow = "fast_halflife_episodes", "slow_halflife_episodes"
-    result = sweep(config, [Choice(fast, (2.0, 8.0)), Choice(slow, (4.0, 16.0))], folder=tmp_path)
+    result = sweep(
+        config, [SweepChoice(fast, (2.0, 8.0)), SweepChoice(slow, (4.0, 16.0))], folder=tmp_path
+    )
     errors = [trial.error for trial in result.trials]
     assert [error is None for error in errors] == [True, True, False, True]
     assert "slow_halflife_episodes must lie above" in (errors[2] or "")
@@ -155,14 +157,14 @@ def test_combinations_that_do_not_go_together_are_left_out_with_the_reason(tmp_p
     assert 2 not in [trial.number for trial in result.ranked()]
     # Known as such when the sweep goes on.
     assert sweep(
-        config, [Choice(fast, (2.0, 8.0)), Choice(slow, (4.0, 16.0))], folder=tmp_path
+        config, [SweepChoice(fast, (2.0, 8.0)), SweepChoice(slow, (4.0, 16.0))], folder=tmp_path
     ).trials == (result.trials)
 
 
 def test_a_value_that_fits_no_combination_is_refused_before_anything_is_played(
     tmp_path: Path,
 ) -> None:
-    wrong = Choice("probing", (0.1, -1.0))
+    wrong = SweepChoice("probing", (0.1, -1.0))
     with pytest.raises(ConfigError, match=r"probing=-1\.0 fits no combination: probing must lie"):
         sweep(SMALL, [wrong, TRIALS], folder=tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -172,8 +174,8 @@ def test_the_learner_and_the_scenario_can_be_varied_too(tmp_path: Path) -> None:
     result = sweep(
         SMALL,
         [
-            Choice("dynamics.eta", (0.05, 0.2)),
-            Choice("simulation.scenario", ("chain-2", "chain-3")),
+            SweepChoice("dynamics.eta", (0.05, 0.2)),
+            SweepChoice("simulation.scenario", ("chain-2", "chain-3")),
         ],
         folder=tmp_path,
     )
@@ -192,13 +194,13 @@ def test_the_learner_and_the_scenario_can_be_varied_too(tmp_path: Path) -> None:
 
 
 def test_a_learner_that_knows_everything_costs_nothing(tmp_path: Path) -> None:
-    result = sweep(SMALL, [Choice("dynamics.start", (1.0,))], folder=tmp_path)
+    result = sweep(SMALL, [SweepChoice("dynamics.start", (1.0,))], folder=tmp_path)
     assert result.trials[0].cost == 0.0
 
 
 def test_where_seeds_do_not_finish_the_area_decides(tmp_path: Path) -> None:
     config = SweepConfig(scenario="chain-10", curriculum="learnability", num_seeds=2, budget=300)
-    result = sweep(config, [Choice("exponent", (0.0, 2.0))], folder=tmp_path)
+    result = sweep(config, [SweepChoice("exponent", (0.0, 2.0))], folder=tmp_path)
     for trial in result.trials:
         assert trial.cell is not None
         assert trial.cell.mean_samples == 300
@@ -209,7 +211,7 @@ def test_where_seeds_do_not_finish_the_area_decides(tmp_path: Path) -> None:
 
 def test_a_range_needs_a_search(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="probing has a range, which only a search can try"):
-        sweep(SMALL, [Range("probing", 0.1, 0.2, False, False)], folder=tmp_path / "new")
+        sweep(SMALL, [SweepRange("probing", 0.1, 0.2, False, False)], folder=tmp_path / "new")
     for settings in ({"jobs": 0}, {"num_trials": 0}):
         with pytest.raises(ConfigError, match="must be an integer of at least 1"):
             sweep(SMALL, [PROBING], folder=tmp_path / "new", **settings)
@@ -225,7 +227,7 @@ def test_a_damaged_trial_is_named(tmp_path: Path) -> None:
 
 
 class TestSearch:
-    dimensions = (Range("probing", 0.01, 0.5, True, False), TRIALS)
+    dimensions = (SweepRange("probing", 0.01, 0.5, True, False), TRIALS)
 
     def test_a_stopped_search_ends_as_one_that_was_not(self, tmp_path: Path) -> None:
         whole = sweep(SMALL, self.dimensions, folder=tmp_path / "whole", num_trials=12)

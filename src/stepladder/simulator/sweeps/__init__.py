@@ -1,17 +1,23 @@
-"""WHICH SETTINGS: many settings of one curriculum, played over seeds and kept in an Optuna study.
+"""WHICH SETTINGS: many settings of one curriculum, played over seeds and saved in an Optuna study.
 
-`space` says what is varied, `study` which values are tried and where results are kept, `trials`
-plays them.
+`space` defines what is varied, `study` proposes and saves trials, `trials` plays them.
 """
 
-from stepladder.simulator.sweeps.space import Choice, Dimension, Range, parse_choice, parse_range
-from stepladder.simulator.sweeps.trials import SweepConfig, SweepResult, SweepTrial, sweep
+from stepladder.simulator.sweeps.space import (
+    Dimension,
+    SweepChoice,
+    SweepConfig,
+    SweepRange,
+    parse_choice,
+    parse_range,
+)
+from stepladder.simulator.sweeps.trials import SweepResult, SweepTrial, sweep
 
 __all__ = [
-    "Choice",
     "Dimension",
-    "Range",
+    "SweepChoice",
     "SweepConfig",
+    "SweepRange",
     "SweepResult",
     "SweepTrial",
     "parse_choice",

@@ -1,7 +1,7 @@
 """What a sweep varies: fields of configs by name, and the values each of them takes.
 
 Start of a sweep's data flow: turns text such as ``probing=0.02,0.1`` or ``probing=0.01..0.5:log``
-into typed values, and a choice of values into the scenario and the curriculum that are played.
+into typed values, and one choice of values into the scenario and the curriculum to play.
 """
 
 import dataclasses
@@ -10,21 +10,29 @@ import math
 import types
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from stepladder.configs.checks import require_integer
-from stepladder.configs.codec import fitted, to_json
+from stepladder.configs.checks import Count, CountOrZero
+from stepladder.configs.codec import Config, fit, fitted, forms_of, to_json
+from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
-from stepladder.simulator.contestants import settings_of
 from stepladder.simulator.scenarios import Scenario, scenario
 
-SIMULATION = {"scenario": str, "num_envs": int, "budget": int | None}
-"""Fields of a sweep itself that can be varied, by what they hold."""
+SIMULATION = ("scenario", "num_envs", "budget")
+"""Fields of a sweep itself that can be varied."""
+
+GROUPS = ("dynamics.", "noise.", "simulation.")
+"""Prefixes of fields; those without a prefix belong to the curriculum."""
+
+Params = dict[str, Any]
+"""One value per field that is varied."""
+
+Changed = TypeVar("Changed")
 
 
 @dataclass(frozen=True)
-class Choice:
+class SweepChoice:
     """A field that takes one of several values."""
 
     field: str
@@ -36,22 +44,23 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Range:
+class SweepRange:
     """A field that takes any value between two numbers, both included."""
 
     field: str
     low: float
     high: float
     log: bool
-    """Whether each doubling is as likely as the next."""
+    """Whether values are drawn on a logarithmic scale."""
     whole: bool
+    """Whether values are integers."""
 
     def to_json(self) -> dict[str, Any]:
         """Return it as plain JSON."""
         return dataclasses.asdict(self)
 
 
-Dimension = Choice | Range
+Dimension = SweepChoice | SweepRange
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,15 +73,76 @@ class Setup:
     budget: int
 
 
-def sweepable_fields(curriculum: str, place: Scenario) -> dict[str, Any]:
-    """Return every field that can be varied, by name, with what it holds.
+@dataclass(frozen=True, kw_only=True)
+class SweepConfig(Config):
+    """What every trial of a sweep has in common."""
 
-    Those of the curriculum's config go by their own names, nested ones with a dot; those of the
-    learner as ``dynamics.eta`` or ``noise.reward``; those of the sweep as ``simulation.num_envs``.
-    """
-    found = _fields_of(settings_of(curriculum, place), "")
-    found |= _fields_of(place.dynamics, "dynamics.") | _fields_of(place.noise, "noise.")
-    return found | {f"simulation.{name}": kind for name, kind in SIMULATION.items()}
+    scenario: str = "chain-10"
+    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
+
+    curriculum: str = "frontier"
+    """Name of a curriculum, as in stepladder compare."""
+
+    num_seeds: Count = 8
+    """Seeds per trial; the same ones for every trial."""
+
+    seed: CountOrZero = 0
+    """First of the seeds; a search also depends on it."""
+
+    num_envs: Count = 1
+    """Envs that play at the same time."""
+
+    budget: Count | None = None
+    """Plays after which a seed ends unfinished; by default the scenario's own budget."""
+
+    def fields(self) -> dict[str, Any]:
+        """Return every field that can be varied, by name, with its annotation.
+
+        Fields of the curriculum's config have their own names, nested ones with a dot; those of the
+        learner names such as ``dynamics.eta`` or ``noise.reward``; those of the sweep names such as
+        ``simulation.num_envs``.
+        """
+        place = scenario(self.scenario)
+        found = _fields_of(place.curriculum_config(self.curriculum), "")
+        found |= _fields_of(place.dynamics, "dynamics.") | _fields_of(place.noise, "noise.")
+        hints = get_type_hints(SweepConfig)
+        return found | {f"simulation.{name}": hints[name] for name in SIMULATION}
+
+    def setup(self, params: Params) -> Setup:
+        """Return what a choice of values stands for.
+
+        Raises:
+            ConfigError: A value is wrong, or values contradict each other.
+        """
+        problems = Problems()
+        common = _changed(self, params, "simulation.", problems)
+        problems.raise_if_any()
+        place = scenario(common.scenario)
+        place = replace(
+            place,
+            dynamics=_changed(place.dynamics, params, "dynamics.", problems),
+            noise=_changed(place.noise, params, "noise.", problems),
+        )
+        own = {name: value for name, value in params.items() if not name.startswith(GROUPS)}
+        config = _changed(place.curriculum_config(common.curriculum), own, "", problems)
+        problems.raise_if_any()
+        budget = place.budget if common.budget is None else common.budget
+        return Setup(place=place, config=config, num_envs=common.num_envs, budget=budget)
+
+
+def _changed(config: Changed, params: Params, prefix: str, problems: Problems) -> Changed:
+    """Return a config with the fields changed whose names have a prefix; unchanged on a problem."""
+    config_class: Any = type(config)
+    new: dict[str, Any] = {}
+    for name, value in params.items():
+        if name.startswith(prefix):
+            field, dot, _ = name.removeprefix(prefix).partition(".")
+            if dot:
+                inner = new.get(field, getattr(config, field))
+                new[field] = _changed(inner, {name: value}, f"{prefix}{field}.", problems)
+            else:
+                new[field] = fit(value, forms_of(config_class)[field], problems.at(name))
+    return config if problems else replace(config, **new)  # pyright: ignore[reportArgumentType, reportCallIssue, reportGeneralTypeIssues]
 
 
 def _fields_of(config: Any, prefix: str) -> dict[str, Any]:
@@ -100,7 +170,7 @@ def _without_none(kind: Any) -> Any:
     return kind
 
 
-def parse_choice(text: str, fields: Mapping[str, Any]) -> Choice:
+def parse_choice(text: str, fields: Mapping[str, Any]) -> SweepChoice:
     """Read ``field=value,value,…``.
 
     Raises:
@@ -109,46 +179,46 @@ def parse_choice(text: str, fields: Mapping[str, Any]) -> Choice:
     name, values = _split(text, fields, "field=value,value")
     kind = fields[name]
     read = [_value(entry, kind, name) for entry in values.split(",")]
-    return Choice(name, tuple(dict.fromkeys(read)))
+    return SweepChoice(name, tuple(dict.fromkeys(read)))
 
 
-def parse_range(text: str, fields: Mapping[str, Any]) -> Range:
+def parse_range(text: str, fields: Mapping[str, Any]) -> SweepRange:
     """Read ``field=low..high``, or ``field=low..high:log``.
 
     Raises:
-        ConfigError: There is no such field, or it holds no numbers, or they are no range.
+        ConfigError: There is no such field, it does not hold numbers, or the range is wrong.
     """
     name, rest = _split(text, fields, "field=low..high")
     kind = _without_none(fields[name])
     if kind not in (int, float):
         raise ConfigError(
-            f"{name} holds no numbers, so it has no range. List its values: {name}=a,b."
+            f"{name} does not hold numbers, so it has no range. List its values: {name}=a,b."
         )
     rest, colon, scale = rest.partition(":")
     low_text, dots, high_text = rest.partition("..")
     if not dots or (colon and scale != "log"):
         raise ConfigError(
-            f"{text!r} is no range; expected {name}=low..high, or {name}=low..high:log."
+            f"{text!r} is not a range; expected {name}=low..high, or {name}=low..high:log."
         )
     low, high = _value(low_text, kind, name), _value(high_text, kind, name)
     if not low < high or (scale and low <= 0):
         above = " above 0" if scale else ""
         raise ConfigError(f"the range of {name} must rise{above}; got {low} to {high}.")
-    return Range(name, low, high, bool(scale), kind is int)
+    return SweepRange(name, low, high, bool(scale), kind is int)
 
 
 def _split(text: str, fields: Mapping[str, Any], form: str) -> tuple[str, str]:
     name, equals, rest = text.partition("=")
     name = name.strip().replace("-", "_")
     if not equals or not rest:
-        raise ConfigError(f"{text!r} names no values; expected {form}.")
+        raise ConfigError(f"{text!r} does not name values; expected {form}.")
     if name not in fields:
         raise ConfigError(f"there is no field {name!r} to vary; there are {', '.join(fields)}.")
     return name, rest.strip()
 
 
 def _value(text: str, kind: Any, name: str) -> Any:
-    """Read one value as a field's annotation wants it."""
+    """Read one value with the type of its field."""
     text = text.strip()
     wanted = _without_none(kind)
     if wanted is not kind and text.lower() in ("none", "null"):
@@ -178,68 +248,8 @@ def no_field_twice(dimensions: Sequence[Dimension]) -> None:
         raise ConfigError("nothing is varied. Name a field and its values: probing=0.02,0.05,0.1.")
 
 
-def combinations(choices: Sequence[Choice]) -> list[dict[str, Any]]:
+def combinations(choices: Sequence[SweepChoice]) -> list[dict[str, Any]]:
     """Return all combinations of values, the last field varying fastest."""
     names = [choice.field for choice in choices]
     products = itertools.product(*(choice.values for choice in choices))
     return [dict(zip(names, values, strict=True)) for values in products]
-
-
-def applied(
-    params: Mapping[str, Any],
-    *,
-    scenario_name: str,
-    curriculum: str,
-    num_envs: int,
-    budget: int | None,
-) -> Setup:
-    """Return what a choice of values means.
-
-    Raises:
-        ConfigError: These values do not go together.
-    """
-    simulation = {"scenario": scenario_name, "num_envs": num_envs, "budget": budget}
-    for name in SIMULATION:
-        simulation[name] = params.get(f"simulation.{name}", simulation[name])
-    place = scenario(str(simulation["scenario"]))
-    place = replace(
-        place,
-        dynamics=_with(place.dynamics, _part(params, "dynamics.")),
-        noise=_with(place.noise, _part(params, "noise.")),
-    )
-    own = {
-        name: value
-        for name, value in params.items()
-        if not name.startswith(("dynamics.", "noise.", "simulation."))
-    }
-    envs, limit = simulation["num_envs"], simulation["budget"]
-    require_integer("simulation.num_envs", envs, 1)
-    if limit is not None:
-        require_integer("simulation.budget", limit, 1)
-    return Setup(
-        place=place,
-        config=_with(settings_of(curriculum, place), own),
-        num_envs=envs,  # pyright: ignore[reportArgumentType]
-        budget=place.budget if limit is None else limit,  # pyright: ignore[reportArgumentType]
-    )
-
-
-def _part(params: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    return {
-        name.removeprefix(prefix): value
-        for name, value in params.items()
-        if name.startswith(prefix)
-    }
-
-
-def _with(config: Any, changes: Mapping[str, Any]) -> Any:
-    """Return a config with some fields changed, nested ones by dotted names."""
-    hints = get_type_hints(type(config))
-    new: dict[str, Any] = {}
-    for name, value in changes.items():
-        field, dot, rest = name.partition(".")
-        if dot:
-            new[field] = _with(new.get(field, getattr(config, field)), {rest: value})
-        else:
-            new[field] = fitted(value, hints[field], name)
-    return replace(config, **new)

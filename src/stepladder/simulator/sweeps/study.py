@@ -1,8 +1,8 @@
-"""Which values a sweep tries, and where its trials are kept: an Optuna study in a journal file.
+"""Which values a sweep tries, and where its trials are saved: an Optuna study in a journal file.
 
 Between `space` and `trials`. All combinations are tried in order, or Optuna's TPE proposes values
-in rounds. What a trial tries depends on nothing but the settings and the results of earlier
-rounds, so a sweep that was killed and continued, or run on another number of cores, tries the same.
+in rounds. What a trial tries depends only on the settings and the results of earlier rounds, so a
+sweep that was killed and resumed, or that runs on another number of cores, tries the same values.
 """
 
 import os
@@ -19,12 +19,10 @@ from stepladder.errors import ConfigError, RunError
 from stepladder.files import open_regular
 from stepladder.runs.lock import RunLock
 from stepladder.saving.snapshot import difference
-from stepladder.simulator.sweeps.space import Choice, Dimension, combinations
+from stepladder.simulator.sweeps.space import Dimension, Params, SweepChoice, combinations
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
-
-Params = dict[str, Any]
 
 SCHEMA = 2
 """Version of the layout; another is refused."""
@@ -39,7 +37,7 @@ GRID_ROUND = 64
 
 
 class SweepStudy:
-    """An open study, to which no other process adds trials meanwhile.
+    """An open study, locked against other processes.
 
     Args:
         folder: Where it is or will be.
@@ -103,8 +101,8 @@ class SweepStudy:
         space = {entry.field: self._distribution(entry) for entry in self._dimensions}
         grid: list[Params] = []
         if num_trials is None:
-            choices = [entry for entry in self._dimensions if isinstance(entry, Choice)]
-            grid = combinations([Choice(entry.field, _labels(entry)) for entry in choices])
+            choices = [entry for entry in self._dimensions if isinstance(entry, SweepChoice)]
+            grid = combinations([SweepChoice(entry.field, _labels(entry)) for entry in choices])
         total = num_trials or len(grid)
         size = GRID_ROUND if grid else SEARCH_ROUND
         for first in range(0, total, size):
@@ -120,21 +118,21 @@ class SweepStudy:
             yield [trial for trial in unfinished if trial.number < total]
 
     def params(self, trial: "FrozenTrial") -> Params:
-        """Return the values of a trial, typed as their fields want them."""
+        """Return the values of a trial, with the types of their fields."""
         found: Params = {}
         for dimension in self._dimensions:
             value = trial.params[dimension.field]
-            if isinstance(dimension, Choice):
+            if isinstance(dimension, SweepChoice):
                 value = dimension.values[_labels(dimension).index(value)]
             found[dimension.field] = value
         return found
 
     def tell(self, number: int, cost: float | None, result: Mapping[str, Any]) -> None:
-        """Keep the result of a trial; it is on disk when this returns.
+        """Save the result of a trial; it is on disk when this returns.
 
         Args:
             number: The trial's number.
-            cost: What the search makes small; None if the trial could not be played.
+            cost: What the search minimises; None if the trial could not be played.
             result: What was measured, as plain JSON.
         """
         states, storage = self._optuna.trial.TrialState, self._storage
@@ -146,7 +144,7 @@ class SweepStudy:
 
     def _distribution(self, dimension: Dimension) -> Any:
         kinds = self._optuna.distributions
-        if isinstance(dimension, Choice):
+        if isinstance(dimension, SweepChoice):
             return kinds.CategoricalDistribution(_labels(dimension))
         if dimension.whole:
             return kinds.IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log)
@@ -154,7 +152,7 @@ class SweepStudy:
 
     def _proposed(self, number: int, space: Mapping[str, Any]) -> Params:
         """Return the values of a trial as TPE proposes them."""
-        # A seed per trial: a generator that runs on could not be continued after a kill.
+        # A seed per trial: the state of a generator would be lost with a killed process.
         seed = np.random.SeedSequence([self._seed, 3, number]).generate_state(1)[0]
         sampler = self._optuna.samplers.TPESampler(seed=int(seed))
         blank = self._optuna.trial.create_trial(state=self._optuna.trial.TrialState.RUNNING)
@@ -169,7 +167,7 @@ class SweepStudy:
 
     @contextmanager
     def _readable(self) -> Iterator[None]:
-        """Turn what the file system or Optuna refuses into one line that names the sweep."""
+        """Turn errors of the file system and of Optuna into one line that names the sweep."""
         damage = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError)
         try:
             yield
@@ -182,7 +180,7 @@ class SweepStudy:
 
 
 class _Held:
-    """Stands for the journal's own lock: `RunLock` keeps others out and ends with its process."""
+    """Replaces the journal's own lock: `RunLock` locks the study and ends with its process."""
 
     def acquire(self) -> bool:
         """Return at once."""
@@ -204,13 +202,13 @@ def _optuna() -> Any:
     return optuna
 
 
-def _labels(choice: Choice) -> tuple[Any, ...]:
-    """Return the values of a field as Optuna stores them: it has no tuples."""
+def _labels(choice: SweepChoice) -> tuple[Any, ...]:
+    """Return the values of a field as Optuna stores them: tuples become text."""
     return tuple("+".join(v) if isinstance(v, tuple) else v for v in choice.values)
 
 
 def _cut_off_half_a_line(path: Path) -> None:
-    """Remove what a kill in the middle of a line has left, to which Optuna would append."""
+    """Remove an incomplete last line of a killed process, to which Optuna would append."""
     with os.fdopen(open_regular(path, os.O_RDWR | os.O_CREAT), "r+b") as file:
         content = file.read()
         file.truncate(content.rfind(b"\n") + 1)
@@ -224,6 +222,6 @@ def _refuse_foreign(folder: Path) -> None:
     others = sorted({entry.name for entry in folder.iterdir()} - {LOCK})
     if others and not os.path.lexists(folder / JOURNAL):
         raise RunError(
-            f"{folder} is not empty and holds no sweep: it has {others[0]!r}. "
+            f"{folder} is not empty and does not hold a sweep: it has {others[0]!r}. "
             "Choose a new or empty folder."
         )

@@ -1,75 +1,35 @@
-"""Which settings need the fewest samples: plays the trials of a sweep and keeps their results.
+"""Which settings need the fewest samples: plays the trials of a sweep and saves their results.
 
-Above `compare`, whose way of measuring it uses: every trial is one choice of values, played with
-the same seeds, and measured against the oracle of its scenario. `study` says what is tried and has
-every finished trial on disk at once, so a sweep that was killed continues where it stopped.
+Above `compare`, which measures them: every trial is one choice of values, played with the same
+seeds, and measured against the oracle of its scenario. `study` proposes the trials and saves each
+result at once, so a sweep that was killed can be resumed.
 """
 
 import json
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepladder.configs.checks import Count, CountOrZero, require_integer
-from stepladder.configs.codec import Config, to_json
+from stepladder.configs.checks import require_integer
+from stepladder.configs.codec import to_json
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.compare import HORIZON, Cell, play_seed, summarise
+from stepladder.simulator.compare import Cell, start_cell
 from stepladder.simulator.oracle import OracleRun, best_oracle
-from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.sweeps.space import (
-    Choice,
     Dimension,
-    Setup,
-    applied,
+    Params,
+    SweepChoice,
+    SweepConfig,
     combinations,
     no_field_twice,
-    sweepable_fields,
 )
-from stepladder.simulator.sweeps.study import Params, SweepStudy
+from stepladder.simulator.sweeps.study import SweepStudy
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepConfig(Config):
-    """What every trial of a sweep has in common."""
-
-    scenario: str = "chain-10"
-    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
-
-    curriculum: str = "frontier"
-    """Name of a curriculum, as `compare` knows it."""
-
-    num_seeds: Count = 8
-    """Seeds per trial; the same ones for every trial."""
-
-    seed: CountOrZero = 0
-    """First of the seeds; also decides what a search proposes."""
-
-    num_envs: Count = 1
-    """Envs that play at the same time."""
-
-    budget: Count | None = None
-    """Plays after which a seed is given up; None takes the scenario's own."""
-
-    def setup(self, params: Params) -> Setup:
-        """Return what a choice of values means."""
-        return applied(
-            params,
-            scenario_name=self.scenario,
-            curriculum=self.curriculum,
-            num_envs=self.num_envs,
-            budget=self.budget,
-        )
-
-    def fields(self) -> dict[str, Any]:
-        """Return every field that can be varied, by name, with what it holds."""
-        return sweepable_fields(self.curriculum, scenario(self.scenario))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,17 +39,17 @@ class SweepTrial:
     number: int
     params: Params
     cell: Cell | None
-    """What was measured; None if the values contradict each other."""
+    """The measurement; None if the values contradict each other."""
 
     error: str | None = None
-    """Why it could not be played."""
+    """Reason why it could not be played."""
 
     @property
     def cost(self) -> float | None:
         """What a sweep minimises: the mean samples as a multiple of the oracle's.
 
-        Where some seeds do not finish, the mean says little; the smaller the area under their
-        curve of mastered tasks, the more of the budget is added.
+        If some seeds do not finish, part of the budget is added: the more, the smaller the area
+        under their curve of mastered tasks.
         """
         cell = self.cell
         if cell is None:
@@ -116,7 +76,7 @@ class SweepResult:
     """In the order of their numbers."""
 
     num_resumed: int
-    """How many of them had been finished by an earlier process."""
+    """Number of them that an earlier process had finished."""
 
     def ranked(self) -> list[SweepTrial]:
         """Return the trials that could be played, the best first."""
@@ -137,7 +97,7 @@ def sweep(
     jobs: int | None = None,
     on_trial: OnTrial | None = None,
 ) -> SweepResult:
-    """Play many settings of a curriculum, or continue such a sweep.
+    """Play many settings of a curriculum, or resume such a sweep.
 
     Args:
         config: What all trials have in common.
@@ -150,16 +110,16 @@ def sweep(
         on_trial: Called after every trial.
 
     Raises:
-        ConfigError: A setting is wrong, or a value fits no combination.
+        ConfigError: A setting is wrong, or a value is wrong in every combination.
         RunError: The folder holds something else or a sweep with other settings.
     """
     if jobs is not None:
         require_integer("jobs", jobs, 1)
     no_field_twice(dimensions)
-    choices = [entry for entry in dimensions if isinstance(entry, Choice)]
+    choices = [entry for entry in dimensions if isinstance(entry, SweepChoice)]
     if num_trials is not None:
         require_integer("num_trials", num_trials, 1)
-    elif ranges := [entry.field for entry in dimensions if not isinstance(entry, Choice)]:
+    elif ranges := [entry.field for entry in dimensions if not isinstance(entry, SweepChoice)]:
         raise ConfigError(f"{ranges[0]} has a range, which only a search can try. Give num_trials.")
     else:
         _refuse_useless_values(config, choices)
@@ -174,10 +134,13 @@ def sweep(
     try:
         trials = {trial.number: _finished(study, trial) for trial in study.finished()}
         num_resumed = len(trials)
-        start = _Start(config, threads)
+        oracles: dict[str, OracleRun] = {}
         for proposed in study.rounds(num_trials):
             # All seeds of a round are queued before the first result is waited for.
-            for result in [start(trial.number, study.params(trial)) for trial in proposed]:
+            for result in [
+                _started(trial.number, study.params(trial), config, threads, oracles)
+                for trial in proposed
+            ]:
                 trial = result()
                 study.tell(trial.number, trial.cost, trial.to_json())
                 trials[trial.number] = trial
@@ -190,51 +153,35 @@ def sweep(
     return SweepResult(trials=tuple(trials[n] for n in sorted(trials)), num_resumed=num_resumed)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Starts trials in threads."""
-
-    config: SweepConfig
-    threads: ThreadPoolExecutor
-    oracles: dict[str, OracleRun] = field(default_factory=dict)
-
-    def __call__(self, number: int, params: Params) -> Callable[[], SweepTrial]:
-        """Queue the seeds of a trial; return a function that waits for its result."""
-        config = self.config
-        try:
-            setup = config.setup(params)
-            oracle = self._oracle(params, setup)
-        except ConfigError as error:
-            failed = SweepTrial(number=number, params=params, cell=None, error=str(error))
-            return lambda: failed
-        play = partial(
-            play_seed,
-            setup.place,
-            setup.config,
-            budget=setup.budget,
-            horizon=HORIZON * max(1, oracle.samples),
-            num_envs=setup.num_envs,
-        )
-        seeds = range(config.seed, config.seed + config.num_seeds)
-        played = self.threads.map(play, seeds)
-
-        def result() -> SweepTrial:
-            cell = summarise(setup.place, config.curriculum, list(played), oracle, setup.budget)
-            return SweepTrial(number=number, params=params, cell=cell)
-
-        return result
-
-    def _oracle(self, params: Params, setup: Setup) -> OracleRun:
+def _started(
+    number: int,
+    params: Params,
+    config: SweepConfig,
+    threads: ThreadPoolExecutor,
+    oracles: dict[str, OracleRun],
+) -> Callable[[], SweepTrial]:
+    """Queue the seeds of a trial; return a function that waits for its result."""
+    try:
+        setup = config.setup(params)
+        # The oracle depends on these only.
         parts = {n: v for n, v in params.items() if n.startswith(("dynamics.", "simulation."))}
         key = json.dumps([to_json(parts), setup.budget], sort_keys=True)
-        if key not in self.oracles:
-            simulator = setup.place.simulator(self.config.seed)
-            self.oracles[key] = best_oracle(simulator, setup.budget)
-        return self.oracles[key]
+        if key not in oracles:
+            oracles[key] = best_oracle(setup.place.simulator(config.seed), setup.budget)
+    except ConfigError as error:
+        failed = SweepTrial(number=number, params=params, cell=None, error=str(error))
+        return lambda: failed
+    seeds = range(config.seed, config.seed + config.num_seeds)
+    wait = start_cell(
+        *(setup.place, config.curriculum, setup.config, oracles[key], seeds, threads),
+        budget=setup.budget,
+        num_envs=setup.num_envs,
+    )
+    return lambda: SweepTrial(number=number, params=params, cell=wait())
 
 
 def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
-    """Return a trial of the study as it was when it was kept."""
+    """Return a trial that an earlier process has saved."""
     try:
         result = trial.user_attrs["result"]
         cell = None if result["cell"] is None else Cell(**result["cell"])
@@ -247,7 +194,7 @@ def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
         ) from error
 
 
-def _refuse_useless_values(config: SweepConfig, choices: Sequence[Choice]) -> None:
+def _refuse_useless_values(config: SweepConfig, choices: Sequence[SweepChoice]) -> None:
     """Raise if a value is wrong in every combination, and not only in some."""
     useful: set[tuple[str, Any]] = set()
     first_error: dict[tuple[str, Any], ConfigError] = {}

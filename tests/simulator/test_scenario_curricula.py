@@ -15,7 +15,6 @@ from stepladder.curricula import (
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.simulator import SUITE, DirectEngine, scenario
-from stepladder.simulator.contestants import build
 
 
 @pytest.mark.parametrize(
@@ -33,7 +32,7 @@ from stepladder.simulator.contestants import build
     ],
 )
 def test_names_stand_for_curricula(name: str, kind: type):
-    assert type(build(name, scenario("chain-10"), 0)) is kind
+    assert type(scenario("chain-10").curriculum(name, 0)) is kind
 
 
 def test_every_name_is_checked_here():
@@ -55,20 +54,20 @@ def test_every_name_is_checked_here():
 def test_every_curriculum_plays_every_scenario(name: str, place: str):
     where = scenario(place)
     simulator = where.simulator(2)
-    curriculum = build(name, where, 2)
+    curriculum = where.curriculum(name, 2)
     DirectEngine(simulator, curriculum).advance(40)
     assert curriculum.num_observed == 40
 
 
 def test_only_frontier_features_sees_features():
     place = scenario("grid-3x3")
-    assert build("frontier-features", place, 0).config.features == ("x", "y")
-    assert build("frontier", place, 0).config.features == ()
+    assert place.curriculum("frontier-features", 0).config.features == ("x", "y")
+    assert place.curriculum("frontier", 0).config.features == ()
 
 
 def test_stages_follow_the_prerequisites():
     place = scenario("grid-3x3")
-    stages = build("staged", place, 0).config.stages
+    stages = place.curriculum("staged", 0).config.stages
     assert [stage.name for stage in stages] == [f"taskclass{node}" for node in place.graph.order]
 
 
@@ -83,17 +82,17 @@ def test_who_can_replace_tasks_gets_a_pool_and_the_others_hold_all():
         "frontier-features": 30,
         "staged": 30,
     }.items():
-        assert build(name, place, 0).pool.num_slots == num_slots, name
+        assert place.curriculum(name, 0).pool.num_slots == num_slots, name
 
 
 def test_the_seed_reaches_the_pool_and_the_draws():
     place = scenario("pool-30")
-    pools = [build("frontier", place, seed).pool.task_ids.tolist() for seed in (0, 0, 1)]
+    pools = [place.curriculum("frontier", seed).pool.task_ids.tolist() for seed in (0, 0, 1)]
     assert pools[0] == pools[1] != pools[2]
-    draws = [build(UniformConfig(), place, seed).draw(20) for seed in (0, 0, 1)]
+    draws = [place.curriculum(UniformConfig(), seed).draw(20) for seed in (0, 0, 1)]
     assert draws[0] == draws[1] != draws[2]
 
 
 def test_an_unknown_name_is_refused():
     with pytest.raises(ConfigError, match=r"no curriculum 'magic'; there are uniform, frontier"):
-        build("magic", scenario("chain-3"), 0)
+        scenario("chain-3").curriculum("magic", 0)
