@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from stepladder.cli.finding import find_function
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.rebuilding import rebuilt
+from stepladder.curricula.registry import rebuilt
 from stepladder.errors import RunError
 from stepladder.runs import RunReader
 from stepladder.runs.run_folder import CONFIG

@@ -16,7 +16,7 @@ from stepladder.cli.run_flags import RunFlags
 from stepladder.cli.views import SimulationView
 from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.registry import config_from_json, curriculum_variants
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.simulator.dynamics import recipe
 from stepladder.simulator.scenarios import Scenario, scenario
@@ -170,7 +170,7 @@ def from_file(file: tyro.conf.Positional[Path]) -> ChosenCurriculum:
     Raises:
         ConfigError: The file cannot be read, or does not describe a curriculum.
     """
-    return ChosenCurriculum(file.stem, config_from_json(load_document(file), str(file)))
+    return ChosenCurriculum(file.stem, CurriculumConfig.from_json(load_document(file), str(file)))
 
 
 def _scenario(arguments: SimulateArguments) -> Scenario:

@@ -25,7 +25,7 @@ from stepladder.cli.views import TrainingView, duration
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.registry import config_from_json, curriculum_variants
+from stepladder.curricula.registry import curriculum_variants
 from stepladder.envs.ids import game_of, module_of
 from stepladder.errors import ConfigError
 from stepladder.games.registry import DEFAULT_ENV
@@ -308,7 +308,7 @@ def _curriculum(name: str, base: TrainingConfig) -> CurriculumConfig:
         raise ConfigError(
             f"--curriculum must be one of {', '.join(variants)}, or a JSON file; got {name!r}."
         )
-    return config_from_json(load_document(name), name)
+    return CurriculumConfig.from_json(load_document(name), name)
 
 
 def _config(
