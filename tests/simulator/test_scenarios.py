@@ -165,7 +165,7 @@ def test_a_file_may_say_which_tasks_are_impossible_noisy_or_known(tmp_path):
     ("data", "message"),
     [
         ({"parents": [[]], "impossible": [4]}, "impossible"),
-        ({"parents": [[]], "start": [1]}, "start is an object"),
+        ({"parents": [[]], "start": [1]}, "start an object"),
         ({"parents": [[]], "names": ["a"]}, "names: unknown key. Known here: parents, features."),
         ([[]], "must be of type TaskGraph; got [[]]"),
     ],
