@@ -143,13 +143,20 @@ def plain_arm(kind: type[PlainSimulation] | type[TunedSimulation], num_plays: in
 
 
 def prepared(
-    name: EngineName, kind: type[Curriculum], num_envs: int, seed: int, metered: bool, workers: bool
+    name: EngineName,
+    kind: type[Curriculum],
+    num_envs: int,
+    seed: int,
+    metered: bool,
+    num_workers: int,
 ):
     """Make an engine over a fresh chain."""
     simulator = TaskDependencySimulator(TaskGraph.chain(NUM_TASKS), seed=seed, num_envs=num_envs)
     curriculum = kind(simulator.source(), seed=seed)  # type: ignore[call-arg]
     meter = CurriculumMeter(curriculum) if metered else None
-    return make_engine(name, simulator, curriculum, num_envs=num_envs, meter=meter, workers=workers)
+    return make_engine(
+        name, simulator, curriculum, num_envs=num_envs, meter=meter, num_workers=num_workers
+    )
 
 
 def engine_arm(
@@ -159,12 +166,12 @@ def engine_arm(
     kind: type[Curriculum] = LearningProgress,
     num_envs: int = 1,
     metered: bool = False,
-    workers: bool = False,
+    num_workers: int = 0,
 ) -> Arm:
     """Measure an engine, in samples per second."""
 
     def arm() -> float:
-        engine = prepared(name, kind, num_envs, 0, metered, workers)
+        engine = prepared(name, kind, num_envs, 0, metered, num_workers)
         # The first rounds build what is built once: the plan, the envs, their workers.
         engine.advance(4 * num_envs)
         began = time.perf_counter()
@@ -211,8 +218,8 @@ def main() -> None:
         "direct, 1 env": engine_arm("direct", 20_000 * effort, metered=True),
         "direct, 8 envs": engine_arm("direct", 80_000 * effort, num_envs=8, metered=True),
         "envs, 8 envs": engine_arm("envs", 4_000 * effort, num_envs=8, metered=True),
-        "envs, 8 workers": engine_arm(
-            "envs", 2_000 * effort, num_envs=8, metered=True, workers=True
+        "envs, 7 workers": engine_arm(
+            "envs", 2_000 * effort, num_envs=8, metered=True, num_workers=7
         ),
     }
     medians = interleave(arms, 3 if options.quick else 7)

@@ -84,11 +84,37 @@ print(other(5), sum(other.stats.cache_hits.values()))
 """
 
 
-def results(folder: Path) -> list[tuple[int, ...]]:
-    """Call two kernels in a new process; return what each gave, and whether it was in the cache."""
+TAKER = """from typing import NamedTuple
+from stepladder.compiled import compiled
+from stepladder.MODULE import Pair
+
+@compiled
+def taker(pair):
+    return pair.left + pair.right"""
+
+PAIR = "from typing import NamedTuple\n\nclass Pair(NamedTuple):\n    left: int\n    right: int\n"
+
+TAKES = """
+from stepladder.taker import Pair, taker
+print(taker(Pair(2, 3)), sum(taker.stats.cache_hits.values()))
+"""
+
+
+def package_in(folder: Path) -> Path:
+    """Make a package with nothing but what compiles kernels."""
+    package = folder / "stepladder"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name in ("compiled", "forking", "source_stamp"):
+        shutil.copy(PACKAGE / f"{name}.py", package)
+    return package
+
+
+def results(folder: Path, calls: str = CALLS) -> list[tuple[int, ...]]:
+    """Call kernels in a new process; return what each gave, and whether it was in the cache."""
     environment = {name: value for name, value in os.environ.items() if "NUMBA" not in name}
     child = subprocess.run(
-        [sys.executable, "-c", CALLS],
+        [sys.executable, "-c", calls],
         env={**environment, "PYTHONPATH": str(folder), "STEPLADDER_CHECK_BOUNDS": ""},
         capture_output=True,
         text=True,
@@ -102,11 +128,7 @@ def results(folder: Path) -> list[tuple[int, ...]]:
 @pytest.mark.processes
 @pytest.mark.timeout(100)
 def test_a_cached_kernel_is_compiled_again_when_a_module_it_imports_changes(tmp_path: Path) -> None:
-    package = tmp_path / "stepladder"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    for name in ("compiled", "forking", "source_stamp"):
-        shutil.copy(PACKAGE / f"{name}.py", package)
+    package = package_in(tmp_path)
     for name, code in KERNELS.items():
         head = "from stepladder.compiled import bare, compiled, inlined\n"
         (package / f"{name}.py").write_text(f"{head}{code}\n")
@@ -119,6 +141,21 @@ def test_a_cached_kernel_is_compiled_again_when_a_module_it_imports_changes(tmp_
     constants.write_text(constants.read_text().replace("2", "1"))
     assert results(tmp_path) == [(5, 0), (6, 1)]
     assert results(tmp_path) == [(5, 1), (6, 1)]
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(100)
+def test_a_cached_kernel_survives_the_move_of_a_class_that_it_takes(tmp_path: Path) -> None:
+    package = package_in(tmp_path)
+    (package / "old.py").write_text(PAIR)
+    (package / "taker.py").write_text(TAKER.replace("MODULE", "old"))
+    assert results(tmp_path, TAKES) == [(5, 0)]
+    assert results(tmp_path, TAKES) == [(5, 1)]
+    # An upgrade leaves the cache of the version before it behind.
+    (package / "old.py").rename(package / "new.py")
+    (package / "taker.py").write_text(TAKER.replace("MODULE", "new"))
+    assert results(tmp_path, TAKES) == [(5, 0)]
+    assert results(tmp_path, TAKES) == [(5, 1)]
 
 
 def test_the_imports_found_by_pattern_are_those_of_the_syntax_tree() -> None:

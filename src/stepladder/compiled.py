@@ -96,7 +96,9 @@ def _compile(function: Function, **settings: Any) -> Function:
         if settings["cache"]:
             file = dispatcher._cache._cache_file
             stamp = source_stamp(Path(function.__code__.co_filename))
-            file._source_stamp = (file._source_stamp, stamp)
+            # Part of the version, which numba compares before it unpickles the rest of an index:
+            # that may name classes that have moved since.
+            file._version = f"{file._version} {stamp.hex()}"
     except (AttributeError, OSError, RuntimeError):
         settings["cache"] = False
         dispatcher = numba.njit(**settings)(function)

@@ -215,7 +215,10 @@ def test_more_tasks_than_plots_are_no_reason_to_warn(
         (["--out", "full"], "full is not empty and has no run: it has 'thesis.tex'"),
         (["staged", "--engine", "compiled"], "Staged has no compiled form"),
         (["frontier", "--features", "size"], "'size'"),
-        (["--engine", "direct", "--workers"], "engine 'direct' has no envs to put into workers"),
+        (
+            ["--engine", "direct", "--num-workers", "1"],
+            "engine 'direct' has no envs to put into workers",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing_behind(
@@ -231,13 +234,13 @@ class TestProcesses:
     pytestmark = processes
 
     def test_workers_with_shared_memory_end_as_they_should(self, tmp_path: Path) -> None:
-        argv = ("simulate", "--workers", "--num-envs", "2", "--num-epochs", "3", "--json")
+        argv = ("simulate", "--num-workers", "1", "--num-envs", "2", "--num-epochs", "3", "--json")
         code, out, err = finished(*argv, "--no-keep", cwd=tmp_path)
         assert (code, err) == (0, "")
         here = finished(*argv[:1], *argv[2:], "--no-keep", cwd=tmp_path)
         assert json.loads(out) == json.loads(here.out)
 
-    @pytest.mark.parametrize("more", [(), ("--workers", "--num-envs", "2")])
+    @pytest.mark.parametrize("more", [(), ("--num-workers", "1", "--num-envs", "2")])
     def test_an_interruption_is_quiet_and_leaves_a_run_that_can_be_read(
         self, tmp_path: Path, more: tuple[str, ...]
     ) -> None:

@@ -23,7 +23,7 @@ noted = []
 if __name__ == "__main__":
     simulator = TaskDependencySimulator(4)
     curriculum = Uniform(simulator.source())
-    engine = EnvsEngine(simulator, curriculum, 2, workers=True, start_method=method)
+    engine = EnvsEngine(simulator, curriculum, 2, num_workers=2, start_method=method)
     if is_patient:
         signal.signal(signal.SIGINT, lambda number, frame: noted.append(number))
     try:

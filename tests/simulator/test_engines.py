@@ -69,13 +69,13 @@ def learner(num_envs: int = 1, **settings: Any) -> TaskDependencySimulator:
 
 
 def course(
-    name: str, curriculum: Curriculum, num_envs: int, *, workers: bool = False, plays: int = 1600
+    name: str, curriculum: Curriculum, num_envs: int, *, num_workers: int = 0, plays: int = 1600
 ) -> dict[str, Any]:
     """Play and say everything that can be seen afterwards; numbers that are sums come last."""
     simulator = learner(num_envs)
     meter = CurriculumMeter(curriculum)
     engine = make_engine(
-        name, simulator, curriculum, num_envs=num_envs, meter=meter, workers=workers
+        name, simulator, curriculum, num_envs=num_envs, meter=meter, num_workers=num_workers
     )
     seen: dict[str, Any] = {"course": []}
     stats = []
@@ -92,7 +92,7 @@ def course(
     pool = curriculum.pool
     return seen | {
         "clock": simulator.clock.tolist(),
-        "counts": simulator.world.nodes["num_plays"].tolist(),
+        "counts": simulator.state.nodes["num_plays"].tolist(),
         "pool": (pool.task_ids.tolist(), pool.generations.tolist()),
         "num_evicted": getattr(curriculum, "num_evicted", 0),
         "num_observed": curriculum.num_observed,
@@ -157,7 +157,7 @@ def test_features_take_the_same_course(num_envs: int):
 def test_worker_processes_take_the_same_course(case: str, capacity: int | None):
     config = CASES[case]
     direct = course("direct", make(config, capacity), 3, plays=300)
-    workers = course("envs", make(config, capacity), 3, workers=True, plays=300)
+    workers = course("envs", make(config, capacity), 3, num_workers=2, plays=300)
     assert_same(workers, direct)
 
 
@@ -167,7 +167,7 @@ def test_workers_that_are_spawned_take_the_same_course():
     config = CASES["learning progress"]
     direct = course("direct", make(config, None), 2, plays=100)
     simulator, curriculum = learner(2), make(config, None)
-    engine = EnvsEngine(simulator, curriculum, 2, workers=True, start_method="spawn")
+    engine = EnvsEngine(simulator, curriculum, 2, num_workers=1, start_method="spawn")
     engine.advance(100)
     engine.close()
     assert simulator.P.tolist() == direct["course"][-1][0]
@@ -402,8 +402,8 @@ def test_nothing_left_to_draw_is_said(name: str):
     ("arguments", "message"),
     [
         ({"name": "fast"}, "there is no engine 'fast'; there are compiled, direct, envs"),
-        ({"name": "direct", "workers": True}, "engine 'direct' has no envs to put into workers"),
-        ({"name": "compiled", "workers": True}, "has no envs to put into workers"),
+        ({"name": "direct", "num_workers": 1}, "engine 'direct' has no envs to put into workers"),
+        ({"name": "compiled", "num_workers": 1}, "has no envs to put into workers"),
         ({"name": "direct", "num_envs": 0}, "num_envs must be an integer of at least 1; got 0"),
         ({"name": "envs", "num_envs": 1.5}, "num_envs must be an integer"),
     ],
@@ -420,7 +420,7 @@ def test_impossible_engines_are_refused(arguments, message):
 @pytest.mark.timeout(60)
 def test_a_killed_worker_is_said_and_not_waited_for():
     simulator, curriculum = learner(3), make(CASES["uniform"], None)
-    engine = EnvsEngine(simulator, curriculum, 3, workers=True)
+    engine = EnvsEngine(simulator, curriculum, 3, num_workers=2)
     engine.advance(30)
     victim = engine.envs.worker_processes()[1]
     assert victim.pid is not None
@@ -443,13 +443,13 @@ def test_an_engine_that_cannot_be_made_leaves_no_worker_behind():
     carrier = EnvsEngine(learner(2), curriculum, 2)
     before = {process.pid for process in multiprocessing.active_children()}
     with pytest.raises(ChannelError, match="already carried") as held:
-        EnvsEngine(simulator, curriculum, 2, workers=True)
+        EnvsEngine(simulator, curriculum, 2, num_workers=1)
     # Ended at once, and not only when the last trace of the attempt is forgotten.
     assert held.tb is not None
     assert {process.pid for process in multiprocessing.active_children()} == before
     carrier.close()
     # The skills are back in memory of the learner's own.
-    assert simulator.world.clock.base is None or simulator.world.clock.base.flags.owndata
+    assert simulator.state.clock.base is None or simulator.state.clock.base.flags.owndata
     simulator.learn([0])
 
 
@@ -457,7 +457,7 @@ def test_an_engine_that_cannot_be_made_leaves_no_worker_behind():
 @pytest.mark.timeout(60)
 def test_skills_come_home_when_the_workers_are_gone():
     simulator, curriculum = learner(2), make(CASES["uniform"], None)
-    engine = EnvsEngine(simulator, curriculum, 2, workers=True)
+    engine = EnvsEngine(simulator, curriculum, 2, num_workers=1)
     engine.advance(50)
     during = simulator.P.tolist()
     engine.close()

@@ -325,9 +325,9 @@ def _watch(view):
 def test_envs_in_workers_see_what_the_host_has_learned():
     simulator = telling()
     curriculum = Uniform(simulator.source())
-    segment = Segment.create(simulator.world.shared_words)
+    segment = Segment.create(simulator.state.shared_words)
     simulator.move_to(segment.words)
-    view = SkillView(segment.ticket, simulator.world)
+    view = SkillView(segment.ticket, simulator.state)
     vector = CurriculumVectorEnv(
         AsyncVectorEnv([lambda: _watch(view)] * 2, autoreset_mode=AutoresetMode.NEXT_STEP),
         curriculum,
@@ -343,5 +343,5 @@ def test_envs_in_workers_see_what_the_host_has_learned():
         vector.step(actions)
     assert simulator.num_plays == 40
     vector.close()
-    simulator.move_to(np.zeros(simulator.world.shared_words, dtype=np.int64))
+    simulator.move_to(np.zeros(simulator.state.shared_words, dtype=np.int64))
     segment.close()

@@ -143,7 +143,7 @@ def test_thousands_of_plays_on_a_dag_equal_the_plain_equations(lambda_forget, nu
         plain.play(node)
         simulator.learn([node])
         np.testing.assert_allclose(simulator.P, plain.skills, atol=1e-9, rtol=0)
-        scales.append(simulator.world.clock["scale"][0])
+        scales.append(simulator.state.clock["scale"][0])
     assert np.sum(np.diff(scales) > 0) == num_rescalings
     assert max(plain.skills) > 1e-3
 
@@ -408,7 +408,7 @@ def test_what_lies_behind_an_impossible_task_cannot_be_learned():
     # 0 → 1 → 2 and 0 → 3; 1 is impossible, so 2 stays closed and 3 does not.
     graph = TaskGraph(((), (0,), (1,), (0,)))
     simulator = TaskDependencySimulator(graph, impossible=[1])
-    assert simulator.world.nodes["is_learnable"].tolist() == [1, 0, 0, 1]
+    assert simulator.state.nodes["is_learnable"].tolist() == [1, 0, 0, 1]
     assert simulator.num_learnable == 2
     simulator.learn([0] * 100 + [2] * 500 + [3] * 100)
     assert simulator.P[2] < 0.02
@@ -418,7 +418,7 @@ def test_what_lies_behind_an_impossible_task_cannot_be_learned():
 
 def test_what_lies_behind_a_coin_toss_can_be_learned_slowly():
     simulator = TaskDependencySimulator(2, Prerequisite(lambda_forget=0.0), noisy=[0])
-    assert simulator.world.nodes["is_learnable"].tolist() == [0, 1]
+    assert simulator.state.nodes["is_learnable"].tolist() == [0, 1]
     assert simulator.gates().tolist() == [1.0, 0.25]
     simulator.learn([1] * 400)
     # Each play leaves 1 - 0.05·0.25 of what is missing: 0.99·0.9875^n is below 0.1 from n = 183 on.
@@ -428,7 +428,7 @@ def test_what_lies_behind_a_coin_toss_can_be_learned_slowly():
 def test_the_epochwise_gate_makes_an_impossible_child_close_its_parents():
     dynamics = Epochwise(dt=1.0, samples_per_epoch=5, lambda_forget=0.0)
     simulator = TaskDependencySimulator(3, dynamics, impossible=[1])
-    assert simulator.world.nodes["is_learnable"].tolist() == [0, 0, 1]
+    assert simulator.state.nodes["is_learnable"].tolist() == [0, 0, 1]
     simulator.learn([0] * 500 + [2] * 500)
     # The gate of task 0 is the skill of task 1, which is 0 and not where it started.
     assert simulator.P.tolist() == pytest.approx([0.01, 0.0, 1.0])

@@ -22,13 +22,13 @@ def in_order(simulator: TaskDependencySimulator, line: float) -> int | None:
     """Play the first task in order that is below a line; return when all were mastered."""
     simulator.reset()
     order = np.array(simulator.graph.order, dtype=np.int64)
-    run_in_order(simulator.world, order, line, BUDGET)
+    run_in_order(simulator.state, order, line, BUDGET)
     return simulator.done_at
 
 
 def by_gain(simulator: TaskDependencySimulator) -> int | None:
     simulator.reset()
-    run_by_gain(simulator.world, BUDGET)
+    run_by_gain(simulator.state, BUDGET)
     return simulator.done_at
 
 
@@ -52,8 +52,8 @@ def test_the_largest_gain_goes_to_whoever_gains_most():
     # Gains at first: 0.05·0.7 = 0.035; 0.05·0.09·0.9 = 0.004; 0.05·1·0.5 = 0.025.
     graph = TaskGraph(((), (0,), ()))
     simulator = TaskDependencySimulator(graph, start={0: 0.3, 1: 0.1, 2: 0.5})
-    run_by_gain(simulator.world, 1)
-    assert simulator.world.nodes["num_plays"].tolist() == [1, 0, 0]
+    run_by_gain(simulator.state, 1)
+    assert simulator.state.nodes["num_plays"].tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize(

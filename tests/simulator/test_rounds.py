@@ -6,8 +6,8 @@ from stepladder.curricula import Uniform
 from stepladder.plans.kernels import draw
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.simulator import TaskDependencySimulator
+from stepladder.simulator.learner_state import SEED_MASK
 from stepladder.simulator.rounds import Dealt, SlotSums, deal, deal_round, finish_round
-from stepladder.simulator.world import SEED_MASK
 
 
 def test_a_round_is_dealt_from_the_plan_and_with_the_skills_of_its_beginning():
@@ -16,9 +16,9 @@ def test_a_round_is_dealt_from_the_plan_and_with_the_skills_of_its_beginning():
     block = curriculum.plan.block
     records = np.zeros(6, dtype=RECORD_DTYPE)
     nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
-    world = simulator.world
+    learner = simulator.state
     for episode in range(3):
-        assert deal(block, world, records, nodes, levels)
+        assert deal(block, learner, records, nodes, levels)
         for env in range(6):
             slot, _, task_id, _, seed, _ = draw(block, env, episode, np.zeros(0))
             shown = simulator.play(task_id, seed & SEED_MASK)
@@ -38,9 +38,9 @@ def test_a_round_without_records_is_the_same_round():
     dealt, sums, expected = Dealt.zeros(6), SlotSums.zeros(4), np.zeros((4, 4))
     values = block.view(np.float64)
     for _ in range(50):
-        world = simulator.world
-        assert deal(block, world, records, nodes, levels)
-        assert deal_round(block, values, other.world, dealt)
+        learner = simulator.state
+        assert deal(block, learner, records, nodes, levels)
+        assert deal_round(block, values, other.state, dealt)
         for name in ("slot", "generation", "success", "episode_return"):
             assert dealt[name].tolist() == records[name].tolist()
         assert dealt["node"].tolist() == nodes.tolist()
@@ -50,7 +50,7 @@ def test_a_round_without_records_is_the_same_round():
         ):
             expected[slot] += (1.0, success, reward, level)
         simulator.learn(nodes)
-        finish_round(other.world, dealt, sums)
+        finish_round(other.state, dealt, sums)
         assert other.P.tolist() == simulator.P.tolist()
     found = np.array(sums.tolist())
     np.testing.assert_allclose(found, expected, rtol=1e-12)
@@ -62,8 +62,8 @@ def test_where_nothing_can_be_drawn_no_round_is_played():
     curriculum = Uniform(simulator.source())
     for slot in (0, 1):
         curriculum.quarantine(slot, 0, "broken")
-    block, world = curriculum.plan.block, simulator.world
+    block, learner = curriculum.plan.block, simulator.state
     records, nodes = np.zeros(1, dtype=RECORD_DTYPE), np.zeros(1, dtype=np.int64)
-    assert not deal(block, world, records, nodes, np.zeros(1))
-    assert not deal_round(block, block.view(np.float64), world, Dealt.zeros(1))
+    assert not deal(block, learner, records, nodes, np.zeros(1))
+    assert not deal_round(block, block.view(np.float64), learner, Dealt.zeros(1))
     assert simulator.clock["num_rounds"] == 0

@@ -142,7 +142,7 @@ def test_all_engines_log_the_same():
 @pytest.mark.timeout(60)
 def test_worker_processes_with_shared_memory_log_the_same():
     expected = untimed(simulate(**QUICK).history)
-    found = untimed(simulate(**(QUICK | {"engine": "envs", "workers": True})).history)
+    found = untimed(simulate(**(QUICK | {"engine": "envs", "num_workers": 1})).history)
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other, nan_ok=True)
 
@@ -383,7 +383,7 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"samples_per_epoch": 1.5}, "samples_per_epoch"),
         ({"seed": -1}, "seed"),
         ({"engine": "gpu"}, "engine must be 'compiled', 'direct' or 'envs'; got 'gpu'"),
-        ({"engine": "direct", "workers": True}, "has no envs to put into workers"),
+        ({"engine": "direct", "num_workers": 1}, "has no envs to put into workers"),
         ({"epochs": 3}, "epochs: unknown key"),
         ({"config": SimulationConfig(), "seed": 1}, "seed cannot be given beside a config"),
         ({"engine": "compiled", "keep_records": True}, "keep_records needs a run folder"),

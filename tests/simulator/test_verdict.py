@@ -129,7 +129,7 @@ def test_no_plays_are_no_shares():
 
 def test_epochwise_learning_stalls_where_it_goes_on_which_is_from_the_end():
     learner = TaskDependencySimulator(4, Epochwise(samples_per_epoch=10))
-    learner.world.nodes["skill"][:4] = [0.01, 0.01, 0.95, 0.95]
+    learner.state.nodes["skill"][:4] = [0.01, 0.01, 0.95, 0.95]
     learner.learn([0] * 3 + [1] * 7)
     verdict = judge(learner)
     assert verdict.stalled_at == 1

@@ -31,7 +31,7 @@ class RunFlags:
     """Also write event files for TensorBoard, into a folder tensorboard beside the run."""
 
     wandb: str | None = None
-    """Also log to this Weights & Biases project; not used by default."""
+    """Also log to this Weights & Biases project; none by default."""
 
     wandb_mode: Literal["online", "offline", "disabled"] = "online"
     """online sends to Weights & Biases at once, offline writes a folder wandb beside the run, to

@@ -40,7 +40,7 @@ class SimulateArguments(RunFlags):
 
     recipe: str | None = None
     """Use the learner of an earlier simulator: train, train-seed, config, tool-seed or
-    large-chain. Its numbers of tasks, envs, epochs and plays replace the defaults; not used by
+    large-chain. Its numbers of tasks, envs, epochs and plays replace the defaults; none by
     default."""
 
     keep_records: bool = False

@@ -1,6 +1,6 @@
 """How practice raises the skills of a simulated learner, and what a play shows of them.
 
-Settings of `TaskDependencySimulator`; the arithmetic is in `world`. Two kinds of dynamics:
+Settings of `TaskDependencySimulator`; the arithmetic is in `learner_state`. Two kinds of dynamics:
 `Prerequisite`, where a play teaches as much as the task's prerequisites allow, and `Epochwise`, the
 equations of an earlier simulator, for comparison with its published settings.
 """

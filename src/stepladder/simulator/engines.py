@@ -1,13 +1,11 @@
 """Three ways to run the same simulation: through real envs, without envs, in compiled code.
 
-Between the learner, a curriculum and `simulate`. All of them play in rounds: every env draws from
-the plan and plays one episode with the skills of that moment; the curriculum observes the records
-in the order of the envs; then the learner learns, in the same order. With the same seed they take
-the same course.
+Between the learner, a curriculum and `simulate`. All engines play in rounds: every env draws from
+the plan and plays one episode with the current skills; the curriculum observes the records in the
+order of the envs; then the learner learns, in the same order. The same seed gives the same results
+in all three.
 """
 
-import os
-import signal
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from contextlib import ExitStack
@@ -16,7 +14,6 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from stepladder.compiled import direct
 from stepladder.configs.checks import require_integer
@@ -25,12 +22,14 @@ from stepladder.curricula.meter import CurriculumMeter
 from stepladder.curricula.observation import CompiledRule
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
+from stepladder.envs.workers.arguments import StartMethod
+from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import BuildError, ConfigError, TaskError
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.plans.status import NOTHING_ACTIVE, TO_REPLACE
 from stepladder.records import Floats, Words
-from stepladder.simulator import world as kernels
+from stepladder.simulator import learner_state as kernels
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.loops import loop_of
@@ -42,10 +41,10 @@ EngineName = Literal["compiled", "direct", "envs"]
 ENGINES: tuple[EngineName, ...] = ("compiled", "direct", "envs")
 
 MAX_LOOKED_AT = 100_000
-"""Of a source with more tasks than this, only those in the pool are looked at beforehand."""
+"""Of a larger source, only the tasks in the pool are checked before a simulation."""
 
 INFO = "task_dependency"
-"""Key of what a play measured, in the infos of the envs."""
+"""Key of the measurements of a play in the infos of the envs."""
 
 
 class Engine(ABC):
@@ -53,9 +52,9 @@ class Engine(ABC):
 
     Args:
         simulator: The learner.
-        curriculum: The curriculum; nobody else may draw from it meanwhile.
+        curriculum: The curriculum; nothing else may draw from it meanwhile.
         num_envs: Envs that play at the same time.
-        meter: Counts what is played; None to do without.
+        meter: Counts the plays; None for no counts.
     """
 
     def __init__(
@@ -82,11 +81,11 @@ class Engine(ABC):
 
         Args:
             until: Plays since the beginning.
-            stops: Whether to come back as soon as all learnable tasks are mastered.
+            stops: Whether to return as soon as all learnable tasks are mastered.
         """
 
     def take_stats(self) -> dict[str, list[float]]:
-        """Return what the infos since the last call contained, for `process_training_stats`."""
+        """Return the stats from infos since the last call, for `process_training_stats`."""
         taken, self._stats = dict(self._stats), defaultdict(list)
         return taken
 
@@ -99,11 +98,11 @@ class Engine(ABC):
 
 
 class _Carrier(Engine):
-    """What the engines without envs share: they carry the curriculum themselves."""
+    """Base of the engines without envs, which claim the curriculum themselves."""
 
     def advance(self, until: int, *, stops: bool = False) -> None:
         """Play whole rounds until the learner has had `until` plays."""
-        # As a channel does: it says how many envs there are, and keeps everybody else away.
+        # As a channel does: this sets the number of envs and keeps other channels away.
         self.curriculum.claim(self)
         try:
             self._advance(until, stops)
@@ -120,7 +119,7 @@ class DirectEngine(_Carrier):
     """Curriculum and statistics as in training, called from Python; no envs in between."""
 
     CHUNK = 256
-    """Rounds after which what was measured is handed on."""
+    """Rounds after which the stats are collected."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -130,12 +129,12 @@ class DirectEngine(_Carrier):
         self._rounds = list(zip(self._records, self._levels, strict=True))
         """The same, round by round: a view takes longer to make than to fill."""
         self._nodes: Words = np.zeros(self.num_envs, dtype=np.int64)
-        world = self.simulator.world
+        learner = self.simulator.state
         # Called once per round: looking at the types of all arguments would take longer.
         self._deal = direct(
-            deal, aligned_words(1), world, self._records[0], self._nodes, self._levels[0]
+            deal, aligned_words(1), learner, self._records[0], self._nodes, self._levels[0]
         )
-        self._learn = direct(kernels.learn_round, world, self._nodes)
+        self._learn = direct(kernels.learn_round, learner, self._nodes)
 
     def _advance(self, until: int, stops: bool) -> None:
         while self._goes_on(until, stops):
@@ -144,14 +143,14 @@ class DirectEngine(_Carrier):
 
     def _play_rounds(self, most: int, stops: bool) -> int:
         """Play rounds, at most so many; return how many."""
-        world, curriculum = self.simulator.world, self.curriculum
-        nodes, done_at = self._nodes, world.clock["done_at"]
+        learner, curriculum = self.simulator.state, self.curriculum
+        nodes, done_at = self._nodes, learner.clock["done_at"]
         num_rounds = 0
         for records, levels in self._rounds[:most]:
-            if not self._deal(curriculum.plan.block, world, records, nodes, levels):
+            if not self._deal(curriculum.plan.block, learner, records, nodes, levels):
                 raise BuildError(nothing_active())
             curriculum.observe(records)
-            self._learn(world, nodes)
+            self._learn(learner, nodes)
             num_rounds += 1
             if stops and done_at.item(0) >= 0:
                 break
@@ -174,10 +173,10 @@ class CompiledEngine(_Carrier):
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self._loop = loop_of(require_compiled_form(self.curriculum))
-        # The meter is one of them, and is told of sums instead.
+        # The meter is one of them; it gets sums instead.
         if len(self.curriculum._listeners) > (self.meter is not None):
             raise ConfigError(
-                "somebody listens to this curriculum, and compiled code tells nobody. "
+                "this curriculum has a listener, and compiled code cannot call listeners. "
                 "Use engine='direct', or remove the listener."
             )
         self._dealt = Dealt.zeros(self.num_envs)
@@ -185,12 +184,12 @@ class CompiledEngine(_Carrier):
         self._epoch = dict.fromkeys(SlotSums.dtype.names or (), 0.0)
 
     def _advance(self, until: int, stops: bool) -> None:
-        world, curriculum = self.simulator.world, self.curriculum
+        learner, curriculum = self.simulator.state, self.curriculum
         curriculum.finish()
         status = TO_REPLACE
         while status == TO_REPLACE:
             status = self._loop(
-                *(world, self._dealt, self._sums, until, stops), *curriculum.kernel_state()
+                *(learner, self._dealt, self._sums, until, stops), *curriculum.kernel_state()
             )
             if status == TO_REPLACE:
                 # Counted first: the sums belong to the tasks that are in the slots now.
@@ -222,7 +221,7 @@ class CompiledEngine(_Carrier):
 
 
 class EnvsEngine(Engine):
-    """Real envs, each in a `CurriculumEnv`, vectorised, in this process or one worker each."""
+    """Real envs, each in a `CurriculumEnv`, in a vector env with any number of workers."""
 
     def __init__(
         self,
@@ -231,25 +230,25 @@ class EnvsEngine(Engine):
         num_envs: int = 1,
         meter: CurriculumMeter | None = None,
         *,
-        workers: bool = False,
-        start_method: str | None = None,
+        num_workers: int = 0,
+        start_method: StartMethod | None = None,
     ):
         super().__init__(simulator, curriculum, num_envs, meter)
         self._segment: Segment | None = None
         view: TaskDependencySimulator | SkillView = simulator
         with ExitStack() as undo:
-            if workers:
-                self._segment = Segment.create(simulator.world.shared_words)
+            if num_workers:
+                self._segment = Segment.create(simulator.state.shared_words)
                 simulator.move_to(self._segment.words)
                 undo.callback(self._take_back)
-                view = SkillView(self._segment.ticket, simulator.world)
-            make = [partial(_make_env, view, os.getpid()) for _ in range(num_envs)]
-            autoreset = AutoresetMode.NEXT_STEP
-            vector: Any
-            if workers:
-                vector = AsyncVectorEnv(make, autoreset_mode=autoreset, context=start_method)
-            else:
-                vector = SyncVectorEnv(make, autoreset_mode=autoreset)
+                view = SkillView(self._segment.ticket, simulator.state)
+            vector = WorkerVectorEnv(
+                [partial(_make_env, view)] * num_envs,
+                num_workers=num_workers,
+                start_method=start_method,
+                # A restarted worker would begin other episodes.
+                on_worker_death="raise",
+            )
             undo.callback(vector.close)
             self.envs = CurriculumVectorEnv(vector, curriculum)
             """The vector env, tracked."""
@@ -276,17 +275,15 @@ class EnvsEngine(Engine):
 
     def close(self) -> None:
         """Stop the envs and their workers."""
-        # Workers are not asked: after an interruption they may wait for a word that never comes.
-        how = {} if self._segment is None else {"terminate": True}
         try:
-            self.envs.close(**how)
+            self.envs.close()
         finally:
             self._take_back()
 
     def _take_back(self) -> None:
-        """Let the learner keep its skills in memory of its own again."""
+        """Move the learner's state back into its own memory."""
         if self._segment is not None:
-            words = np.zeros(self.simulator.world.shared_words, dtype=np.int64)
+            words = np.zeros(self.simulator.state.shared_words, dtype=np.int64)
             self.simulator.move_to(words)
             self._segment.close()
             self._segment = None
@@ -305,7 +302,7 @@ def require_compiled_form(curriculum: Curriculum) -> CompiledRule:
 
 
 def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curriculum) -> None:
-    """Raise if a play would be credited to another task than the one that was played."""
+    """Raise if the curriculum's tasks are not those of the simulator, with the same numbers."""
     source, num_tasks = curriculum.pool.source, simulator.num_tasks
     few = source.num_tasks is not None and source.num_tasks <= MAX_LOOKED_AT
     ids = range(source.num_tasks or 0) if few else curriculum.pool.task_ids.tolist()
@@ -314,8 +311,8 @@ def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curricul
             node = node_of(source.get(task_id))
         except TaskError as error:
             raise ConfigError(
-                f"task {task_id} of the curriculum is none of the simulator ({error}). Build the "
-                "curriculum over simulator.source()."
+                f"task {task_id} of the curriculum is not a task of the simulator ({error}). Build "
+                "the curriculum over simulator.source()."
             ) from error
         if node != task_id % num_tasks:
             raise ConfigError(
@@ -324,10 +321,7 @@ def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curricul
             )
 
 
-def _make_env(simulator: TaskDependencySimulator | SkillView, host_pid: int) -> gym.Env[Any, Any]:
-    if os.getpid() != host_pid:
-        # Ctrl-C reaches every process of a terminal; it is for the host to stop its workers.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _make_env(simulator: TaskDependencySimulator | SkillView) -> gym.Env[Any, Any]:
     env = TaskDependencyEnv(simulator, learns=False)
     return CurriculumEnv(env, enable_local_tracking=False, seed_episodes=True)
 
@@ -339,12 +333,12 @@ def make_engine(
     *,
     num_envs: int = 1,
     meter: CurriculumMeter | None = None,
-    workers: bool = False,
+    num_workers: int = 0,
 ) -> Engine:
-    """Make an engine by name."""
+    """Make an engine by name; only ``"envs"`` can have workers."""
     if name == "envs":
-        return EnvsEngine(simulator, curriculum, num_envs, meter, workers=workers)
-    if workers:
+        return EnvsEngine(simulator, curriculum, num_envs, meter, num_workers=num_workers)
+    if num_workers:
         raise ConfigError(f"engine {name!r} has no envs to put into workers; use engine='envs'.")
     if name == "direct":
         return DirectEngine(simulator, curriculum, num_envs, meter)

@@ -9,7 +9,6 @@ As in real training, an engine separates playing from learning: its envs, made w
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import ConfigError, TaskError
-from stepladder.simulator import world as kernels
+from stepladder.simulator import learner_state as kernels
 from stepladder.simulator.graph import LABEL
-from stepladder.simulator.learner import Play, TaskDependencySimulator
-from stepladder.simulator.world import SEED_MASK, World
+from stepladder.simulator.learner import TaskDependencySimulator
+from stepladder.simulator.learner_state import SEED_MASK, LearnerState
 from stepladder.sync.segment import Segment, Ticket
 from stepladder.tasks import Task
 
@@ -51,25 +50,16 @@ class SkillView:
     """The learner's skills for envs in other processes; can be pickled."""
 
     ticket: Ticket
-    world: World
+    state: LearnerState
     """The learner; the current clock and nodes are in the segment."""
-
-    def attach(self) -> "AttachedSkills":
-        """Attach to the shared memory of the host."""
-        return AttachedSkills(self)
 
 
 class AttachedSkills:
-    """What `TaskDependencyEnv` needs of a simulator, read from shared memory."""
+    """The state of a simulator in another process, in shared memory."""
 
     def __init__(self, view: SkillView):
         self._segment = Segment.attach(view.ticket)
-        self.world = view.world.in_words(self._segment.words)
-        self.num_tasks = len(self.world.nodes)
-
-    def play(self, node: int, seed: int) -> Play:
-        """Return what a play of a task shows."""
-        return Play(*kernels.play(self.world, node, seed))
+        self.state = view.state.in_words(self._segment.words)
 
 
 class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
@@ -100,12 +90,10 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
                     "an env in another process can only read the learner's skills, not teach it. "
                     "Pass learns=False and let the host learn."
                 )
-            self.simulator: TaskDependencySimulator | AttachedSkills = simulator.attach()
+            self.simulator: TaskDependencySimulator | AttachedSkills = AttachedSkills(simulator)
         else:
             self.simulator = simulator
-        self._learn: Callable[[list[int]], None] | None = None
-        if learns and isinstance(simulator, TaskDependencySimulator):
-            self._learn = simulator.learn
+        self._learns = learns
         self._reward = 0.0
         self._episode_seed: int | None = None
         self.set_task(task)
@@ -114,10 +102,10 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
 
     def set_task(self, task: Any) -> None:
         """Play this task from the next reset on."""
-        node = node_of(task)
-        if not 0 <= node < self.simulator.num_tasks:
+        node, num_tasks = node_of(task), len(self.simulator.state.nodes)
+        if not 0 <= node < num_tasks:
             raise TaskError(
-                f"task {node} does not exist; expected 0 to {self.simulator.num_tasks - 1}. "
+                f"task {node} does not exist; expected 0 to {num_tasks - 1}. "
                 "Give a task of this simulator."
             )
         self._next_node = node
@@ -145,22 +133,22 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         """Play; the action has no effect."""
         if self._episode_seed is None:
             raise gym.error.ResetNeeded("Call reset before step: every step ends its episode.")
-        level = kernels.skill(self.simulator.world, self.node)
-        shown = self.simulator.play(self.node, self._episode_seed)
+        state = self.simulator.state
+        level = kernels.skill(state, self.node)
+        success, self._reward = kernels.play(state, self.node, self._episode_seed)
         self._episode_seed = None
-        self._reward = shown.reward
-        if self._learn is not None:
-            self._learn([self.node])
+        if self._learns and isinstance(self.simulator, TaskDependencySimulator):
+            self.simulator.learn([self.node])
         info = {
-            "is_success": shown.success > 0.0,
+            "is_success": success > 0.0,
             "task_dependency": {
                 "performance": level,
-                "reward": shown.reward,
-                "success": shown.success,
+                "reward": self._reward,
+                "success": success,
                 "task_class": self.node,
             },
         }
-        return np.zeros(1, dtype=np.float32), shown.reward, True, False, info
+        return np.zeros(1, dtype=np.float32), self._reward, True, False, info
 
     # The interface of the ancestor.
 

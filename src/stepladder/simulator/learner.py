@@ -1,8 +1,8 @@
-"""The simulated learner: a skill per task, which plays raise and time wears down.
+"""The simulated learner: a skill per task, which rises with plays and is slowly forgotten.
 
-Between `graph`, `dynamics` and the engines: an env (`env`) or an engine asks it what a play shows
-and tells it what was played. Its arrays can lie in shared memory, so that envs in other processes
-see the skills that the host's learner has now.
+Between `graph`, `dynamics` and the engines: an env (`env`) or an engine plays tasks with it and
+reports what was played. Its arrays can lie in shared memory, so that envs in other processes see
+the current skills.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from stepladder.errors import ConfigError, SnapshotError
 from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
-from stepladder.simulator import world as kernels
+from stepladder.simulator import learner_state as kernels
 from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
 from stepladder.simulator.graph import TaskGraph
-from stepladder.simulator.world import IMPOSSIBLE, LEARNABLE, NOISE, World
+from stepladder.simulator.learner_state import IMPOSSIBLE, LEARNABLE, NOISE, LearnerState
 from stepladder.stats import inequality
 from stepladder.tasks import ListSource, Task
 from stepladder.tasks.plain import checked_integer
@@ -36,16 +36,16 @@ class Play:
 
 
 class TaskDependencySimulator:
-    """A learner whose skill at a task grows with practice, once its prerequisites are there.
+    """A learner whose skill at a task grows with practice, as far as its prerequisites allow.
 
     Args:
         graph: The tasks and their prerequisites, or the number of tasks of a chain.
         dynamics: How practice turns into skill; `Prerequisite` by default.
         noise: What a play shows of the skill.
-        seed: Seed of everything drawn here. 0 is a seed like any other.
-        start: Skill at the start per node, where it differs from the dynamics' own.
+        seed: Seed of all random numbers.
+        start: Skills at the start by node, where they differ from the dynamics' own.
         impossible: Nodes that never succeed.
-        noisy: Nodes whose success is a coin toss, whatever the learner does.
+        noisy: Nodes whose success is always a coin toss.
         num_envs: Envs that play at the same time; the epochwise equations divide by it.
     """
 
@@ -77,25 +77,25 @@ class TaskDependencySimulator:
         ):
             for node in nodes:
                 kinds[self._node(node, name)] = kind
-        self.world = self._make_world(kinds)
+        self.state = self._make_state(kinds)
         """The arrays; kernels change them."""
-        self.num_learnable = int(self.world.clock["num_learnable"][0])
+        self.num_learnable = int(self.state.clock["num_learnable"][0])
         """Tasks that can be learned, their prerequisites included."""
         self.reset()
 
     @property
     def clock(self) -> Any:
-        """What has been counted so far: a record with the fields of `world.Clock`."""
-        return self.world.clock[0]
+        """All counts: a record with the fields of `LearnerClock`."""
+        return self.state.clock[0]
 
     def _node(self, node: int, name: str) -> int:
         return checked_integer(node, f"A node in {name}", 0, self.graph.num_tasks - 1, ConfigError)
 
-    def _make_world(self, kinds: Words) -> World:
+    def _make_state(self, kinds: Words) -> LearnerState:
         graph, dynamics, noise = self.graph, self.dynamics, self.noise
         rng = np.random.default_rng([self.seed, 1])
         rate = dynamics.eta if isinstance(dynamics, Prerequisite) else 0.0
-        world = World.of(
+        learner = LearnerState.of(
             kinds,
             _learnable(graph, dynamics, kinds),
             _latest_first(graph),
@@ -103,7 +103,7 @@ class TaskDependencySimulator:
             rates=np.full(graph.num_tasks, rate),
             biases=rng.standard_normal(graph.num_tasks) * noise.task_noise_std,
         )
-        settings: Any = world.settings[0]
+        settings: Any = learner.settings[0]
         settings["gamma"], settings["mastery"] = dynamics.gamma, dynamics.mastery
         if isinstance(dynamics, Epochwise):
             settings["is_epochwise"], settings["keep"] = 1, 1.0
@@ -113,11 +113,11 @@ class TaskDependencySimulator:
         settings["reward_is_skill"] = noise.reward == "skill"
         settings["sample_std"], settings["reward_base"] = noise.sample_noise_std, noise.reward_base
         settings["saturates"] = noise.saturate
-        return world
+        return learner
 
     def reset(self) -> None:
         """Forget everything and begin again; a task's fixed error stays."""
-        clock, nodes = self.world.clock, self.world.nodes
+        clock, nodes = self.state.clock, self.state.nodes
         nodes["skill"] = self._start
         nodes["num_plays"] = nodes["num_epoch_plays"] = 0
         clock[:] = np.zeros((), clock.dtype)
@@ -125,7 +125,7 @@ class TaskDependencySimulator:
         clock["done_at"] = -1
         if isinstance(self.dynamics, Epochwise):
             clock["epoch_plays"] = self.dynamics.samples_per_epoch * self.num_envs
-        kernels.recount(self.world)
+        kernels.recount(self.state)
 
     # Playing.
 
@@ -137,29 +137,29 @@ class TaskDependencySimulator:
     @property
     def P(self) -> Floats:
         """Probability of success per task at this moment; a fresh array."""
-        nodes = self.world.nodes
+        nodes = self.state.nodes
         skills: Floats = nodes["skill"] * self.clock["scale"]
         skills[nodes["kind"] == IMPOSSIBLE] = 0.0
         skills[nodes["kind"] == NOISE] = 0.5
         return skills
 
     def gates(self) -> Floats:
-        """Return how far each task's prerequisites are there, in [0, 1]."""
-        return np.array([kernels.gate(self.world, node) for node in range(self.num_tasks)])
+        """Return the product of the squared skills of each task's parents, in [0, 1]."""
+        return np.array([kernels.gate(self.state, node) for node in range(self.num_tasks)])
 
     def play(self, node: int, seed: int | None = None) -> Play:
         """Return what a play of a task shows; nothing is learned yet.
 
         Args:
             node: The task.
-            seed: Decides the outcome; by default the number of plays so far and the simulator's
-                own seed do.
+            seed: Decides the outcome; by default derived from the simulator's seed and the
+                number of plays so far.
         """
         node = self._node(node, "play")
         if seed is None:
-            number = int(self.world.nodes["num_plays"].sum())
+            number = int(self.state.nodes["num_plays"].sum())
             seed = int(np.random.SeedSequence([self.seed, 2, number]).generate_state(1)[0])
-        success, reward = kernels.play(self.world, node, seed)
+        success, reward = kernels.play(self.state, node, seed)
         return Play(success, reward)
 
     def learn(self, nodes: Sequence[int] | npt.NDArray[np.int64]) -> None:
@@ -169,10 +169,10 @@ class TaskDependencySimulator:
         is_integer = given.size == 0 or given.dtype.kind in "iu"
         if not is_integer or np.any((played < 0) | (played >= self.num_tasks)):
             raise ConfigError(
-                f"nodes {given.tolist()!r:.60} must be whole numbers from 0 to "
-                f"{self.num_tasks - 1}. Give the tasks that were played."
+                f"nodes {given.tolist()!r:.60} must be integers from 0 to {self.num_tasks - 1}. "
+                "Give the tasks that were played."
             )
-        kernels.learn_round(self.world, played)
+        kernels.learn_round(self.state, played)
 
     def sample_task(self, node: int, seed: int | None = None) -> float:
         """Play a task and learn from it at once; return the reward."""
@@ -183,14 +183,14 @@ class TaskDependencySimulator:
     def complete_epoch(self) -> dict[str, float]:
         """End an epoch; with epochwise dynamics, the learner learns now.
 
-        Those end an epoch by themselves with the last of its plays; calling this directly after
-        that, as the ancestor's driver does, ends nothing twice.
+        Epochwise dynamics end an epoch by themselves with its last play; a call directly after
+        that, as in the ancestor's driver, does nothing.
 
         Returns:
             The metrics of the epoch.
         """
         if not self.clock["just_ended"]:
-            kernels.complete_epoch(self.world)
+            kernels.complete_epoch(self.state)
         self.clock["just_ended"] = 0
         return self.metrics()
 
@@ -209,7 +209,7 @@ class TaskDependencySimulator:
     @property
     def num_mastered(self) -> int:
         """Learnable tasks that are mastered now."""
-        return kernels.count_mastered(self.world)
+        return kernels.count_mastered(self.state)
 
     @property
     def area_so_far(self) -> int:
@@ -219,7 +219,7 @@ class TaskDependencySimulator:
     def shares(self) -> tuple[float, float, float]:
         """Return the shares of plays on tasks already mastered, still locked, and hopeless.
 
-        Of the plays until everything learnable was mastered, or of all if that never was.
+        They count plays until everything learnable was mastered, or all plays if it never was.
         """
         done = self.done_at is not None and self.num_learnable > 0
         clock, prefix = self.clock, "done_" if done else ""
@@ -263,8 +263,8 @@ class TaskDependencySimulator:
         }
 
     def get_summary(self) -> dict[str, Any]:
-        """Return the end state, as the ancestor's driver did."""
-        skills, counts = self.P, self.world.nodes["num_plays"]
+        """Return the final state in the format of the ancestor's driver."""
+        skills, counts = self.P, self.state.nodes["num_plays"]
         return {
             "final_performances": skills.tolist(),
             "final_mean_performance": float(skills.mean()),
@@ -277,15 +277,15 @@ class TaskDependencySimulator:
         }
 
     def describe(self) -> dict[str, Any]:
-        """Return what this learner is, as plain JSON."""
+        """Return all settings of this learner as plain JSON."""
         return {
             "graph": self.graph.to_json(),
             "dynamics": {"kind": type(self.dynamics).__name__, **asdict(self.dynamics)},
             "noise": asdict(self.noise),
             "seed": self.seed,
             "start": self._start.tolist(),
-            "impossible": np.flatnonzero(self.world.nodes["kind"] == IMPOSSIBLE).tolist(),
-            "noisy": np.flatnonzero(self.world.nodes["kind"] == NOISE).tolist(),
+            "impossible": np.flatnonzero(self.state.nodes["kind"] == IMPOSSIBLE).tolist(),
+            "noisy": np.flatnonzero(self.state.nodes["kind"] == NOISE).tolist(),
             "num_envs": self.num_envs,
         }
 
@@ -317,8 +317,8 @@ class TaskDependencySimulator:
         restore_arrays(described, snapshot.arrays, place)
 
     def _saved_arrays(self) -> list[SavedArray]:
-        """Describe what changes, by the name it is saved under."""
-        nodes, clock = self.world.nodes, self.world.clock
+        """Return the arrays that change, by the names they are saved under."""
+        nodes, clock = self.state.nodes, self.state.clock
         limits: dict[str, tuple[Any, Any]] = {
             name: (clock[name], clock[name]) for name in ("num_learnable", "epoch_plays")
         }
@@ -327,26 +327,26 @@ class TaskDependencySimulator:
         # Divided by the scale, so that a skill itself is at most 1.
         skill = Part("skill", ..., 0.0, 2.0 / kernels.SMALLEST_SCALE)
         return [
-            SavedArray("clock", cast("Any", clock), kernels.Clock.parts(limits)),
+            SavedArray("clock", cast("Any", clock), kernels.LearnerClock.parts(limits)),
             SavedArray("skills", nodes["skill"], (skill,)),
             SavedArray("counts", nodes["num_plays"], (Part.count("plays"),)),
             SavedArray("epoch_counts", nodes["num_epoch_plays"], (Part.count("plays"),)),
         ]
 
     def move_to(self, words: Words) -> None:
-        """Keep what changes in other memory from now on, such as a shared segment."""
-        world = self.world.in_words(words)
-        world.clock[:], world.nodes[:] = self.world.clock, self.world.nodes
-        self.world = world
+        """Move clock and nodes into other memory, such as a shared segment."""
+        learner = self.state.in_words(words)
+        learner.clock[:], learner.nodes[:] = self.state.clock, self.state.nodes
+        self.state = learner
 
 
 def _learnable(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:
-    """Return 1 for the nodes that can be learned, given those that their gate looks at."""
+    """Return 1 for the nodes that can be learned, with all nodes that their gate depends on."""
     is_epochwise = isinstance(dynamics, Epochwise)
     gates = graph.children() if is_epochwise else graph.parents
     learnable = np.zeros(graph.num_tasks, dtype=np.int64)
     for node in reversed(graph.order) if is_epochwise else graph.order:
-        # A coin toss opens a gate half way, whatever it needs itself.
+        # A coin toss always opens a gate in part.
         open_ways = (kinds[other] == NOISE or learnable[other] for other in gates[node])
         learnable[node] = kinds[node] == LEARNABLE and all(open_ways)
     return learnable
@@ -355,8 +355,8 @@ def _learnable(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:
 def _latest_first(graph: TaskGraph) -> list[list[int]]:
     """Return the parents of every node, each before its own ancestors.
 
-    They learn in this order, so that each of them learns from the skills before the play, and it
-    does not matter in which order a graph lists them.
+    They learn in this order, so that each learns from the skills before the play and the order in
+    the graph does not matter.
     """
     places = {node: place for place, node in enumerate(graph.order)}
     return [sorted(parents, key=lambda node: -places[node]) for parents in graph.parents]

@@ -1,9 +1,8 @@
 """Whole runs in compiled code: one loop, made for the rule of each curriculum that has one.
 
-Called by `engines`. The loop deals a round, lets the curriculum's own rule learn from every result,
-then lets the simulated learner learn: the same rules in the same order as the engine that goes
-through Python, so both take the same course. It comes back early when the curriculum wants tasks
-replaced, which only Python can do.
+Called by `engines`. The loop plays a round, passes every result to the curriculum's own rule, then
+lets the simulated learner learn: the same rules in the same order as in the engine in Python, so
+both give the same results. It returns early when tasks must be replaced, which only Python can do.
 """
 
 import inspect
@@ -21,15 +20,15 @@ from stepladder.curricula.uniform import observe_one, settle_nothing
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.status import DONE, NOTHING_ACTIVE, TO_REPLACE
 from stepladder.records import Records, Words
+from stepladder.simulator.learner_state import LearnerState
 from stepladder.simulator.rounds import Dealt, SlotSums, deal_round, finish_round
-from stepladder.simulator.world import World
 
-# Stand for the parts of a rule in the loop below; `loop_of` puts those of a method in their place.
+# Placeholders for the parts of a rule in the loop below; `loop_of` replaces them.
 OBSERVE_ONE, SETTLE, CHANGES_PLAN = observe_one, settle_nothing, False
 
 
 def _loop(
-    world: World,
+    learner: LearnerState,
     dealt: Records[Dealt],
     sums: Records[SlotSums],
     until: int,
@@ -40,9 +39,9 @@ def _loop(
     constants: Any,
 ) -> int:
     """Play until `until` plays are done (`DONE`), or until a task should be replaced."""
-    values, totals, clock = block.view(np.float64), state.method[0].totals, world.clock[0]
+    values, totals, clock = block.view(np.float64), state.method[0].totals, learner.clock[0]
     while clock.num_plays < until and not (stops and clock.done_at >= 0):
-        if not deal_round(block, values, world, dealt):
+        if not deal_round(block, values, learner, dealt):
             return NOTHING_ACTIVE
         if CHANGES_PLAN:
             begin_write(block)
@@ -55,7 +54,7 @@ def _loop(
         status = SETTLE(block, table, state, constants)
         if CHANGES_PLAN:
             end_write(block)
-        finish_round(world, dealt, sums)
+        finish_round(learner, dealt, sums)
         if status == TO_REPLACE:
             return TO_REPLACE
     return DONE

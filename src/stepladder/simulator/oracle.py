@@ -14,7 +14,7 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.records import Words
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.world import LEARNABLE, World, gate, learn_and_count, skill
+from stepladder.simulator.learner_state import LEARNABLE, LearnerState, gate, learn_and_count, skill
 
 LINES = (-0.02, -0.01, 0.0, 0.02, 0.05)
 """Distances above the mastery line at which an oracle leaves a task for the next one."""
@@ -40,50 +40,50 @@ class OracleRun:
 
 
 @inlined
-def _first_below(world: World, order: Words, line: float) -> int:
+def _first_below(learner: LearnerState, order: Words, line: float) -> int:
     for index in range(len(order)):
         node = order[index]
-        if world.nodes[node].is_learnable == 1 and skill(world, node) < line:
+        if learner.nodes[node].is_learnable == 1 and skill(learner, node) < line:
             return node
     return -1
 
 
 @bare
-def run_in_order(world: World, order: Words, line: float, until: int) -> None:
+def run_in_order(learner: LearnerState, order: Words, line: float, until: int) -> None:
     """Practise the first task in order that is below `line`; then the first not mastered."""
-    clock, first_pass = world.clock[0], True
+    clock, first_pass = learner.clock[0], True
     while clock.num_plays < until and clock.done_at < 0:
-        node = _first_below(world, order, line) if first_pass else -1
+        node = _first_below(learner, order, line) if first_pass else -1
         if node < 0:
             first_pass = False
-            node = _first_below(world, order, max(line, world.settings[0].mastery))
-        learn_and_count(world, max(0, node))
+            node = _first_below(learner, order, max(line, learner.settings[0].mastery))
+        learn_and_count(learner, max(0, node))
 
 
 @bare
-def run_by_gain(world: World, until: int) -> None:
+def run_by_gain(learner: LearnerState, until: int) -> None:
     """Practise the unmastered task that gains most by the next play."""
-    clock = world.clock[0]
+    clock = learner.clock[0]
     while clock.num_plays < until and clock.done_at < 0:
         best, chosen = -1.0, 0
-        for node in range(len(world.nodes)):
-            p, own = skill(world, node), world.nodes[node]
-            if own.kind != LEARNABLE or p >= world.settings[0].mastery:
+        for node in range(len(learner.nodes)):
+            p, own = skill(learner, node), learner.nodes[node]
+            if own.kind != LEARNABLE or p >= learner.settings[0].mastery:
                 continue
-            gain = own.rate * gate(world, node) * (1.0 - p)
+            gain = own.rate * gate(learner, node) * (1.0 - p)
             if gain > best:
                 best, chosen = gain, node
-        learn_and_count(world, chosen)
+        learn_and_count(learner, chosen)
 
 
-def _play_in_order(order: Words, line: float, world: World, until: int) -> None:
-    run_in_order(world, order, line, until)
+def _play_in_order(order: Words, line: float, learner: LearnerState, until: int) -> None:
+    run_in_order(learner, order, line, until)
 
 
 def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
     """Run every policy once on a simulator, which is reset before each and afterwards."""
     order, mastery = simulator.graph.order, simulator.dynamics.mastery
-    policies: list[tuple[str, Callable[[World, int], None]]] = []
+    policies: list[tuple[str, Callable[[LearnerState, int], None]]] = []
     for name, nodes in (("in order", order), ("in reverse order", order[::-1])):
         for line in (min(1.0, mastery + above) for above in LINES):
             play = partial(_play_in_order, np.array(nodes, dtype=np.int64), line)
@@ -94,7 +94,7 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
         # A policy that is behind the best one so far is not played to its end.
         limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
         simulator.reset()
-        play(simulator.world, limit)
+        play(simulator.state, limit)
         done = simulator.done_at
         runs.append(
             OracleRun(

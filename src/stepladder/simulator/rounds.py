@@ -1,7 +1,7 @@
 """One round: every env draws from the plan and plays an episode, then the learner learns.
 
-Between `world`, which knows no plan, and the engines: `deal` makes records for those that hand
-them to a curriculum, `deal_round` results without a record for the compiled loops (`loops`).
+Between `learner_state` and the engines: `deal` makes the records that a curriculum observes,
+`deal_round` makes results without records for the compiled loops (`loops`).
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from stepladder.compiled import bare, inlined
 from stepladder.plans import kernels
 from stepladder.plans.record import TERMINATED, RecordFields
 from stepladder.records import Fields, Floats, Records, Words
-from stepladder.simulator.world import SEED_MASK, World, learn_and_count, play, skill
+from stepladder.simulator.learner_state import SEED_MASK, LearnerState, learn_and_count, play, skill
 
 
 class Dealt(Fields):
@@ -36,14 +36,14 @@ class SlotSums(Fields):
 
 @inlined
 def deal_one(
-    block: Words, values: Floats, world: World, env: int, episode: int
+    block: Words, values: Floats, learner: LearnerState, env: int, episode: int
 ) -> tuple[int, int, int, int, int, float, float]:
     """Let one env draw and play an episode; nothing is learned yet.
 
     Args:
         block: The plan.
         values: The plan seen as floats.
-        world: The learner.
+        learner: The learner.
         env: Index of the env.
         episode: Index of the episode.
 
@@ -54,30 +54,34 @@ def deal_one(
     slot, generation, task_id, version, seed, tick = kernels.draw_seen(
         block, values, env, episode, values[:0]
     )
-    node = task_id % len(world.nodes)
-    success, reward = play(world, node, seed & SEED_MASK)
+    node = task_id % len(learner.nodes)
+    success, reward = play(learner, node, seed & SEED_MASK)
     return slot, generation, version, tick, node, success, reward
 
 
 @bare
 def deal(
-    block: Words, world: World, records: Records[RecordFields], nodes: Words, levels: Floats
+    block: Words,
+    learner: LearnerState,
+    records: Records[RecordFields],
+    nodes: Words,
+    levels: Floats,
 ) -> bool:
     """Let every env draw and play one episode; False if there is nothing to draw.
 
-    All of them play with the skills of this moment: learning comes after the round, in
-    `world.learn_round`. `nodes` and `levels` receive what each env played and how skilled the
-    learner was at it.
+    All of them play with the current skills: learning comes after the round, in
+    `learner_state.learn_round`. `nodes` and `levels` receive the node that each env played and the
+    learner's skill at it.
     """
-    clock, values = world.clock[0], block.view(np.float64)
+    clock, values = learner.clock[0], block.view(np.float64)
     episode = clock.num_rounds
     for env in range(len(records)):
         slot, generation, version, tick, node, success, reward = deal_one(
-            block, values, world, env, episode
+            block, values, learner, env, episode
         )
         if slot < 0:
             return False
-        nodes[env], levels[env] = node, skill(world, node)
+        nodes[env], levels[env] = node, skill(learner, node)
         record = records[env]
         record.slot, record.generation = slot, generation
         record.plan_version, record.tick = version, tick
@@ -89,24 +93,24 @@ def deal(
 
 
 @inlined
-def deal_round(block: Words, values: Floats, world: World, dealt: Records[Dealt]) -> bool:
-    """Do the same as `deal`, for loops that make no records."""
-    clock = world.clock[0]
+def deal_round(block: Words, values: Floats, learner: LearnerState, dealt: Records[Dealt]) -> bool:
+    """Do the same as `deal` without records."""
+    clock = learner.clock[0]
     for env in range(len(dealt)):
         slot, generation, _, _, node, success, reward = deal_one(
-            block, values, world, env, clock.num_rounds
+            block, values, learner, env, clock.num_rounds
         )
         if slot < 0:
             return False
         one = dealt[env]
         one.slot, one.generation, one.node = slot, generation, node
-        one.success, one.episode_return, one.level = success, reward, skill(world, node)
+        one.success, one.episode_return, one.level = success, reward, skill(learner, node)
     clock.num_rounds += 1
     return True
 
 
 @inlined
-def finish_round(world: World, dealt: Records[Dealt], sums: Records[SlotSums]) -> None:
+def finish_round(learner: LearnerState, dealt: Records[Dealt], sums: Records[SlotSums]) -> None:
     """Learn from a round, and add it to the sums per slot."""
     for env in range(len(dealt)):
         one = dealt[env]
@@ -115,4 +119,4 @@ def finish_round(world: World, dealt: Records[Dealt], sums: Records[SlotSums]) -
         total.successes += one.success
         total.returns += one.episode_return
         total.levels += one.level
-        learn_and_count(world, one.node)
+        learn_and_count(learner, one.node)

@@ -57,8 +57,9 @@ class SimulationConfig(Config):
     """envs plays through real envs, as in training; direct plays without envs; compiled is fastest.
     All three give the same results."""
 
-    workers: bool = False
-    """Whether every env runs in a process of its own, with the plan in shared memory."""
+    num_workers: CountOrZero = 0
+    """Processes beside this one that step envs, with the plan in shared memory; 0 steps all envs in
+    this process."""
 
     stop_when_mastered: bool = False
     """Stop after the epoch in which everything learnable was mastered."""
@@ -67,8 +68,8 @@ class SimulationConfig(Config):
     """Seed of the learner and of the curriculum."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
-        """Yield that an engine without envs has none for workers."""
-        if self.workers and self.engine != "envs":
+        """Yield workers for an engine without envs."""
+        if self.num_workers and self.engine != "envs":
             why = f"engine {self.engine!r} has no envs to put into workers"
             yield "engine", f"must be 'envs' with workers; {why}. Use engine='envs'."
 
@@ -170,7 +171,7 @@ def _play(
         curriculum,
         num_envs=config.num_envs,
         meter=reporter.meter,
-        workers=config.workers,
+        num_workers=config.num_workers,
     )
     history: list[dict[str, float]] = []
     was_stopped = False

@@ -9,7 +9,7 @@ import numpy as np
 
 from stepladder.simulator.dynamics import learning_order
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.world import NOISE
+from stepladder.simulator.learner_state import NOISE
 
 WORTH_SAYING = 0.2
 """Share of the plays from which a kind of waste is named."""
@@ -48,11 +48,11 @@ class Verdict:
 
 def judge(simulator: TaskDependencySimulator) -> Verdict:
     """Return the verdict on a learner."""
-    noisy = bool((simulator.world.nodes["kind"] == NOISE).any())
+    noisy = bool((simulator.state.nodes["kind"] == NOISE).any())
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
     shares = dict(zip(targets, simulator.shares(), strict=True))
-    skills, learnable = simulator.P, simulator.world.nodes["is_learnable"]
+    skills, learnable = simulator.P, simulator.state.nodes["is_learnable"]
     order = learning_order(simulator.graph, simulator.dynamics)
     unmastered = (n for n in order if learnable[n] and skills[n] < simulator.dynamics.mastery)
     stalled = next(unmastered, None)

@@ -1,4 +1,4 @@
-"""The kernels below the learner: how a world is laid out, and where its chance comes from."""
+"""The kernels below the learner: how a learner is laid out, and where its chance comes from."""
 
 import math
 
@@ -10,7 +10,7 @@ from curricula.fake_learner import differences
 from stepladder.compiled import compiled
 from stepladder.envs.curriculum_env import MAX_ENV_SEED
 from stepladder.simulator import TaskDependencySimulator, TaskGraph
-from stepladder.simulator import world as kernels
+from stepladder.simulator import learner_state as kernels
 
 
 @compiled
@@ -42,16 +42,16 @@ def test_the_numbers_of_one_seed_are_unrelated():
 def test_a_world_is_laid_out_as_its_views_say():
     graph = TaskGraph(((), (0,), (0, 1)))
     simulator = TaskDependencySimulator(graph, start={1: 0.4}, noisy=[2], impossible=[0])
-    world = simulator.world
-    nodes = world.nodes
+    learner = simulator.state
+    nodes = learner.nodes
     assert nodes["kind"].tolist() == [kernels.IMPOSSIBLE, kernels.LEARNABLE, kernels.NOISE]
     assert nodes["is_learnable"].tolist() == [0, 0, 0]
     assert nodes["skill"].tolist() == [0.01, 0.4, 0.01]
     assert nodes["num_plays"].tolist() == nodes["num_epoch_plays"].tolist() == [0, 0, 0]
-    assert world.clock["scale"].tolist() == [1.0]
-    links = [world.links[node["parents_at"] : node["parents_end"]].tolist() for node in nodes]
+    assert learner.clock["scale"].tolist() == [1.0]
+    links = [learner.links[node["parents_at"] : node["parents_end"]].tolist() for node in nodes]
     assert links == [[], [0], [1, 0]]
-    links = [world.links[node["children_at"] : node["children_end"]].tolist() for node in nodes]
+    links = [learner.links[node["children_at"] : node["children_end"]].tolist() for node in nodes]
     assert links == [[1, 2], [2], []]
 
 
@@ -59,10 +59,10 @@ def test_a_world_in_other_memory_is_the_same_world():
     simulator = TaskDependencySimulator(5)
     simulator.learn([0, 1, 0])
     before = simulator.snapshot()
-    words = np.zeros(simulator.world.shared_words, dtype=np.int64)
+    words = np.zeros(simulator.state.shared_words, dtype=np.int64)
     simulator.move_to(words)
     assert differences(before, simulator.snapshot()) == []
     simulator.learn([2])
-    seen = simulator.world.in_words(words)
+    seen = simulator.state.in_words(words)
     assert seen.clock["num_plays"][0] == 4
     assert seen.nodes["num_plays"].tolist() == [2, 1, 1, 0, 0]

@@ -1,6 +1,6 @@
 """Compiled arithmetic of the simulated learner: what a play shows, and what it teaches.
 
-Called by `learner` for the Python object and by `rounds` for the engines; both use the very same
+Called by `learner` for the Python object and by `rounds` for the engines; both use the same
 kernels, so a play has the same outcome in every engine.
 
 A skill is stored divided by a common scale. Forgetting multiplies the scale alone, so a play costs
@@ -19,24 +19,24 @@ LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
 """Kinds of tasks: one that can be learned, one that never succeeds, one that is a coin toss."""
 
 OPEN_GATE = 0.5
-"""A task whose gate is below this counts as locked in the statistics; a lone parent has then a
-skill below 0.71."""
+"""A task whose gate is below this counts as locked in the statistics; with one parent, the parent's
+skill is then below 0.71."""
 
 RECOUNT_INTERVAL = 64
-"""Plays after which the mastered tasks are counted again, for forgetting lowers their number."""
+"""Plays after which the mastered tasks are counted again, since forgetting lowers their number."""
 
 SMALLEST_SCALE = 1e-200
 SEED_MASK = 2**31 - 1
-"""What envs are seeded with: `envs.curriculum_env` hands on these bits of a draw's seed."""
+"""Bits of a draw's seed that `envs.curriculum_env` seeds an env with."""
 
 
-class WorldSettings(Fields):
+class LearnerSettings(Fields):
     """How the learner learns, and what a play shows."""
 
     is_epochwise: int
     gamma: float
     keep: float
-    """What one play leaves of all skills."""
+    """Factor on all skills per play."""
     mastery: float
     reward_is_skill: int
     sample_std: float
@@ -48,14 +48,14 @@ class WorldSettings(Fields):
     """Of epochwise dynamics: how far one epoch moves a skill."""
 
 
-class Clock(Fields):
-    """What has been counted so far."""
+class LearnerClock(Fields):
+    """All counts of a learner."""
 
     num_plays: Count
     num_rounds: Count
     """Also the next episode of every env."""
     on_mastered: Count
-    """Plays on tasks that were mastered already; likewise locked and hopeless."""
+    """Plays on tasks that were already mastered; locked and hopeless likewise."""
     on_locked: Count
     on_hopeless: Count
     num_mastered: int
@@ -67,7 +67,7 @@ class Clock(Fields):
     epoch_plays: int
     """Plays per epoch, for epochwise dynamics; 0 otherwise."""
     done_on_mastered: Count
-    """Plays on mastered tasks when all were first mastered; likewise locked and hopeless."""
+    """Plays on mastered tasks when all were first mastered; locked and hopeless likewise."""
     done_on_locked: Count
     done_on_hopeless: Count
     num_epochs: Count
@@ -76,9 +76,9 @@ class Clock(Fields):
     just_ended: Annotated[int, Limits(0, 1)]
     """Whether the last epoch ended by itself with the last play."""
     scale: float
-    """What stored skills are to be multiplied by."""
+    """Factor on stored skills."""
     num_learnable: int
-    """Tasks that can be learned in fact."""
+    """Tasks that can be learned, with all their prerequisites."""
 
 
 class Node(Fields):
@@ -93,26 +93,26 @@ class Node(Fields):
     bias: float
     """Fixed error of the reward."""
     kind: int
-    """A task below a hopeless one is learnable in kind but not in fact."""
+    """LEARNABLE, IMPOSSIBLE or NOISE."""
     is_learnable: int
-    """Whether it can be learned in fact."""
+    """Whether it can be learned; not so below an impossible task."""
     num_plays: Count
     num_epoch_plays: Count
     parents_at: int
-    """Where its parents begin and end among the links; likewise its children."""
+    """Position of its parents in the links, from here to `parents_end`; children likewise."""
     parents_end: int
     children_at: int
     children_end: int
 
 
-CLOCK, NODE = Clock.dtype, Node.dtype
+CLOCK, NODE = LearnerClock.dtype, Node.dtype
 
 
-class World(NamedTuple):
+class LearnerState(NamedTuple):
     """One simulated learner, as kernels take it."""
 
-    settings: Records[WorldSettings]
-    clock: Records[Clock]
+    settings: Records[LearnerSettings]
+    clock: Records[LearnerClock]
     nodes: Records[Node]
     links: Words
 
@@ -125,9 +125,9 @@ class World(NamedTuple):
         children: Sequence[Sequence[int]],
         rates: Floats,
         biases: Floats,
-    ) -> "World":
-        """Lay out a world; settings, skills and clock are zero."""
-        clock, nodes = Clock.zeros(), Node.zeros(len(kinds))
+    ) -> "LearnerState":
+        """Lay out a learner; settings, skills and clock are zero."""
+        clock, nodes = LearnerClock.zeros(), Node.zeros(len(kinds))
         clock["num_learnable"] = learnable.sum()
         nodes["kind"], nodes["is_learnable"] = kinds, learnable
         nodes["rate"], nodes["bias"] = rates, biases
@@ -137,16 +137,19 @@ class World(NamedTuple):
         nodes["parents_at"], nodes["children_at"] = np.split(starts, 2)
         nodes["parents_end"], nodes["children_end"] = np.split(ends, 2)
         links = np.array([number for entry in lists for number in entry], dtype=np.int64)
-        return cls(WorldSettings.zeros(), clock, nodes, links)
+        return cls(LearnerSettings.zeros(), clock, nodes, links)
 
     @property
     def shared_words(self) -> int:
-        """Size of what changes, and what envs in other processes have to see."""
-        return Clock.num_words + len(self.nodes) * Node.num_words
+        """Size of clock and nodes, which envs in other processes read."""
+        return LearnerClock.num_words + len(self.nodes) * Node.num_words
 
-    def in_words(self, words: Words) -> "World":
-        """Return the same world with clock and nodes in given memory, which holds them already."""
-        clock, nodes = words[: Clock.num_words].view(CLOCK), words[Clock.num_words :].view(NODE)
+    def in_words(self, words: Words) -> "LearnerState":
+        """Return the same learner with the clock and nodes that given memory holds."""
+        clock, nodes = (
+            words[: LearnerClock.num_words].view(CLOCK),
+            words[LearnerClock.num_words :].view(NODE),
+        )
         return self._replace(clock=cast("Any", clock), nodes=cast("Any", nodes))
 
 
@@ -167,49 +170,49 @@ def uniform(seed: int, number: int) -> float:
 
 
 @inlined
-def skill(world: World, node: int) -> float:
+def skill(learner: LearnerState, node: int) -> float:
     """Return the probability that a play of a node succeeds."""
-    own = world.nodes[node]
+    own = learner.nodes[node]
     if own.kind == IMPOSSIBLE:
         return 0.0
     if own.kind == NOISE:
         return 0.5
-    return own.skill * world.clock[0].scale
+    return own.skill * learner.clock[0].scale
 
 
 @inlined
-def gate(world: World, node: int) -> float:
-    """Return how far the prerequisites of a node are there, in [0, 1]."""
-    own = world.nodes[node]
+def gate(learner: LearnerState, node: int) -> float:
+    """Return the product of the squared skills of a node's parents, in [0, 1]."""
+    own = learner.nodes[node]
     product = 1.0
     for index in range(own.parents_at, own.parents_end):
-        parent = skill(world, world.links[index])
+        parent = skill(learner, learner.links[index])
         product *= parent * parent
     return product
 
 
 @bare
-def opening(world: World, node: int) -> float:
-    """Return how far what a node's learning waits for is there: epochwise, that is its children."""
-    if world.settings[0].is_epochwise == 0:
-        return gate(world, node)
-    own = world.nodes[node]
+def opening(learner: LearnerState, node: int) -> float:
+    """Return how far a node can be learned now, in [0, 1]; epochwise, its children decide."""
+    if learner.settings[0].is_epochwise == 0:
+        return gate(learner, node)
+    own = learner.nodes[node]
     product = 1.0
     for index in range(own.children_at, own.children_end):
-        product *= skill(world, world.links[index])
+        product *= skill(learner, learner.links[index])
     return product
 
 
 @inlined
-def play(world: World, node: int, seed: int) -> tuple[float, float]:
+def play(learner: LearnerState, node: int, seed: int) -> tuple[float, float]:
     """Return success and return of one play; nothing is learned yet."""
-    p, settings = skill(world, node), world.settings[0]
+    p, settings = skill(learner, node), learner.settings[0]
     success = 1.0 if uniform(seed, 0) < p else 0.0
     if settings.reward_is_skill == 0:
         return success, settings.reward_base + success
-    reward = settings.reward_base + p + world.nodes[node].bias
+    reward = settings.reward_base + p + learner.nodes[node].bias
     if settings.sample_std > 0.0:
-        # Box and Muller: two even numbers make one bell-shaped.
+        # Box and Muller: two uniform numbers make a normal one.
         radius = np.sqrt(-2.0 * np.log(1.0 - uniform(seed, 1)))
         reward += settings.sample_std * radius * np.cos(2.0 * np.pi * uniform(seed, 2))
     if settings.saturates > 0:
@@ -218,54 +221,54 @@ def play(world: World, node: int, seed: int) -> tuple[float, float]:
 
 
 @inlined
-def _raise(world: World, node: int, share: float) -> bool:
-    """Let one task gain a share of what it could; say if that carried it over the mastery line."""
-    own, scale = world.nodes[node], world.clock[0].scale
+def _raise(learner: LearnerState, node: int, share: float) -> bool:
+    """Raise one skill by a share of the full gain; return whether it crossed the mastery line."""
+    own, scale = learner.nodes[node], learner.clock[0].scale
     if own.kind != LEARNABLE:
         return False
     before = own.skill * scale
-    after = before + share * own.rate * gate(world, node) * (1.0 - before)
+    after = before + share * own.rate * gate(learner, node) * (1.0 - before)
     own.skill = after / scale
-    return before < world.settings[0].mastery <= after
+    return before < learner.settings[0].mastery <= after
 
 
 @inlined
-def learn(world: World, node: int) -> bool:
-    """Learn from one play; return whether a task was carried over the mastery line."""
-    own, clock, settings = world.nodes[node], world.clock[0], world.settings[0]
+def learn(learner: LearnerState, node: int) -> bool:
+    """Learn from one play; return whether a task crossed the mastery line."""
+    own, clock, settings = learner.nodes[node], learner.clock[0], learner.settings[0]
     own.num_plays += 1
     own.num_epoch_plays += 1
     if settings.is_epochwise > 0:
         return False
-    crossed = _raise(world, node, 1.0)
+    crossed = _raise(learner, node, 1.0)
     if own.kind == LEARNABLE:
         for index in range(own.parents_at, own.parents_end):
-            crossed |= _raise(world, world.links[index], settings.gamma)
+            crossed |= _raise(learner, learner.links[index], settings.gamma)
     clock.scale *= settings.keep
     if clock.scale < SMALLEST_SCALE:
-        for other in range(len(world.nodes)):
-            world.nodes[other].skill *= clock.scale
+        for other in range(len(learner.nodes)):
+            learner.nodes[other].skill *= clock.scale
         clock.scale = 1.0
     return crossed
 
 
 @bare
-def count_mastered(world: World) -> int:
-    """Return how many of the tasks that can be learned are mastered."""
-    scale, line = world.clock[0].scale, world.settings[0].mastery
+def count_mastered(learner: LearnerState) -> int:
+    """Return the number of learnable tasks that are mastered."""
+    scale, line = learner.clock[0].scale, learner.settings[0].mastery
     count = 0
-    for node in range(len(world.nodes)):
-        own = world.nodes[node]
+    for node in range(len(learner.nodes)):
+        own = learner.nodes[node]
         if own.is_learnable == 1 and own.skill * scale >= line:
             count += 1
     return count
 
 
 @bare
-def recount(world: World) -> None:
-    """Count the mastered tasks; note the first moment at which all of them are."""
-    clock = world.clock[0]
-    clock.num_mastered = count_mastered(world)
+def recount(learner: LearnerState) -> None:
+    """Count the mastered tasks; note the first play at which all of them are."""
+    clock = learner.clock[0]
+    clock.num_mastered = count_mastered(learner)
     if clock.done_at < 0 and clock.num_mastered == clock.num_learnable:
         clock.done_at = clock.num_plays
         clock.done_on_mastered = clock.on_mastered
@@ -274,12 +277,17 @@ def recount(world: World) -> None:
 
 
 @bare
-def complete_epoch(world: World) -> None:
+def complete_epoch(learner: LearnerState) -> None:
     """Apply the epochwise equations to the plays since the last call, and begin a new epoch."""
-    clock, settings, nodes, links = world.clock[0], world.settings[0], world.nodes, world.links
+    clock, settings, nodes, links = (
+        learner.clock[0],
+        learner.settings[0],
+        learner.nodes,
+        learner.links,
+    )
     if settings.is_epochwise > 0:
         for node in range(len(nodes)):
-            nodes[node].skill_before = skill(world, node)
+            nodes[node].skill_before = skill(learner, node)
         for node in range(len(nodes)):
             own = nodes[node]
             if own.kind != LEARNABLE:
@@ -294,7 +302,7 @@ def complete_epoch(world: World) -> None:
             gain = stimulus * product * (1.0 - old) - settings.forgetting * old
             moved = old + gain * settings.step / clock.epoch_plays
             own.skill = min(1.0, max(0.0, moved))
-        recount(world)
+        recount(learner)
     for node in range(len(nodes)):
         nodes[node].num_epoch_plays = 0
     clock.num_epochs += 1
@@ -302,29 +310,29 @@ def complete_epoch(world: World) -> None:
 
 
 @inlined
-def learn_and_count(world: World, node: int) -> None:
+def learn_and_count(learner: LearnerState, node: int) -> None:
     """Learn from one play and keep count."""
-    clock = world.clock[0]
+    clock = learner.clock[0]
     clock.area += clock.num_mastered
     clock.num_plays += 1
-    if world.nodes[node].is_learnable == 0:
+    if learner.nodes[node].is_learnable == 0:
         clock.on_hopeless += 1
-    elif skill(world, node) >= world.settings[0].mastery:
+    elif skill(learner, node) >= learner.settings[0].mastery:
         clock.on_mastered += 1
-    elif opening(world, node) < OPEN_GATE:
+    elif opening(learner, node) < OPEN_GATE:
         clock.on_locked += 1
-    crossed = learn(world, node)
+    crossed = learn(learner, node)
     if crossed or clock.num_plays % RECOUNT_INTERVAL == 0:
-        recount(world)
+        recount(learner)
     if clock.epoch_plays > 0:
         clock.plays_in_epoch += 1
         clock.just_ended = clock.plays_in_epoch == clock.epoch_plays
         if clock.just_ended:
-            complete_epoch(world)
+            complete_epoch(learner)
 
 
 @bare
-def learn_round(world: World, nodes: Words) -> None:
+def learn_round(learner: LearnerState, nodes: Words) -> None:
     """Learn from the plays of one round, in the order of the envs, and keep count."""
     for index in range(len(nodes)):
-        learn_and_count(world, nodes[index])
+        learn_and_count(learner, nodes[index])
