@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import io
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import groupby, pairwise
@@ -114,6 +115,21 @@ def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any
         except ValueError:
             kwargs[key] = value
     return kwargs
+
+
+def command_line(verb: str, *words: object, **flags: object) -> str:
+    """Return a command line as it can be typed; flags that are None or False are left out.
+
+    Example:
+        >>> command_line("train", "--resume", "runs/my run", total_steps=5, trust=True)
+        "stepladder train --resume 'runs/my run' --total-steps 5 --trust"
+    """
+    parts = ["stepladder", verb, *map(str, words)]
+    for name, value in flags.items():
+        if value is not None and value is not False:
+            parts.append(f"--{name.replace('_', '-')}")
+            parts += [] if value is True else [str(value)]
+    return shlex.join(parts)
 
 
 def one_line(complaint: str, verb: str) -> str:

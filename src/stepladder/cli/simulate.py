@@ -1,6 +1,5 @@
 """``stepladder simulate``: try a curriculum on a simulated learner, and keep the run."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +10,7 @@ import tyro
 
 from stepladder.cli import console
 from stepladder.cli.main import INTERRUPTED
-from stepladder.cli.parsing import given, parse
+from stepladder.cli.parsing import command_line, given, parse
 from stepladder.cli.run_flags import RunFlags
 from stepladder.cli.views import SimulationView
 from stepladder.configs.documents import load_document
@@ -89,7 +88,7 @@ def main(argv: Sequence[str]) -> int:
         console.say(f"\ninterrupted after {len(result.history)} of {config.num_epochs} epochs")
     console.say(f"\n{result.verdict}")
     if folder is not None:
-        console.say(f"\nkept in {folder}; see stepladder explain {shlex.quote(str(folder))}")
+        console.say(f"\nkept in {folder}; see {command_line('explain', folder)}")
     return code
 
 

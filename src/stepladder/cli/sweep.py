@@ -1,6 +1,5 @@
 """``stepladder sweep``: many settings of one curriculum, by a grid or a search, in one folder."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ import tyro
 
 from stepladder.cli import console
 from stepladder.cli.compare import MEASURED, UNFINISHED, measured
-from stepladder.cli.parsing import parse
+from stepladder.cli.parsing import command_line, parse
 from stepladder.configs.checks import Count
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
@@ -121,7 +120,7 @@ def _print(result: SweepResult, arguments: SweepArguments, out: Path) -> None:
     console.results().print(table)
     alike = sum(_overlap(best, trial) for trial in ranked[1:])
     if alike:
-        console.say(f"~  not told apart from the best by its interval: {alike} in all")
+        console.say(f"~  its interval overlaps that of the best: {alike} in all")
     if any(trial.cell is not None and trial.cell.finished_share < 1.0 for trial in ranked):
         console.say(UNFINISHED)
     console.say("\nplay the best again, with seeds that were not used to choose it:")
@@ -143,25 +142,22 @@ def _text(value: Any) -> str:
 
 
 def _again(best: SweepTrial, common: SweepConfig, out: Path) -> str:
-    grid = [
-        part for name, value in best.params.items() for part in ("--grid", f"{name}={_text(value)}")
-    ]
-    more = max(32, common.num_seeds)
-    words = [
-        *("stepladder", "sweep", "--scenario", common.scenario, "--curriculum", common.curriculum),
-        *grid,
-        *("--num-seeds", str(more), "--seed", str(common.seed + common.num_seeds)),
-        *(("--num-envs", str(common.num_envs)) if common.num_envs != 1 else ()),
-        *(("--budget", str(common.budget)) if common.budget is not None else ()),
-        *("--out", f"{out}-best"),
-    ]
-    return shlex.join(words)
+    return command_line(
+        "sweep",
+        *(f"--grid={name}={_text(value)}" for name, value in best.params.items()),
+        scenario=common.scenario,
+        curriculum=common.curriculum,
+        num_seeds=max(32, common.num_seeds),
+        seed=common.seed + common.num_seeds,
+        num_envs=common.num_envs if common.num_envs != 1 else None,
+        budget=common.budget,
+        out=f"{out}-best",
+    )
 
 
 def _simulated(best: SweepTrial, common: SweepConfig) -> str | None:
     """Return the command that simulates a trial; None if a value has no flag there."""
-    words = ["stepladder", "simulate", common.curriculum, "--scenario", common.scenario]
-    words += ["--num-envs", str(common.num_envs), "--seed", str(common.seed)]
+    words: list[str] = [common.curriculum]
     for name, value in best.params.items():
         if "." in name:
             return None
@@ -170,4 +166,5 @@ def _simulated(best: SweepTrial, common: SweepConfig) -> str | None:
             words.append(f"--{flag}" if value else f"--no-{flag}")
         else:
             words += [f"--{flag}", *(value if isinstance(value, tuple) else [str(value)])]
-    return shlex.join(words)
+    settings = {"scenario": common.scenario, "num_envs": common.num_envs, "seed": common.seed}
+    return command_line("simulate", *words, **settings)

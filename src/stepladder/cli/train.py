@@ -5,7 +5,6 @@ the settings of its agent and of its curriculum have their own flags.
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -18,7 +17,7 @@ from stepladder.agents.config import AgentConfig, PPOConfig, agent_named
 from stepladder.cli import console
 from stepladder.cli.finding import look_for, needing_torch
 from stepladder.cli.main import INTERRUPTED
-from stepladder.cli.parsing import given, parse, read_settings
+from stepladder.cli.parsing import command_line, given, parse, read_settings
 from stepladder.cli.run_flags import RunFlags
 from stepladder.cli.scoreboard import evaluation_from_json, scoreboard
 from stepladder.cli.views import TrainingView, duration
@@ -148,7 +147,7 @@ def main(argv: Sequence[str]) -> int:
     # Another end or device is not kept in the run, and must be given again.
     can_resume = result.was_stopped and folder is not None
     changes["trust"] = folder is not None and bool(names_of_code(RunInfo.read(folder).config))
-    again = _command("train", "--resume", folder, **changes) if can_resume else ""
+    again = command_line("train", "--resume", folder, **changes) if can_resume else ""
     if arguments.json:
         told = {"run": None if folder is None else str(folder), **result.to_json()}
         del told["run_folder"]
@@ -208,23 +207,13 @@ def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_tr
         console.say(f"\neverything is saved in {folder}; resume with:\n  {again}")
     else:
         commands = {
-            _command(verb, folder, trust=needs_trust and verb in WITH_TRUST): text
+            command_line(verb, folder, trust=needs_trust and verb in WITH_TRUST): text
             for verb, text in NEXT
         }
         width = max(map(len, commands))
         console.say(f"\nkept in {folder}:")
         for command, text in commands.items():
             console.say(f"  {command:<{width}}  # {text}")
-
-
-def _command(verb: str, *words: object, **flags: object) -> str:
-    """Return a command line of ours as it can be typed."""
-    parts = ["stepladder", verb, *map(str, words)]
-    for name, value in flags.items():
-        flag = f"--{name.replace('_', '-')}"
-        if value is not False:
-            parts += [flag] if value is True else [flag, str(value)]
-    return shlex.join(parts)
 
 
 def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]:

@@ -152,7 +152,7 @@ class SignalConfig(CurriculumConfig):
             )
 
 
-Chosen = TypeVar("Chosen", bound=CurriculumConfig)
+Chosen = TypeVar("Chosen", bound=Config)
 
 
 def resolve_config(kind: type[Chosen], config: Chosen | None, settings: dict[str, Any]) -> Chosen:

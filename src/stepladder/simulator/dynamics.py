@@ -127,9 +127,9 @@ class Noise(Config):
 class Recipe:
     """A named set of the ancestor's settings."""
 
-    num_tasks: int
-    num_epochs: int
-    num_envs: int
+    num_tasks: int = 10
+    num_epochs: int = 100
+    num_envs: int = 1
     dynamics: Epochwise
     noise: Noise
 
@@ -138,37 +138,29 @@ _SATURATING = Noise(reward="skill", reward_base=0.5, saturate=True)
 
 RECIPES: dict[str, Recipe] = {
     "train": Recipe(
-        num_tasks=10,
         num_epochs=500,
         num_envs=32,
         dynamics=Epochwise(gamma=0.3, lambda_forget=0.05, mastery=0.85, samples_per_epoch=10),
         noise=replace(_SATURATING, task_noise_std=0.05, sample_noise_std=0.01),
     ),
     "train-seed": Recipe(
-        num_tasks=10,
         num_epochs=500,
         num_envs=4,
         dynamics=Epochwise(gamma=0.3, lambda_forget=0.05, mastery=0.85, samples_per_epoch=100),
         noise=replace(_SATURATING, task_noise_std=0.05),
     ),
     "config": Recipe(
-        num_tasks=10,
-        num_epochs=100,
         num_envs=32,
         dynamics=Epochwise(),
         noise=replace(_SATURATING, task_noise_std=0.1, sample_noise_std=0.01),
     ),
     "tool-seed": Recipe(
-        num_tasks=10,
-        num_epochs=100,
-        num_envs=1,
         dynamics=Epochwise(gamma=0.5, lambda_forget=0.01),
         noise=replace(_SATURATING, task_noise_std=1e-8),
     ),
     "large-chain": Recipe(
         num_tasks=25,
         num_epochs=2000,
-        num_envs=1,
         dynamics=Epochwise(gamma=0.5, lambda_forget=0.01, samples_per_epoch=100),
         noise=replace(_SATURATING, task_noise_std=1e-8),
     ),

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.configs.checks import Count, CountOrZero, require_kind
-from stepladder.configs.codec import Config, make
-from stepladder.configs.problems import Problems
+from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.config import CurriculumConfig, settle
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.runs.loggers import Logger
@@ -120,7 +119,7 @@ def simulate(
         on_epoch: Called after every epoch; the simulation ends if it returns True.
         **settings: Fields of `SimulationConfig`.
     """
-    config = _from_settings(config, settings)
+    config = settle(SimulationConfig, config, settings)
     if place is None:
         place = scenario(config.scenario)
     else:
@@ -130,8 +129,16 @@ def simulate(
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = place.curriculum(method, config.seed)
     # Before there is a folder: a mistake leaves nothing behind.
-    _check(config, chosen, run_folder is not None, keep_records, bool(loggers))
+    if config.engine == "compiled":
+        require_compiled_form(chosen)
+    if keep_records and (run_folder is None or config.engine == "compiled"):
+        raise ConfigError(
+            "keep_records needs a run folder and an engine that sees every episode. "
+            "Give run_folder, and engine='direct' or 'envs'."
+        )
     if run_folder is None:
+        if loggers:
+            raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
         return _play(config, simulator, chosen, None, keep_records, on_epoch)
     about = {
         "simulation": asdict(config),
@@ -146,12 +153,7 @@ def simulate(
         overwrite=overwrite,
         loggers=list(loggers(about) if callable(loggers) else loggers),
     ) as run:
-        result = _play(config, simulator, chosen, run, keep_records, on_epoch)
-        run.event(simulator.num_plays, "verdict", result.verdict.text, None)
-        if result.was_stopped:
-            run.close("interrupted")
-    result.run_folder = Path(run_folder)
-    return result
+        return _play(config, simulator, chosen, run, keep_records, on_epoch)
 
 
 def _play(
@@ -197,14 +199,17 @@ def _play(
                 break
     finally:
         engine.close()
+    reporter.close()
+    result = SimulationResult(simulator, curriculum, judge(simulator), history, None, was_stopped)
     if run is not None:
+        result.run_folder = run.folder
         run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
         if keep_records:
             curriculum.remove_listener(run.log_records)
-    reporter.close()
-    return SimulationResult(
-        simulator, curriculum, judge(simulator), history, was_stopped=was_stopped
-    )
+        run.event(simulator.num_plays, "verdict", result.verdict.text, None)
+        if was_stopped:
+            run.close("interrupted")
+    return result
 
 
 def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float]:
@@ -217,36 +222,3 @@ def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float
     if len(skills) > MAX_PER_FAMILY:
         shown[f"{prefix}/{OTHER}"] = float(skills[MAX_PER_FAMILY:].mean())
     return shown
-
-
-def _check(
-    config: SimulationConfig,
-    curriculum: Curriculum,
-    is_kept: bool,
-    keep_records: bool,
-    has_loggers: bool,
-) -> None:
-    """Raise if the parts of a simulation do not fit together."""
-    if config.engine == "compiled":
-        require_compiled_form(curriculum)
-    if keep_records and (not is_kept or config.engine == "compiled"):
-        raise ConfigError(
-            "keep_records needs a run folder and an engine that sees every episode. "
-            "Give run_folder, and engine='direct' or 'envs'."
-        )
-    if has_loggers and not is_kept:
-        raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
-
-
-def _from_settings(config: SimulationConfig | None, settings: dict[str, Any]) -> SimulationConfig:
-    if config is not None:
-        if settings:
-            raise ConfigError(
-                f"{', '.join(sorted(settings))} cannot be given beside a config. Set it in the "
-                "config, with dataclasses.replace."
-            )
-        return config
-    problems = Problems()
-    made = make(SimulationConfig, settings, problems)
-    problems.raise_if_any()
-    return made
