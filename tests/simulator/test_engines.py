@@ -23,6 +23,7 @@ from stepladder.curricula import (
 )
 from stepladder.curricula.meter import CurriculumMeter
 from stepladder.curricula.registry import curriculum_variants
+from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import BuildError, ChannelError, ConfigError, WorkerDiedError
 from stepladder.simulator import (
     CompiledEngine,
@@ -420,11 +421,13 @@ def test_impossible_engines_are_refused(arguments, message):
 @pytest.mark.timeout(60)
 def test_a_killed_worker_is_said_and_not_waited_for():
     simulator, curriculum = learner(3), make(CASES["uniform"], None)
+    before = {process.pid for process in multiprocessing.active_children()}
     engine = EnvsEngine(simulator, curriculum, 3, num_workers=2)
     engine.advance(30)
-    victim = engine.envs.worker_processes()[1]
-    assert victim.pid is not None
-    os.kill(victim.pid, signal.SIGKILL)
+    vector = engine.envs.unwrapped
+    assert isinstance(vector, WorkerVectorEnv)
+    # This process steps env 0, the first worker env 1.
+    os.kill(vector._coordinator._pool.handles[0].process.pid, signal.SIGKILL)
     with pytest.raises(WorkerDiedError, match="the worker of env 1 died"):
         engine.advance(3000)
     engine.close()
@@ -433,7 +436,7 @@ def test_a_killed_worker_is_said_and_not_waited_for():
     before = simulator.P[0]
     simulator.learn([0])
     assert simulator.P[0] > before
-    assert all(not process.is_alive() for process in engine.envs.worker_processes())
+    assert {process.pid for process in multiprocessing.active_children()} == before
 
 
 @pytest.mark.processes
