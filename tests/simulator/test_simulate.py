@@ -385,7 +385,7 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"engine": "gpu"}, "engine must be 'compiled', 'direct' or 'envs'; got 'gpu'"),
         ({"engine": "direct", "num_workers": 1}, "has no envs to put into workers"),
         ({"epochs": 3}, "epochs: unknown key"),
-        ({"config": SimulationConfig(), "seed": 1}, "seed was given beside a config"),
+        ({"config": SimulationConfig(), "seed": 1}, "seed was given in addition to a config"),
         ({"engine": "compiled", "keep_records": True}, "keep_records needs a run folder"),
         ({"curriculum": 7}, "curriculum must be a CurriculumConfig; got 7"),
         ({"curriculum": "fronteer"}, "there is no curriculum 'fronteer'; there are uniform"),

@@ -12,7 +12,7 @@ from typing import Any
 from stepladder.configs.checks import Count, CountOrZero, require_kind
 from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, settle
+from stepladder.curricula.config import CurriculumConfig, resolve_config
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.runs.loggers import Logger
@@ -119,7 +119,7 @@ def simulate(
         on_epoch: Called after every epoch; the simulation ends if it returns True.
         **settings: Fields of `SimulationConfig`.
     """
-    config = settle(SimulationConfig, config, settings)
+    config = resolve_config(SimulationConfig, config, settings)
     if place is None:
         place = scenario(config.scenario)
     else:
