@@ -237,7 +237,7 @@ class TestProcesses:
         argv = ("simulate", "--num-workers", "1", "--num-envs", "2", "--num-epochs", "3", "--json")
         code, out, err = finished(*argv, "--no-keep", cwd=tmp_path)
         assert (code, err) == (0, "")
-        here = finished(*argv[:1], *argv[2:], "--no-keep", cwd=tmp_path)
+        here = finished(*argv[:1], *argv[3:], "--no-keep", cwd=tmp_path)
         assert json.loads(out) == json.loads(here.out)
 
     @pytest.mark.parametrize("more", [(), ("--num-workers", "1", "--num-envs", "2")])

@@ -659,7 +659,7 @@ def test_a_damaged_snapshot_changes_nothing():
         (lambda: TaskDependencySimulator(3).task(-1), "A node in task"),
         (lambda: TaskDependencySimulator(3).learn([3]), "from 0 to 2"),
         (lambda: TaskDependencySimulator(3).learn([-1]), "from 0 to 2"),
-        (lambda: TaskDependencySimulator(3).learn([0.5]), "nodes [0.5] must be whole numbers"),
+        (lambda: TaskDependencySimulator(3).learn([0.5]), "nodes [0.5] must be integers"),
     ],
 )
 def test_impossible_input_is_refused(make, message):
