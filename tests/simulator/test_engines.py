@@ -357,9 +357,9 @@ def test_tasks_that_are_none_of_the_simulator_are_refused(name: str):
         ConfigError, match=r"task 0 of the curriculum stands for node 2.*source\(\)"
     ):
         make_engine(name, simulator, Uniform(backwards))
-    with pytest.raises(ConfigError, match=r"task 0 of the curriculum is not a task of the simulator"):
+    with pytest.raises(ConfigError, match="task 0 of the curriculum is not a task of"):
         make_engine(name, simulator, Uniform([Task("walk"), Task("run")]))
-    with pytest.raises(ConfigError, match="is none of the simulator"):
+    with pytest.raises(ConfigError, match="is not a task of the simulator"):
         make_engine(name, simulator, Uniform(NumberedSource(10**9), capacity=4))
 
 
