@@ -140,11 +140,8 @@ def simulate(
         if loggers:
             raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
         return _play(config, simulator, chosen, None, keep_records, on_epoch)
-    about = {
-        "simulation": asdict(config),
-        "curriculum": method.to_json(),
-        "simulator": simulator.describe(),
-    }
+    about = {"simulation": asdict(config), "curriculum": method.to_json()}
+    about["simulator"] = simulator.describe()
     with Run.create(
         run_folder,
         kind="simulation",
@@ -153,7 +150,8 @@ def simulate(
         overwrite=overwrite,
         loggers=list(loggers(about) if callable(loggers) else loggers),
     ) as run:
-        return _play(config, simulator, chosen, run, keep_records, on_epoch)
+        result = _play(config, simulator, chosen, run, keep_records, on_epoch)
+    return replace(result, run_folder=Path(run_folder))
 
 
 def _play(
@@ -202,7 +200,6 @@ def _play(
     reporter.close()
     result = SimulationResult(simulator, curriculum, judge(simulator), history, None, was_stopped)
     if run is not None:
-        result.run_folder = run.folder
         run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
         if keep_records:
             curriculum.remove_listener(run.log_records)
