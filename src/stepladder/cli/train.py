@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from stepladder.agents.config import AgentConfig, PPOConfig, agent_named
+from stepladder.agents.config import AgentConfig, agent_named
+from stepladder.agents.ppo.config import PPOConfig
 from stepladder.cli import console
 from stepladder.cli.finding import look_for, needing_torch
 from stepladder.cli.main import INTERRUPTED
