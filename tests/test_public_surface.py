@@ -138,7 +138,6 @@ def test_nothing_but_learners_and_adapters_loads_torch() -> None:
     adapters = (
         "stepladder.cli.learnt",
         "stepladder.envs.sb3",
-        "stepladder.envs.sb3_adapter",
         "stepladder.simulator.puffer",
     )
     learners = ("stepladder.agents.", "stepladder.training.")

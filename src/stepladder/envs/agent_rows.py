@@ -4,33 +4,32 @@ Outermost: what a trainer of a shared policy sees. The vector env below may be a
 curriculum; that one counts episodes of envs, this one shows episodes of agents.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from gymnasium.spaces import Dict, Tuple
+from gymnasium.spaces import Dict
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from stepladder.envs.types import (
     Action,
+    Array,
     Flags,
     Floats,
-    GymSpace,
     GymVectorEnv,
     Info,
     Observation,
     ResetResult,
     Seed,
+    VectorStep,
 )
+from stepladder.envs.workers.memory.spaces import map_leaves
 from stepladder.errors import ConfigError
 
 PARTS = ("agents", "alive", "rewards", "terminated", "truncated")
 LOST_KEY = "worker_died"
 """Info key of an env whose episode was lost with the worker that played it."""
-
-Mask = Flags
-StepResult = tuple[Any, Floats, Mask, Mask, dict[str, Any]]
 
 
 class AgentRows(GymVectorEnv):
@@ -75,7 +74,7 @@ class AgentRows(GymVectorEnv):
         self.single_action_space = self.get_attr("agent_action_space")[0]
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.ended_envs: Mask = np.zeros(env.num_envs, dtype=np.bool_)
+        self.ended_envs: Flags = np.zeros(env.num_envs, dtype=np.bool_)
         """Which envs, not rows, have ended in the last step."""
         self._columns = {str(agent): index for index, agent in enumerate(self.possible_agents)}
         self._same_step = self.metadata.get("autoreset_mode") in (
@@ -85,12 +84,7 @@ class AgentRows(GymVectorEnv):
 
     # Playing.
 
-    def reset(
-        self,
-        *,
-        seed: Seed = None,
-        options: dict[str, Any] | None = None,
-    ) -> ResetResult:
+    def reset(self, *, seed: Seed = None, options: Info | None = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -109,7 +103,7 @@ class AgentRows(GymVectorEnv):
         rows = spread_infos(infos, self._columns, np.ones_like(alive))
         return self._rows_of(observations), add_alive(rows, alive)
 
-    def _mask_of_envs(self, mask: Any) -> Mask:
+    def _mask_of_envs(self, mask: Any) -> Flags:
         by_env: Any = np.asarray(mask)
         if by_env.shape == (self.num_envs,):
             by_agent = by_env.reshape(-1, self.num_agents)
@@ -127,7 +121,7 @@ class AgentRows(GymVectorEnv):
             )
         return by_env
 
-    def step(self, actions: Action) -> StepResult:
+    def step(self, actions: Action) -> VectorStep:
         """Step all envs with one action per row; those of agents that are gone do not matter."""
         result = self.env.step(self._actions_of(actions, self.env.num_envs))
         return self._rows_of_step(result, slice(None))
@@ -138,7 +132,7 @@ class AgentRows(GymVectorEnv):
         envs = self._batches_of_envs()[batch_index]
         env.send(self._actions_of(actions, envs.stop - envs.start), batch_index)
 
-    def recv(self, batch_index: int = 0) -> StepResult:
+    def recv(self, batch_index: int = 0) -> VectorStep:
         """Return what came of the step that was begun, for the rows of that batch."""
         env: Any = self.env
         return self._rows_of_step(env.recv(batch_index), self._batches_of_envs()[batch_index])
@@ -152,8 +146,8 @@ class AgentRows(GymVectorEnv):
     def _batches_of_envs(self) -> tuple[slice, ...]:
         return self._below("batches")
 
-    def _actions_of(self, actions: Action, num_envs: int) -> Any:
-        def split(leaf: Any) -> Any:
+    def _actions_of(self, actions: Action, num_envs: int) -> Action:
+        def split(leaf: Any) -> Array:
             array = np.asarray(leaf)
             if array.shape[:1] != (num_envs * self.num_agents,):
                 raise ConfigError(
@@ -164,14 +158,14 @@ class AgentRows(GymVectorEnv):
 
         return map_leaves(self.single_action_space, actions, split)
 
-    def _rows_of(self, observations: Observation) -> Any:
+    def _rows_of(self, observations: Observation) -> Observation:
         return map_leaves(
             self.single_observation_space,
             observations["agents"],
             lambda leaf: leaf.reshape(-1, *leaf.shape[2:]),
         )
 
-    def _rows_of_step(self, result: tuple[Any, ...], envs: slice) -> StepResult:
+    def _rows_of_step(self, result: tuple[Any, ...], envs: slice) -> VectorStep:
         observations, _, env_terminated, env_truncated, infos = result
         alive, rewards, terminated, truncated = parts_of_step(observations, infos)
         self.ended_envs = self.ended_envs.copy()
@@ -193,7 +187,7 @@ class AgentRows(GymVectorEnv):
             add_alive(rows, alive),
         )
 
-    def _final_infos(self, observations: Observation, infos: Info, ended: Mask) -> dict[str, Any]:
+    def _final_infos(self, observations: Observation, infos: Info, ended: Flags) -> Info:
         """Return the infos of rows, with the last observation and info of each that ended."""
         was_reset = infos.get("_final_obs", np.zeros(len(ended), dtype=np.bool_))
         leaving = ended & ~was_reset[:, np.newaxis]
@@ -201,14 +195,15 @@ class AgentRows(GymVectorEnv):
         now = {key: infos[key] for key in infos if key not in with_masks(last)}
         final_obs = np.full(ended.shape, None, dtype=object)
         for env_index, agent_index in np.argwhere(ended):
-            stacked = last["final_obs"][env_index] if was_reset[env_index] else observations
-            place = agent_index if was_reset[env_index] else (env_index, agent_index)
+            stacked, place = observations, (env_index, agent_index)
+            if was_reset[env_index]:
+                stacked, place = last["final_obs"][env_index], agent_index
             final_obs[env_index, agent_index] = map_leaves(
                 self.single_observation_space,
                 stacked["agents"],
                 lambda leaf, place=place: leaf[place].copy(),
             )
-        # What an agent says as it leaves is its last word, whether or not its env ends with it.
+        # The info of an agent that leaves is its last, whether or not its env ends with it.
         of_leaving = {key: now[key] for key in now if key in with_masks(self._columns)}
         final_info = spread_infos(of_leaving, self._columns, leaving)
         spread_infos(last.get("final_info", {}), self._columns, ended & ~leaving, final_info)
@@ -217,10 +212,10 @@ class AgentRows(GymVectorEnv):
         rows |= {"final_info": final_info, "_final_info": ended.reshape(-1)}
         return rows
 
-    # Passing on: these speak of envs, not of rows.
+    # Forwarded to the vector env; these are about envs, not rows.
 
     def _below(self, name: str) -> Any:
-        """Return an attribute of the vector env, through wrappers, which pass on nothing."""
+        """Return an attribute of the vector env, also where its wrappers do not forward it."""
         return getattr(self.env if hasattr(self.env, name) else self.env.unwrapped, name)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
@@ -244,18 +239,8 @@ class AgentRows(GymVectorEnv):
         self.env.close(**kwargs)
 
 
-def map_leaves(space: GymSpace, value: Any, function: Callable[[Any], Any]) -> Any:
-    """Return a value of a nested space with a function applied to each leaf."""
-    if isinstance(space, Dict):
-        return {key: map_leaves(part, value[key], function) for key, part in space.items()}
-    if isinstance(space, Tuple):
-        parts = zip(space.spaces, value, strict=True)
-        return tuple(map_leaves(part, each, function) for part, each in parts)
-    return function(value)
-
-
-def parts_of_step(observations: Observation, infos: Info) -> tuple[Mask, Floats, Mask, Mask]:
-    """Return who took part in a step, the rewards, and both flags, per env and agent."""
+def parts_of_step(observations: Observation, infos: Info) -> tuple[Flags, Floats, Flags, Flags]:
+    """Return which agents took part in a step, their rewards and both flags, env by env."""
     alive, terminated, truncated = (
         observations[part].astype(np.bool_) for part in ("alive", "terminated", "truncated")
     )
@@ -265,7 +250,7 @@ def parts_of_step(observations: Observation, infos: Info) -> tuple[Mask, Floats,
         final = infos["final_obs"][index]
         alive[index], rewards[index] = final["alive"], final["rewards"]
         terminated[index], truncated[index] = final["terminated"], final["truncated"]
-    # Of an env that was lost there is only what it said last: who was to go on is cut off.
+    # Of an env that was lost there is only its last observation: its remaining agents are cut off.
     for index in np.flatnonzero(infos.get("final_info", infos).get(f"_{LOST_KEY}", ())):
         alive[index] &= ~(terminated[index] | truncated[index])
         truncated[index] = alive[index]
@@ -277,8 +262,8 @@ def parts_of_step(observations: Observation, infos: Info) -> tuple[Mask, Floats,
 # the key with an underscore before it, a mask that says which entries there are.
 
 
-def add_alive(infos: Info, alive: Mask) -> dict[str, Any]:
-    """Say which rows took part, if some did not."""
+def add_alive(infos: Info, alive: Flags) -> Info:
+    """Add which rows took part, if some did not."""
     if not alive.all():
         infos |= {"alive": alive.reshape(-1), "_alive": np.ones(alive.size, dtype=np.bool_)}
     return infos
@@ -287,17 +272,17 @@ def add_alive(infos: Info, alive: Mask) -> dict[str, Any]:
 def spread_infos(
     infos: Mapping[str, Any],
     columns: Mapping[str, int],
-    wanted: Mask,
-    into: dict[str, Any] | None = None,
+    wanted: Flags,
+    into: Info | None = None,
     *,
-    without: Mask | None = None,
-) -> dict[str, Any]:
+    without: Flags | None = None,
+) -> Info:
     """Return the infos of envs as infos of rows.
 
     Args:
         infos: Of envs. What is under the name of an agent is that agent's.
         columns: The index of each agent, by name.
-        wanted: Which rows to speak of, of shape ``(num_envs, num_agents)``.
+        wanted: Rows to return infos of, of shape ``(num_envs, num_agents)``.
         into: Infos of rows to add to, in place.
         without: Rows whose agents' infos are left out, but not those of their envs.
     """
@@ -318,20 +303,19 @@ def spread_infos(
 
 def with_masks(keys: Iterable[Any]) -> set[Any]:
     """Return keys of infos together with the names of their masks."""
-    listed = list(keys)
-    return {*listed, *(f"_{key}" for key in listed)}
+    return {name for key in keys for name in (key, f"_{key}")}
 
 
-def entries_of(infos: Mapping[str, Any], num_envs: int) -> Iterator[tuple[str, Any, Mask]]:
-    """Give each key with its values and its mask; a key without a mask speaks of all envs."""
+def entries_of(infos: Mapping[str, Any], num_envs: int) -> Iterator[tuple[str, Any, Flags]]:
+    """Yield each key with its values and its mask; a key without a mask is about all envs."""
     masks = {f"_{key}" for key in infos}
     for key, values in infos.items():
         if key not in masks:
             yield key, values, infos.get(f"_{key}", np.ones(num_envs, dtype=np.bool_))
 
 
-def place(rows: dict[str, Any], key: str, values: Any, where: Mask) -> None:
-    """Put the value of each env on those of its rows that are meant."""
+def place(rows: Info, key: str, values: Any, where: Flags) -> None:
+    """Write the value of each env to its rows in the mask."""
     if not where.any():
         return
     if isinstance(values, dict):
@@ -343,7 +327,7 @@ def place(rows: dict[str, Any], key: str, values: Any, where: Mask) -> None:
         chosen = where.reshape(-1)
         blank = None if spread.dtype == object else 0
         old = rows.get(key, np.full_like(spread, blank))
-        # Agents may disagree on what kind of number they give; none is cut down to another's.
+        # Agents may give different types of number; none is converted to a smaller one.
         rows[key] = old.astype(np.promote_types(old.dtype, spread.dtype), copy=False)
         rows[key][chosen] = spread[chosen]
     mask = rows.setdefault(f"_{key}", np.zeros(where.size, dtype=np.bool_))

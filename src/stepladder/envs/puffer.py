@@ -5,7 +5,6 @@ The arrays are the memory that the workers write to. With `AgentRows`, whose fla
 after each step, rewards and flags are copies.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,9 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from stepladder.envs.agent_rows import AgentRows
-from stepladder.envs.types import (
-    Action,
-    Array,
-    GymSpace,
-    GymVectorEnv,
-    Info,
-    RowInfo,
-    Seed,
-    SteppedEnvs,
-)
-from stepladder.envs.vector import envs_stepped_by
-from stepladder.envs.workers.memory.spaces import build, leaves_of
+from stepladder.envs.types import Action, Array, GymVectorEnv, Info, Observation, RowInfo, Seed
+from stepladder.envs.vector import SteppedEnvs, envs_stepped_by
+from stepladder.envs.workers.memory.spaces import leaves_of, map_leaves
 from stepladder.errors import ChannelError, ConfigError
 
 RESET, RECV, SEND = "async_reset(seed)", "recv()", "send(actions)"
@@ -38,9 +28,9 @@ class PufferView:
     ``make_vec(num_batches=2)``, each ``recv`` gives the next batch and ``send`` answers it.
 
     ``observations``, ``actions``, ``rewards``, ``terminals``, ``truncations`` and ``masks`` hold
-    all rows; those of a batch that was sent actions belong to the workers until it is received.
-    Observations and actions are nested if their spaces are. The vector env belongs to the view from
-    then on: what its own methods return may change later.
+    all rows; workers write to those of a batch that was sent actions until it is received.
+    Observations and actions are nested if their spaces are. The view owns the vector env from then
+    on: what its own methods return may change later.
 
     Args:
         vec: From `make_vec`, or `AgentRows` around that; any autoreset mode but ``"Disabled"``.
@@ -52,7 +42,14 @@ class PufferView:
     """Observations are not flattened, so there is nothing to undo."""
 
     def __init__(self, vec: GymVectorEnv, *, teacher_actions: bool = False):
-        self._base = base = _stepped_envs(vec)
+        base = envs_stepped_by(vec.env if isinstance(vec, AgentRows) else vec)
+        if base is None:
+            raise ConfigError(
+                f"PufferView needs what make_vec returns, or AgentRows around it; got a "
+                f"{type(vec).__name__}. Put wrappers around each env, with make_vec(wrappers=…)."
+            )
+        _check_fits(vec, base)
+        self._base = base
         self._is_by_agent = isinstance(vec, AgentRows)
         self.vec: Any = vec
         self.single_observation_space = vec.single_observation_space
@@ -60,8 +57,7 @@ class PufferView:
         self.num_agents = vec.num_envs
         self._batches = vec.batches if isinstance(vec, AgentRows) else base.batches
         self.agents_per_batch = self.num_agents // len(self._batches)
-        _check(vec, base)
-        # Nobody looks at what its recv returns.
+        # What its recv returns is not used.
         base.copy = False
         base.merges_infos = self._is_by_agent
         self.observation_space = batch_space(self.single_observation_space, self.agents_per_batch)
@@ -75,34 +71,32 @@ class PufferView:
 
     def _lay_out(self, teacher_actions: bool) -> None:
         buffers, num_rows = self._base.buffers, self.num_agents
-        observations, actions = buffers.observations, buffers.actions
+        seen, acted = self.single_observation_space, self.single_action_space
+        self.observations, self.actions = buffers.observations, buffers.actions
+        self.rewards: Array = buffers.rewards
+        self.terminals, self.truncations = buffers.terminated, buffers.truncated
         if self._is_by_agent:
-            observations = observations["agents"]
-        self.observations = _by_row(self.single_observation_space, observations, num_rows)
-        self.actions = _by_row(self.single_action_space, actions, num_rows)
-        if self._is_by_agent:
-            self.rewards: Array = np.zeros(num_rows)
-            self.terminals: Array = np.zeros(num_rows, dtype=np.bool_)
-            self.truncations: Array = np.zeros(num_rows, dtype=np.bool_)
-        else:
-            self.rewards = buffers.rewards
-            self.terminals, self.truncations = buffers.terminated, buffers.truncated
+            self.observations = map_leaves(seen, self.observations["agents"], _with_row_per_agent)
+            self.actions = map_leaves(acted, self.actions, _with_row_per_agent)
+            self.rewards = np.zeros(num_rows)
+            self.terminals, self.truncations = np.zeros((2, num_rows), dtype=np.bool_)
         self.masks: Array = np.ones(num_rows, dtype=np.bool_)
         self.agent_ids = np.arange(num_rows)
-        columns: list[tuple[GymSpace | None, Any]] = [
-            (self.single_observation_space, self.observations),
+        columns = [
+            (seen, self.observations),
             (None, self.rewards),
             (None, self.terminals),
             (None, self.truncations),
         ]
         if teacher_actions:
-            zeros = [np.zeros_like(leaf) for leaf in _leaves(self.single_action_space, actions)]
-            self.teacher_actions = _by_row(
-                self.single_action_space, build(self.single_action_space, zeros), num_rows
-            )
-            columns.append((self.single_action_space, self.teacher_actions))
+            self.teacher_actions = map_leaves(acted, self.actions, np.zeros_like)
+            columns.append((acted, self.teacher_actions))
         self._views = [
-            [_part(space, column, rows) for space, column in columns] for rows in self._batches
+            [
+                map_leaves(space, column, lambda leaf, rows=rows: leaf[rows])
+                for space, column in columns
+            ]
+            for rows in self._batches
         ]
 
     # Playing.
@@ -146,7 +140,7 @@ class PufferView:
             if self._is_by_agent:
                 self.rewards[rows], self.terminals[rows], self.truncations[rows] = result[1:4]
                 self.masks[rows] = result[4].get("alive", True)
-        self.infos = list(_in_turn(infos_by_row))
+        self.infos = _one_by_one(infos_by_row)
         self._next_call = SEND
         return *self._views[batch_index], self.infos, self.agent_ids[rows], self.masks[rows]
 
@@ -167,18 +161,18 @@ class PufferView:
         if call != self._next_call:
             raise ChannelError(f"{call} was called out of turn. Call {self._next_call} first.")
 
-    def reset(self, seed: Seed = None) -> tuple[Any, list[dict[str, Any]]]:
+    def reset(self, seed: Seed = None) -> tuple[Observation, list[Info]]:
         """Reset all envs; return observations and infos of the first batch."""
         self.async_reset(seed)
         return self.recv()[0], self.infos
 
-    def step(self, actions: Action) -> tuple[Any, Array, Array, Array, list[dict[str, Any]]]:
+    def step(self, actions: Action) -> tuple[Observation, Array, Array, Array, list[Info]]:
         """Send actions for the batch received last, and receive the next."""
         self.send(actions)
         observations, rewards, terminals, truncations, *_ = self.recv()
         return observations, rewards, terminals, truncations, self.infos
 
-    # What PufferLib's loops ask besides.
+    # What else PufferLib's loops call.
 
     @property
     def num_envs(self) -> int:
@@ -187,7 +181,7 @@ class PufferView:
 
     @property
     def driver_env(self) -> "PufferView":
-        """What policies are made from; for native envs of PufferLib, too, the vector env itself."""
+        """What policies are made from: the vector env itself, as for PufferLib's native envs."""
         return self
 
     def render(self) -> Any:
@@ -195,25 +189,14 @@ class PufferView:
         return self._base.call_on([0], "render")[0]
 
     def close(self) -> None:
-        """Close all envs and end all workers; the buffers belong to them, and go with them."""
+        """Close all envs and end all workers; the buffers are released with them."""
         self.vec.close()
         self._views = []
         for name in ("observations", "actions", "rewards", "terminals", "truncations"):
             self.__dict__.pop(name, None)
 
 
-def _stepped_envs(vec: GymVectorEnv) -> SteppedEnvs:
-    """Return the vector env that steps, inside of what `make_vec` has returned."""
-    base = envs_stepped_by(vec.env if isinstance(vec, AgentRows) else vec)
-    if base is None:
-        raise ConfigError(
-            f"PufferView needs what make_vec returns, or AgentRows around it; got a "
-            f"{type(vec).__name__}. Put wrappers around each env, with make_vec(wrappers=…)."
-        )
-    return base
-
-
-def _check(vec: GymVectorEnv, base: SteppedEnvs) -> None:
+def _check_fits(vec: GymVectorEnv, base: "SteppedEnvs") -> None:
     """Raise unless the view can show this vector env."""
     sizes = [rows.stop - rows.start for rows in base.batches]
     if len(set(sizes)) > 1:
@@ -235,31 +218,18 @@ def _check(vec: GymVectorEnv, base: SteppedEnvs) -> None:
             )
 
 
-# Nested arrays.
+def _with_row_per_agent(leaf: Array) -> Array:
+    """Return an array of envs and agents with one row per agent, over the same memory."""
+    return leaf.reshape(-1, *leaf.shape[2:])
 
 
-def _leaves(space: GymSpace, value: Any) -> list[Array]:
-    return [leaf.get(value) for leaf in leaves_of(space)]
-
-
-def _by_row(space: GymSpace, value: Any, num_rows: int) -> Any:
-    """Return arrays with one row per agent, over the same memory."""
-    parts = zip(leaves_of(space), _leaves(space, value), strict=True)
-    return build(space, [array.reshape(num_rows, *leaf.shape) for leaf, array in parts])
-
-
-def _part(space: GymSpace | None, value: Any, rows: slice) -> Any:
-    """Return some rows of arrays, which are nested if they are of a space."""
-    if space is None:
-        return value[rows]
-    return build(space, [array[rows] for array in _leaves(space, value)])
-
-
-def _in_turn(infos: Sequence[RowInfo]) -> Iterator[dict[str, Any]]:
-    """Give each info; where one holds an ending and a new beginning, one after the other."""
+def _one_by_one(infos: list[RowInfo]) -> list[Info]:
+    """Return all infos; one that holds an ending and a new beginning becomes two."""
+    parts: list[Info] = []
     for _, info in infos:
         if "final_info" in info:
             began = {key: info[key] for key in info if key not in ("final_obs", "final_info")}
-            yield from (part for part in (info["final_info"], began) if part)
+            parts += [part for part in (info["final_info"], began) if part]
         else:
-            yield info
+            parts.append(info)
+    return parts

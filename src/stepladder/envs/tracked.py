@@ -1,24 +1,78 @@
-"""What a vector env with a curriculum can be asked, whichever library it belongs to.
+"""What the vector wrappers of all libraries have in common, on both sides of their tracker.
 
-Mixed into the wrappers of `vector` (Gymnasium) and `sb3` (Stable-Baselines3); everything is
-answered by their tracker.
+The wrappers of `vector` (Gymnasium) and `sb3` (Stable-Baselines3) derive from both classes here:
+`tracker` reaches their envs through `EnvAccess`, and users reach the tracker through `Tracked`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.envs.tracker import Tracker
+from stepladder.envs.types import Array
 from stepladder.saving.snapshot import Snapshot
-from stepladder.sync import EpisodeCounts, Staleness
+from stepladder.sync import EpisodeCounts, Host, Staleness
+
+if TYPE_CHECKING:
+    from stepladder.envs.tracker import Tracker
+
+
+class EnvAccess(ABC):
+    """How a tracker calls the envs of a vector env; by default they cannot be saved."""
+
+    @abstractmethod
+    def connect(self, host: Host) -> None:
+        """Give each env its client of the host."""
+
+    @abstractmethod
+    def call_all(self, method: str, *args: Any) -> list[Any]:
+        """Call a method on every env."""
+
+    @abstractmethod
+    def worker_processes(self) -> list[BaseProcess]:
+        """Return the process of each env, or an empty list if that is not known."""
+
+    @abstractmethod
+    def drop_workers(self) -> None:
+        """Close the pipes to workers that have ended, so that nothing is sent to them."""
+
+    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
+        """Return the envs that may have reported since the last call; None is any."""
+        return None
+
+    def can_save_envs(self) -> bool:
+        """Whether the envs can be saved in the middle of an episode."""
+        return False
+
+    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
+        """Return what the envs themselves need to go on exactly; None is nothing.
+
+        With ``in_flight`` there is a part ``games`` in it, if `can_save_envs`.
+        """
+        return None
+
+    def read_envs(
+        self, saved: Snapshot, *, in_flight: bool, heads: Array | None = None
+    ) -> Callable[[], bool]:
+        """Check what `save_envs` returned.
+
+        Returns:
+            A function that gives it to the envs once they are connected. It returns whether they
+            can go on with a step.
+
+        Raises:
+            SnapshotError: It does not fit.
+        """
+        return lambda: False
 
 
 class Tracked:
-    """Forwards to the tracker."""
+    """What a vector env with a curriculum offers its user; the tracker does it."""
 
-    tracker: Tracker
+    tracker: "Tracker"
 
     @property
     def counts(self) -> EpisodeCounts:
@@ -30,33 +84,20 @@ class Tracked:
         """How far the plans of all draws lagged behind."""
         return self.tracker.host.staleness
 
+    @property
+    def total_episodes(self) -> int:
+        """Episodes observed over all envs."""
+        return self.counts.finished
+
     def check_agreement(self) -> int:
         """Return the version of the plan that every env has, or raise."""
         return self.tracker.check_agreement()
 
-    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
-        """Return the envs that may have reported since they were last asked; None is any."""
-        return None
-
-    def can_save_envs(self) -> bool:
-        """Whether the envs can be saved in the middle of an episode; most cannot."""
-        return False
-
-    def save_envs(self, *, in_flight: bool) -> Snapshot | None:
-        """Return what the envs themselves need to go on exactly; most have nothing to give."""
-        return None
-
-    def read_envs(
-        self, saved: Snapshot, *, in_flight: bool, heads: npt.NDArray[Any] | None = None
-    ) -> Callable[[], bool]:
-        """Check what `save_envs` returned; return what gives it to the envs."""
-        return lambda: False
-
     @property
     def continues_in_flight(self) -> bool:
-        """Whether `snapshot` and `restore` know ``in_flight``: built-in games, stepped as a batch.
+        """Whether ``in_flight`` has an effect: for built-in games, stepped as a batch.
 
-        With all other envs it changes nothing: their episodes are played again from the beginning.
+        Episodes of all other envs are played again from the beginning.
         """
         return self.tracker.continues_in_flight
 
@@ -75,7 +116,7 @@ class Tracked:
         Args:
             snapshot: Of the same tasks, settings and number of envs.
             in_flight: Whether to go on in the middle of the games, if the snapshot was made so.
-                What the envs saw last is in ``unwrapped.buffers.observations``.
+                The last observations are in ``unwrapped.buffers.observations``.
 
         Returns:
             Whether the envs go on with the next step. Otherwise reset them first: each then plays

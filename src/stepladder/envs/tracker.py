@@ -1,7 +1,7 @@
 """Track all episodes of a vector env: connect every env, collect after every step, lose nothing.
 
 Used by `vector` (Gymnasium) and `sb3` (Stable-Baselines3), which differ only in how they call an
-env (`env_access`). Owns the host. What the curriculum did is logged by `curriculum_log`.
+env (`EnvAccess`). Owns the host. What the curriculum did is logged by `curriculum_log`.
 """
 
 import logging
@@ -17,7 +17,7 @@ import numpy as np
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.check_interval import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
-from stepladder.envs.env_access import EnvAccess
+from stepladder.envs.tracked import EnvAccess
 from stepladder.errors import (
     BuildError,
     ChannelError,

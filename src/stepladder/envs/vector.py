@@ -6,23 +6,22 @@ all three autoreset modes, because each env draws when it is reset and reports w
 
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
-from typing import Any, Self, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.tracked import Tracked
+from stepladder.envs.tracked import EnvAccess, Tracked
 from stepladder.envs.tracker import Tracker, release_processes
 from stepladder.envs.types import (
     Action,
-    GameBatch,
+    Array,
     GymVectorEnv,
     ResetOptions,
     ResetResult,
     Seed,
-    SteppedEnvs,
     VectorStep,
 )
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
@@ -31,10 +30,16 @@ from stepladder.saving.saved_array import SavedArray
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Host
 
+if TYPE_CHECKING:
+    from stepladder.games.batch import GameVectorEnv
+
+SteppedEnvs: TypeAlias = "WorkerVectorEnv | GameVectorEnv"
+"""What `make_vec` returns without a curriculum: envs with workers, or built-in games."""
+
 TRUE = np.True_.tobytes()
 
 
-class CurriculumVectorEnv(Tracked, VectorWrapper):
+class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
     """Tracks one curriculum over all envs of a Gymnasium vector env.
 
     Args:
@@ -106,12 +111,12 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return list(cast("SyncVectorEnv", self.env.unwrapped).call(method, *args))
 
     def reporting_rows(self) -> npt.NDArray[np.int64] | None:
-        """Return the envs that may have reported, if they are stepped as a batch and it knows."""
+        """Return the envs that may have reported, if they are stepped as a batch."""
         base = self.env.unwrapped
         return base.reporting_rows() if is_batched(base) else None
 
     def can_save_envs(self) -> bool:
-        """Whether these are games stepped as a batch, with no wrapper that has a state between."""
+        """Whether these are games stepped as a batch, without a wrapper in between."""
         return self.env is self.env.unwrapped and is_batched(self.env)
 
     def save_envs(self, *, in_flight: bool) -> Snapshot | None:
@@ -125,9 +130,9 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return Snapshot(envs.state, {**envs.arrays, "seeds": base.batch.seeds.copy()})
 
     def read_envs(
-        self, saved: Snapshot, *, in_flight: bool, heads: npt.NDArray[Any] | None = None
+        self, saved: Snapshot, *, in_flight: bool, heads: Array | None = None
     ) -> Callable[[], bool]:
-        """Check what was saved of a batch; return what gives it back to these envs."""
+        """Check what was saved of a batch; return a function that gives it to these envs."""
         base = self.env.unwrapped
         if not is_batched(base):
             return super().read_envs(saved, in_flight=in_flight, heads=heads)
@@ -151,23 +156,18 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         return give_back
 
     def worker_processes(self) -> list[BaseProcess]:
-        """Return the process of each env, or nothing if that is not known."""
+        """Return the process of each env, or an empty list if that is not known."""
         return list(getattr(self.env.unwrapped, "processes", ()))
 
     def drop_workers(self) -> None:
-        """Let go of workers that are gone."""
+        """Close the pipes to workers that have ended."""
         base: Any = self.env.unwrapped
         base.closed = True
         for pipe in getattr(base, "parent_pipes", ()):
             if pipe is not None:
                 pipe.close()
 
-    def reset(
-        self,
-        *,
-        seed: Seed = None,
-        options: ResetOptions = None,
-    ) -> ResetResult:
+    def reset(self, *, seed: Seed = None, options: ResetOptions = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
         vec = cast("WorkerVectorEnv", self.env)
         return self.tracker.reset(lambda: vec.reset(seed=seed, options=options))
@@ -176,13 +176,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         """Step all envs, then let the curriculum learn from what ended."""
         tracker = self.tracker
         if tracker.begin_step():
-            # It is not known which envs had ended in it and will be reset in this one.
+            # Any env may have ended in it and will be reset in this one.
             self._had_ended = True
         try:
             result = tracker.guard(lambda: self.env.step(actions))
         except KeyboardInterrupt:
             base = self.env.unwrapped
-            # Games go on where they are, and workers say it themselves.
+            # Games go on where they are, and a vector env with workers refuses to step by itself.
             if not (is_batched(base) or isinstance(base, WorkerVectorEnv)):
                 tracker.break_off()
             raise
@@ -240,7 +240,7 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
         try:
             self.close()
         except BaseException:
-            # Ctrl-C: after the `with` statement there may be no reference left to close it by.
+            # Ctrl-C: after the `with` statement there may be no reference left to close.
             self.close()
             raise
 
@@ -254,13 +254,13 @@ class CurriculumVectorEnv(Tracked, VectorWrapper):
             vars(base)["error_queue"] = None
 
 
-def is_batched(env: GymVectorEnv) -> TypeGuard[GameBatch]:
-    """Whether one object steps all envs by itself, and takes a host instead of clients."""
+def is_batched(env: GymVectorEnv) -> "TypeGuard[GameVectorEnv]":
+    """Whether these are built-in games, which one object steps and connects to a host."""
     return getattr(env, "is_batched", False)
 
 
-def envs_stepped_by(vec: GymVectorEnv) -> SteppedEnvs | None:
-    """Return the vector env that steps inside of what `make_vec` has returned; None for others."""
+def envs_stepped_by(vec: GymVectorEnv) -> "SteppedEnvs | None":
+    """Return the vector env that steps inside what `make_vec` has returned; None for others."""
     base = vec.env if isinstance(vec, CurriculumVectorEnv) else vec
     return base if isinstance(base, WorkerVectorEnv) or is_batched(base) else None
 

@@ -1,11 +1,11 @@
 """What a space is made of: the leaves that lie in shared memory, and the structure around them.
 
-Used by `memory` to lay observations and actions out, and by `group` to write and read their rows.
-Box, Discrete, MultiDiscrete and MultiBinary are leaves with a place of their own; Dict and Tuple
-are structure; a leaf of any other space (a text, a graph) has no fixed size and travels pickled.
+Used by `layout` to lay observations and actions out, and by `group` to write and read their rows.
+Box, Discrete, MultiDiscrete and MultiBinary are leaves with their own place; Dict and Tuple are
+structure; a leaf of any other space (a text, a graph) has no fixed size and is sent pickled.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,30 +44,31 @@ class Leaf:
 
 def leaves_of(space: GymSpace, path: tuple[Step, ...] = ()) -> tuple[Leaf, ...]:
     """Return the leaves of a space, in the order in which `build` takes them."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        is_dict = isinstance(space, spaces.Dict)
+        parts = space.spaces.items() if is_dict else enumerate(space.spaces)
+        return tuple(leaf for step, part in parts for leaf in leaves_of(part, (*path, step)))
     if isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
         assert space.shape is not None
         return (Leaf(path, np.dtype(space.dtype), tuple(space.shape)),)
-    return tuple(
-        leaf for step, part in _parts(space) for leaf in leaves_of(part, (*path, step))
-    ) or (() if isinstance(space, spaces.Dict | spaces.Tuple) else (Leaf(path, None),))
+    return (Leaf(path, None),)
 
 
-def _parts(space: GymSpace) -> list[tuple[Step, GymSpace]]:
+def map_leaves(space: GymSpace | None, value: Any, function: Callable[[Any], Any]) -> Any:
+    """Return a nested value of a space with a function applied to each leaf; None is one leaf."""
     if isinstance(space, spaces.Dict):
-        return list(space.spaces.items())
+        return {key: map_leaves(part, value[key], function) for key, part in space.items()}
     if isinstance(space, spaces.Tuple):
-        return list(enumerate(space.spaces))
-    return []
+        parts = zip(space.spaces, value, strict=True)
+        return tuple(map_leaves(part, each, function) for part, each in parts)
+    return function(value)
 
 
-def build(space: GymSpace, values: Sequence[Any]) -> Any:
+def build(space: GymSpace, values: Iterable[Any]) -> Any:
     """Build a nested value of a space from the values of its leaves."""
-    return _build(space, iter(values))
-
-
-def _build(space: GymSpace, values: Iterator[Any]) -> Any:
+    left = iter(values)
     if isinstance(space, spaces.Dict):
-        return {step: _build(part, values) for step, part in _parts(space)}
+        return {key: build(part, left) for key, part in space.spaces.items()}
     if isinstance(space, spaces.Tuple):
-        return tuple(_build(part, values) for _, part in _parts(space))
-    return next(values)
+        return tuple(build(part, left) for part in space.spaces)
+    return next(left)
