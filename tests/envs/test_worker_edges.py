@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from stepladder import Task, Uniform, make_vec
 from stepladder.curricula.base import Curriculum
+from stepladder.envs.workers.parent.worker_handle import WorkerHandle
 from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.errors import ConfigError, EnvError, EnvTimeoutError
 from worker_envs import NEXT_STEP, SAME_STEP, trouble_envs, worker_env
@@ -333,15 +334,17 @@ def test_a_restarted_worker_can_use_torch_though_its_parent_has_threads() -> Non
 
 @pytest.mark.processes
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("moment", ["_start", "_attach_one", "ask"])
+@pytest.mark.parametrize(
+    ("owner", "moment"), [(WorkerPool, "_start"), (WorkerHandle, "send"), (WorkerPool, "ask")]
+)
 def test_ctrl_c_while_a_worker_is_replaced_can_be_followed_by_a_reset(
-    moment: str, monkeypatch: pytest.MonkeyPatch
+    owner: type, moment: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with worker_env(4, num_workers=1, timeout_s=3.0) as vec:
         vec.reset(seed=0)
         os.kill(worker_pid(vec), signal.SIGKILL)
         with monkeypatch.context() as patch:
-            patch.setattr(WorkerPool, moment, interrupted)
+            patch.setattr(owner, moment, interrupted)
             with pytest.raises(KeyboardInterrupt):
                 vec.step(ZEROS)
         # Without seeds, which would go through the pipe and be refused there.

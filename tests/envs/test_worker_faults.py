@@ -940,18 +940,18 @@ def test_ctrl_c_at_any_moment_can_be_followed_by_a_reset(kind: Any, num_batches:
             np.testing.assert_array_equal(vec.step(no_actions(vec))[0][:, 2], 1)
 
 
-@pytest.mark.parametrize("moment", ["wake", "send_bytes"])
+@pytest.mark.parametrize("method", ["step", "call"])
 def test_ctrl_c_between_an_order_and_what_belongs_to_it_can_be_followed_by_a_reset(
-    moment: str, monkeypatch: pytest.MonkeyPatch
+    method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with worker_env(4, num_workers=1, timeout_s=10.0) as vec:
         vec.reset(seed=0)
         # Asleep, so that it has to be woken.
         time.sleep(0.1)
         with monkeypatch.context() as patch:
-            patch.setattr(WorkerHandle, moment, _interrupted)
+            patch.setattr(WorkerHandle, "send_bytes", _interrupted)
             with pytest.raises(KeyboardInterrupt):
-                vec.call("pid") if moment == "send_bytes" else vec.step(no_actions(vec))
+                vec.call("pid") if method == "call" else vec.step(no_actions(vec))
         with Timed() as timed:
             observations, _ = vec.reset(seed=3)
         assert timed.seconds < NOTICED_S

@@ -31,7 +31,7 @@ from stepladder.envs.workers.memory.messages import (
 from stepladder.envs.workers.memory.rows import Recycler
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.memory.spaces import build, leaves_of
-from stepladder.envs.workers.parent import coordinator
+from stepladder.envs.workers.parent import worker_pool
 from stepladder.envs.workers.parent.infos import merge_infos
 from stepladder.envs.workers.spinning import SPIN_S, SpinLimit
 from stepladder.errors import EnvError
@@ -186,17 +186,18 @@ def test_spinners_never_outnumber_cores(
     """Two workers and their parent are three who might spin."""
     asked: list[bool] = []
 
-    class Spy(coordinator.WorkerPool):
-        def __init__(self, *args: Any, may_spin: bool, **kwargs: Any):
+    class Spy(worker_pool.Assignment):
+        def __init__(self, *, may_spin: bool, **kwargs: Any):
             asked.append(may_spin)
-            super().__init__(*args, may_spin=may_spin, **kwargs)
+            super().__init__(may_spin=may_spin, **kwargs)
 
-    monkeypatch.setattr(coordinator, "WorkerPool", Spy)
-    monkeypatch.setattr(coordinator, "usable_cores", lambda: available)
+    monkeypatch.setattr(worker_pool, "Assignment", Spy)
+    monkeypatch.setattr(worker_pool, "usable_cores", lambda: available)
     with worker_env(3, num_workers=2) as vec:
         vec.reset()
         vec.step(np.zeros(3, dtype=np.int64))
-    assert asked == [spins]
+        assert vec._coordinator._pool._may_spin == spins
+    assert asked == [spins, spins]
 
 
 @pytest.mark.processes

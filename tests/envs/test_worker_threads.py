@@ -22,7 +22,7 @@ from gymnasium.vector import AsyncVectorEnv
 
 from stepladder import make_vec
 from stepladder.curricula import Uniform
-from stepladder.envs.workers.parent import worker_handle, worker_start
+from stepladder.envs.workers.parent import worker_handle
 from stepladder.errors import WorkerDiedError
 from stepladder.tasks import Task
 from worker_envs import trouble_envs, worker_env
@@ -175,9 +175,8 @@ def sleep(*arguments: Any) -> None:
 def test_a_worker_that_does_not_start_is_not_blamed_on_an_env(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(worker_start, "main", sleep)
-    for module in (worker_handle, worker_start):
-        monkeypatch.setattr(module, "START_S", 0.3)
+    monkeypatch.setattr(worker_handle, "main", sleep)
+    monkeypatch.setattr(worker_handle, "START_S", 0.3)
     with pytest.raises(WorkerDiedError, match=r"worker 0 .* did not start within 0\.3 s") as caught:
         make_vec(trouble_envs(4), num_workers=1, start_method="fork", timeout_s=0.2)
     assert caught.value.env_indices == [2, 3]
@@ -194,9 +193,8 @@ def test_a_worker_that_does_not_start_again_is_not_blamed_on_an_env(
         pid = vec._coordinator._pool.handles[0].process.pid
         os.kill(pid, signal.SIGKILL)
         psutil.wait_procs([psutil.Process(pid)], timeout=0.01)
-        monkeypatch.setattr(worker_start, "main", sleep)
-        for module in (worker_handle, worker_start):
-            monkeypatch.setattr(module, "START_S", 0.3)
+        monkeypatch.setattr(worker_handle, "main", sleep)
+        monkeypatch.setattr(worker_handle, "START_S", 0.3)
         with pytest.raises(WorkerDiedError, match="did not start"):
             vec.step(np.zeros(4, dtype=np.int64))
 
@@ -206,7 +204,7 @@ def test_what_fails_before_an_env_is_asked_is_not_blamed_on_one() -> None:
         vec.reset(seed=0)
         with pytest.raises(ZeroDivisionError) as caught:
             vec.call("try_call", CannotArrive())
-        assert any("before an env was asked" in note for note in caught.value.__notes__)
+        assert any("before an env was called" in note for note in caught.value.__notes__)
         vec.step(np.zeros(4, dtype=np.int64))
 
 

@@ -1,4 +1,4 @@
-"""WHERE A TASK IS PLAYED: a wrapper for one env, vector envs of our own, a wrapper for others.
+"""WHERE A TASK IS PLAYED: a wrapper for one env, our own vector env, a wrapper for others.
 
 What needs a further package is imported from its own module: `stepladder.envs.sb3`.
 """

@@ -4,7 +4,7 @@ Outermost: what a trainer of a shared policy sees. The vector env below may be a
 curriculum; that one counts episodes of envs, this one shows episodes of agents.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -58,13 +58,13 @@ class AgentRows(GymVectorEnv):
                 "AgentRows needs a vector env whose envs are ParallelAsEnv; got one whose "
                 f"observations are {type(space).__name__}. Make each env with ParallelAsEnv(env)."
             )
-        self.env = env
+        self.env: Any = env
         names = set(self.get_attr("possible_agents"))
         if len(names) != 1:
             raise ConfigError(
                 f"all envs must have the same possible_agents; got {' and '.join(map(str, names))}."
             )
-        self.possible_agents: tuple[Any, ...] = names.pop()
+        self.possible_agents: tuple[Hashable, ...] = names.pop()
         self.num_agents = len(self.possible_agents)
         self.num_envs = env.num_envs * self.num_agents
         self.metadata = dict(env.metadata)
@@ -96,8 +96,7 @@ class AgentRows(GymVectorEnv):
         if options is not None and "reset_mask" in options:
             mask = self._mask_of_envs(options["reset_mask"])
             options = {**options, "reset_mask": mask.copy()}
-        env: Any = self.env
-        observations, infos = env.reset(seed=seed, options=options)
+        observations, infos = self.env.reset(seed=seed, options=options)
         self.ended_envs = self.ended_envs & ~mask
         alive = observations["alive"].astype(np.bool_)
         rows = spread_infos(infos, self._columns, np.ones_like(alive))
@@ -122,20 +121,18 @@ class AgentRows(GymVectorEnv):
         return by_env
 
     def step(self, actions: Action) -> VectorStep:
-        """Step all envs with one action per row; those of agents that are gone do not matter."""
+        """Step all envs with one action per row; those of agents that have left are ignored."""
         result = self.env.step(self._actions_of(actions, self.env.num_envs))
         return self._rows_of_step(result, slice(None))
 
     def send(self, actions: Action, batch_index: int = 0) -> None:
         """Begin to step the envs of a batch, if the vector env can do so."""
-        env: Any = self.env
         envs = self._batches_of_envs()[batch_index]
-        env.send(self._actions_of(actions, envs.stop - envs.start), batch_index)
+        self.env.send(self._actions_of(actions, envs.stop - envs.start), batch_index)
 
     def recv(self, batch_index: int = 0) -> VectorStep:
         """Return what came of the step that was begun, for the rows of that batch."""
-        env: Any = self.env
-        return self._rows_of_step(env.recv(batch_index), self._batches_of_envs()[batch_index])
+        return self._rows_of_step(self.env.recv(batch_index), self._batches_of_envs()[batch_index])
 
     @property
     def batches(self) -> tuple[slice, ...]:
@@ -165,7 +162,7 @@ class AgentRows(GymVectorEnv):
             lambda leaf: leaf.reshape(-1, *leaf.shape[2:]),
         )
 
-    def _rows_of_step(self, result: tuple[Any, ...], envs: slice) -> VectorStep:
+    def _rows_of_step(self, result: VectorStep, envs: slice) -> VectorStep:
         observations, _, env_terminated, env_truncated, infos = result
         alive, rewards, terminated, truncated = parts_of_step(observations, infos)
         self.ended_envs = self.ended_envs.copy()
@@ -258,8 +255,8 @@ def parts_of_step(observations: Observation, infos: Info) -> tuple[Flags, Floats
     return alive, rewards, terminated, truncated
 
 
-# Infos, in Gymnasium's format: under each key an array with one entry per env, and beside it, under
-# the key with an underscore before it, a mask that says which entries there are.
+# Infos, in Gymnasium's format: under each key an array with one entry per env, and under the key
+# with an underscore before it a mask of the envs that have an entry.
 
 
 def add_alive(infos: Info, alive: Flags) -> Info:
@@ -270,8 +267,8 @@ def add_alive(infos: Info, alive: Flags) -> Info:
 
 
 def spread_infos(
-    infos: Mapping[str, Any],
-    columns: Mapping[str, int],
+    infos: Info,
+    columns: dict[str, int],
     wanted: Flags,
     into: Info | None = None,
     *,
@@ -301,12 +298,12 @@ def spread_infos(
     return rows
 
 
-def with_masks(keys: Iterable[Any]) -> set[Any]:
+def with_masks(keys: Iterable[str]) -> set[str]:
     """Return keys of infos together with the names of their masks."""
     return {name for key in keys for name in (key, f"_{key}")}
 
 
-def entries_of(infos: Mapping[str, Any], num_envs: int) -> Iterator[tuple[str, Any, Flags]]:
+def entries_of(infos: Info, num_envs: int) -> Iterator[tuple[str, Any, Flags]]:
     """Yield each key with its values and its mask; a key without a mask is about all envs."""
     masks = {f"_{key}" for key in infos}
     for key, values in infos.items():

@@ -1,6 +1,6 @@
-"""What a curriculum did over a vector env, line by line in the log.
+"""Log what a curriculum does over a vector env.
 
-Told by `tracker` after every collection that found something. Lines begin with ``[VecEnv]``; each
+Called by `tracker` after every collection that found something. Lines begin with ``[VecEnv]``; each
 advancement is logged with its reason.
 """
 
@@ -26,7 +26,7 @@ class CurriculumLog:
         self._next_check = 0
 
     def catch_up(self, num_finished: int = 0) -> None:
-        """Log from here on what the curriculum does, not what it has done before.
+        """Log what the curriculum does from here on.
 
         Args:
             num_finished: Episodes observed before.
@@ -52,7 +52,7 @@ class CurriculumLog:
             )
         if changes:
             self._log_sync()
-        # Last: after an interrupt it is told again, and had better say something twice than never.
+        # Last: after an interrupt this is called again; a line may come twice, but none is lost.
         self._num_changes += len(changes)
         self._num_finished += len(records)
 

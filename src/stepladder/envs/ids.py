@@ -1,9 +1,8 @@
 """Which env a user means: a registered id, a class or function, or the name of one in a module.
 
-The one place that reads names of envs: `make_vec`, trainings, evaluations and all commands ask
-here, also for what is known about an env (`Game`). The module before a colon is imported, which
-runs its code. That is right for a name that the user has typed; for a name from a file, look at
-`module_of` first.
+The one place that reads names of envs, for `make_vec`, trainings, evaluations and all commands; it
+also finds the `Game` of an env. The module before a colon is imported, which runs its code. That is
+right for a name that the user has typed; for a name from a file, check `module_of` first.
 """
 
 import logging
@@ -121,7 +120,7 @@ def find_env(text: str) -> EnvSpec | Callable[..., Any]:
 
 
 def game_of(env: Any) -> Game:
-    """Return what is known about an env; its module is imported if need be.
+    """Return the `Game` of an env; its module is imported if necessary.
 
     Args:
         env: A name, a spec, or a class or function that makes an env.
@@ -148,7 +147,7 @@ def game_of(env: Any) -> Game:
 
 
 def known_game(name: str) -> Game | None:
-    """Return what is known about an env without importing its module; None if that is needed.
+    """Return the `Game` of an env without importing its module; None if that is needed.
 
     Ids of games, and of what Gymnasium has registered, need no import.
     """
@@ -189,8 +188,8 @@ def _imported(module: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise ConfigError(
-            f"the module {module!r} cannot be imported: {error}. Correct its name, or start "
-            "where it lies."
+            f"the module {module!r} cannot be imported: {error}. Correct its name, or start in "
+            "the folder that holds it."
         ) from error
 
 

@@ -8,7 +8,7 @@ Combines the other modules of this folder: each env in a `CurriculumEnv`, all of
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy as shallow_copy
 from functools import partial
-from typing import Any, Literal, TypedDict, Unpack, cast, overload
+from typing import Any, Literal, Unpack, cast, overload
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
@@ -18,14 +18,14 @@ from stepladder.configs.checks import MAX_ENVS, require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
-from stepladder.envs.types import EnvFunction, GymEnv, GymVectorEnv
+from stepladder.envs.types import Arguments, EnvFunction, GymEnv, GymVectorEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import (
     ObservationMode,
     OnDeath,
     StartMethod,
+    WorkerArguments,
     WorkerSettings,
-    check_settings,
 )
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.envs.workers.worker_count import choose_num_workers
@@ -37,23 +37,15 @@ OneEnv = str | EnvSpec | EnvFunction
 Envs = OneEnv | Sequence[OneEnv]
 """The same for all envs, or one for each."""
 
-EnvWrapper = Callable[[Any], Any]
+EnvWrapper = Callable[[GymEnv], GymEnv]
 """Takes an env and returns one."""
 
 
-class VectorEnvSettings(TypedDict, total=False):
+class VectorEnvSettings(WorkerArguments, total=False):
     """Settings of `make_vec` that do not depend on whether there is a curriculum."""
 
     num_workers: int | Literal["auto"]
-    autoreset_mode: AutoresetMode | str
-    num_batches: int
-    parent_steps: bool
-    start_method: StartMethod | None
-    on_worker_death: OnDeath
-    timeout_s: float | None
-    copy: bool
-    observation_mode: ObservationMode
-    env_kwargs: Mapping[str, Any] | None
+    env_kwargs: Arguments | None
     wrappers: Sequence[EnvWrapper]
 
 
@@ -71,7 +63,7 @@ def make_vec(
     num_envs: int | None = None,
     *,
     curriculum: Curriculum,
-    curriculum_env: Mapping[str, Any] | None = None,
+    curriculum_env: Arguments | None = None,
     check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
     **settings: Unpack[VectorEnvSettings],
@@ -82,7 +74,7 @@ def make_vec(
     num_envs: int | None = None,
     *,
     curriculum: Curriculum | None,
-    curriculum_env: Mapping[str, Any] | None = None,
+    curriculum_env: Arguments | None = None,
     check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
     **settings: Unpack[VectorEnvSettings],
@@ -92,7 +84,7 @@ def make_vec(
     num_envs: int | None = None,
     *,
     curriculum: Curriculum | None = None,
-    curriculum_env: Mapping[str, Any] | None = None,
+    curriculum_env: Arguments | None = None,
     num_workers: int | Literal["auto"] = "auto",
     autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     num_batches: int = 1,
@@ -102,16 +94,16 @@ def make_vec(
     timeout_s: float | None = 300.0,
     copy: bool = True,
     observation_mode: ObservationMode = "same",
-    env_kwargs: Mapping[str, Any] | None = None,
+    env_kwargs: Arguments | None = None,
     wrappers: Sequence[EnvWrapper] = (),
     check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
 ) -> WorkerVectorEnv | CurriculumVectorEnv:
     """Make a vector env that steps its envs in this process and in workers at the same time.
 
-    The built-in games are one batch instead, stepped by threads of this process, unless workers or
-    wrappers around single envs are asked for. Such a batch has the methods of a `WorkerVectorEnv`
-    except calls in two parts (``step_async``), and is typed as one.
+    The built-in games are one batch instead, stepped by threads of this process, unless the
+    arguments ask for workers or wrappers around single envs. Such a batch has the methods of a
+    `WorkerVectorEnv` except calls in two parts (``step_async``), and is typed as one.
 
     Args:
         env: A registered id, which may name the module that registers it (``module:id``), its spec,
@@ -151,38 +143,29 @@ def make_vec(
     if curriculum is None and (curriculum_env, check_interval_episodes) != (None, None):
         name = "check_interval_episodes" if curriculum_env is None else "curriculum_env"
         raise ConfigError(f"{name} was given without a curriculum. Give both or neither.")
-    settings: WorkerSettings = {
-        "autoreset_mode": autoreset_mode,
-        "num_batches": num_batches,
-        "parent_steps": parent_steps,
-        "start_method": start_method,
-        "on_worker_death": on_worker_death,
-        "timeout_s": timeout_s,
-        "copy": copy,
-        "observation_mode": observation_mode,
-    }
+    settings = WorkerSettings(
+        autoreset_mode=autoreset_mode,
+        num_batches=num_batches,
+        parent_steps=parent_steps,
+        start_method=start_method,
+        on_worker_death=on_worker_death,
+        timeout_s=timeout_s,
+        copy=copy,
+        observation_mode=observation_mode,
+    )
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     # Before any env is made for the trial.
-    check_settings(len(functions), None if num_workers == "auto" else num_workers, settings)
-    batched = batched_entry(env)
-    by_itself = num_workers in (0, "auto") and num_batches == 1 and not wrappers
-    make: Callable[[], GymVectorEnv]
-    if batched is not None and by_itself and curriculum_env is None:
-        # One object that steps all envs at once; settings of workers do not concern it.
-        make = partial(
-            batched, len(functions), autoreset_mode=autoreset_mode, copy=copy, **(env_kwargs or {})
-        )
-    else:
-        if curriculum is not None:
-            functions = _with_curricula(functions, curriculum, curriculum_env)
-        if num_workers == "auto":
-            num_workers = choose_num_workers(functions, curriculum, settings)
-        make = partial(WorkerVectorEnv, functions, num_workers=num_workers, **settings)
-    spec = _spec_of(env, env_kwargs)
-    made: GymVectorEnv | None = None
+    settings.check_counts(len(functions), num_workers)
+    vec: GymVectorEnv | None = None
     try:
-        made = vec = make()
-        vec.spec = spec
+        is_plain = num_workers in (0, "auto") and num_batches == 1 and not wrappers
+        batched = batched_entry(env) if is_plain and curriculum_env is None else None
+        if batched is None:
+            vec = _with_workers(functions, curriculum, curriculum_env, num_workers, settings)
+        else:
+            arguments = dict(env_kwargs or {})
+            vec = batched(len(functions), autoreset_mode=autoreset_mode, copy=copy, **arguments)
+        vec.spec = _spec_of(env, env_kwargs)
         if curriculum is None:
             return cast("WorkerVectorEnv", vec)
         return CurriculumVectorEnv(
@@ -192,30 +175,50 @@ def make_vec(
             max_failed_share=max_failed_share,
         )
     except BaseException:
-        if made is not None:
-            made.close()
+        if vec is not None:
+            vec.close()
         raise
 
 
-def batched_entry(env: Envs) -> Callable[..., Any] | None:
+def _with_workers(
+    functions: list[EnvFunction],
+    curriculum: Curriculum | None,
+    curriculum_env: Arguments | None,
+    num_workers: int | Literal["auto"],
+    settings: WorkerSettings,
+) -> WorkerVectorEnv:
+    """Make the vector env that steps; with a curriculum, each env in a `CurriculumEnv`."""
+    if curriculum is not None:
+        if not isinstance(cast("object", curriculum), Curriculum):
+            raise ConfigError(
+                f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
+                "Uniform(tasks)."
+            )
+        options = dict(curriculum_env or {})
+        functions = [partial(with_curriculum, function, options) for function in functions]
+    if num_workers == "auto":
+        num_workers = choose_num_workers(functions, curriculum, settings)
+    return WorkerVectorEnv(functions, num_workers=num_workers, **vars(settings))
+
+
+def batched_entry(env: Envs) -> Callable[..., GymVectorEnv] | None:
     """Return what makes a batch of an env that is stepped as one; None for all other envs."""
-    if isinstance(env, str):
-        env = find_env(env)
-    if isinstance(env, type):
-        made: Any = getattr(env, "vector_class", env)
-        return made if getattr(made, "is_batched", False) else None
-    spec = env
-    if not isinstance(spec, EnvSpec) or spec.vector_entry_point is None:
-        return None
-    entry: Any = spec.vector_entry_point
-    maker = load_env_creator(entry) if isinstance(entry, str) else entry
-    return partial(maker, **spec.kwargs) if getattr(maker, "is_batched", False) else None
+    found = find_env(env) if isinstance(env, str) else env
+    kwargs: Arguments = {}
+    maker: Any = None
+    if isinstance(found, type):
+        maker = getattr(found, "vector_class", found)
+    elif isinstance(found, EnvSpec):
+        maker, kwargs = found.vector_entry_point, found.kwargs
+    if isinstance(maker, str):
+        maker = load_env_creator(maker)
+    return partial(maker, **kwargs) if getattr(maker, "is_batched", False) else None
 
 
 def env_functions(
     env: Envs,
     num_envs: int | None,
-    env_kwargs: Mapping[str, Any] | None = None,
+    env_kwargs: Arguments | None = None,
     wrappers: Sequence[EnvWrapper] = (),
 ) -> list[EnvFunction]:
     """Return one function per env that makes it."""
@@ -231,27 +234,17 @@ def env_functions(
             raise ConfigError(
                 f"num_envs is {num_envs} and {len(each)} envs were listed. Leave num_envs out."
             )
+    elif num_envs is None:
+        raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
     else:
-        each = [env] * _count(num_envs)
+        require_integer("num_envs", num_envs, 1, MAX_ENVS)
+        each = [env] * int(num_envs)
     if not each:
         raise ConfigError("the list of envs is empty. List at least one.")
     return [partial(_made, _function(one, env_kwargs), tuple(wrappers)) for one in each]
 
 
-def _with_curricula(
-    functions: list[EnvFunction], curriculum: Curriculum, curriculum_env: Mapping[str, Any] | None
-) -> list[EnvFunction]:
-    """Return functions that put each env into a `CurriculumEnv`."""
-    if not isinstance(cast("object", curriculum), Curriculum):
-        raise ConfigError(
-            f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
-            "Uniform(tasks)."
-        )
-    options = dict(curriculum_env or {})
-    return [partial(with_curriculum, function, options) for function in functions]
-
-
-def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
+def _spec_of(env: Envs, env_kwargs: Arguments | None) -> EnvSpec | None:
     """Return what all envs were made from, if that is one id or spec."""
     found = find_env(env) if isinstance(env, str) else env
     if not isinstance(found, EnvSpec):
@@ -261,17 +254,10 @@ def _spec_of(env: Envs, env_kwargs: Mapping[str, Any] | None) -> EnvSpec | None:
     return spec
 
 
-def _count(num_envs: int | None) -> int:
-    if num_envs is None:
-        raise ConfigError("num_envs is missing. Say how many envs to make, such as num_envs=8.")
-    require_integer("num_envs", num_envs, 1, MAX_ENVS)
-    return int(num_envs)
-
-
-def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
+def _function(env: object, env_kwargs: Arguments | None) -> EnvFunction:
     """Return a function that makes an env of what the user gave."""
     if isinstance(env, str | EnvSpec):
-        # Here, not in a worker: a spawned one does not know what was registered here.
+        # Here, not in a worker: a spawned one does not have what was registered here.
         found = find_env(env) if isinstance(env, str) else env
         make = partial(gym.make, found) if isinstance(found, EnvSpec) else found
         return partial(make, **(env_kwargs or {}))
@@ -284,13 +270,12 @@ def _function(env: Any, env_kwargs: Mapping[str, Any] | None) -> EnvFunction:
         raise ConfigError(
             "env_kwargs was given with functions, which take none. Put them into the functions."
         )
-    function: Any = env
-    return function
+    return cast("EnvFunction", env)
 
 
-def _made(function: EnvFunction, wrappers: tuple[EnvWrapper, ...]) -> Any:
+def _made(function: EnvFunction, wrappers: tuple[EnvWrapper, ...]) -> GymEnv:
     """Make an env and put its wrappers around it."""
-    env: Any = function()
+    env = function()
     for wrap in wrappers:
         env = wrap(env)
     if isinstance(env, VectorEnv) or not hasattr(env, "observation_space"):
@@ -301,7 +286,7 @@ def _made(function: EnvFunction, wrappers: tuple[EnvWrapper, ...]) -> Any:
     return env
 
 
-def with_curriculum(function: EnvFunction, options: dict[str, Any]) -> GymEnv:
+def with_curriculum(function: EnvFunction, options: Arguments) -> GymEnv:
     """Make an env and put it into a `CurriculumEnv`, unless it is in one."""
     env = made = function()
     while isinstance(env, gym.Wrapper):

@@ -1,25 +1,32 @@
 """A PettingZoo parallel env as one Gymnasium env, with all its agents in one observation.
 
-What a vector env steps, in this process or in a worker: every leaf of the observation is an array,
-so nothing is pickled on the way. `AgentRows` around that vector env makes rows of agents of it.
-
-PettingZoo itself is not needed: whatever has its methods will do.
+Stepped by a vector env, in this process or in a worker: every leaf of the observation is an array,
+so nothing is pickled. `AgentRows` around that vector env turns agents into rows. PettingZoo itself
+is not needed, only an object with its methods.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+from gymnasium.spaces import Box, Dict, MultiBinary
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
-from stepladder.envs.types import Action, GymSpace
+from stepladder.envs.types import (
+    Action,
+    EnvStep,
+    GymEnv,
+    GymSpace,
+    Info,
+    Observation,
+    ResetResult,
+)
+from stepladder.envs.workers.memory.spaces import leaves_of
 from stepladder.errors import ConfigError
 
 
-class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
+class ParallelAsEnv(GymEnv):
     """Plays all agents of a parallel env at once.
 
     The observation has the agents' observations stacked under ``agents``, in the order of
@@ -27,17 +34,17 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
     ``truncated`` and ``alive``. An agent is alive in every step that it has acted in, its last one
     included, and when it enters. The row of an agent that has left, or has not entered yet, is all
     zeros; its action is not passed on. The flags of an agent are set in the step that ends it only;
-    one that is gone without a flag counts as truncated. Nobody comes back in the same episode.
+    one that leaves without a flag counts as truncated. No agent comes back in the same episode.
 
     The reward is the sum over the agents: what a curriculum sees. The episode ends when no agent is
-    left: terminated if any agent that was there to the last was terminated, else truncated. So one
-    that died long before the others ran out of time does not make a truncated episode terminated.
+    left: terminated if an agent was terminated in the last step, else truncated. So an agent that
+    died long before the others ran out of time does not make a truncated episode terminated.
 
     The info holds the agents' infos under their names, those that are not empty.
 
     Args:
-        parallel_env: Has ``possible_agents``, whose spaces are all alike. Its methods and
-            attributes (``set_task``, say) are found through this env as through a wrapper.
+        parallel_env: Has ``possible_agents``, which all have the same spaces. Its methods and
+            attributes, such as ``set_task``, are found through this env as through a wrapper.
     """
 
     def __init__(self, parallel_env: Any):
@@ -45,7 +52,7 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
         if not agents:
             raise ConfigError(
                 f"{type(parallel_env).__name__} has no list possible_agents, so the number of rows "
-                "is not known. Give it the names of all agents that can ever be there."
+                "is not known. Give it the names of all agents that can ever take part."
             )
         self.parallel_env = parallel_env
         self.possible_agents = tuple(agents)
@@ -73,9 +80,7 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
         zeros = create_empty_array(self.agent_observation_space, n=1, fn=np.zeros)
         self._nothing = next(iter(iterate(batch_space(self.agent_observation_space, 1), zeros)))
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> ResetResult:
         """Begin an episode with the agents that the parallel env begins with."""
         super().reset(seed=seed)
         observations, infos = self.parallel_env.reset(seed=seed, options=options)
@@ -89,8 +94,8 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
         }
         return observation, self._merge(infos, self._playing)
 
-    def step(self, action: Action) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Let every agent that is there act; the actions of the others are not looked at."""
+    def step(self, action: Action) -> EnvStep:
+        """Let every agent that takes part act; the actions of the others are ignored."""
         if not self._playing:
             raise ResetNeeded("no agent is there to act. Call reset before step.")
         by_row = list(iterate(self.action_space, action))
@@ -124,9 +129,9 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
         )
 
     def _stack(
-        self, observations: Mapping[Hashable, Any], present: Sequence[Hashable]
+        self, observations: Mapping[Hashable, Observation], present: Sequence[Hashable]
     ) -> dict[str, Any]:
-        """Return the stacked observations and who is there; new arrays, so they may be kept."""
+        """Return the stacked observations and which agents take part, in new arrays."""
         items = [self._nothing] * self.num_agents
         alive = np.zeros(self.num_agents, dtype=np.int8)
         for agent in present:
@@ -142,10 +147,8 @@ class ParallelAsEnv(gym.Env[dict[str, Any], Any]):
         out = create_empty_array(self.agent_observation_space, n=self.num_agents)
         return {"agents": concatenate(self.agent_observation_space, items, out), "alive": alive}
 
-    def _merge(
-        self, infos: Mapping[Hashable, dict[str, Any]], present: Sequence[Hashable]
-    ) -> dict[str, Any]:
-        """Return what there is to say by name: of agents that are there, and of the whole."""
+    def _merge(self, infos: Mapping[Hashable, Info], present: Sequence[Hashable]) -> Info:
+        """Return infos by name: those of agents that take part, and those of the whole env."""
         return {
             str(name): info
             for name, info in infos.items()
@@ -189,7 +192,7 @@ def _space_of_all(
                 f"all agents must have the same {kind} space; {agents[0]!r} has {_line(first)} and "
                 f"{agent!r} has {_line(space_of(agent))}. Pad them to one space first."
             )
-    if not _is_arrays(first):
+    if not all(leaf.is_array for leaf in leaves_of(first)):
         raise ConfigError(
             f"the {kind} space of agents must be Box, Discrete, MultiDiscrete, MultiBinary, or a "
             f"Dict or Tuple of these; got {_line(first)}. Leave the other parts out."
@@ -197,14 +200,6 @@ def _space_of_all(
     return first
 
 
-def _is_arrays(space: GymSpace) -> bool:
-    if isinstance(space, Dict):
-        return all(_is_arrays(part) for part in space.values())
-    if isinstance(space, Tuple):
-        return all(_is_arrays(part) for part in space.spaces)
-    return isinstance(space, Box | Discrete | MultiDiscrete | MultiBinary)
-
-
 def _line(space: GymSpace) -> str:
-    """Return what a space looks like, on one line also if its bounds are arrays."""
+    """Return the text of a space on one line, also if its bounds are arrays."""
     return " ".join(repr(space).split())

@@ -13,7 +13,7 @@ from copy import deepcopy
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkProcess
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import gymnasium as gym
 import numpy as np
@@ -39,15 +39,13 @@ from stepladder.envs.check_interval import check_interval_of
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.tracked import EnvAccess, Tracked
 from stepladder.envs.tracker import Tracker, release_processes
-from stepladder.envs.types import Action, GymVectorEnv, Info
+from stepladder.envs.types import Action, GymVectorEnv, GymWrapper, Info
 from stepladder.envs.vector import CurriculumVectorEnv, SteppedEnvs, envs_stepped_by
 from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
 
 __all__ = ["CurriculumVecEnvWrapper", "as_vec_env"]
-
-GymWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
 
 IMMUTABLE = (bool, int, float, str, bytes, type(None))
 
@@ -106,7 +104,7 @@ class SB3VecEnv(Tracked, VecEnv):
 
     def reset(self) -> VecEnvObs:
         """Reset all envs, with the seeds and options that were set for this reset."""
-        # None where there are none, and workers are told without a pipe.
+        # None if none was set: then workers need no message through a pipe.
         seeds = self._seeds if any(seed is not None for seed in self._seeds) else None
         options = [each or None for each in self._options] if any(self._options) else None
         observations, _ = self.vec.reset(seed=seeds, options=options)
@@ -227,8 +225,8 @@ def wrapper_test(wrapper_class: type[GymWrapper]) -> Callable[[object], bool]:
     """Return a function that tells whether an env is in a wrapper of this class or one derived."""
     wanted = (wrapper_class.__module__, wrapper_class.__qualname__)
 
-    # By name, and defined here, so that it travels whole: a worker need not import the class, nor
-    # this module, and with either all of SB3.
+    # By name, and nested, so that it is pickled by value: a worker then imports neither the class
+    # nor this module, and with either all of SB3.
     def is_wrapped(env: object) -> bool:
         while isinstance(env, gym.Wrapper):
             for kind in type(env).__mro__:
@@ -368,7 +366,7 @@ class WatchedRemote:
         return getattr(self._remote, name)
 
 
-def watch_forked_workers(venv: Any) -> None:
+def watch_forked_workers(venv: VecEnv) -> None:
     """Make a vector env of forked workers notice when one dies."""
     if isinstance(venv, SubprocVecEnv) and isinstance(venv.processes[0], ForkProcess):
         venv.remotes = tuple(

@@ -1,7 +1,7 @@
-"""How an episode's success is read: the one signal most curricula live on.
+"""How an episode's success is read: the one signal that most curricula need.
 
-Used by `CurriculumEnv` when an episode ends. A curriculum without a signal never moves and never
-says why; so an episode that ends without one raises.
+Used by `CurriculumEnv` when an episode ends. Without a signal a curriculum would never move and
+show no reason; so an episode that ends without one raises.
 """
 
 import math
@@ -45,7 +45,10 @@ class SuccessReader:
         keys = USUAL_KEYS if self.key is None else (self.key, *USUAL_KEYS)
         for key in keys:
             if key in info:
-                return self._number(key, info[key], needed)
+                number = number_of(info[key])
+                if number is None or (needed and math.isnan(number)):
+                    raise unreadable(key, info[key])
+                return number
         if self.return_threshold is not None:
             return float(episode_return >= self.return_threshold)
         if self.missing_is_failure:
@@ -59,13 +62,6 @@ class SuccessReader:
             "return_threshold=…, or pass missing_success_is_failure=True if the key is only "
             "there on success."
         )
-
-    @staticmethod
-    def _number(key: str, value: Any, needed: bool) -> float:
-        number = number_of(value)
-        if number is None or (needed and math.isnan(number)):
-            raise unreadable(key, value)
-        return number
 
 
 def unreadable(key: str, value: Any) -> SignalError:

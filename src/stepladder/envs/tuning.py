@@ -2,7 +2,7 @@
 
 Above `make_vec`, below the command ``stepladder tune``. Every setting steps with random actions.
 Settings with the same number of envs are built together and measured in short turns, one env in a
-plain loop among them, so that whatever else the machine does hits all alike.
+plain loop among them, so that other load on the machine affects all of them.
 """
 
 import statistics
@@ -19,8 +19,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from stepladder.configs.checks import require_integer, require_positive
 from stepladder.cores import usable_cores
-from stepladder.envs.ids import find_env
-from stepladder.envs.make import make_vec
+from stepladder.envs.make import env_functions, make_vec
 from stepladder.envs.types import EnvFunction, GymEnv, GymVectorEnv
 from stepladder.envs.workers.env_functions import apply_to
 from stepladder.errors import ConfigError
@@ -80,7 +79,7 @@ class Tuning:
     """Env steps per second of one env in a plain loop."""
 
     single_spread: float
-    """By how much the rate of one env varied from turn to turn, as a share of it."""
+    """How far the middle four fifths of the rates of one env lie apart, as a share of them."""
 
     rows: tuple[TuningRow, ...]
     """Every setting that was measured, by envs and workers."""
@@ -124,7 +123,7 @@ class Tuning:
         doubt = [
             "",
             f"One env varied by {self.single_spread:.0%} meanwhile: something else uses the cores. "
-            "Measure again when it is quiet.",
+            "Measure again when the machine is idle.",
         ]
         return "\n".join(
             [
@@ -166,21 +165,21 @@ def tune(
 
     Args:
         env: A Gymnasium id, a spec, or a function that makes an env.
-        worker_counts: Numbers of workers to try; by default 0 and all up to one less than there
-            are cores, from nine cores on powers of two and the last. A setting with more workers
-            and main process than envs is left out.
-        env_counts: Numbers of envs to try; by default 1, 2, 4 and so on, until all cores had two
-            envs and twice as many were no faster.
+        worker_counts: Numbers of workers to try, each with more envs than workers; by default 0
+            to one less than there are cores, from nine cores on 0, powers of two and the last.
+        env_counts: Numbers of envs to try; by default 1, 2, 4 and so on, until every core had two
+            envs and more were no faster.
         seconds: How long each setting is measured.
         seed: Seed of the actions and of the envs.
         on_row: Called with every setting that has been measured.
 
     Raises:
-        ConfigError: A number makes no sense, or there is nothing to measure.
+        ConfigError: A number is out of range, or there is nothing to measure.
     """
     num_cores = usable_cores()
+    doublings = [2**k for k in range(MOST_ENVS.bit_length())]
     tried = _distinct("worker_counts", worker_counts, 0, _default_worker_counts(num_cores))
-    counts = _distinct("env_counts", env_counts, 1, _doublings())
+    counts = _distinct("env_counts", env_counts, 1, doublings)
     require_positive("seconds", seconds)
     require_integer("seed", seed, 0)
     if tried[0] >= counts[-1]:
@@ -190,22 +189,19 @@ def tune(
         )
     rows: list[TuningRow] = []
     singles: list[float] = []
-    num_in_vain = 0
-    for num_envs in counts:
+    num_without_rise = 0
+    for num_envs in (count for count in counts if count > tried[0]):
         fitting = [count for count in tried if count < num_envs]
-        if not fitting:
-            continue
-        single, found = _measured(env, num_envs, fitting, seconds, seed)
-        singles += single
-        for row in found:
-            if on_row is not None:
+        rates, found = _measured(env, num_envs, fitting, seconds, seed)
+        singles += rates
+        if on_row is not None:
+            for row in found:
                 on_row(row)
         has_risen = not rows or _fastest(found) >= RISE * _fastest(rows)
         rows += found
-        num_in_vain = 0 if has_risen else num_in_vain + 1
-        # Without a choice of the user's, more envs are tried only as long as they help; once may
-        # be chance.
-        if env_counts is None and num_in_vain >= 2 and num_envs >= 2 * num_cores:
+        num_without_rise = 0 if has_risen else num_without_rise + 1
+        # By default more envs are tried only as long as they help; once may be chance.
+        if env_counts is None and num_without_rise >= 2 and num_envs >= 2 * num_cores:
             break
     return Tuning(
         env=_name(env),
@@ -243,7 +239,14 @@ def _measured(
 
 
 def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> Callable[[], float]:
-    single = _made(env)
+    make = env_functions(env, 1)[0]
+    try:
+        single = make()
+    except (gym.error.Error, ImportError) as error:
+        raise ConfigError(
+            f"the env {_name(env)!r} cannot be made: {error} Correct the id, or install what it "
+            "needs."
+        ) from error
     stack.callback(single.close)
     single.action_space.seed(seed)
     actions = [single.action_space.sample() for _ in range(NUM_ACTIONS)]
@@ -280,10 +283,8 @@ def _calls_per_s(call: Callable[[], object], seconds: float) -> float:
 
 
 def _spread(rates: Sequence[float]) -> float:
-    """Return how far the middle four fifths of some rates lie apart, as a share of their median."""
-    ordered = sorted(rates)
-    cut = len(ordered) // 10
-    return (ordered[-1 - cut] - ordered[cut]) / statistics.median(ordered)
+    ordered, cut = sorted(rates), len(rates) // 10
+    return (ordered[-1 - cut] - ordered[cut]) / statistics.median(rates)
 
 
 def _best(rows: Sequence[TuningRow]) -> TuningRow:
@@ -304,10 +305,6 @@ def _default_worker_counts(num_cores: int) -> list[int]:
     return [0, *powers, num_cores - 1]
 
 
-def _doublings() -> list[int]:
-    return [2**k for k in range(MOST_ENVS.bit_length())]
-
-
 def _distinct(name: str, counts: Sequence[int] | None, least: int, default: list[int]) -> list[int]:
     """Check numbers and sort them."""
     if counts is None:
@@ -317,28 +314,6 @@ def _distinct(name: str, counts: Sequence[int] | None, least: int, default: list
     for count in counts:
         require_integer(name, count, least)
     return sorted(set(counts))
-
-
-def _made(env: MakeEnv) -> GymEnv:
-    """Make one env; an id that is wrong, or whose packages are missing, is told in one line."""
-    if callable(env):
-        made = env()
-        if isinstance(made, gym.Env):
-            return made
-        raise ConfigError(
-            f"{_name(env)} must make a gymnasium.Env; it made something of type "
-            f"{type(made).__name__}. Let it return an env."
-        )
-    spec = find_env(env) if isinstance(env, str) else env
-    if not isinstance(spec, EnvSpec):
-        return _made(spec)
-    try:
-        return gym.make(spec)
-    except (gym.error.Error, ImportError) as error:
-        raise ConfigError(
-            f"the env {_name(env)!r} cannot be made: {error} Correct the id, or install what it "
-            "needs."
-        ) from error
 
 
 def _name(env: MakeEnv) -> str:

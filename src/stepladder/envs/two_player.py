@@ -1,29 +1,38 @@
 """Games of two players whose action joins the actions of both.
 
-Below any vector env, so that a step is one round trip however many players think: `BothPlayers`
-sends both observations out; `AgainstOpponent` plays the second player in the worker, and the task
-says who that is.
+Inside any vector env, so that a step is one round trip for both players: `BothPlayers` returns both
+observations; `AgainstOpponent` plays the second player in the worker, against the opponent that the
+task names.
 """
 
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, MultiDiscrete
 
 from stepladder.envs.delivery import METADATA_KEY
-from stepladder.envs.types import Action, Array, EnvStep, GymEnv, GymSpace, Observation, ResetResult
+from stepladder.envs.types import (
+    Action,
+    Array,
+    EnvStep,
+    GymEnv,
+    GymSpace,
+    GymWrapper,
+    Info,
+    Observation,
+    ResetResult,
+)
 from stepladder.errors import ConfigError
 from stepladder.tasks import Task
 
-NOBODY = "none"
-"""The opponent that is always there and does nothing: zeros."""
+NO_OPPONENT = "none"
+"""The built-in opponent that does nothing: its actions are zeros."""
 
 
-class TwoPlayerEnv(gym.Wrapper[Any, Any, Any, Any]):
-    """What both ways to play such a game share: two halves of an action, two views.
+class TwoPlayerEnv(GymWrapper):
+    """The common part: an action of two halves, an observation for each player.
 
     Args:
         env: Its action space is a flat Box or MultiDiscrete: player one's half, then player two's.
@@ -37,19 +46,19 @@ class TwoPlayerEnv(gym.Wrapper[Any, Any, Any, Any]):
                 f"{env} has no method {player_two_view!r} that gives player two's observation. "
                 "Name it with player_two_view=..."
             )
-        self._view: Callable[[], Any] = env.get_wrapper_attr(player_two_view)
+        self._view: Callable[[], Observation] = env.get_wrapper_attr(player_two_view)
         self._view_space = env.observation_space
         self._halves = halves(env.action_space)
 
-    def _observation_one(self, observation: Observation) -> Any:
+    def _observation_one(self, observation: Observation) -> Observation:
         return as_declared(self._view_space, observation, "player one's observation")
 
-    def _observation_two(self) -> Any:
+    def _observation_two(self) -> Observation:
         return as_declared(self._view_space, self._view(), "player two's observation")
 
-    def _join(self, action_one: Action, action_two: Action, who_is_two: str) -> Array:
+    def _join(self, action_one: Action, action_two: Action, name_of_two: str) -> Array:
         one = as_declared(self._halves[0], action_one, "player one's action")
-        return np.concatenate([one, as_declared(self._halves[1], action_two, who_is_two)])
+        return np.concatenate([one, as_declared(self._halves[1], action_two, name_of_two)])
 
 
 class BothPlayers(TwoPlayerEnv):
@@ -65,22 +74,18 @@ class BothPlayers(TwoPlayerEnv):
         self.observation_space = Dict({"player_one": view, "player_two": view})
         self.action_space = Dict({"player_one": self._halves[0], "player_two": self._halves[1]})
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Reset the env; return what each player sees."""
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> ResetResult:
+        """Reset the env; return both players' observations."""
         observation, info = self.env.reset(seed=seed, options=options)
         return self._both(observation), info
 
-    def step(
-        self, action: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]:
-        """Let both players act; return what each sees then."""
+    def step(self, action: Mapping[str, Action]) -> EnvStep:
+        """Let both players act; return both observations."""
         joint = self._join(action["player_one"], action["player_two"], "player two's action")
         observation, reward, terminated, truncated, info = self.env.step(joint)
         return self._both(observation), reward, terminated, truncated, info
 
-    def _both(self, observation: Observation) -> dict[str, Any]:
+    def _both(self, observation: Observation) -> dict[str, Observation]:
         return {
             "player_one": self._observation_one(observation),
             "player_two": self._observation_two(),
@@ -90,29 +95,26 @@ class BothPlayers(TwoPlayerEnv):
 class AgainstOpponent(TwoPlayerEnv):
     """Player one's game against an opponent that is chosen for each episode and plays here.
 
-    Who plays is said by the task, in ``params["opponent"]``; if it does not say so, or there are no
-    tasks, by `set_opponent`; else it is the first opponent. A choice holds from the next reset on.
-    The info of the step that ends an episode says under ``opponent`` who it was.
+    The task names the opponent, in ``params["opponent"]``; if it does not, or there are no tasks,
+    `set_opponent` does; else it is the first one. A choice holds from the next reset on. The info
+    of the step that ends an episode has the opponent's name under ``opponent``.
 
     Args:
         env: The game of two players.
         opponents: By name: a function of player two's observation that returns its action; an
             object with ``act(observation)``; or a class or function that makes one and needs no
             argument, called when first needed, so that each env has its own. If the object has
-            ``reset(seed=...)``, that is called before each episode, with a seed that follows from
-            the env's. ``"none"`` is always there: it does nothing.
+            ``reset(seed=...)``, that is called before each episode, with a seed derived from the
+            env's. ``"none"`` is built in: it does nothing.
         player_two_view: The env's method that returns player two's observation.
     """
 
     def __init__(
-        self,
-        env: GymEnv,
-        opponents: Mapping[str, Any],
-        player_two_view: str = "obs_agent_two",
+        self, env: GymEnv, opponents: Mapping[str, Any], player_two_view: str = "obs_agent_two"
     ):
         super().__init__(env, player_two_view)
-        if NOBODY in opponents:
-            raise ConfigError(f"the opponent {NOBODY!r} is built in. Give yours another name.")
+        if NO_OPPONENT in opponents:
+            raise ConfigError(f"the opponent {NO_OPPONENT!r} is built in. Give yours another name.")
         for name, opponent in opponents.items():
             if not callable(opponent) and not hasattr(opponent, "act"):
                 raise ConfigError(
@@ -124,20 +126,20 @@ class AgainstOpponent(TwoPlayerEnv):
         self._pass_on = env.get_wrapper_attr("set_task") if has_method else None
         self._opponents = dict(opponents)
         self._players: dict[str, Any] = {}
-        self._chosen = next(iter(opponents), NOBODY)
+        self._chosen = next(iter(opponents), NO_OPPONENT)
         self._task: Task | None = None
         self._named_by_task: str | None = None
         self._opponent = self._chosen
-        self._act: Callable[[Any], Any] | None = None
+        self._act: Callable[[Observation], Action] | None = None
         self._rng = np.random.default_rng()
 
     @property
     def opponent_names(self) -> tuple[str, ...]:
         """All opponents that can be chosen."""
-        return (*self._opponents, NOBODY)
+        return (*self._opponents, NO_OPPONENT)
 
     def set_opponent(self, name: str) -> None:
-        """Play against this one from the next episode on, unless a later task says otherwise."""
+        """Play against this one from the next episode on, unless a later task names another."""
         self._require(name)
         self._chosen = name
         self._named_by_task = None
@@ -145,8 +147,8 @@ class AgainstOpponent(TwoPlayerEnv):
     def set_task(self, task: Task) -> None:
         """Play against the opponent that the task names; the env below gets the task as well.
 
-        From an env that has opponents of its own (``scripts_opponents``) the name is kept, for it
-        may mean another one there.
+        An env that has opponents of its own (``scripts_opponents``) does not get the name, which
+        may stand for another one there.
         """
         params = task.params
         name = params.pop("opponent", None)
@@ -163,9 +165,7 @@ class AgainstOpponent(TwoPlayerEnv):
                 f"unknown opponent {name!r}; expected one of {', '.join(self.opponent_names)}."
             )
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> ResetResult:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> ResetResult:
         """Begin an episode against the opponent chosen last."""
         if seed is not None:
             self._rng = np.random.default_rng([seed, 2])
@@ -175,7 +175,7 @@ class AgainstOpponent(TwoPlayerEnv):
             options = {**(options or {}), "task": self._task}
         observation, info = self.env.reset(seed=seed, options=options)
         self._act = None
-        if self._opponent != NOBODY:
+        if self._opponent != NO_OPPONENT:
             player = self._player(self._opponent)
             self._act = player.act if hasattr(player, "act") else player
             if hasattr(player, "reset"):
@@ -183,7 +183,7 @@ class AgainstOpponent(TwoPlayerEnv):
         return self._observation_one(observation), info
 
     def _player(self, name: str) -> Any:
-        """Return who plays under a name; made when first needed, and kept."""
+        """Return the player with a name; made when first needed."""
         if name not in self._players:
             player = self._opponents[name]
             if makes_players(player):
@@ -197,7 +197,7 @@ class AgainstOpponent(TwoPlayerEnv):
         return self._players[name]
 
     def step(self, action: Action) -> EnvStep:
-        """Let the opponent choose by what it sees now, then let both act."""
+        """Let the opponent choose by its present observation, then let both act."""
         if self._act is None:
             action_two: Action = np.zeros(self._halves[1].shape, self._halves[1].dtype)
         else:
@@ -217,14 +217,13 @@ def halves(space: GymSpace) -> tuple[Box | MultiDiscrete, Box | MultiDiscrete]:
             f"half first; got {' '.join(repr(space).split())}. Join the actions in a wrapper."
         )
     half = space.shape[0] // 2
-    return _part(space, slice(None, half)), _part(space, slice(half, None))
-
-
-def _part(space: Box | MultiDiscrete, part: slice) -> Box | MultiDiscrete:
-    if isinstance(space, MultiDiscrete):
-        return MultiDiscrete(space.nvec[part], dtype=space.dtype, start=space.start[part])
+    parts = slice(None, half), slice(half, None)
     dtype: Any = space.dtype
-    return Box(space.low[part], space.high[part], dtype=dtype)
+    if isinstance(space, MultiDiscrete):
+        one, two = (MultiDiscrete(space.nvec[p], dtype=dtype, start=space.start[p]) for p in parts)
+    else:
+        one, two = (Box(space.low[part], space.high[part], dtype=dtype) for part in parts)
+    return one, two
 
 
 def as_declared(space: GymSpace, value: Any, what: str) -> Any:
@@ -257,7 +256,7 @@ def makes_players(opponent: Any) -> bool:
         return True
     if hasattr(opponent, "act"):
         return False
-    # Any number of arguments (neural networks are called so) is room for an observation.
+    # ``*args`` takes an observation: neural networks are called so.
     return not any(
         each.default is each.empty and each.kind is not each.VAR_KEYWORD
         for each in inspect.signature(opponent).parameters.values()

@@ -4,7 +4,7 @@ Only the user's env defines the type of an observation, an action or an info val
 here once, under a name.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import gymnasium as gym
@@ -24,7 +24,7 @@ Action: TypeAlias = Any
 """A value of an action space; of a vector env, batched."""
 
 Info: TypeAlias = dict[str, Any]
-"""What an env says beside its numbers; of a vector env, merged as Gymnasium does."""
+"""What an env returns beside its numbers; of a vector env, merged as Gymnasium does."""
 
 RowInfo: TypeAlias = tuple[int, Info]
 """Row of an env, and the info it returned."""
@@ -34,8 +34,13 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Flags: TypeAlias = npt.NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]
 
+GymWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
+
 EnvFunction: TypeAlias = Callable[[], GymEnv]
 """Makes one env."""
+
+Arguments: TypeAlias = Mapping[str, Any]
+"""Keyword arguments for code of the user, such as a class of envs."""
 
 EnvStep: TypeAlias = tuple[Observation, Any, bool, bool, Info]
 """What `step` of one env returns. The reward is a float, or whatever the env returns as one."""

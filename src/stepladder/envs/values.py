@@ -1,4 +1,4 @@
-"""Convert what an env returned to a float, a bool or a dict, or say what is wrong with it.
+"""Convert what an env returned to a float, a bool or a dict, or raise an error that says why not.
 
 Envs return rewards as floats, NumPy scalars, arrays of one entry, fractions. `curriculum_env`,
 `success` and `workers` call this where a value is not simply a float or a bool.
@@ -24,7 +24,13 @@ def number_of(value: Any) -> float | None:
     if type(value) is bool or type(value) is float:
         return float(value)
     if isinstance(value, _CONTAINERS):
-        value = _only_entry(value)
+        try:
+            entries = np.asarray(value)
+        except ValueError:
+            return None
+        if entries.size != 1 or entries.dtype.kind not in "biuf":
+            return None
+        value = entries.reshape(-1)[0]
     if value is None or isinstance(value, _NOT_REAL):
         return None
     try:
@@ -77,13 +83,3 @@ def info_of(value: Any, env_index: int) -> dict[str, Any]:
             "return {} where there is nothing to say."
         )
     return value  # pyright: ignore[reportReturnType]
-
-
-def _only_entry(value: Any) -> Any:
-    try:
-        entries = np.asarray(value)
-    except ValueError:
-        return None
-    if entries.size != 1 or entries.dtype.kind not in "biuf":
-        return None
-    return entries.reshape(-1)[0]

@@ -1,11 +1,12 @@
-"""Check what a user passes to a vector env, before any env sees it.
+"""Check what a user passes to a vector env, before an env is made, stepped or reset with it.
 
-Used by `vector_env` and `coordinator`. An error is one line, and no env has been stepped or reset
-by then.
+Used by `make_vec`, `vector_env` and `coordinator`.
 """
 
 import multiprocessing
+import operator
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, TypeGuard
 
 import numpy as np
@@ -14,7 +15,7 @@ from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
-from stepladder.configs.checks import require_integer, require_kind
+from stepladder.configs.checks import is_integer, is_number, require_integer, require_kind
 from stepladder.envs.types import Flags, GymSpace
 from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
@@ -30,17 +31,8 @@ ObservationMode = Literal["same", "different"] | tuple[GymSpace, GymSpace]
 """What the observation spaces of envs have in common; or the batched and the single space."""
 
 
-def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """Return the mode that was named."""
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        names = ", ".join(repr(known.value) for known in AutoresetMode)
-        raise ConfigError(f"autoreset_mode must be one of {names}; got {mode!r}.") from None
-
-
-class WorkerSettings(TypedDict):
-    """Settings of a `WorkerVectorEnv`, except the number of workers; `make_vec` explains them."""
+class WorkerArguments(TypedDict, total=False):
+    """The fields of `WorkerSettings`, as keyword arguments."""
 
     autoreset_mode: AutoresetMode | str
     num_batches: int
@@ -52,58 +44,77 @@ class WorkerSettings(TypedDict):
     observation_mode: ObservationMode
 
 
-def check_settings(num_envs: int, num_workers: int | None, settings: WorkerSettings) -> None:
-    """Raise unless the settings of a vector env are possible; ``num_workers=None`` is 'auto'."""
-    checked_autoreset_mode(settings["autoreset_mode"])
-    num_batches, parent_steps = settings["num_batches"], settings["parent_steps"]
-    if num_workers is not None:
-        require_integer("num_workers", num_workers, 0)
-    require_integer("num_batches", num_batches, 1)
-    for name, value in (("parent_steps", parent_steps), ("copy", settings["copy"])):
-        require_kind(name, value, bool, fix="Pass True or False.")
-    if not parent_steps and num_workers == 0:
-        raise ConfigError(
-            "parent_steps=False leaves all envs to workers, and num_workers is 0. Pass 1 or more, "
-            "or 'auto'."
-        )
-    observation_mode, timeout_s = settings["observation_mode"], settings["timeout_s"]
-    start_method, on_worker_death = settings["start_method"], settings["on_worker_death"]
-    if observation_mode not in ("same", "different") and not _are_spaces(observation_mode):
-        raise ConfigError(
-            "observation_mode must be 'same', 'different' or a tuple of the batched and the single "
-            f"observation space; got {observation_mode!r}."
-        )
-    if num_batches > num_envs:
-        raise ConfigError(
-            f"num_batches is {num_batches} and there are only {num_envs} envs. Make more envs, or "
-            "fewer batches."
-        )
-    known = multiprocessing.get_all_start_methods()
-    if start_method is not None and start_method not in known:
-        raise ConfigError(
-            f"start_method must be None or one of {', '.join(map(repr, known))}; got "
-            f"{start_method!r}."
-        )
-    if on_worker_death not in ("restart", "raise"):
-        raise ConfigError(f"on_worker_death must be 'restart' or 'raise'; got {on_worker_death!r}.")
-    is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
-    if timeout_s is not None and not (is_number and timeout_s > 0):
-        raise ConfigError(
-            "timeout_s must be a positive number of seconds, or None for no limit; got "
-            f"{timeout_s!r}."
-        )
-    if num_workers != 0:
-        _check_may_start(num_workers)
+@dataclass(frozen=True, kw_only=True)
+class WorkerSettings:
+    """Settings of a `WorkerVectorEnv`, except the number of workers; `make_vec` explains them."""
+
+    autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP
+    num_batches: int = 1
+    parent_steps: bool = True
+    start_method: StartMethod | None = None
+    on_worker_death: OnDeath = "restart"
+    timeout_s: float | None = 300.0
+    copy: bool = True
+    observation_mode: ObservationMode = "same"
+
+    def __post_init__(self) -> None:
+        checked_autoreset_mode(self.autoreset_mode)
+        require_integer("num_batches", self.num_batches, 1)
+        require_kind("parent_steps", self.parent_steps, bool, fix="Pass True or False.")
+        require_kind("copy", self.copy, bool, fix="Pass True or False.")
+        mode, timeout_s, method = self.observation_mode, self.timeout_s, self.start_method
+        if mode not in ("same", "different") and not _are_spaces(mode):
+            raise ConfigError(
+                "observation_mode must be 'same', 'different' or a tuple of the batched and the "
+                f"single observation space; got {mode!r}."
+            )
+        known = multiprocessing.get_all_start_methods()
+        if method is not None and method not in known:
+            raise ConfigError(
+                f"start_method must be None or one of {', '.join(map(repr, known))}; got "
+                f"{method!r}."
+            )
+        if self.on_worker_death not in ("restart", "raise"):
+            raise ConfigError(
+                f"on_worker_death must be 'restart' or 'raise'; got {self.on_worker_death!r}."
+            )
+        if timeout_s is not None and not (is_number(timeout_s) and timeout_s > 0):
+            raise ConfigError(
+                "timeout_s must be a positive number of seconds, or None for no limit; got "
+                f"{timeout_s!r}."
+            )
+
+    def check_counts(self, num_envs: int, num_workers: int | Literal["auto"]) -> None:
+        """Raise unless these settings suit so many envs and workers."""
+        if num_workers != "auto":
+            require_integer("num_workers", num_workers, 0)
+        if not self.parent_steps and num_workers == 0:
+            raise ConfigError(
+                "parent_steps=False leaves all envs to workers, and num_workers is 0. Pass 1 or "
+                "more, or 'auto'."
+            )
+        if self.num_batches > num_envs:
+            raise ConfigError(
+                f"num_batches is {self.num_batches} and there are only {num_envs} envs. Make more "
+                "envs, or fewer batches."
+            )
+        if num_workers == 0:
+            return
+        exit_if_imported_by_worker()
+        if num_workers != "auto" and multiprocessing.current_process().daemon:
+            raise ConfigError(
+                f"num_workers is {num_workers}, but this process is daemonic and may not start "
+                "others. Pass num_workers=0, or start this process with daemon=False."
+            )
 
 
-def _check_may_start(num_workers: int | None) -> None:
-    """Raise unless this process may start others."""
-    exit_if_imported_by_worker()
-    if num_workers and multiprocessing.current_process().daemon:
-        raise ConfigError(
-            f"num_workers is {num_workers}, but this process is daemonic and may not start others. "
-            "Pass num_workers=0, or start this process with daemon=False."
-        )
+def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return the mode that was named."""
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        names = ", ".join(repr(known.value) for known in AutoresetMode)
+        raise ConfigError(f"autoreset_mode must be one of {names}; got {mode!r}.") from None
 
 
 def _are_spaces(value: object) -> TypeGuard[tuple[GymSpace, GymSpace]]:
@@ -126,36 +137,30 @@ def check_indices(env_indices: Sequence[int], num_envs: int) -> None:
 
 def checked_options(options: Any, num_envs: int) -> tuple[Any, Flags]:
     """Return the options of a reset without its mask, and the mask of the envs to reset."""
-    everybody = np.ones(num_envs, dtype=np.bool_)
-    if options is None or options == {}:
-        return None, everybody
+    every_env = np.ones(num_envs, dtype=np.bool_)
+    if options is None:
+        return None, every_env
     if isinstance(options, list | tuple):
         if len(options) != num_envs:
             raise ConfigError(
                 f"options has {len(options)} entries and there are {num_envs} envs. Give one per "
                 "env, or a single dict."
             )
-        return list(options), everybody
+        return list(options), every_env
     if not isinstance(options, Mapping):
         raise ConfigError(f"options must be a dict, or one per env; got {options!r}.")
     options = dict(options)
-    if "reset_mask" not in options:
-        return options, everybody
-    mask = checked_reset_mask(options.pop("reset_mask"), num_envs)
+    mask = checked_reset_mask(options.pop("reset_mask", every_env), num_envs)
     return options or None, mask
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
-
-
 def checked_seeds(seed: Any, num_envs: int) -> list[int | None] | None:
-    """Return one seed per env; an int is the first of a row of them."""
+    """Return one seed per env; to an integer, each env's index is added."""
     if seed is None:
         return None
-    if _is_whole(seed):
+    if is_integer(seed):
         return [int(seed) + env_index for env_index in range(num_envs)]
-    if not isinstance(seed, Iterable) or not all(one is None or _is_whole(one) for one in seed):
+    if not isinstance(seed, Iterable) or not all(one is None or is_integer(one) for one in seed):
         raise ConfigError(
             f"seed must be an integer, or one per env (None is no seed); got {seed!r}."
         )
@@ -172,11 +177,9 @@ def checked_reset_mask(mask: Any, num_envs: int) -> Flags:
     """Return the mask of the envs to reset."""
     is_array = isinstance(mask, np.ndarray)
     if not is_array or mask.dtype != np.bool_ or mask.shape != (num_envs,):
-        what = (
-            f"an array of shape {mask.shape} and type {mask.dtype}"
-            if is_array
-            else f"a {type(mask).__name__}"
-        )
+        what = f"a {type(mask).__name__}"
+        if is_array:
+            what = f"an array of shape {mask.shape} and type {mask.dtype}"
         kind = ConfigError if is_array and mask.dtype == np.bool_ else WrongTypeError
         raise kind(
             f"options['reset_mask'] must be an array of {num_envs} bools; got {what}. Use "
@@ -204,7 +207,7 @@ def batched_spaces(
     single, action = first.observation_space, first.action_space
     if _are_spaces(observation_mode):
         single = observation_mode[1]
-    fits = _equal if observation_mode == "same" else is_space_dtype_shape_equiv
+    fits = operator.eq if observation_mode == "same" else is_space_dtype_shape_equiv
     for env_index, described in enumerate(descriptions):
         space = described.observation_space
         if not fits(space, single):
@@ -219,16 +222,9 @@ def batched_spaces(
                 f"{action}; they must be the same."
             )
     num_envs = len(descriptions)
-    batched: GymSpace
+    batched: GymSpace = batch_space(single, num_envs)
     if _are_spaces(observation_mode):
         batched = observation_mode[0]
     elif observation_mode == "different":
-        everything = [described.observation_space for described in descriptions]
-        batched = batch_differing_spaces(everything)
-    else:
-        batched = batch_space(single, num_envs)
+        batched = batch_differing_spaces([each.observation_space for each in descriptions])
     return single, batched, batch_space(action, num_envs)
-
-
-def _equal(space: GymSpace, other: GymSpace) -> bool:
-    return space == other

@@ -21,13 +21,7 @@ from stepladder.envs.types import (
     VectorStep,
 )
 from stepladder.envs.workers.arguments import check_indices
-from stepladder.envs.workers.env_functions import (
-    call_method,
-    check_callable,
-    died_in_call,
-    name_of,
-    set_attribute,
-)
+from stepladder.envs.workers.env_functions import call_method, name_of, set_attribute
 from stepladder.envs.workers.gymnasium_errors import (
     CallTimeoutError,
     ClosedError,
@@ -36,8 +30,11 @@ from stepladder.envs.workers.gymnasium_errors import (
 )
 from stepladder.envs.workers.parent.coordinator import Coordinator
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
-from stepladder.errors import ChannelError, ConfigError
+from stepladder.errors import ChannelError, ConfigError, WorkerDiedError
 from stepladder.sync.process import current_pid
+
+NOT_CALLABLE = ("close", "reset", "step")
+"""Methods of an env that only the vector env itself may call."""
 
 
 class EnvCalls(GymVectorEnv):
@@ -75,6 +72,11 @@ class EnvCalls(GymVectorEnv):
                 self._pending,
             )
 
+    def _check_can_play(self, method: str) -> None:
+        self._check_open()
+        self._check_not_pending(method)
+        self._check_playing()
+
     def _check_playing(self) -> None:
         if self._must_reset:
             raise ResetNeeded(f"{self._must_reset}. Call reset() first, for all envs.")
@@ -86,18 +88,18 @@ class EnvCalls(GymVectorEnv):
                 f"recv({min(self._sent)}) first."
             )
 
-    # EnvCaller single envs.
+    # Calls of single envs.
 
     @property
     def envs(self) -> list[GymEnv]:
-        """The envs themselves, where all of them live in this process.
+        """The envs themselves, if all of them are in this process.
 
         Raises:
-            AttributeError: Some of them live in workers.
+            AttributeError: Some of them are in workers.
         """
         if self._coordinator.shares.num_workers:
             raise AttributeError(
-                "the envs of this vector env live in worker processes and cannot be handed out. "
+                "the envs of this vector env are in worker processes and cannot be returned. "
                 "Reach them with call, get_attr, set_attr or apply_on, or use num_workers=0."
             )
         return self._coordinator.own_envs()
@@ -110,20 +112,23 @@ class EnvCalls(GymVectorEnv):
         self, env_indices: Sequence[int], name: str, /, *args: Any, **kwargs: Any
     ) -> list[Any]:
         """Call a method of some envs; return one result for each."""
-        check_callable(name)
+        if name in NOT_CALLABLE:
+            raise ConfigError(
+                f"{name!r} of single envs cannot be called from outside; call it on the vector env."
+            )
         return self.apply_on(env_indices, call_method, name, args, kwargs)
 
     def apply_on(
         self, env_indices: Sequence[int], function: Callable[..., Any], *arguments: Any
     ) -> list[Any]:
-        """Call a function of some envs where they live; return one result for each.
+        """Call a function of some envs, in their processes; return one result for each.
 
         Args:
             env_indices: Of which envs.
             function: Called with the env, wrappers included, and the arguments.
             arguments: For all of them.
         """
-        return self._call_each(env_indices, function, [arguments] * len(env_indices))
+        return self._begin_calls(env_indices, function, [arguments] * len(env_indices))()
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of every env."""
@@ -146,15 +151,7 @@ class EnvCalls(GymVectorEnv):
             raise ConfigError(
                 f"got {len(values)} values for {len(env_indices)} envs. Give one value for each."
             )
-        self._call_each(env_indices, set_attribute, [(name, value) for value in values])
-
-    def _call_each(
-        self,
-        env_indices: Sequence[int],
-        function: Callable[..., Any],
-        arguments: Sequence[Sequence[Any]],
-    ) -> list[Any]:
-        return self._begin_calls(env_indices, function, arguments)()
+        self._begin_calls(env_indices, set_attribute, [(name, value) for value in values])()
 
     def _begin_calls(
         self,
@@ -162,7 +159,7 @@ class EnvCalls(GymVectorEnv):
         function: Callable[..., Any],
         arguments: Sequence[Sequence[Any]],
     ) -> Callable[[], list[Any]]:
-        """Have workers begin to call a function of some envs; return what gets the results."""
+        """Have workers begin to call a function of some envs; return what waits for the results."""
         self._check_open()
         check_indices(env_indices, self.num_envs)
         rows, coordinator = list(env_indices), self._coordinator
@@ -182,7 +179,13 @@ class EnvCalls(GymVectorEnv):
                 return finish()
             except WorkerGoneError as gone:
                 coordinator.restarts.restart(gone.worker_index)
-                raise died_in_call(gone.worker_index, function, arguments) from gone
+                died = WorkerDiedError(
+                    f"worker {gone.worker_index} died during a call of "
+                    f"{name_of(function, arguments)}. Its error output shows the cause. It has "
+                    "been restarted, and its unfinished episodes end as truncated."
+                )
+                died.was_restarted = True
+                raise died from gone
 
         return get_results
 
@@ -197,13 +200,13 @@ class EnvCalls(GymVectorEnv):
 
     @property
     def np_random(self) -> Any:  # type: ignore[override]
-        """Copies of the envs' own generators; not to be set from outside."""
+        """Copies of the envs' own generators; they cannot be set from outside."""
         return self.get_attr("np_random")
 
     # Calls in two parts, as in Gymnasium's `AsyncVectorEnv`.
 
     def step_async(self, actions: Action) -> None:
-        """Have the workers begin to step all envs; `step_wait` returns what they gave."""
+        """Have the workers begin to step all envs; `step_wait` returns the results."""
         self._hold("step", lambda: self._begin_step(actions))
 
     def step_wait(self, timeout: float | None = None) -> VectorStep:
@@ -238,11 +241,11 @@ class EnvCalls(GymVectorEnv):
 
     @abstractmethod
     def _begin_step(self, actions: Action) -> Callable[[], VectorStep]:
-        """Have the workers begin to step; return what does the rest."""
+        """Have the workers begin to step; return a function that does the rest."""
 
     @abstractmethod
     def _begin_reset(self, seed: Seed, options: ResetOptions) -> Callable[[], ResetResult]:
-        """Have the workers begin to reset; return what does the rest."""
+        """Have the workers begin to reset; return a function that does the rest."""
 
     def _hold(self, name: str, begin: Callable[[], Callable[[], Any]]) -> None:
         self._check_open()

@@ -1,17 +1,16 @@
-"""Functions of one env, called where the env lives.
+"""Functions of one env, called in the process of the env.
 
-By `worker` for its envs and by `env_caller` for the parent's own.
+`worker` calls them for its envs and `env_caller` for the parent's own.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Self
 
 from stepladder.envs.types import GymEnv, GymSpace
-from stepladder.errors import ConfigError, WorkerDiedError
 
 
 class EnvDescription(NamedTuple):
-    """What a vector env must know about an env."""
+    """What a vector env needs of an env before it steps it."""
 
     observation_space: GymSpace
     action_space: GymSpace
@@ -24,17 +23,13 @@ class EnvDescription(NamedTuple):
         return cls(env.observation_space, env.action_space, env.metadata, env.render_mode)
 
 
-NOT_CALLABLE = ("close", "reset", "step")
-"""Methods of an env that only the vector env itself may call."""
-
-
 def apply_to(
     env: GymEnv, env_index: int, function: Callable[..., Any], arguments: Sequence[Any]
 ) -> Any:
-    """Call a function of an env; say on what it raises which env it was."""
+    """Call a function of an env; what it raises gets the index of the env."""
     try:
         return function(env, *arguments)
-    except Exception as error:  # goes on as it is, and says whose it is
+    except Exception as error:  # passed on, with the index of the env
         error.env_index = env_index  # type: ignore[attr-defined]
         raise
 
@@ -48,33 +43,12 @@ def call_method(
 
 
 def set_attribute(env: GymEnv, name: str, value: Any) -> None:
-    """Set an attribute of an env, where a wrapper has it there."""
+    """Set an attribute of an env, on the wrapper that has it."""
     env.set_wrapper_attr(name, value)
 
 
-def check_callable(name: str) -> None:
-    """Raise if a method of single envs is not for others to call."""
-    if name in NOT_CALLABLE:
-        raise ConfigError(
-            f"{name!r} of single envs cannot be called from outside; call it on the vector env."
-        )
-
-
-def died_in_call(
-    worker: int, function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
-) -> WorkerDiedError:
-    """Say that a worker has died over a call, and has been replaced."""
-    error = WorkerDiedError(
-        f"worker {worker} died over a call of {name_of(function, arguments)}. Its error "
-        "output shows the cause. It has been restarted, and its unfinished episodes end as "
-        "truncated."
-    )
-    error.was_restarted = True
-    return error
-
-
 def name_of(function: Callable[..., Any], arguments: Sequence[Sequence[Any]]) -> str:
-    """Return what a call is called in a message: the method or attribute, or the function."""
+    """Return the name of a call in messages: of the method, the attribute or the function."""
     if function in (call_method, set_attribute) and arguments:
         return repr(arguments[0][0])
     return getattr(function, "__name__", repr(function))

@@ -1,22 +1,19 @@
-"""An exception's way from an env to the user, whichever process the env lives in.
+"""An exception's way from an env to the user, whichever process the env is in.
 
-The user gets the env's own exception, with its own type, so that the number of workers changes
-nothing about how it is caught; a note names the env and carries the traceback of the process it was
-raised in. Packed by `worker`, unpacked by `pool`; `coordinator` adds the note for the parent's
-share.
+The user gets the env's own exception, with its own type, so that it is caught in the same way with
+any number of workers; a note names the env and holds the traceback of the process it was raised in.
+Packed by `worker`, unpacked by `worker_pool`; `coordinator` adds the note for the parent's share.
 """
 
 import pickle
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from stepladder.envs.workers.memory.messages import pickled
 from stepladder.errors import EnvError
 
 NO_ENV = -1
-"""Index of an exception that was raised before an env was asked."""
+"""Index of an exception that was raised before an env was called."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +29,14 @@ class Fault:
 
 
 def pack_fault(env_index: int, error: Exception) -> Fault:
-    """Make an exception fit to travel."""
+    """Prepare an exception to be sent to the parent."""
     trace = "".join(traceback.format_exception(error))
     # Not from the exception itself, whose message may be made by code that fails as well.
     summary = "".join(traceback.format_exception_only(error)).strip()
     try:
-        packed = pickled(error) if _is_of_main(error) else pickle.dumps(error)
+        # A class of the main program, which may have been sent here by value, goes back so.
+        is_of_main = type(error).__module__ == "__main__"
+        packed = pickled(error) if is_of_main else pickle.dumps(error)
         # Many exceptions can be pickled but not be made again from what was pickled.
         pickle.loads(packed)
     except Exception:  # whatever a foreign class raises while it is pickled
@@ -45,39 +44,20 @@ def pack_fault(env_index: int, error: Exception) -> Fault:
     return Fault(env_index, packed, summary, trace)
 
 
-def _is_of_main(error: Exception) -> bool:
-    """Whether a class of the main program, which may have come here as a whole, goes back so."""
-    return type(error).__module__ == "__main__"
-
-
 def unpack_fault(fault: Fault, pid: int | None) -> Exception:
     """Return the exception to raise here."""
-    error: Exception = (
-        EnvError(
-            f"worker process {pid} raised {fault.summary}"
-            if fault.env_index == NO_ENV
-            else f"env {fault.env_index} raised {fault.summary}"
-        )
-        if fault.exception is None
-        else pickle.loads(fault.exception)
-    )
-    who = "before an env was asked," if fault.env_index == NO_ENV else f"by env {fault.env_index}"
-    where = f"raised {who} in worker process {pid}"
-    return noted(error, fault.env_index, f"{where}; there:\n{fault.trace.rstrip()}")
+    source, by = f"env {fault.env_index}", f"by env {fault.env_index}"
+    if fault.env_index == NO_ENV:
+        source, by = f"worker process {pid}", "before an env was called,"
+    error: Exception = EnvError(f"{source} raised {fault.summary}")
+    if fault.exception is not None:
+        error = pickle.loads(fault.exception)
+    note = f"raised {by} in worker process {pid}; there:\n{fault.trace.rstrip()}"
+    return noted(error, fault.env_index, note)
 
 
 def noted(error: Exception, env_index: int, note: str) -> Exception:
-    """Say on an exception which env raised it."""
+    """Add to an exception which env raised it, and return it."""
     error.add_note(note)
     error.env_index = env_index  # type: ignore[attr-defined]
     return error
-
-
-@contextmanager
-def naming_env(row: int) -> Iterator[None]:
-    """Say of what is raised inside which env it was."""
-    try:
-        yield
-    except Exception as error:  # goes on as it is, and says whose it is
-        noted(error, row, f"raised while env {row} was made, in this process")
-        raise

@@ -2,8 +2,8 @@
 
 The inner loop of the vector env: the parent has a group for its own share, each worker one per
 batch, and `num_workers=0` is one group with all envs. A group reads actions from `memory`, steps or
-resets its envs as the autoreset mode says, writes each row as soon as it is there, and tells infos
-through callbacks. The state of a row is known to one group only.
+resets its envs as the autoreset mode says, writes each row at once, and passes infos to callbacks.
+Only one group has the state of a row.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,20 +15,21 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from stepladder.envs.curriculum_env import CurriculumEnv
-from stepladder.envs.types import GymEnv, Info, Observation, ResetOptions
+from stepladder.envs.types import Action, Array, GymEnv, Info, Observation, ResetOptions
 from stepladder.envs.values import flag_of, reward_of
-from stepladder.envs.workers.memory.layout import Memory, fast_view
+from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.messages import fast_view
 from stepladder.envs.workers.memory.observations import array_writer
-from stepladder.envs.workers.memory.spaces import build
+from stepladder.envs.workers.memory.spaces import build, is_one_array
 
 PLAYING, ENDED, LOST = 0, 1, 2
-"""What a row is in: an episode; between two; an episode whose worker has died."""
+"""States of a row: in an episode; between two; in an episode whose worker has died."""
 
 LOST_INFO = {"worker_died": True}
 """Info of the step that ends an episode whose worker has died."""
 
 Tell = Callable[[int, Any], None]
-"""Takes a row and what there is to say about it."""
+"""Takes a row and a message about it."""
 
 
 class EnvGroup:
@@ -41,7 +42,7 @@ class EnvGroup:
         mode: When an env that has ended is reset.
         tell_info: Called with each info that is not empty.
         tell_objects: Called with leaves of an observation that are not arrays; None where memory
-            is this process's own, and they need no telling.
+            is this process's own, so that writing them is enough.
         progress: Where to write how many envs are done with the present order.
     """
 
@@ -68,18 +69,15 @@ class EnvGroup:
         self._truncated = fast_view(memory.truncated)
         self._write = _writer(memory, tell_objects)
         self._kept = memory.kept(self.rows)
-        self._plain_observations = _plain(memory)
-        leaves = memory.layout.actions
-        self._actions = [
-            (column[self.rows] if leaf.is_array else None, column)
-            for leaf, column in zip(leaves, memory.actions, strict=True)
-        ]
-        is_plain = len(leaves) == 1 and not leaves[0].path
-        self._plain_actions = self._actions[0][0] if is_plain else None
-        self._watch_episodes()
-
-    def _watch_episodes(self) -> None:
-        """Count returns and lengths here for envs that would each do so at every step."""
+        self._plain_observations: tuple[Any, Any, Any] = None, None, None
+        """Array of observations that are one array each, shape and type of one."""
+        if is_one_array(memory.layout.observations):
+            array = memory.observations[0]
+            self._plain_observations = array, memory.layout.observations[0].shape, array.dtype
+        self._plain_actions: Array | None = None
+        if is_one_array(memory.layout.actions):
+            self._plain_actions = memory.actions[0][self.rows]
+        # Returns and lengths are counted here for envs that would each do so at every step.
         self._tracked = [type(env) is CurriculumEnv for env in self.envs]
         self._steps = [
             env.inner_step if isinstance(env, CurriculumEnv) and tracked else env.step
@@ -130,7 +128,7 @@ class EnvGroup:
                 write(row, observation)
             if info:
                 self._tell_info(row, info)
-        # In this order: what is noted as returned belongs to the env at which `progress` stands.
+        # In this order: `_last` belongs to the env at which `progress` stands.
         self._last = None
         progress[0] = len(steps)
         if self._returns is not None:
@@ -147,20 +145,18 @@ class EnvGroup:
         self._truncated[row] = flag_of(truncated, "truncated", row)
         return self._terminated[row] or self._truncated[row]
 
-    def _take_actions(self) -> list[Any]:
-        """Return one action per env, in memory of its own: an env may keep what it is given."""
+    def _take_actions(self) -> list[Action]:
+        """Return a copy of each env's action: an env may keep it."""
         if self._plain_actions is not None:
             return list(self._plain_actions.copy())
-        columns = [
-            column[self.rows] if view is None else view.copy() for view, column in self._actions
-        ]
+        columns = [column[self.rows].copy() for column in self._memory.actions]
         return [build(self.envs[0].action_space, row) for row in zip(*columns, strict=True)]
 
     def _end(self, index: int, observation: Observation, info: Info) -> None:
         """Finish the episode of an env that has just ended."""
         row = self.rows.start + index
         if self._tracked[index]:
-            info = self._report(index, info)
+            info = self._report(index, info, self._terminated[row], self._rewards[row])
         self._last = None
         if self.mode != AutoresetMode.SAME_STEP:
             self.states[index] = ENDED
@@ -170,41 +166,32 @@ class EnvGroup:
             return
         self._reset_within_step(index, observation, info)
 
-    def _report(self, index: int, info: Info) -> dict[str, Any]:
+    def _report(
+        self, index: int, info: Info, terminated: bool, reward: float, *, is_late: bool = False
+    ) -> Info:
         env, returns = self.envs[index], self._returns
-        row = self.rows.start + index
         assert isinstance(env, CurriculumEnv)
         assert returns is not None
         return env.finish_episode(
             info,
-            terminated=self._terminated[row],
-            episode_return=float(returns[index]) + self._rewards[row],
+            terminated=terminated,
+            episode_return=float(returns[index]) + reward,
             length=self._clock - self._begun[index],
+            is_late=is_late,
         )
 
     def forget(self) -> None:
-        """Do not report what the env being stepped has returned: something was wrong with it."""
+        """Do not report what the env being stepped has returned: it raised an error."""
         self._last = None
 
     def settle(self) -> None:
-        """Report an episode that has ended in a step that an interrupt (Ctrl-C) has broken off."""
+        """Report an episode that has ended in a step that Ctrl-C has interrupted."""
         last = self._last
         if last is None:
             return
         index = int(self._progress[0])
-        if not (self._tracked[index] and (last[2] or last[3])):
-            self._last = None
-            return
-        env, returns = self.envs[index], self._returns
-        assert isinstance(env, CurriculumEnv)
-        assert returns is not None
-        env.finish_episode(
-            last[4],
-            terminated=bool(last[2]),
-            episode_return=float(returns[index]) + float(last[1]),
-            length=self._clock - self._begun[index],
-            is_late=True,
-        )
+        if self._tracked[index] and (last[2] or last[3]):
+            self._report(index, last[4], bool(last[2]), float(last[1]), is_late=True)
         self._last = None
 
     def _reset_within_step(self, index: int, observation: Observation, info: Info) -> None:
@@ -214,7 +201,7 @@ class EnvGroup:
         self._fresh.append(index)
 
     def _step_over(self, index: int) -> None:
-        """Step an env that plays no episode."""
+        """Step an env that is not in an episode."""
         row = self.rows.start + index
         self._rewards[row] = 0.0
         if self.states[index] == LOST:
@@ -244,7 +231,7 @@ class EnvGroup:
         return build(self.envs[0].observation_space, values)
 
     def keep(self) -> None:
-        """Copy the observations as they are now, for the successor of a worker that dies."""
+        """Copy the observations as they are now, for a worker that replaces this one."""
         for written, kept in self._kept:
             np.copyto(kept, written)
 
@@ -269,11 +256,7 @@ class EnvGroup:
         self._progress[0] = len(self.envs)
 
     def _reset_one(
-        self,
-        index: int,
-        seed: int | None,
-        options: dict[str, Any] | None,
-        final: dict[str, Any] | None = None,
+        self, index: int, seed: int | None, options: Info | None, final: Info | None = None
     ) -> None:
         row = self.rows.start + index
         observation, info = self.envs[index].reset(seed=seed, options=options)
@@ -288,18 +271,10 @@ class EnvGroup:
             self._tell_info(row, info)
 
 
-def _plain(memory: Memory) -> tuple[Any, tuple[int, ...] | None, Any]:
-    """Return the array of observations that are one array each, shape and type; or nothing."""
-    leaves = memory.layout.observations
-    if len(leaves) == 1 and not leaves[0].path and leaves[0].is_array:
-        return memory.observations[0], leaves[0].shape, memory.observations[0].dtype
-    return None, None, None
-
-
 def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], None]:
     """Return a function that writes an observation into a row."""
     leaves, columns = memory.layout.observations, memory.observations
-    if len(leaves) == 1 and not leaves[0].path and leaves[0].is_array:
+    if is_one_array(leaves):
         return array_writer(leaves[0], columns[0])
     parts = [
         (leaf, array_writer(leaf, column) if leaf.is_array else column.__setitem__)

@@ -1,9 +1,9 @@
 """Send objects to a worker that are defined in the main program.
 
-Used by `worker_start` and `worker_handle` for everything that goes from the parent to a worker. A
-forked worker has the main program as it was at the fork; a spawned one imports it, if it is a file.
-A notebook, a prompt, ``python -c`` and a program read from standard input cannot be imported: what
-was defined there, or after the fork, is pickled by value.
+Used by `worker_handle` for everything that goes from the parent to a worker. A forked worker has
+the main program as it was at the fork; a spawned one imports it, if it is a file. A notebook, a
+prompt, ``python -c`` and a program read from standard input cannot be imported: what was defined
+there, or after the fork, is pickled by value.
 """
 
 import io
@@ -46,7 +46,7 @@ def can_be_imported() -> bool:
 
 
 def pickled_for(value: Any, known: Known) -> bytes:
-    """Pickle a value for a worker: by name what the worker has too, as a whole what it has not."""
+    """Pickle a value for a worker: by name what the worker has too, by value all else."""
     try:
         data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         if MAIN.encode() not in data:

@@ -9,17 +9,17 @@ import os
 import time
 
 SPIN_S = 1e-3
-"""Longest spin. A policy that thinks longer between two steps lets the workers sleep."""
+"""Longest spin. If a policy takes longer between two steps, the workers sleep."""
 
 SPINS = 400
-"""Looks at a word between two looks at the clock; some 10 µs."""
+"""Reads of a value between two reads of the clock; about 10 µs."""
 
 
 class SpinLimit:
-    """Decides when one who waits stops spinning.
+    """Decides when a process that waits stops spinning.
 
     Args:
-        may_spin: Whether there is a core for each of those who might spin.
+        may_spin: Whether there is a core for every process that may spin.
     """
 
     def __init__(self, may_spin: bool):
@@ -33,20 +33,15 @@ class SpinLimit:
         self._is_waiting = False
 
     def may_continue(self) -> bool:
-        """Whether to look again; called after each look in vain."""
+        """Whether to read again; called after every read that found nothing new."""
         now = time.perf_counter()
         if not self._is_waiting:
             self._is_waiting = True
             self._until = now + self._spin_s
         if now >= self._until:
             return False
-        yield_core()
+        if hasattr(os, "sched_yield"):
+            os.sched_yield()
+        else:
+            time.sleep(0)
         return True
-
-
-def yield_core() -> None:
-    """Let another process have this core, if one wants it."""
-    if hasattr(os, "sched_yield"):
-        os.sched_yield()
-    else:
-        time.sleep(0)

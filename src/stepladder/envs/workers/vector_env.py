@@ -5,7 +5,7 @@ what Gymnasium's `SyncVectorEnv` returns, element for element, with any number o
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Self, Unpack
 
 import gymnasium as gym
 from gymnasium.vector import AutoresetMode
@@ -14,6 +14,7 @@ from stepladder.configs.checks import require_integer
 from stepladder.envs.types import (
     Action,
     EnvFunction,
+    Info,
     ResetOptions,
     ResetResult,
     RowInfo,
@@ -21,11 +22,8 @@ from stepladder.envs.types import (
     VectorStep,
 )
 from stepladder.envs.workers.arguments import (
-    ObservationMode,
-    OnDeath,
-    StartMethod,
+    WorkerArguments,
     WorkerSettings,
-    check_settings,
     checked_autoreset_mode,
     checked_options,
     checked_seeds,
@@ -34,11 +32,14 @@ from stepladder.envs.workers.env_calls import EnvCalls
 from stepladder.envs.workers.memory.layout import SharedBuffers
 from stepladder.envs.workers.memory.rows import RowView
 from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.memory.spaces import build
 from stepladder.envs.workers.parent.coordinator import Coordinator
 from stepladder.envs.workers.parent.infos import merge_infos
 from stepladder.envs.workers.parent.worker_pool import CLOSE_S
 from stepladder.errors import ChannelError, ConfigError
 from stepladder.sync.process import current_pid
+
+UNFINISHED_STEP = "its last step did not come to an end"
 
 
 class WorkerVectorEnv(EnvCalls):
@@ -52,76 +53,57 @@ class WorkerVectorEnv(EnvCalls):
         env_functions: Sequence[EnvFunction],
         *,
         num_workers: int = 0,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        num_batches: int = 1,
-        parent_steps: bool = True,
-        start_method: StartMethod | None = None,
-        on_worker_death: OnDeath = "restart",
-        timeout_s: float | None = 300.0,
-        copy: bool = True,
-        observation_mode: ObservationMode = "same",
+        **arguments: Unpack[WorkerArguments],
     ):
-        # Before anything that may fail: Python closes what it has begun to make.
+        # Before anything that may fail: Python also closes an object whose __init__ has raised.
         self.closed = True
-        mode = checked_autoreset_mode(autoreset_mode)
         self.num_envs = num_envs = len(env_functions)
-        settings: WorkerSettings = {
-            "autoreset_mode": autoreset_mode,
-            "num_batches": num_batches,
-            "parent_steps": parent_steps,
-            "start_method": start_method,
-            "on_worker_death": on_worker_death,
-            "timeout_s": timeout_s,
-            "copy": copy,
-            "observation_mode": observation_mode,
-        }
-        check_settings(num_envs, num_workers, settings)
-        most = num_envs - 1 if parent_steps else num_envs
-        shares = Shares(num_envs, min(num_workers, most), num_batches, parent_steps)
+        settings = WorkerSettings(**arguments)
+        settings.check_counts(num_envs, num_workers)
+        most = num_envs - 1 if settings.parent_steps else num_envs
+        shares = Shares(
+            num_envs, min(num_workers, most), settings.num_batches, settings.parent_steps
+        )
         self._pid = current_pid()
         self.num_workers = shares.num_workers
         self.batches = shares.batches
-        """RowView of each batch, for `send` and `recv`."""
-        self.copy = copy
+        """Rows of each batch, for `send` and `recv`."""
+        self.copy = settings.copy
         self.merges_infos = True
-        """Whether infos are merged into one dict; an adapter that reads `last_infos` says no."""
+        """Whether infos are merged into one dict; adapters that read `last_infos` switch it off."""
         self.last_infos: list[RowInfo] = []
         """Row and info of each env that had one, in the last reset, step or recv."""
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
         self._pending = ""
-        self._coordinator = Coordinator(
-            env_functions,
-            shares,
-            mode=mode,
-            start_method=start_method,
-            timeout_s=timeout_s,
-            on_death=on_worker_death,
-        )
+        self._coordinator = Coordinator(env_functions, shares, settings)
         try:
-            self._coordinator.open(observation_mode)
-            self._describe(mode)
+            self._coordinator.open()
+            self._describe()
             self.closed = False
         except BaseException:
             self._coordinator.abandon()
             self._forget_memory()
             raise
 
-    def _describe(self, mode: AutoresetMode) -> None:
+    def _describe(self) -> None:
         described, memory = self._coordinator.description, self._coordinator.memory
-        self.metadata = {**(described.metadata or {}), "autoreset_mode": mode}
+        self.metadata = {**(described.metadata or {}), "autoreset_mode": self.autoreset_mode}
         self.render_mode = described.render_mode
-        self.single_observation_space = described.observation_space
+        self.single_observation_space = seen = described.observation_space
         self.single_action_space = described.action_space
         self.observation_space = self._coordinator.observation_space
         self.action_space = self._coordinator.action_space
         self._batch_indices = range(len(self.batches))
         self._all_rows, *self._rows = (
-            RowView(memory, rows, self.single_observation_space)
-            for rows in (slice(0, self.num_envs), *self.batches)
+            RowView(memory, rows, seen) for rows in (slice(0, self.num_envs), *self.batches)
         )
-        self._buffers = SharedBuffers.of(
-            memory, self.single_observation_space, self.single_action_space
+        self._buffers = SharedBuffers(
+            observations=build(seen, memory.observations),
+            rewards=memory.rewards,
+            terminated=memory.terminated,
+            truncated=memory.truncated,
+            actions=build(self.single_action_space, memory.actions),
         )
 
     @property
@@ -154,12 +136,7 @@ class WorkerVectorEnv(EnvCalls):
 
     # Stepping.
 
-    def reset(
-        self,
-        *,
-        seed: Seed = None,
-        options: ResetOptions = None,
-    ) -> ResetResult:
+    def reset(self, *, seed: Seed = None, options: ResetOptions = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -205,9 +182,13 @@ class WorkerVectorEnv(EnvCalls):
         return self._finish_step()
 
     def _begin_step(self, actions: Action) -> Callable[[], VectorStep]:
-        self._check_ready()
+        # The usual case without four calls.
+        is_busy = self._must_reset or self._sent or self._pending
+        if is_busy or self.closed or current_pid() != self._pid:
+            self._check_can_play("step")
+            self._check_idle()
         self._all_rows.write_actions(actions)
-        self._must_reset = "its last step did not come to an end"
+        self._must_reset = UNFINISHED_STEP
         for batch in self._batch_indices:
             self._coordinator.begin_step(batch)
         return self._finish_step
@@ -220,15 +201,13 @@ class WorkerVectorEnv(EnvCalls):
         return *self._all_rows.results(self.copy), self._merged(infos, self._all_rows)
 
     def send(self, actions: Action, batch_index: int = 0) -> None:
-        """Have the workers begin to step one batch; think about another one meanwhile.
+        """Have the workers begin to step one batch, while the caller handles another one.
 
         Args:
             actions: One per env of the batch.
             batch_index: Which batch; its rows are ``batches[batch_index]``.
         """
-        self._check_open()
-        self._check_not_pending("send")
-        self._check_playing()
+        self._check_can_play("send")
         rows = self._rows_of(batch_index)
         if batch_index in self._sent:
             raise ChannelError(
@@ -237,22 +216,20 @@ class WorkerVectorEnv(EnvCalls):
             )
         rows.write_actions(actions)
         self._sent.add(batch_index)
-        self._must_reset = "its last step did not come to an end"
+        self._must_reset = UNFINISHED_STEP
         self._coordinator.begin_step(batch_index)
         self._must_reset = ""
 
     def recv(self, batch_index: int = 0) -> VectorStep:
-        """Wait for a batch that was sent actions; return what its envs gave, as `step` does."""
-        self._check_open()
-        self._check_not_pending("recv")
-        self._check_playing()
+        """Wait for a batch that was sent actions; return what `step` returns, for its envs."""
+        self._check_can_play("recv")
         rows = self._rows_of(batch_index)
         if batch_index not in self._sent:
             raise ChannelError(
                 f"batch {batch_index} has not been sent actions. Call send(actions, "
                 f"{batch_index}) first."
             )
-        self._must_reset = "its last step did not come to an end"
+        self._must_reset = UNFINISHED_STEP
         infos = self._coordinator.finish_step(batch_index)
         self._must_reset = ""
         self._sent.discard(batch_index)
@@ -267,21 +244,13 @@ class WorkerVectorEnv(EnvCalls):
             )
         return self._rows[batch_index]
 
-    def _merged(self, infos: list[RowInfo], rows: RowView) -> dict[str, Any]:
+    def _merged(self, infos: list[RowInfo], rows: RowView) -> Info:
         self.last_infos = infos
         if not infos or not self.merges_infos:
             return {}
         if rows.start:
             infos = [(row - rows.start, info) for row, info in infos]
         return merge_infos(infos, rows.num_rows)
-
-    def _check_ready(self) -> None:
-        is_busy = self._must_reset or self._sent or self._pending
-        if is_busy or self.closed or current_pid() != self._pid:
-            self._check_open()
-            self._check_not_pending("step")
-            self._check_playing()
-            self._check_idle()
 
     # The end.
 
@@ -312,11 +281,15 @@ class WorkerVectorEnv(EnvCalls):
             self.closed = True
             return
         try:
-            self._warn_of_pending_call()
+            pending, self._pending = self._pending, ""
+            if pending:
+                gym.logger.warn(
+                    f"Calling `close` while waiting for a pending call to `{pending}` to complete."
+                )
             self._coordinator.close(0.0 if terminate else timeout_s if timeout is None else timeout)
             self._forget_memory()
         except BaseException:
-            # Ctrl-C: at once then.
+            # Ctrl-C: end the workers at once.
             self._coordinator.abandon()
             self._forget_memory()
             raise
@@ -325,15 +298,8 @@ class WorkerVectorEnv(EnvCalls):
         """Close the vector env; Gymnasium's name for it."""
         self.close(timeout=timeout, terminate=terminate)
 
-    def _warn_of_pending_call(self) -> None:
-        pending, self._pending = self._pending, ""
-        if pending:
-            gym.logger.warn(
-                f"Calling `close` while waiting for a pending call to `{pending}` to complete."
-            )
-
     def _forget_memory(self) -> None:
-        """Let go of the memory; arrays that the user has been given keep theirs."""
+        """Drop all views of the memory; arrays that the user has stay valid."""
         for views in ("_all_rows", "_rows", "_buffers", "_finish"):
             self.__dict__.pop(views, None)
         self.closed = True

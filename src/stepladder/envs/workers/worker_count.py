@@ -12,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,10 @@ SLICE_S = 0.015
 """How often, and how long, each way is tried in turn."""
 
 BUDGET_S = 1.0
-"""No further round is begun after this time: of slow envs a single step says enough."""
+"""No further round is begun after this time: for slow envs a single step is enough."""
 
 FEW, MANY = 4, 32
-"""Envs that are tried: at most so many, where making one takes long, and where it does not."""
+"""Most envs that are tried, if making one takes long and if it does not."""
 
 QUICKLY_MADE_S = 0.005
 
@@ -59,7 +60,7 @@ def choose_num_workers(
     if multiprocessing.current_process().daemon:
         logger.info("A daemonic process may not start others, so all envs are stepped in it.")
         return 0
-    if not settings["parent_steps"]:
+    if not settings.parent_steps:
         return min(max(1, cores - 1), num_envs)
     most = min(cores, num_envs) - 1
     if most < 1:
@@ -87,17 +88,13 @@ def _pays_off(
 ) -> bool:
     """Whether this number of workers steps all envs faster than a plain loop."""
     num_shared, num_plain = _numbers_to_try(functions, num_workers)
-    trial: WorkerSettings = {
-        **settings,
-        "autoreset_mode": AutoresetMode.NEXT_STEP,
-        "num_batches": 1,
-    }
+    trial = vars(replace(settings, autoreset_mode=AutoresetMode.NEXT_STEP, num_batches=1))
     with ExitStack() as stack:
         shared = stack.enter_context(
             WorkerVectorEnv(functions[:num_shared], num_workers=num_workers, **trial)
         )
         plain = stack.enter_context(WorkerVectorEnv(functions[:num_plain], num_workers=0, **trial))
-        collect: Callable[[], object] = _nothing
+        collect: Callable[[], object] | None = None
         if curriculum is not None:
             host = stack.enter_context(_trial_host(curriculum, num_shared + num_plain))
             clients = host.clients()
@@ -109,11 +106,11 @@ def _pays_off(
 
 
 def _numbers_to_try(functions: Sequence[EnvFunction], num_workers: int) -> tuple[int, int]:
-    """Return how many envs to try with workers and without: as many as wanted, if quickly made."""
+    """Return how many envs to try with workers and without: more if one is quickly made."""
     num_shared = min(len(functions), 2 * (num_workers + 1))
     took = 0.0
     for _ in range(2):
-        # Twice: what is loaded with the first one takes its time only once.
+        # Twice: what is loaded with the first env takes time only once.
         began = time.perf_counter()
         functions[0]().close()
         took = time.perf_counter() - began
@@ -123,11 +120,9 @@ def _numbers_to_try(functions: Sequence[EnvFunction], num_workers: int) -> tuple
     return num_shared, min(num_shared, FEW)
 
 
-def _nothing() -> None:
-    """Collect nothing, where nothing is tracked."""
-
-
-def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], object]) -> tuple[float, ...]:
+def _time_each(
+    vecs: Sequence[WorkerVectorEnv], collect: Callable[[], object] | None
+) -> tuple[float, ...]:
     """Return the seconds that a step of each vector env takes; measured in turn."""
     for vec in vecs:
         vec.action_space.seed(0)
@@ -145,13 +140,14 @@ def _time_each(vecs: Sequence[WorkerVectorEnv], collect: Callable[[], object]) -
 
 
 def _time_slice(
-    vec: WorkerVectorEnv, actions: list[Action], collect: Callable[[], object]
+    vec: WorkerVectorEnv, actions: list[Action], collect: Callable[[], object] | None
 ) -> float:
     began = now = time.perf_counter()
     num_steps = 0
     while now - began < SLICE_S:
         vec.step(actions[num_steps % len(actions)])
-        collect()
+        if collect is not None:
+            collect()
         num_steps += 1
         now = time.perf_counter()
     return (now - began) / num_steps
@@ -159,8 +155,8 @@ def _time_slice(
 
 @contextmanager
 def _global_generators_kept() -> Iterator[None]:
-    """Put the global generators back: envs that use them must not notice the trial."""
-    plain, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002, not ours but theirs
+    """Put the global generators back: the trial must not change envs that use them."""
+    plain, arrays = random.getstate(), np.random.get_state()  # noqa: NPY002, used by foreign envs
     try:
         yield
     finally:
@@ -169,7 +165,7 @@ def _global_generators_kept() -> Iterator[None]:
 
 
 class _TrialHost(SharedHost):
-    """Lets envs draw from the real plan, and takes their records without looking at them."""
+    """Lets envs draw from the real plan, and drops their records."""
 
     def collect(self, ended: bool = True, rows: Any = None) -> RecordArray:
         """Empty all mailboxes."""

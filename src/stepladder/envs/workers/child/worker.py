@@ -1,8 +1,8 @@
 """The worker process: build its envs, then wait for orders and carry them out.
 
-Started by `worker_pool`. Orders come through `lanes`; commands, which are rare, through a pipe,
-which also wakes a worker that sleeps. A worker ends when it is told to or when its parent is gone,
-whatever its envs do.
+Started by `worker_handle`. Orders come through `lanes`; commands, which are rare, through a pipe,
+which also wakes a worker that sleeps. A worker ends when it is told to or when its parent has
+ended, whatever its envs do.
 """
 
 import os
@@ -11,6 +11,8 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,7 +27,7 @@ from stepladder.envs.workers.faults import NO_ENV, Fault, pack_fault
 from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.main_program import known_to_worker, pickled_for
 from stepladder.envs.workers.memory import lanes
-from stepladder.envs.workers.memory.layout import Memory, MemoryLayout, fast_view
+from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
 from stepladder.envs.workers.memory.messages import (
     COMMAND,
     INFO,
@@ -34,6 +36,7 @@ from stepladder.envs.workers.memory.messages import (
     REPLY,
     WAKE,
     MessageWriter,
+    fast_view,
     pickled,
 )
 from stepladder.envs.workers.spinning import SpinLimit
@@ -42,7 +45,7 @@ from stepladder.sync.segment import Segment, Ticket
 
 
 class EnvFunctions:
-    """Functions that make envs, fit to travel to another process, lambdas included."""
+    """Functions that make envs; can be sent to another process, lambdas included."""
 
     def __init__(self, functions: Sequence[Any]):
         self._functions: list[Any] | bytes = list(functions)
@@ -73,15 +76,12 @@ class EnvFunctions:
 
 @dataclass(frozen=True)
 class Assignment:
-    """Which envs a worker has, and who its parent is."""
+    """Which envs a worker has, and which process is its parent."""
 
     worker_index: int
     env_functions: EnvFunctions
-    first_rows: tuple[int, ...]
-    """Per batch the row of its first env."""
-
-    sizes: tuple[int, ...]
-    """Per batch how many envs."""
+    rows: tuple[range, ...]
+    """Per batch the rows of its envs."""
 
     mode: AutoresetMode
     may_spin: bool
@@ -89,20 +89,15 @@ class Assignment:
     made_by_main_thread: bool
 
 
-@dataclass(frozen=True)
-class Attachment:
-    """Where the memory is, and how it is laid out."""
-
-    ticket: Ticket
-    layout: MemoryLayout
-
-
 def main(assignment: Assignment, pipe: Connection) -> None:
     """Run a worker until it is told to end."""
-    # Ctrl-C goes to the whole group of processes; the parent decides what it means.
+    # Ctrl-C goes to the whole group of processes; the parent handles it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    _limit_torch_threads()
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        # A fork does not copy PyTorch's pool of threads; an operation that uses it would hang.
+        torch.set_num_threads(1)
     end_with_parent(assignment.parent_pid, assignment.made_by_main_thread)
     worker = Worker(assignment, pipe)
     try:
@@ -113,27 +108,19 @@ def main(assignment: Assignment, pipe: Connection) -> None:
         os._exit(1)
 
 
-def _limit_torch_threads() -> None:
-    """Keep PyTorch, where a fork has brought it along, from waiting for threads that are not here.
-
-    Its pool of threads stays behind in the parent; the first operation that wants it would hang.
-    """
-    torch: Any = sys.modules.get("torch")
-    if torch is not None:
-        torch.set_num_threads(1)
-
-
 class Worker:
-    """The envs of one worker process, and how it is told what to do."""
+    """The envs of one worker process, and the orders that it carries out."""
 
     def __init__(self, assignment: Assignment, pipe: Connection):
         self._assignment = assignment
         self._pipe = pipe
+        self._rows = list(chain(*assignment.rows))
         self.envs: list[GymEnv] = []
+        """In the order of `_rows`."""
 
     def build(self) -> bool:
-        """Make the envs and tell the parent what they are; return whether it went well."""
-        # From here on an env is at work, and has the time that the parent allows each of them.
+        """Make the envs and describe them to the parent; return whether all could be made."""
+        # From here on the parent allows each env its time.
         self._pipe.send_bytes(WAKE)
         try:
             for make in self._assignment.env_functions.load():
@@ -141,54 +128,42 @@ class Worker:
                 self._pipe.send_bytes(WAKE)
             answer = pickled([EnvDescription.of(env) for env in self.envs])
         except Exception as error:  # forwarded to the parent, which raises it
-            self._pipe.send_bytes(pickle.dumps(pack_fault(self._row_of(len(self.envs)), error)))
+            row = self._rows[min(len(self.envs), len(self._rows) - 1)]
+            self._pipe.send_bytes(pickle.dumps(pack_fault(row, error)))
             return False
         self._pipe.send_bytes(answer)
-        self._attach(self._pipe.recv())
+        self._attach(*self._pipe.recv())
         return True
 
-    def _row_of(self, number: int) -> int:
-        """Return the row of the env with this number among the worker's own."""
-        for first, size in zip(self._assignment.first_rows, self._assignment.sizes, strict=True):
-            if number < size:
-                return first + number
-            number -= size
-        return number
-
-    def _attach(self, attachment: Attachment) -> None:
-        segment = Segment.attach(attachment.ticket)
-        memory = self._memory = Memory(attachment.layout, segment.words)
-        self._segment = segment
+    def _attach(self, ticket: Ticket, layout: MemoryLayout) -> None:
+        self._segment = Segment.attach(ticket)
+        memory = self._memory = Memory(layout, self._segment.words)
         self._worker_index = self._assignment.worker_index
         self._lanes = memory.lanes[self._worker_index]
         self._orders = fast_view(self._lanes["order"])
         self._progress = fast_view(self._lanes["progress"])
-        self._groups: list[EnvGroup] = []
-        self._writers: list[MessageWriter] = []
-        start = 0
-        for batch in range(attachment.layout.num_batches):
-            stop = start + self._assignment.sizes[batch]
-            self._add_group(batch, self.envs[start:stop])
-            start = stop
-        self._finish = direct(lanes.finish, memory.lanes, 0, 0, 0)
-        self._await_order = direct(lanes.await_order, memory.lanes, 0, 0)
-        self._objects_come = any(not leaf.is_array for leaf in attachment.layout.actions)
-
-    def _add_group(self, batch: int, envs: Sequence[GymEnv]) -> None:
-        room = self._memory.messages[self._worker_index, batch]
-        writer = MessageWriter(self._lanes[batch], room, self._pipe.send_bytes)
-        self._writers.append(writer)
-        self._groups.append(
+        self._writers = [
+            MessageWriter(lane, room, self._pipe.send_bytes)
+            for lane, room in zip(self._lanes, memory.messages[self._worker_index], strict=True)
+        ]
+        envs = iter(self.envs)
+        self._groups = [
             EnvGroup(
-                envs,
-                self._assignment.first_rows[batch],
-                self._memory,
+                list(islice(envs, len(rows))),
+                rows.start,
+                memory,
                 self._assignment.mode,
-                tell_info=lambda row, info: writer.write(INFO, row, info),
-                tell_objects=lambda row, values: writer.write(OBJECTS, row, values),
+                tell_info=partial(writer.write, INFO),
+                tell_objects=partial(writer.write, OBJECTS),
                 progress=self._progress[batch : batch + 1],
             )
-        )
+            for batch, (rows, writer) in enumerate(
+                zip(self._assignment.rows, self._writers, strict=True)
+            )
+        ]
+        self._finish = direct(lanes.finish, memory.lanes, 0, 0, 0)
+        self._await_order = direct(lanes.await_order, memory.lanes, 0, 0)
+        self._objects_come = any(not leaf.is_array for leaf in layout.actions)
 
     # Waiting.
 
@@ -206,22 +181,19 @@ class Worker:
                 batch = self._sleep()
             if batch != lanes.NONE:
                 if is_crowded(all_lanes, worker_index, batch):
-                    cpu_affinity.move_to_free_core(self._cores_in_use(batch))
+                    of_workers = all_lanes["worker_cpu"][:, 0].tolist()
+                    of_parent = int(self._lanes[batch]["parent_cpu"])
+                    cpu_affinity.move_to_free_core({*of_workers, of_parent})
                 is_open = self._carry_out(batch)
                 spin_limit.begin()
 
-    def _cores_in_use(self, batch: int) -> set[int]:
-        """Return the cores on which the parent and the other workers run."""
-        of_workers = self._memory.lanes["worker_cpu"][:, 0].tolist()
-        return {*of_workers, int(self._lanes[batch]["parent_cpu"])}
-
     def _sleep(self) -> int:
-        """Wait in the kernel until the parent rings; return the batch to work on, or `NOBODY`."""
+        """Wait in the kernel until the parent sends; return the batch with an order, or `NONE`."""
         all_lanes, worker_index = self._memory.lanes, self._worker_index
         lanes.set_worker_sleeps(all_lanes, worker_index, 1)
         batch = self._await_order(all_lanes, worker_index, 1)
         if batch == lanes.NONE:
-            # A bell, which has done its work by waking us, or a command that belongs to an order.
+            # Either a `WAKE`, which is dropped, or a command that belongs to an order.
             self._pipe.poll(None)
             batch = self._await_order(all_lanes, worker_index, 1)
             if batch == lanes.NONE:
@@ -230,7 +202,7 @@ class Worker:
         return batch
 
     def _receive(self, order: int) -> Any:
-        """Return what belongs to an order; drop bells, and what belonged to interrupted orders."""
+        """Return what belongs to an order; drop the rest, which belongs to interrupted orders."""
         while True:
             data = self._pipe.recv_bytes()
             if data and MARK.unpack_from(data) == (COMMAND, order):
@@ -261,7 +233,7 @@ class Worker:
             self._fail(batch, order, error)
         if self._finish(self._memory.lanes, self._worker_index, batch, order):
             self._pipe.send_bytes(WAKE)
-        # When the parent can go on already, so that it waits for nothing.
+        # After that, so that the parent does not wait for it.
         group.keep()
         return is_open
 
@@ -270,8 +242,8 @@ class Worker:
         env_index = getattr(error, "env_index", None)
         if env_index is None:
             progress = self._progress[batch]
-            is_asked = progress != lanes.NOT_BEGUN
-            env_index = group.rows.start + progress if is_asked else NO_ENV
+            has_begun = progress != lanes.NOT_BEGUN
+            env_index = group.rows.start + progress if has_begun else NO_ENV
         self._lanes[batch]["has_failed"] = 1
         fault = pickle.dumps(pack_fault(env_index, error))
         self._pipe.send_bytes(MARK.pack(REPLY, order) + fault)
@@ -297,7 +269,7 @@ class Worker:
             group.mode = mode
 
     def _do_adopt(self, batch: int, states: list[list[int]], objects: list[list[Any]]) -> None:
-        """Take up rows where another worker, which has died, has left them."""
+        """Continue the rows of a worker that has died."""
         for group, of_group in zip(self._groups, states, strict=True):
             group.states[:] = of_group
         loose = self._memory.loose_observations()
@@ -315,23 +287,18 @@ class Worker:
     ) -> list[Any]:
         results: list[Any] = []
         for row, given in zip(rows, arguments, strict=True):
-            # So that the parent can say which one hangs.
+            # So that the parent can name an env that hangs.
             self._progress[batch] = row - self._groups[batch].rows.start
-            results.append(apply_to(self._env_of(row), row, function, given))
+            env = self.envs[self._rows.index(row)]
+            results.append(apply_to(env, row, function, given))
         return results
 
     def _do_close(self, batch: int) -> list[Fault]:
-        """Close all envs; return what they raised, each by itself."""
+        """Close all envs; return what they raised."""
         faults: list[Fault] = []
-        for number, env in enumerate(self.envs):
+        for row, env in zip(self._rows, self.envs, strict=True):
             try:
                 env.close()
             except Exception as error:  # logged by the parent when all are closed
-                faults.append(pack_fault(self._row_of(number), error))
+                faults.append(pack_fault(row, error))
         return faults
-
-    def _env_of(self, row: int) -> GymEnv:
-        for group in self._groups:
-            if group.rows.start <= row < group.rows.stop:
-                return group.envs[row - group.rows.start]
-        raise IndexError(row)

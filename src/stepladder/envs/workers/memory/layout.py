@@ -5,16 +5,17 @@ own arrays over the same block (`Memory`). Rows of a batch are adjacent, so a wh
 slice. `coordinator` creates the block, `group` writes its rows, `rows` reads them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.envs.types import Action, Array, DType, Flags, Floats, GymSpace, Observation
+from stepladder.envs.types import Action, Array, DType, Flags, Floats, Observation, RowInfo
 from stepladder.envs.workers.memory.lanes import LANE_DTYPE, Lanes
-from stepladder.envs.workers.memory.spaces import Leaf, build
+from stepladder.envs.workers.memory.messages import INFO, Message
+from stepladder.envs.workers.memory.spaces import Leaf
 from stepladder.plans.plan import aligned_words
 from stepladder.records import Words
 
@@ -30,11 +31,11 @@ MESSAGE_BYTES_PER_ROW = 1 << 14
 class MemoryLayout:
     """The number of rows, workers and batches, and the parts of observations and actions."""
 
-    num_envs: int
-    num_workers: int
-    num_batches: int
-    observations: tuple[Leaf, ...]
-    actions: tuple[Leaf, ...]
+    num_envs: int = 0
+    num_workers: int = 0
+    num_batches: int = 0
+    observations: tuple[Leaf, ...] = ()
+    actions: tuple[Leaf, ...] = ()
 
     @property
     def message_bytes(self) -> int:
@@ -44,27 +45,18 @@ class MemoryLayout:
     def parts(self) -> list[tuple[DType, tuple[int, ...]]]:
         """Return type and shape of every array, in the order in which they lie."""
         rows, lanes = (self.num_envs,), (self.num_workers, self.num_batches)
-        leaves = [
-            (leaf.dtype, (*rows, *leaf.shape))
-            for leaf in (*self.observations, *self.actions)
-            if leaf.dtype is not None
-        ]
-        flags = [(np.dtype(np.bool_), rows)] * 3
+        # Observations a second time, where there are workers: their copies (`Memory.kept`).
+        kept = self.observations if self.num_workers else ()
         return [
             (LANE_DTYPE, lanes),
             (np.dtype(np.uint8), (*lanes, self.message_bytes)),
             (np.dtype(np.float64), rows),
-            *flags,
-            *leaves,
-            *self._kept_parts(),
-        ]
-
-    def _kept_parts(self) -> list[tuple[DType, tuple[int, ...]]]:
-        """Return type and shape of the kept observations: none if there are no workers."""
-        return [
-            (leaf.dtype, (self.num_envs, *leaf.shape))
-            for leaf in self.observations
-            if leaf.dtype is not None and self.num_workers
+            *[(np.dtype(np.bool_), rows)] * 3,
+            *[
+                (leaf.dtype, (*rows, *leaf.shape))
+                for leaf in (*self.observations, *self.actions, *kept)
+                if leaf.dtype is not None
+            ],
         ]
 
     @property
@@ -106,14 +98,14 @@ class Memory:
         self._kept: list[Array] = list(arrays)
 
     def release(self) -> None:
-        """Let go of all arrays. Views of them that others hold stay valid, and keep the block."""
-        self._lay(MemoryLayout(0, 0, 0, (), ()))
+        """Drop all arrays. Views of them that others hold stay valid, and keep the block."""
+        self._lay(MemoryLayout())
 
     def kept(self, rows: slice) -> list[tuple[Array, Array]]:
         """Return rows of each array of observations, and where its worker keeps a copy of them.
 
         The copy is made after every order. A worker that dies while it writes a row leaves parts of
-        two observations there, and the whole one of before in the copy.
+        two observations there; the copy then holds the last complete one.
         """
         if not self._kept:
             return []
@@ -122,10 +114,16 @@ class Memory:
             (column[rows], kept[rows]) for column, kept in zip(columns, self._kept, strict=True)
         ]
 
-    def put_objects(self, row: int, values: Sequence[Any]) -> None:
-        """Put the leaves of an observation that are not arrays into their columns."""
-        for column, value in zip(self.loose_observations(), values, strict=True):
-            column[row] = value
+    def take_in(self, messages: Sequence[Message]) -> list[RowInfo]:
+        """Put leaves of observations that are not arrays into their columns; return the infos."""
+        infos: list[RowInfo] = []
+        for kind, row, value in messages:
+            if kind == INFO:
+                infos.append((row, value))
+                continue
+            for column, leaf in zip(self.loose_observations(), value, strict=True):
+                column[row] = leaf
+        return infos
 
     def loose_observations(self) -> list[list[Any]]:
         """Return the columns of observations that are not arrays."""
@@ -147,22 +145,6 @@ class SharedBuffers:
     truncated: Flags
     actions: Action
 
-    @classmethod
-    def of(cls, memory: Memory, observations: GymSpace, actions: GymSpace) -> Self:
-        """Return the arrays of a memory, in the structure of these spaces."""
-        return cls(
-            build(observations, memory.observations),
-            memory.rewards,
-            memory.terminated,
-            memory.truncated,
-            build(actions, memory.actions),
-        )
-
-
-def fast_view(array: Array) -> Any:
-    """Return a view that takes single numbers in a third of the time that the array needs."""
-    return memoryview(array)  # type: ignore[arg-type]
-
 
 def _arrays(layout: MemoryLayout, block: Words) -> list[Array]:
     arrays: list[Array] = []
@@ -175,6 +157,6 @@ def _arrays(layout: MemoryLayout, block: Words) -> list[Array]:
     return arrays
 
 
-def _columns(leaves: Sequence[Leaf], arrays: Any, num_rows: int) -> list[Any]:
+def _columns(leaves: Sequence[Leaf], arrays: Iterator[Array], num_rows: int) -> list[Any]:
     """Return one array per leaf; for a leaf without a fixed size, a list of this process alone."""
     return [next(arrays) if leaf.is_array else [None] * num_rows for leaf in leaves]

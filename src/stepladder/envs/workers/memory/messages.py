@@ -14,7 +14,7 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.envs.workers.memory.layout import fast_view
+from stepladder.envs.types import Array
 
 INFO, OBJECTS = 0, 1
 """Kinds of message: an env's info; the leaves of its observation that are not arrays."""
@@ -32,6 +32,11 @@ MARK = struct.Struct("<iq")
 
 HEAD = struct.Struct("<iii")
 """Kind, row, length."""
+
+
+def fast_view(array: Array) -> Any:
+    """Return a view that takes single numbers in a third of the time that the array needs."""
+    return memoryview(array)  # type: ignore[arg-type]
 
 
 class Message(NamedTuple):

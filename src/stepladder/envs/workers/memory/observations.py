@@ -1,7 +1,7 @@
-"""How an observation gets into its row: in the shape and the kind of number that its space names.
+"""Write an observation into its row, if it has the shape and the type of its space.
 
-Part of `group`. NumPy would stretch a smaller value over the row, and turn a float into a whole
-number, without a word.
+Part of `group`. NumPy would silently stretch a smaller value over the row, and turn a float into an
+integer.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.envs.types import DType
+from stepladder.envs.types import Array
 from stepladder.envs.workers.memory.spaces import Leaf
 from stepladder.errors import EnvError, shown
 
@@ -18,15 +18,15 @@ PLAIN_SCALARS: dict[str, tuple[type, ...]] = {
     "u": (int, np.int64),
     "f": (float, int, np.float64, np.float32),
 }
-"""What needs no second look, by the kind of the space's type."""
+"""Types that need no check, by the kind of the space's type."""
 
 WHOLE = "biu"
 """Kinds of NumPy's types that hold integers or flags."""
 
 
-def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
+def array_writer(leaf: Leaf, array: Array) -> Callable[[int, Any], None]:
     """Return a function that writes one part of an observation into a row of an array."""
-    shape, where = leaf.shape, "".join(f"[{step!r}]" for step in leaf.path)
+    shape, where = leaf.shape, leaf.where
     dtype = array.dtype
     accepted = {dtype}
 
@@ -35,14 +35,15 @@ def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
             value = _as_array(value, row, where)
         if value.shape != shape:
             raise EnvError(
-                f"env {row} returned an observation{where} of shape {value.shape}; its space says "
+                f"env {row} returned an observation{where} of shape {value.shape}; its space has "
                 f"{shape}. Fix the env or its observation_space."
             )
         if value.dtype not in accepted:
-            if not _fits(value.dtype, dtype):
+            is_whole = value.dtype.kind in WHOLE and dtype.kind in WHOLE
+            if not (is_whole or np.can_cast(value.dtype, dtype, "same_kind")):
                 raise EnvError(
                     f"env {row} returned an observation{where} of type {value.dtype}, "
-                    f"{shown(value.tolist())}; its space says {dtype}. Fix the env or its "
+                    f"{shown(value.tolist())}; its space has {dtype}. Fix the env or its "
                     "observation_space."
                 )
             accepted.add(value.dtype)
@@ -68,12 +69,7 @@ def array_writer(leaf: Leaf, array: Any) -> Callable[[int, Any], None]:
     return write_scalar
 
 
-def _fits(given: DType, wanted: DType) -> bool:
-    """Whether values of a type become those of another without losing what they are."""
-    return np.can_cast(given, wanted, "same_kind") or (given.kind in WHOLE and wanted.kind in WHOLE)
-
-
-def _as_array(value: Any, row: int, where: str) -> Any:
+def _as_array(value: Any, row: int, where: str) -> Array:
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Some neighbouring rows of memory, as the user handles them over and gets them back.
+"""Some neighbouring rows of memory: actions from the user are written, results are copied out.
 
-One for each batch and one for all rows, made once by `vector_env`: their views are ready when a
-step needs them, which is a good part of what a step costs beside the envs.
+One for each batch and one for all rows, made once by `vector_env`, so that a step does not have to
+make their views.
 """
 
 import sys
@@ -13,14 +13,14 @@ import numpy as np
 
 from stepladder.envs.types import Action, Array, GymSpace
 from stepladder.envs.workers.memory.layout import Memory
-from stepladder.envs.workers.memory.spaces import Leaf, build
+from stepladder.envs.workers.memory.spaces import Leaf, build, is_one_array
 from stepladder.errors import ConfigError
 
 LARGE_BYTES = 1 << 16
 """Smaller copies come from memory that Python keeps."""
 
 MAX_RECYCLED = 4
-"""Copies that are watched for their return; a user who keeps more of them gets fresh ones."""
+"""Copies that are used again; if the user holds more of them, new ones are made."""
 
 
 class RowView:
@@ -34,14 +34,12 @@ class RowView:
         self._rewards = memory.rewards[rows]
         self._terminated = memory.terminated[rows]
         self._truncated = memory.truncated[rows]
-        layout = memory.layout
-        self._observations = _views(layout.observations, memory.observations, rows)
+        seen, acted = memory.layout.observations, memory.layout.actions
+        self._observations = _views(seen, memory.observations, rows)
         self._copiers = [_copier(view) for view in self._observations]
-        self._actions = _views(layout.actions, memory.actions, rows)
-        is_plain = len(self._observations) == 1 and not layout.observations[0].path
-        self._observation: Array | None = self._observations[0] if is_plain else None
-        is_plain = len(self._actions) == 1 and not layout.actions[0].path
-        self._action: Array | None = self._actions[0] if is_plain else None
+        self._actions = _views(acted, memory.actions, rows)
+        self._observation = self._observations[0] if is_one_array(seen) else None
+        self._action = self._actions[0] if is_one_array(acted) else None
 
     # To the user.
 
@@ -49,18 +47,16 @@ class RowView:
         """Return the observations, in the structure of their space."""
         if self._observation is not None:
             return self._copiers[0]() if copy else self._observation
-        columns = [
-            self._loose(column, copy) if view is None else (copier() if copy else view)
-            for view, column, copier in zip(
-                self._observations, self._memory.observations, self._copiers, strict=True
-            )
-        ]
-        return build(self._space, columns)
-
-    def _loose(self, column: list[Any], copy: bool) -> tuple[Any, ...]:
-        """Return values without a fixed size; an env may go on changing its own."""
-        values = tuple(column[self.start : self.stop])
-        return deepcopy(values) if copy else values
+        parts: list[Any] = []
+        columns = zip(self._observations, self._memory.observations, self._copiers, strict=True)
+        for view, column, copier in columns:
+            if view is None:
+                # Values without a fixed size; an env may go on changing its own.
+                values = tuple(column[self.start : self.stop])
+                parts.append(deepcopy(values) if copy else values)
+            else:
+                parts.append(copier() if copy else view)
+        return build(self._space, parts)
 
     def results(self, copy: bool) -> tuple[Any, Any, Any, Any]:
         """Return observations, rewards, terminated and truncated."""
@@ -74,7 +70,7 @@ class RowView:
     # From the user.
 
     def write_actions(self, actions: Action) -> None:
-        """Lay actions into memory, one per row.
+        """Write actions to memory, one per row.
 
         Raises:
             ConfigError: They do not fit. Then no env has been stepped.
@@ -84,7 +80,7 @@ class RowView:
             return
         layout, columns = self._memory.layout.actions, self._memory.actions
         for leaf, view, column in zip(layout, self._actions, columns, strict=True):
-            where = "".join(f"[{step!r}]" for step in leaf.path)
+            where = leaf.where
             values = _part(leaf, actions, where)
             if view is None:
                 num_values = len(values) if hasattr(values, "__len__") else 0
@@ -103,16 +99,16 @@ class RowView:
             np.copyto(view, values, casting="same_kind")
         except TypeError as error:
             raise ConfigError(
-                f"actions{where} are of type {np.asarray(values).dtype} and action_space wants "
+                f"actions{where} are of type {np.asarray(values).dtype}; action_space has "
                 f"{view.dtype}. Convert them first."
             ) from error
 
 
 class Recycler:
-    """Copies a large array into memory that the user has let go of.
+    """Copies a large array into memory that the user no longer holds.
 
-    Memory that comes fresh from the system is much slower to write to than memory that was used
-    before: the system handles it out page by page.
+    New memory is much slower to write to than memory that was used before, because the system
+    provides it page by page.
     """
 
     def __init__(self, source: Array):
@@ -122,7 +118,7 @@ class Recycler:
     def __call__(self) -> Array:
         """Return a copy to which there is no other reference."""
         for number in range(len(self._used)):
-            # Known to our list and to this call: neither the user nor a view of his has it.
+            # Referenced by our list and this call only: neither by the user nor by a view.
             if sys.getrefcount(self._used[number]) == 2:
                 copied = self._used[number]
                 np.copyto(copied, self._source)

@@ -1,6 +1,6 @@
-"""Who steps which rows: how the envs are divided between the parent and its workers.
+"""Which process steps which rows: how envs are divided between the parent and its workers.
 
-Settled once, by `vector_env`. A batch is a run of neighbouring rows; within a batch the parent's
+Made once, by `vector_env`. A batch is a run of neighbouring rows; within a batch the parent's
 rows come first, then each worker's, so that gathering in that order is gathering in env order.
 """
 
@@ -21,11 +21,13 @@ class Shares:
     @property
     def batches(self) -> tuple[slice, ...]:
         """Rows of each batch."""
-        bounds = _bounds(self.num_envs, self.num_batches)
+        # The first ones are the larger.
+        size, rest = divmod(self.num_envs, self.num_batches)
+        bounds = [batch * size + min(batch, rest) for batch in range(self.num_batches + 1)]
         return tuple(slice(start, stop) for start, stop in pairwise(bounds))
 
     def of_parent(self, batch: int) -> range:
-        """Return the parent's rows of a batch; it takes fewer where it does not come out even."""
+        """Return the parent's rows of a batch; one fewer where the division leaves a rest."""
         start = self.batches[batch].start
         return range(start, start + self._sizes(batch)[-1])
 
@@ -38,8 +40,8 @@ class Shares:
     def _sizes(self, batch: int) -> list[int]:
         """Return how many rows of a batch each worker has and, as the last, the parent.
 
-        What does not come out even in one batch goes on where it stopped in the one before, so
-        that over all batches no process has two rows more than another.
+        The rest of a division goes to the processes after those that had the rest of the batch
+        before, so that over all batches no process has two rows more than another.
         """
         num_processes = self.num_workers + (self.parent_steps or not self.num_workers)
         rows = [part.stop - part.start for part in self.batches]
@@ -53,9 +55,3 @@ class Shares:
     def all_of_worker(self, worker: int) -> list[int]:
         """Return a worker's rows of all batches."""
         return [row for batch in range(self.num_batches) for row in self.of_worker(worker, batch)]
-
-
-def _bounds(total: int, num_parts: int) -> list[int]:
-    """Return where parts of nearly equal size begin and end; the first ones are the larger."""
-    size, rest = divmod(total, num_parts)
-    return [part * size + min(part, rest) for part in range(num_parts + 1)]

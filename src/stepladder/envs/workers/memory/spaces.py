@@ -35,6 +35,11 @@ class Leaf:
         """Whether rows of this leaf lie in an array."""
         return self.dtype is not None
 
+    @property
+    def where(self) -> str:
+        """The path as it is written in code: ``['camera'][0]``."""
+        return "".join(f"[{step!r}]" for step in self.path)
+
     def get(self, value: Any) -> Any:
         """Return this leaf of a nested value."""
         for step in self.path:
@@ -52,6 +57,11 @@ def leaves_of(space: GymSpace, path: tuple[Step, ...] = ()) -> tuple[Leaf, ...]:
         assert space.shape is not None
         return (Leaf(path, np.dtype(space.dtype), tuple(space.shape)),)
     return (Leaf(path, None),)
+
+
+def is_one_array(leaves: tuple[Leaf, ...]) -> bool:
+    """Whether a value of a space is a single array."""
+    return len(leaves) == 1 and not leaves[0].path and leaves[0].is_array
 
 
 def map_leaves(space: GymSpace | None, value: Any, function: Callable[[Any], Any]) -> Any:

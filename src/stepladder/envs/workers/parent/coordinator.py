@@ -14,34 +14,26 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from stepladder.cores import usable_cores
 from stepladder.envs.types import EnvFunction, Flags, GymEnv, ResetOptions, RowInfo
-from stepladder.envs.workers.arguments import ObservationMode, OnDeath, batched_spaces
+from stepladder.envs.workers.arguments import WorkerSettings, batched_spaces
 from stepladder.envs.workers.env_functions import EnvDescription
-from stepladder.envs.workers.faults import naming_env, noted
+from stepladder.envs.workers.faults import noted
 from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.memory import lanes
-from stepladder.envs.workers.memory.layout import Memory, MemoryLayout, fast_view
-from stepladder.envs.workers.memory.messages import INFO, Message
+from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
+from stepladder.envs.workers.memory.messages import fast_view
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.memory.spaces import leaves_of
 from stepladder.envs.workers.parent.env_caller import EnvCaller
 from stepladder.envs.workers.parent.timeouts import HangWatch
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
 from stepladder.envs.workers.parent.worker_pool import WorkerPool
-from stepladder.envs.workers.parent.worker_restart import (
-    STEP_ORDER,
-    InFlight,
-    Order,
-    WorkerRestart,
-)
+from stepladder.envs.workers.parent.worker_restart import STEP_ORDER, Order, WorkerRestart
 from stepladder.errors import ChannelError, EnvTimeoutError
 from stepladder.sync.segment import Segment
 
 logger = logging.getLogger("stepladder.envs")
 
-NOTHING = MemoryLayout(0, 0, 0, (), ())
-"""Before the spaces are known."""
 POLL_S = 0.005
 """Interval between checks during a wait with a limit."""
 
@@ -50,20 +42,12 @@ class Coordinator:
     """Steps and resets rows, in whichever process their envs are."""
 
     def __init__(
-        self,
-        env_functions: Sequence[EnvFunction],
-        shares: Shares,
-        *,
-        mode: AutoresetMode,
-        start_method: str | None,
-        timeout_s: float | None,
-        on_death: OnDeath,
+        self, env_functions: Sequence[EnvFunction], shares: Shares, settings: WorkerSettings
     ):
         self.shares = shares
-        self.mode = mode
-        self.memory = Memory(NOTHING)
+        self.memory = Memory(MemoryLayout())
         self._env_functions = env_functions
-        self._on_death: OnDeath = on_death
+        self._settings = settings
         self._segment: Segment | None = None
         self._own_envs: dict[int, GymEnv] = {}
         self._groups: list[EnvGroup] = []
@@ -71,57 +55,43 @@ class Coordinator:
         self._own_progress = fast_view(np.zeros(1, dtype=np.int64))
         self._own_start = 0
         self._infos: list[RowInfo] = []
+        self._told: list[int] | None = None
+        """Workers that will answer the reset in flight; None if it was given as an order."""
+        timeout_s = settings.timeout_s
         self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
-        self._pool = WorkerPool(
-            env_functions,
-            shares,
-            mode=mode,
-            start_method=start_method,
-            may_spin=shares.num_workers < usable_cores(),
-            timeout_s=timeout_s,
-        )
+        self._pool = WorkerPool(env_functions, shares, settings)
 
-    def open(self, observation_mode: ObservationMode) -> None:
+    @property
+    def mode(self) -> AutoresetMode:
+        """When an env that has ended is reset."""
+        return self._pool.mode
+
+    def open(self) -> None:
         """Start the workers and make all envs; if that fails, `abandon` undoes what was done."""
         self._pool.start()
-        self._make_envs()
-        descriptions = self._descriptions()
+        descriptions = self._make_envs()
         single, self.observation_space, self.action_space = batched_spaces(
-            descriptions, observation_mode
+            descriptions, self._settings.observation_mode
         )
         self.description = descriptions[0]._replace(observation_space=single)
         self._lay_out()
         self._set_up()
 
-    def _make_envs(self) -> None:
-        """Make this process's own envs, while the workers make theirs."""
-        for batch in range(self.shares.num_batches):
-            for row in self.shares.of_parent(batch):
-                with naming_env(row):
-                    self._own_envs[row] = self._env_functions[row]()
-
-    def _descriptions(self) -> list[EnvDescription]:
-        """Return what each env is, in env order."""
+    def _make_envs(self) -> list[EnvDescription]:
+        """Make this process's own envs while the workers make theirs; describe all, in order."""
         shares = self.shares
+        for batch in range(shares.num_batches):
+            for row in shares.of_parent(batch):
+                try:
+                    self._own_envs[row] = self._env_functions[row]()
+                except Exception as error:  # passed on, with the index of the env
+                    noted(error, row, f"raised while env {row} was made, in this process")
+                    raise
         described = {row: EnvDescription.of(env) for row, env in self._own_envs.items()}
         for worker in range(shares.num_workers):
             rows = shares.all_of_worker(worker)
             described.update(zip(rows, self._pool.descriptions(worker), strict=True))
         return [described[row] for row in range(shares.num_envs)]
-
-    def _set_up(self) -> None:
-        """Make the groups that step and what restarts workers."""
-        shares = self.shares
-        self._has_loose_actions = self.memory.loose_actions(range(0)) is not None
-        self._told: list[bool] | None = None
-        self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
-        ended: Flags = np.ones(shares.num_envs, dtype=np.bool_)
-        self._in_flight = InFlight(ended)
-        self.restarts = WorkerRestart(self._pool, self.memory, self._in_flight, self._on_death)
-        self.envs = EnvCaller(self._own_envs, self._pool)
-        self._ended_rows = [ended[rows] for rows in shares.batches]
-        flags = self.memory.terminated, self.memory.truncated
-        self._flags = [(flags[0][rows], flags[1][rows]) for rows in shares.batches]
 
     def _lay_out(self) -> None:
         layout = MemoryLayout(
@@ -137,6 +107,16 @@ class Coordinator:
         self._segment = Segment.create(layout.num_words)
         self.memory = Memory(layout, self._segment.words)
         self._pool.attach(self.memory, self._segment.ticket)
+
+    def _set_up(self) -> None:
+        """Make the groups that step and what restarts workers."""
+        shares, memory = self.shares, self.memory
+        self._has_loose_actions = memory.loose_actions(range(0)) is not None
+        self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
+        self.restarts = WorkerRestart(self._pool, memory, self._settings.on_worker_death)
+        self.envs = EnvCaller(self._own_envs, self._pool)
+        self._ended_rows = [self.restarts.ended[rows] for rows in shares.batches]
+        self._flags = [(memory.terminated[rows], memory.truncated[rows]) for rows in shares.batches]
 
     def _own_group(self, batch: int) -> EnvGroup:
         rows = self.shares.of_parent(batch)
@@ -158,19 +138,16 @@ class Coordinator:
 
     def begin_step(self, batch: int) -> None:
         """Have the workers step their rows of a batch, with the actions that lie in memory."""
-        self._in_flight.orders[batch] = STEP_ORDER
-        if self.shares.num_workers:
-            self._pool.give(lanes.STEP, batch, self._loose_actions(batch))
-
-    def _loose_actions(self, batch: int) -> list[Any] | None:
-        """Return the parts of actions that are not arrays, per worker; None if there are none."""
-        if not self._has_loose_actions:
-            return None
-        shares = self.shares
-        return [
-            self.memory.loose_actions(shares.of_worker(worker, batch))
-            for worker in range(shares.num_workers)
-        ]
+        self.restarts.orders[batch] = STEP_ORDER
+        shares, objects = self.shares, None
+        if not shares.num_workers:
+            return
+        if self._has_loose_actions:
+            objects = [
+                self.memory.loose_actions(shares.of_worker(worker, batch))
+                for worker in range(shares.num_workers)
+            ]
+        self._pool.give(lanes.STEP, batch, objects)
 
     def finish_step(self, batch: int) -> list[RowInfo]:
         """Step this process's own rows of a batch and wait for the others; return the infos."""
@@ -179,36 +156,33 @@ class Coordinator:
         return self._gather(batch, error)
 
     def begin_reset(
-        self,
-        batch: int,
-        mask: Flags,
-        seeds: list[int | None] | None,
-        options: ResetOptions,
+        self, batch: int, mask: Flags, seeds: list[int | None] | None, options: ResetOptions
     ) -> None:
         """Have the workers reset the rows of a batch that are in the mask."""
-        self._in_flight.orders[batch] = Order(lanes.RESET, seeds, options)
+        self.restarts.orders[batch] = Order(lanes.RESET, seeds, options)
         self.memory.reset_mask[:] = mask
         self._told = None
         if seeds is not None or options:
             workers = range(self.shares.num_workers)
-            self._told = [self._tell(worker, batch, "reset", seeds, options) for worker in workers]
+            self._told = [w for w in workers if self._tell(w, batch, "reset", seeds, options)]
         elif self.shares.num_workers:
-            # What autoreset does by handle, perhaps at every step: it needs no pipe.
+            # The usual reset, with autoreset disabled perhaps at every step: it needs no pipe.
             self._pool.give(lanes.RESET, batch)
 
     def finish_reset(self, batch: int) -> list[RowInfo]:
         """Reset this process's own rows of a batch and wait for the others; return the infos."""
-        order, group = self._in_flight.orders[batch], self._groups[batch]
+        order, group = self.restarts.orders[batch], self._groups[batch]
         error = self._do_own(batch, lambda: group.reset(order.seeds, order.options))
         if self._told is None:
             self._wait(batch)
         else:
-            for worker, was_told in enumerate(self._told):
-                error = self._take_answer(worker, batch, was_told, error)
+            for worker in self._told:
+                fault = self._take_answer(worker, batch)
+                error = error or fault
         return self._gather(batch, error)
 
     def is_done_within(self, timeout_s: float) -> bool:
-        """Wait so long for the workers; return whether they have no order left, or have died."""
+        """Wait at most so long; return whether all workers have no order left, or have died."""
         deadline = time.monotonic() + timeout_s
         for handle in self._pool.handles:
             for batch in range(self.shares.num_batches):
@@ -261,12 +235,15 @@ class Coordinator:
             Exception: Whatever an env has raised; that of the first one.
         """
         infos, self._infos = self._infos, []
-        in_flight = self._in_flight
-        del in_flight.orders[batch]
+        del self.restarts.orders[batch]
         if self.shares.num_workers and self._pool.have_messages(batch):
-            error = self._gather_from_workers(batch, infos, error)
+            # All of them before anything is raised: what is not taken now would be found later.
+            for worker in range(self.shares.num_workers):
+                infos += self.memory.take_in(self._pool.gather(worker, batch))
+                fault = self._pool.fault(worker, batch)
+                error = error or fault
         if self.restarts.was_needed:
-            error = self._gather_recovered(batch, infos) or error
+            error = self.restarts.gather(batch, infos) or error
         if error is not None:
             raise error
         if self.shares.num_workers:
@@ -274,47 +251,19 @@ class Coordinator:
             np.logical_or(*self._flags[batch], out=self._ended_rows[batch])
         return infos
 
-    def _gather_from_workers(
-        self, batch: int, infos: list[RowInfo], error: Exception | None
-    ) -> Exception | None:
-        """Add the infos of the workers; return the first exception of an env."""
-        # All of them before anything is raised: what is not taken now would be found later.
-        for worker in range(self.shares.num_workers):
-            infos += self._sort_out(self._pool.gather(worker, batch))
-            fault = self._pool.fault(worker, batch)
-            error = error or fault
-        return error
-
-    def _gather_recovered(self, batch: int, infos: list[RowInfo]) -> Exception | None:
-        """Add the infos of workers that have died; return an exception of their envs."""
-        infos += self._sort_out(self._in_flight.recovered.pop(batch, []))
-        infos.sort(key=lambda info: info[0])
-        self.restarts.note_endings(batch, infos)
-        return self._in_flight.errors.pop(batch, None)
-
-    def _sort_out(self, messages: list[Message]) -> list[RowInfo]:
-        """Put leaves that are not arrays into memory; return the rest, which are infos."""
-        infos: list[RowInfo] = []
-        for kind, row, value in messages:
-            if kind == INFO:
-                infos.append((row, value))
-            else:
-                self.memory.put_objects(row, value)
-        return infos
-
     def settle(self) -> None:
         """Wait for orders that were given and never gathered, and forget them."""
         for group in self._groups:
             group.settle()
-        if self._in_flight.orders:
+        if self.restarts.orders:
             self._pool.settle()
-        self._in_flight.clear()
+        self.restarts.forget()
         self._infos = []
 
     def _tell(self, worker: int, batch: int, *command: Any) -> bool:
         """Give a worker a command; return whether an answer will come.
 
-        One that turns out to be gone is restarted, and has carried out what is pending then.
+        A worker that has died is restarted, and has then carried out what is pending.
         """
         try:
             self._pool.tell(worker, batch, *command)
@@ -323,12 +272,8 @@ class Coordinator:
             return False
         return True
 
-    def _take_answer(
-        self, worker: int, batch: int, was_told: bool, error: Exception | None
-    ) -> Exception | None:
-        """Wait for a worker's answer; return the first thing that an env has raised so far."""
-        if not was_told:
-            return error
+    def _take_answer(self, worker: int, batch: int) -> Exception | None:
+        """Wait for a worker's answer; return what an env has raised."""
         try:
             self._pool.answer(worker, batch)
         except WorkerGoneError:
@@ -336,12 +281,11 @@ class Coordinator:
         except EnvTimeoutError:
             raise
         except Exception as fault:  # raised again when all have answered
-            return error or fault
-        return error
+            return fault
+        return None
 
     def use_mode(self, mode: AutoresetMode) -> None:
         """Change the autoreset mode; for a vector env that has not been reset yet."""
-        self.mode = mode
         self._pool.use_mode(mode)
         for group in self._groups:
             group.mode = mode
@@ -349,9 +293,9 @@ class Coordinator:
     # The end.
 
     def close(self, timeout_s: float) -> None:
-        """Close all envs, end all workers, whatever they do, and let go of the memory.
+        """Close all envs, end all workers, whatever they do, and free the memory.
 
-        May be called again where Ctrl-C has broken it off.
+        Ctrl-C may interrupt it; then call it again.
         """
         for group in self._groups:
             # Unless the channel was closed first: then nothing can be reported.
@@ -371,9 +315,9 @@ class Coordinator:
         self._release()
 
     def _release(self) -> None:
-        """Let go of all views of the memory: it goes at once, unless the user has one.
+        """Drop all views of the memory, so that it is freed at once, unless the user has one.
 
-        By handle, because some of us know each other, and would wait for the garbage collector.
+        Explicitly, because reference cycles here would wait for the garbage collector.
         """
         if self._watch is not None:
             self._watch.close()
@@ -391,6 +335,6 @@ class Coordinator:
                 env.close()
             except Exception as error:  # logged when all are closed
                 errors.append(noted(error, row, f"raised by env {row}, in this process"))
-            # Not before: one that Ctrl-C has kept from closing is closed again.
+            # Not before: an env whose closing Ctrl-C has interrupted is closed again.
             del self._own_envs[row]
         return errors

@@ -26,11 +26,7 @@ class EnvCaller:
         self._own_envs = own_envs
         self._pool = pool
         shares = pool.shares
-        self._owners: dict[int, int] = {
-            row: worker
-            for worker in range(shares.num_workers)
-            for row in shares.all_of_worker(worker)
-        }
+        self._rows = [set(shares.all_of_worker(worker)) for worker in range(shares.num_workers)]
 
     def begin(
         self, rows: Sequence[int], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]
@@ -43,57 +39,39 @@ class EnvCaller:
             arguments: Per row.
 
         Returns:
-            What calls it of this process's own envs, waits for the workers, and returns one result
-            per row. It raises the first thing that went wrong, when all have answered: the next
+            A function that makes the calls of this process's own envs, waits for the workers, and
+            returns one result per row. It raises the first error, when all have answered: the next
             command must not find an old answer.
         """
         errors: list[Exception] = []
-        arguments_of = dict(zip(rows, arguments, strict=True))
-        told = self._tell_workers(function, arguments_of, errors)
-        return lambda: self._finish(rows, function, arguments_of, told, errors)
-
-    def _finish(
-        self,
-        rows: Sequence[int],
-        function: Callable[..., Any],
-        arguments_of: Mapping[int, Sequence[Any]],
-        told: dict[int, list[int]],
-        errors: list[Exception],
-    ) -> list[Any]:
         results: dict[int, Any] = {}
-        try:
-            for row in rows:
-                if row in self._own_envs:
-                    env = self._own_envs[row]
-                    results[row] = apply_to(env, row, function, arguments_of[row])
-        except Exception as error:  # raised again below
-            row = getattr(error, "env_index", rows[0])
-            errors.append(noted(error, row, f"raised by env {row}, in this process"))
-        for worker, theirs in told.items():
-            try:
-                results.update(zip(theirs, self._pool.answer(worker, 0), strict=True))
-            except Exception as error:  # raised again below
-                errors.append(error)
-        if errors:
-            raise errors[0]
-        return [results[row] for row in rows]
-
-    def _tell_workers(
-        self,
-        function: Callable[..., Any],
-        arguments_of: Mapping[int, Sequence[Any]],
-        errors: list[Exception],
-    ) -> dict[int, list[int]]:
-        """Ask each worker that has some of the rows; return who will answer, and for which."""
+        arguments_of = dict(zip(rows, arguments, strict=True))
         told: dict[int, list[int]] = {}
-        for row in arguments_of:
-            if row in self._owners:
-                told.setdefault(self._owners[row], []).append(row)
-        for worker, rows in list(told.items()):
-            arguments = [arguments_of[row] for row in rows]
+        for worker, owned in enumerate(self._rows):
+            theirs = [row for row in arguments_of if row in owned]
+            if theirs:
+                given = [arguments_of[row] for row in theirs]
+                try:
+                    self._pool.tell(worker, 0, "apply", theirs, function, given)
+                    told[worker] = theirs
+                except WorkerGoneError as error:
+                    errors.append(error)
+
+        def finish() -> list[Any]:
             try:
-                self._pool.tell(worker, 0, "apply", rows, function, arguments)
-            except WorkerGoneError as error:
-                errors.append(error)
-                del told[worker]
-        return told
+                own = {row: self._own_envs[row] for row in rows if row in self._own_envs}
+                for row, env in own.items():
+                    results[row] = apply_to(env, row, function, arguments_of[row])
+            except Exception as error:  # raised again below
+                row = getattr(error, "env_index", rows[0])
+                errors.append(noted(error, row, f"raised by env {row}, in this process"))
+            for worker, theirs in told.items():
+                try:
+                    results.update(zip(theirs, self._pool.answer(worker, 0), strict=True))
+                except Exception as error:  # raised again below
+                    errors.append(error)
+            if errors:
+                raise errors[0]
+            return [results[row] for row in rows]
+
+        return finish

@@ -1,9 +1,9 @@
-"""Infos of single envs put together into the one dict of a vector env.
+"""Merge the infos of single envs into the one dict of a vector env.
 
-Takes what `group` has gathered, gives what Gymnasium's own vector envs give, key for key and type
-for type: an array per key, and a mask ``_key`` of the envs that have it. Several times faster,
-because a key's arrays are made and looked up once per step rather than once per env. Keys that are
-not strings, or that collide with the mask of another key, are rare and left to Gymnasium's code.
+Returns exactly what Gymnasium's own vector envs return: an array per key, and a mask ``_key`` of
+the envs that have it. Several times faster, because a key's arrays are made and looked up once per
+step rather than once per env. Keys that are not strings, or that collide with the mask of another
+key, are rare and left to Gymnasium's code.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def merge_infos(infos: Sequence[RowInfo], num_rows: int) -> Info:
             try:
                 array[row] = value
             except OverflowError:
-                # An integer of more than 64 bits, in an array that others began.
+                # An integer of more than 64 bits, in an array made for smaller ones.
                 merged[key] = array.astype(object)
                 merged[key][row] = value
     for key, parts in nested.items():
@@ -73,20 +73,14 @@ class _Merger(GymVectorEnv):
 
 def _masks(rows_by_keys: dict[tuple[str, ...], list[int]], num_rows: int) -> dict[str, Flags]:
     """Return which rows have which key."""
-    if len(rows_by_keys) == 1:
-        ((keys, rows),) = rows_by_keys.items()
+    masks: dict[str, Flags] = {}
+    for keys, rows in rows_by_keys.items():
         mask = np.zeros(num_rows, dtype=np.bool_)
         for row in rows:
             mask[row] = True
-        return {"_" + key: mask for key in keys}
-    masks: dict[str, Flags] = {}
-    for keys, rows in rows_by_keys.items():
         for key in keys:
             name = "_" + key
-            if name not in masks:
-                masks[name] = np.zeros(num_rows, dtype=np.bool_)
-            for row in rows:
-                masks[name][row] = True
+            masks[name] = masks[name] | mask if name in masks else mask
     return masks
 
 

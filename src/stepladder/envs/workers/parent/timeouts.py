@@ -60,10 +60,10 @@ class HangWatch:
             self._stepping = None
 
     def _start(self) -> None:
-        # Without a reference to us: a vector env that is forgotten must not live on in its watch.
+        # Without a reference to this watch, which would keep an unused vector env alive.
         interval_s = min(self._timeout_s / 4, 5.0)
         self._thread = threading.Thread(
-            target=_look_now_and_then,
+            target=_look_regularly,
             args=(weakref.ref(self), self._is_over, interval_s),
             name="stepladder-hang",
             daemon=True,
@@ -71,16 +71,16 @@ class HangWatch:
         self._thread.start()
 
     def look(self) -> None:
-        """Interrupt the stepping thread if it has got no further for too long."""
+        """Interrupt the stepping thread if it has made no progress for too long."""
         now = (self._num_steps, self._position())
         if now != self._seen or self._stepping is None:
             self._seen, self._since = now, time.monotonic()
         elif time.monotonic() - self._since >= self._timeout_s:
             with self._lock:
-                self._trip(now[1])
+                self._interrupt(now[1])
             self._since = time.monotonic()
 
-    def _trip(self, row: int) -> None:
+    def _interrupt(self, row: int) -> None:
         thread = self._stepping
         if thread is None or self._tripped is not None:
             return
@@ -89,7 +89,7 @@ class HangWatch:
         logger.error("%s", self._tripped)
         is_main = thread == threading.main_thread().ident
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            # The only thing that wakes a sleeping call; `run` makes a time-out of it.
+            # Only a signal wakes a sleeping call; `run` turns it into a time-out.
             signal.pthread_kill(thread, signal.SIGINT)
         else:
             ctypes.pythonapi.PyThreadState_SetAsyncExc(
@@ -103,7 +103,7 @@ class HangWatch:
             self._thread.join(timeout=1.0)
 
 
-def _look_now_and_then(
+def _look_regularly(
     watch: "weakref.ref[HangWatch]", is_over: threading.Event, interval_s: float
 ) -> None:
     while not is_over.wait(interval_s):
@@ -115,7 +115,7 @@ def _look_now_and_then(
 
 
 class ProgressClock:
-    """Tells when an env has taken too long: no progress for the time that one env may take."""
+    """Measures how long there was no progress, against the time that one env may take."""
 
     def __init__(self, timeout_s: float | None, progress: Callable[[], int]):
         self._timeout_s = timeout_s

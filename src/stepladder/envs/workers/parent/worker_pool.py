@@ -1,7 +1,7 @@
 """The worker processes of a vector env: start them, give orders, wait, replace, end.
 
-The parent's side of `lanes`. Knows processes and lanes, but not what rows mean: that is the part of
-`coordinator` and, when a worker has died, of `worker_restart`.
+The parent's side of `lanes`. Deals with processes and lanes; what their rows mean is decided in
+`coordinator` and, when a worker has died, in `worker_restart`.
 """
 
 import logging
@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import util
 from multiprocessing.context import BaseContext
 from typing import Any
@@ -18,23 +19,18 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from stepladder.compiled import direct
+from stepladder.cores import usable_cores
 from stepladder.envs.types import EnvFunction
-from stepladder.envs.workers.child.worker import Assignment, Attachment, EnvFunctions
+from stepladder.envs.workers.arguments import WorkerSettings, checked_autoreset_mode
+from stepladder.envs.workers.child.worker import Assignment, EnvFunctions
 from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import Fault, unpack_fault
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import Memory
-from stepladder.envs.workers.memory.messages import Message, read_messages
+from stepladder.envs.workers.memory.messages import WAKE, Message, read_messages
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.parent.timeouts import ProgressClock
 from stepladder.envs.workers.parent.worker_handle import LOOK_S, WorkerGoneError, WorkerHandle
-from stepladder.envs.workers.parent.worker_start import (
-    await_envs,
-    died_at_start,
-    killed_hung,
-    killed_unresponsive,
-    start_worker,
-)
 from stepladder.envs.workers.spinning import SpinLimit
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.sync.segment import Ticket
@@ -51,29 +47,19 @@ class WorkerPool:
     Args:
         env_functions: One per row of the vector env.
         shares: Which rows each worker has.
-        mode: When an env that has ended is reset.
-        start_method: How processes are made; None is the platform's way.
-        may_spin: Whether there is a core for each of those who might spin.
-        timeout_s: How long one env may take over a step or reset.
+        settings: Of the vector env.
     """
 
     def __init__(
-        self,
-        env_functions: Sequence[EnvFunction],
-        shares: Shares,
-        *,
-        mode: AutoresetMode,
-        start_method: str | None,
-        may_spin: bool,
-        timeout_s: float | None,
+        self, env_functions: Sequence[EnvFunction], shares: Shares, settings: WorkerSettings
     ):
         self.shares = shares
-        self.timeout_s = timeout_s
+        self.mode = checked_autoreset_mode(settings.autoreset_mode)
+        self._timeout_s = settings.timeout_s
         self._env_functions = env_functions
-        self.mode = mode
-        self._may_spin = may_spin
-        self._context: BaseContext = multiprocessing.get_context(start_method)
-        self._spin_limit = SpinLimit(may_spin)
+        self._context: BaseContext = multiprocessing.get_context(settings.start_method)
+        self._may_spin = shares.num_workers < usable_cores()
+        self._spin_limit = SpinLimit(self._may_spin)
         self._number = 0
         self.handles: list[WorkerHandle] = []
         # Also if `close` is never called, and before Python waits for processes that still run.
@@ -82,7 +68,7 @@ class WorkerPool:
     # Starting.
 
     def start(self) -> None:
-        """Start all workers; whatever comes of it, `close` or `abandon` ends them."""
+        """Start all workers; whatever happens, `close` or `abandon` ends them."""
         if self.shares.num_workers:
             # Here and not once more in every worker.
             lanes.prepare()
@@ -91,40 +77,34 @@ class WorkerPool:
             self._start(self.handles[worker])
 
     def _start(self, handle: WorkerHandle) -> None:
-        worker = handle.worker_index
-        rows = [self.shares.of_worker(worker, batch) for batch in range(self.shares.num_batches)]
-        start_worker(
-            handle,
-            self._context,
-            Assignment(
-                worker_index=worker,
-                env_functions=EnvFunctions(
-                    [self._env_functions[row] for part in rows for row in part]
-                ),
-                first_rows=tuple(part.start for part in rows),
-                sizes=tuple(len(part) for part in rows),
-                mode=self.mode,
-                may_spin=self._may_spin,
-                parent_pid=os.getpid(),
-                made_by_main_thread=threading.current_thread() is threading.main_thread(),
+        worker, shares = handle.worker_index, self.shares
+        assignment = Assignment(
+            worker_index=worker,
+            env_functions=EnvFunctions(
+                [self._env_functions[row] for row in shares.all_of_worker(worker)]
             ),
-            self.timeout_s,
+            rows=tuple(shares.of_worker(worker, batch) for batch in range(shares.num_batches)),
+            mode=self.mode,
+            may_spin=self._may_spin,
+            parent_pid=os.getpid(),
+            made_by_main_thread=threading.current_thread() is threading.main_thread(),
         )
+        handle.start(self._context, assignment, self._timeout_s)
 
     def descriptions(self, worker: int) -> list[EnvDescription]:
-        """Return what a worker has found its envs to be; waits until they are built.
+        """Wait until a worker has made its envs; return their descriptions.
 
         Raises:
-            WorkerDiedError: It has died over it.
+            WorkerDiedError: It has died meanwhile.
         """
         handle, rows = self.handles[worker], self.shares.all_of_worker(worker)
         try:
-            return await_envs(handle, rows, self.timeout_s)
+            return handle.await_envs(rows, self._timeout_s)
         except WorkerGoneError:
-            raise died_at_start(handle, rows) from None
+            raise handle.died_at_start(rows) from None
 
     def attach(self, memory: Memory, ticket: Ticket) -> None:
-        """Show all workers where the memory is."""
+        """Tell all workers where the memory is."""
         self.memory = memory
         self._ticket = ticket
         self._give = direct(lanes.give, memory.lanes, 0, 0)
@@ -132,22 +112,19 @@ class WorkerPool:
         self._await_done = direct(lanes.await_done, memory.lanes, 0, 0)
         for handle in self.handles:
             try:
-                self._attach_one(handle)
+                handle.send((ticket, memory.layout))
                 handle.is_ready = True
             except WorkerGoneError as error:
                 raise WorkerDiedError(
-                    f"worker {handle.worker_index} ended before it was asked for anything "
+                    f"worker {handle.worker_index} ended before it was given an order "
                     f"({handle.exit_reason}); its error output may say why. Make a new vector env."
                 ) from error
-
-    def _attach_one(self, handle: WorkerHandle) -> None:
-        handle.send(Attachment(self._ticket, self.memory.layout))
 
     def replace(self, worker: int) -> None:
         """Start another worker in place of one that has died; its lanes are cleared.
 
         Raises:
-            WorkerGoneError: It has died over making its envs.
+            WorkerGoneError: It has died while it made its envs.
         """
         self.handles[worker].end()
         self.memory.lanes[worker] = 0
@@ -155,8 +132,8 @@ class WorkerPool:
         # Stored before it is started: Ctrl-C must not leave a worker without a handle.
         handle = self.handles[worker] = WorkerHandle(worker)
         self._start(handle)
-        await_envs(handle, self.shares.all_of_worker(worker), self.timeout_s)
-        self._attach_one(handle)
+        handle.await_envs(self.shares.all_of_worker(worker), self._timeout_s)
+        handle.send((self._ticket, self.memory.layout))
 
     # Orders.
 
@@ -170,7 +147,7 @@ class WorkerPool:
         Args:
             kind: What to do.
             batch: With which rows.
-            objects: Per worker what belongs to the order and lies in no array, if anything does.
+            objects: Per worker what belongs to the order and is not in an array, if anything is.
         """
         self._number += 1
         order = self._number * lanes.NUM_KINDS + kind
@@ -179,21 +156,16 @@ class WorkerPool:
         for handle in self.handles[: len(parts)]:
             handle.is_cut_off = True
         num_asleep = self._give(self.memory.lanes, batch, order)
+        # Waiting for a worker that has died notices it; here it must not stop the others.
         if objects is not None:
             for handle, part in zip(self.handles, parts, strict=True):
-                self._try(handle.send_bytes, part)
+                with suppress(WorkerGoneError):
+                    handle.send_bytes(part)
         elif num_asleep:
             for handle in self.handles:
                 if self.lane(handle.worker_index, 0)["worker_sleeps"]:
-                    self._try(handle.wake)
-
-    @staticmethod
-    def _try(send: Callable[..., None], *values: Any) -> None:
-        """Send to a worker that may be gone; waiting for it will notice that."""
-        try:
-            send(*values)
-        except WorkerGoneError as gone:
-            logger.debug("worker %d is gone", gone.worker_index)
+                    with suppress(WorkerGoneError):
+                        handle.send_bytes(WAKE)
 
     def is_done(self, worker: int, batch: int) -> bool:
         """Whether a worker has no order of this batch left."""
@@ -218,30 +190,32 @@ class WorkerPool:
 
     def _sleep_until_done(self, handle: WorkerHandle, batch: int) -> None:
         """Wait in the kernel until a worker has carried out its order."""
-        worker, clock = handle.worker_index, self._clock(handle.worker_index, batch)
+        worker = handle.worker_index
         lanes.set_parent_sleeps(self.memory.lanes, worker, batch, 1)
         try:
-            while not self.is_done(worker, batch):
-                if not handle.pump(LOOK_S) and clock.is_over():
-                    raise self._give_up(handle, batch)
+            self._pump_until(handle, batch, lambda: self.is_done(worker, batch))
         finally:
             lanes.set_parent_sleeps(self.memory.lanes, worker, batch, 0)
 
-    def _clock(self, worker: int, batch: int) -> ProgressClock:
-        return ProgressClock(self.timeout_s, lambda: self.progress(worker, batch))
+    def _pump_until(self, handle: WorkerHandle, batch: int, is_over: Callable[[], bool]) -> None:
+        """Receive from a worker until something is over, as long as there is progress."""
+        clock = ProgressClock(self._timeout_s, lambda: self.progress(handle.worker_index, batch))
+        while not is_over():
+            if not handle.pump(LOOK_S) and clock.is_over():
+                raise self._give_up(handle, batch)
 
     def progress(self, worker: int, batch: int) -> int:
         """Return how many rows have carried out a worker's order, or `lanes.NOT_BEGUN`."""
         return int(self.lane(worker, batch)["progress"])
 
     def _give_up(self, handle: WorkerHandle, batch: int) -> EnvTimeoutError:
-        """Kill a worker whose env hangs; return what to say about it."""
-        assert self.timeout_s is not None
+        """Kill a worker whose env hangs; return the error to raise."""
+        assert self._timeout_s is not None
         progress = self.progress(handle.worker_index, batch)
         rows = self.shares.of_worker(handle.worker_index, batch)
         if progress == lanes.NOT_BEGUN:
-            return killed_unresponsive(handle, rows, self.timeout_s)
-        return killed_hung(handle, rows.start + progress, self.timeout_s)
+            return handle.kill_unresponsive(rows, self._timeout_s)
+        return handle.kill_hung(rows.start + progress, self._timeout_s)
 
     def have_messages(self, batch: int) -> bool:
         """Whether any worker has left a message or failed."""
@@ -288,7 +262,7 @@ class WorkerPool:
         """Return the answer to a command.
 
         Raises:
-            WorkerGoneError: The worker has died over it.
+            WorkerGoneError: The worker has died meanwhile.
             EnvTimeoutError: It has taken too long; it has been killed.
             Exception: Whatever an env has raised.
         """
@@ -299,13 +273,10 @@ class WorkerPool:
         return reply
 
     def _reply(self, worker: int, batch: int) -> Any:
-        """Wait for the reply to the present order of a lane, as long as there is progress."""
+        """Wait for the reply to the present order of a lane."""
         handle = self.handles[worker]
         order = int(self.lane(worker, batch)["order"])
-        clock = self._clock(worker, batch)
-        while not handle.has_replied(order):
-            if not handle.pump(LOOK_S) and clock.is_over():
-                raise self._give_up(handle, batch)
+        self._pump_until(handle, batch, lambda: handle.has_replied(order))
         return handle.take_reply(order)
 
     def ask(self, worker: int, batch: int, name: str, *arguments: Any) -> Any:
@@ -314,7 +285,7 @@ class WorkerPool:
         return self.answer(worker, batch)
 
     def use_mode(self, mode: AutoresetMode) -> None:
-        """Have all workers, those started later too, reset their envs in another way."""
+        """Change the autoreset mode of all workers, those started later included."""
         self.mode = mode
         for handle in self.handles:
             self.ask(handle.worker_index, 0, "use_mode", mode)
@@ -324,12 +295,10 @@ class WorkerPool:
         for batch in range(self.shares.num_batches):
             for handle in self.handles:
                 if handle.is_alive() and not self.is_done(handle.worker_index, batch):
-                    try:
-                        # Whoever was interrupted may not have come to wake it.
-                        handle.wake()
+                    with suppress(WorkerGoneError):
+                        # The interrupted call may not have woken it.
+                        handle.send_bytes(WAKE)
                         self._sleep_until_done(handle, batch)
-                    except WorkerGoneError:
-                        logger.debug("worker %d is gone", handle.worker_index)
         for handle in self.handles:
             handle.forget()
 
@@ -343,49 +312,44 @@ class WorkerPool:
         """
         deadline = time.monotonic() + timeout_s
         errors: list[Exception] = []
-        # One that Ctrl-C has kept from getting ready would not understand it.
-        ready = [handle for handle in self.handles if handle.is_ready and handle.is_alive()]
-        told = [handle for handle in ready if self._tell_to_close(handle)]
+        told: list[WorkerHandle] = []
+        for handle in self.handles:
+            # A worker that Ctrl-C has kept from getting ready would not understand the command.
+            if handle.is_ready and handle.is_alive():
+                handle.forget()
+                with suppress(WorkerGoneError):
+                    self.tell(handle.worker_index, 0, "close")
+                    told.append(handle)
         for handle in told:
-            faults = self._last_reply(handle, deadline)
-            errors += [unpack_fault(fault, handle.pid) for fault in faults]
+            with suppress(WorkerGoneError):
+                faults = self._last_reply(handle, deadline)
+                errors += [unpack_fault(fault, handle.pid) for fault in faults]
         for handle in told:
             handle.process.join(timeout=max(0.1, deadline - time.monotonic()))
         self.abandon()
         return errors
 
     def _last_reply(self, handle: WorkerHandle, deadline: float) -> list[Fault]:
-        """Return what a worker's envs raised while they were closed, if it says so in time."""
+        """Return what a worker's envs raised while they were closed, if it replies in time."""
         order = int(self.lane(handle.worker_index, 0)["order"])
-        try:
-            while not handle.has_replied(order):
-                left = deadline - time.monotonic()
-                if not handle.pump(max(0.0, min(LOOK_S, left))) and left <= 0:
-                    logger.warning(
-                        "[VecEnv] Worker %d did not close its envs in time and is killed.",
-                        handle.worker_index,
-                    )
-                    return []
-        except WorkerGoneError:
-            return []
+        while not handle.has_replied(order):
+            left = deadline - time.monotonic()
+            if not handle.pump(max(0.0, min(LOOK_S, left))) and left <= 0:
+                logger.warning(
+                    "[VecEnv] Worker %d did not close its envs in time and is killed.",
+                    handle.worker_index,
+                )
+                return []
         return handle.take_reply(order)
 
     def abandon(self) -> None:
-        """End all workers at once; may be called again, if Ctrl-C has broken it off."""
+        """End all workers at once; if Ctrl-C interrupts it, call it again."""
         _end_all(self.handles)
         self._end.cancel()
 
-    def _tell_to_close(self, handle: WorkerHandle) -> bool:
-        handle.forget()
-        try:
-            self.tell(handle.worker_index, 0, "close")
-        except WorkerGoneError:
-            return False
-        return True
-
 
 def _end_all(handles: list[WorkerHandle]) -> None:
-    """End all processes that are left, and let go of them and of their pipes."""
+    """End all processes that are left, and release them and their pipes."""
     for handle in handles:
         if handle.pid is not None:
             handle.process.kill()
