@@ -164,7 +164,10 @@ def test_an_id_without_a_version_may_stand_in_a_module(
         (["a/b.py:make"], "'a/b.py' is not the name of a module. Write it as in an import"),
         (["MODULE:nope"], "MODULE has no function 'nope', nor does it register an env"),
         (["MODULE:number"], "MODULE has no function 'number'"),
-        (["MODULE:make_nothing"], "make_nothing must make a gymnasium.Env; it made something of"),
+        (
+            ["MODULE:make_nothing"],
+            "make_nothing should make an env and returned None. Return one env",
+        ),
         (["CartPole-v1", "--seconds", "-1"], "seconds must be finite and above 0; got -1.0"),
         (["CartPole-v1", "--env-counts", "0"], "env_counts[0] must be an integer of at least 1"),
         (["CartPole-v1", "--env-counts", "x"], "Error parsing --env-counts"),

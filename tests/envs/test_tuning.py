@@ -304,7 +304,7 @@ def not_an_env() -> Any:
     [
         ("Nope-v1", {}, "'Nope-v1' cannot be found: Environment `Nope` doesn't exist"),
         ("no_such_module:Pole-v1", {}, "cannot be imported: No module named 'no_such_module'"),
-        (not_an_env, {}, "a function that should make an env returned 3. Return one env"),
+        (not_an_env, {}, "not_an_env should make an env and returned 3. Return one env"),
         ("CartPole-v1", {"seconds": 0.0}, "seconds must be finite and above 0; got 0.0"),
         ("CartPole-v1", {"seed": -1}, "seed must be an integer of at least 0; got -1"),
         ("CartPole-v1", {"env_counts": [0]}, "env_counts must be an integer of at least 1"),

@@ -279,9 +279,9 @@ def _made(function: EnvFunction, wrappers: tuple[EnvWrapper, ...]) -> GymEnv:
     for wrap in wrappers:
         env = wrap(env)
     if isinstance(env, VectorEnv) or not hasattr(env, "observation_space"):
+        name = getattr(function, "__name__", "the function given")
         raise ConfigError(
-            f"a function that should make an env returned {env!r}. Return one env, wrappers "
-            "included."
+            f"{name} should make an env and returned {env!r}. Return one env, wrappers included."
         )
     return env
 
