@@ -3,9 +3,10 @@
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.eviction import NUM_BINS, Filed, Ranks, empty_noted, file_by_score, unfile
-from stepladder.curricula.observation import MAX_NOTED, Noted
-from stepladder.curricula.observation import note as note_slot
+from stepladder.curricula.batch_rule import MAX_NOTED, Noted
+from stepladder.curricula.batch_rule import note as note_slot
+from stepladder.curricula.compiled_method import empty_noted
+from stepladder.curricula.ranking import NUM_BINS, Filed, Ranks, file_by_score, unfile
 from stepladder.records import Fields, Records
 
 

@@ -4,6 +4,7 @@ What a method of your own needs is exported here too; `registry` is where method
 """
 
 from stepladder.curricula.base import Curriculum
+from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.eviction import Evicting
@@ -27,7 +28,6 @@ from stepladder.curricula.learning_progress.learning_progress import (
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.level_replay import LevelReplay, LevelReplayExplanation
 from stepladder.curricula.meter import CurriculumMeter, task_table
-from stepladder.curricula.observation import CompiledRule
 from stepladder.curricula.owner import Quarantined
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import Mixture, MixtureConfig

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stepladder.compiled import direct
+from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, resolve_config
 from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
-from stepladder.curricula.observation import CompiledRule
-from stepladder.curricula.observing import NO_RECORDS
+from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels

@@ -24,15 +24,15 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.configs.checks import Count as AtLeastOne
 from stepladder.configs.checks import Positive, Share, Within
-from stepladder.curricula.config import SignalConfig
-from stepladder.curricula.eviction import Filed, RankedMethod, RankedTotals, file_by_score
-from stepladder.curricula.explanation import EvictingExplanation
-from stepladder.curricula.observation import (
+from stepladder.curricula.batch_rule import (
     CompiledRule,
     observe_batch,
     settle_noted,
     signal_of,
 )
+from stepladder.curricula.config import SignalConfig
+from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.ranking import Filed, RankedMethod, RankedTotals, file_by_score
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields

@@ -12,9 +12,9 @@ from weakref import WeakSet
 
 import numpy as np
 
+from stepladder.curricula.batch_rule import Totals
 from stepladder.curricula.config import CurriculumConfig, Tasks
 from stepladder.curricula.foreign import ForeignCurriculum, owners
-from stepladder.curricula.observation import Totals
 from stepladder.errors import (
     ChannelError,
     ConfigError,
@@ -331,7 +331,7 @@ class PlanOwner(ABC):
             ) from error
         self._restored()
 
-    def _restored(self) -> None:  # noqa: B027, `observing` has the listeners
+    def _restored(self) -> None:  # noqa: B027, `intake` has the listeners
         """Say that any slot may have changed."""
 
     def _take_over(self, snapshot: Snapshot) -> None:

@@ -1,6 +1,6 @@
 """Tasks that come and go: another task in a slot, or a slot out of play.
 
-Between `observing` and `base`. Everything that a replacement changes is found first and noted in
+Between `intake` and `base`. Everything that a replacement changes is found first and noted in
 one store; from then on it is carried out, and carried out again if an interrupt comes in between.
 Each step either stores what is known beforehand or is one compiled call.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.observing import Observing
+from stepladder.curricula.intake import IntakeOwner
 from stepladder.curricula.owner import Quarantined
 from stepladder.errors import BuildError, ConfigError, TaskError
 from stepladder.plans import kernels
@@ -49,7 +49,7 @@ class Loss:
     """Tasks quarantined before this one."""
 
 
-class Turnover(Observing):
+class Turnover(IntakeOwner):
     """Replaces tasks, and takes out those that cannot be built."""
 
     def __init__(self, *args: Any):

@@ -15,7 +15,7 @@ import numpy as np
 
 from stepladder import __version__
 from stepladder.compiled import bare
-from stepladder.curricula.observation import CompiledRule, count_record
+from stepladder.curricula.batch_rule import CompiledRule, count_record
 from stepladder.curricula.uniform import observe_one, settle_nothing
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.status import DONE, NOTHING_ACTIVE, TO_REPLACE

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import REFUSAL
-from stepladder.curricula.observing import Intake, Listener, is_running, tell_rest
+from stepladder.curricula.intake import Intake, Listener, is_running, tell_rest
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
 from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.records import Words

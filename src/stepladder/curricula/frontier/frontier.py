@@ -20,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.eviction import CompiledMethod
+from stepladder.curricula.batch_rule import CompiledRule
+from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
@@ -38,7 +39,6 @@ from stepladder.curricula.frontier.rounds import (
     State,
     place,
 )
-from stepladder.curricula.observation import CompiledRule
 from stepladder.plans.plan import Grouping
 from stepladder.records import Floats, Words, settings_record, zeros
 from stepladder.saving.saved_array import require_parts

@@ -8,6 +8,7 @@ its few neighbours; nothing grows with the number of tasks.
 import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
+from stepladder.curricula.batch_rule import note, observe_batch, settle_noted
 from stepladder.curricula.frontier.config import PRIOR
 from stepladder.curricula.frontier.rounds import (
     FAR_ORIGIN,
@@ -24,7 +25,6 @@ from stepladder.curricula.frontier.rounds import (
     set_shares,
     turn_rounds,
 )
-from stepladder.curricula.observation import note, observe_batch, settle_noted
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.record import RecordFields
 from stepladder.records import Records, Words

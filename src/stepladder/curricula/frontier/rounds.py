@@ -22,8 +22,8 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import inlined
+from stepladder.curricula.batch_rule import Noted, Totals
 from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.observation import Noted, Totals
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import group_of, is_active, table_of
 from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Share, Words

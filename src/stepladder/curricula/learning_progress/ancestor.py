@@ -15,10 +15,10 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import compiled
+from stepladder.curricula.batch_rule import count_record, signal_of
 from stepladder.curricula.eviction import Evicting
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.learning_progress.config import AncestorProgressConfig
-from stepladder.curricula.observation import count_record, signal_of
 from stepladder.curricula.owner import PlainMethod
 from stepladder.plans.kernels import begin_write, end_write, fill_leaves
 from stepladder.plans.record import RecordArray, RecordFields, first_bad_record

@@ -8,9 +8,9 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import bare, inlined
-from stepladder.curricula.eviction import Filed, RankedTotals, file_by_score
+from stepladder.curricula.batch_rule import count_record, observe_batch, settle_noted, signal_of
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
-from stepladder.curricula.observation import count_record, observe_batch, settle_noted, signal_of
+from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields, is_bad

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepladder.compiled import direct
-from stepladder.curricula.eviction import RankedMethod
+from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.intake import NO_NUMBER, Intake
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.kernels import (
@@ -29,8 +30,7 @@ from stepladder.curricula.learning_progress.kernels import (
     Scale,
     State,
 )
-from stepladder.curricula.observation import CompiledRule, settle_noted
-from stepladder.curricula.observing import NO_NUMBER, Intake
+from stepladder.curricula.ranking import RankedMethod
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE

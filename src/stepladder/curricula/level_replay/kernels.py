@@ -9,6 +9,14 @@ import math
 from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, compiled, inlined
+from stepladder.curricula.batch_rule import (
+    Noted,
+    Totals,
+    note,
+    observe_batch,
+    settle_noted,
+    signal_of,
+)
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
     NUM_BINS,
@@ -17,14 +25,6 @@ from stepladder.curricula.level_replay.ranks import (
     bin_of,
     count_below,
     weight_of_ranks,
-)
-from stepladder.curricula.observation import (
-    Noted,
-    Totals,
-    note,
-    observe_batch,
-    settle_noted,
-    signal_of,
 )
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active, slot_of

@@ -20,7 +20,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.eviction import CompiledMethod
+from stepladder.curricula.batch_rule import CompiledRule, settle_noted
+from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
@@ -38,7 +39,6 @@ from stepladder.curricula.level_replay.kernels import (
     State,
 )
 from stepladder.curricula.level_replay.ranks import NUM_BINS
-from stepladder.curricula.observation import CompiledRule, settle_noted
 from stepladder.errors import ConfigError, RecordError, SnapshotError
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw

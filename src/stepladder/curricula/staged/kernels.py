@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.curricula.observation import Totals, count_record
+from stepladder.curricula.batch_rule import Totals, count_record
 from stepladder.curricula.staged.config import (
     DemotionRule,
     EarlyRule,

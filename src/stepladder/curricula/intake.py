@@ -79,7 +79,7 @@ class Intake:
         """The listeners, and an entry for each that has returned; set when the first is called."""
 
 
-class Observing(PlanOwner):
+class IntakeOwner(PlanOwner):
     """Takes in batches, and completes what an interrupt has left unfinished."""
 
     def __init__(self, *args: Any):
@@ -263,7 +263,7 @@ class Observing(PlanOwner):
             intake.num_before = self._num_observed.item(0)
             intake.outer = self._due
             self._due = intake
-            self._go_on(intake, 0)
+            self._take_in_rest(intake, 0)
 
     def _observe(self, records: RecordArray) -> None:
         """Take in a batch that was not collected by a channel."""
@@ -275,7 +275,7 @@ class Observing(PlanOwner):
         intake.telling = None
         self._due = intake
         if self._listeners:
-            self._go_on(intake, 0)
+            self._take_in_rest(intake, 0)
             return
         # The same, a little faster: this is what a single report does.
         bad = self._update(records, 0)
@@ -283,7 +283,7 @@ class Observing(PlanOwner):
         if bad >= 0:
             raise refuse(records, bad, self.pool.num_slots)
 
-    def _go_on(self, intake: Intake, num_done: int) -> None:
+    def _take_in_rest(self, intake: Intake, num_done: int) -> None:
         records = intake.records
         bad = self._update(records, num_done)
         if bad >= 0:
@@ -307,10 +307,10 @@ class Observing(PlanOwner):
                 batch was observed.
         """
         due = self._due
-        if due is None or is_running(Observing._go_on, self):
+        if due is None or is_running(IntakeOwner._take_in_rest, self):
             return
         self._complete()
-        self._go_on(due, self._num_observed.item(0) - due.num_before)
+        self._take_in_rest(due, self._num_observed.item(0) - due.num_before)
         self.finish()
 
     def _begin_work(self) -> None:
