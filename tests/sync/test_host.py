@@ -14,6 +14,7 @@ from stepladder.plans.record import RECORD_DTYPE
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import EpisodeCounts, Host, LocalHost, PushedHost, SharedHost, mailbox
 from stepladder.sync.collector import MAX_LAG
+from stepladder.sync.counts import measure_staleness
 from stepladder.sync.segment import Segment
 from stepladder.tasks import ListSource, Task
 from sync.rig import make_crowded, make_staged, numbered, open_descriptors
@@ -245,13 +246,13 @@ def test_lags_beyond_the_last_are_counted_together() -> None:
     records = np.zeros(3, dtype=RECORD_DTYPE)
     last, histogram = np.array([30]), np.zeros(MAX_LAG + 1, dtype=np.int64)
     records["tick"] = (30 - MAX_LAG, 0, 31)
-    mailbox.measure_staleness(records[:1], 1, 31, last, histogram)
+    measure_staleness(records[:1], 1, 31, last, histogram)
     assert histogram.tolist() == [*[0] * MAX_LAG, 1]
     last[0] = 30
-    mailbox.measure_staleness(records[1:2], 1, 31, last, histogram)
+    measure_staleness(records[1:2], 1, 31, last, histogram)
     assert histogram.tolist() == [*[0] * MAX_LAG, 2]
     # A draw from a newer plan than the last collection knew of is fresh.
-    mailbox.measure_staleness(records[2:], 1, 32, last, histogram)
+    measure_staleness(records[2:], 1, 32, last, histogram)
     assert histogram.tolist() == [1, *[0] * (MAX_LAG - 1), 2]
     assert last.tolist() == [32]
 

@@ -1,6 +1,6 @@
 """Counter-based random numbers: the same (seed, env, episode) gives the same draw anywhere.
 
-Used by the draw kernel in `plan` and by the per-episode settings of `phased`. There is no state
+Used by the draw in `kernels` and by the per-episode settings of `phased`. There is no state
 to share, to save or to fall out of step: env 3's seventh episode draws the same number whatever
 the number of processes, and whatever else is drawn.
 

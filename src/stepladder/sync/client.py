@@ -87,7 +87,7 @@ class Client(ABC):
         vars(self).update(dict.fromkeys(MEMORY))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Memory and machine code do not travel; whoever receives the client connects anew.
+        # Memory and machine code do not travel; a client that was sent connects anew.
         state = {name: self.__dict__[name] for name in self.__dict__ if name not in CODE}
         return {**state, **dict.fromkeys(MEMORY), "_tasks": {}}
 

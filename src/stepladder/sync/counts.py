@@ -5,6 +5,10 @@ Read off the mailboxes by `host`; shown by the vector wrappers.
 
 from dataclasses import dataclass
 
+from stepladder.compiled import compiled
+from stepladder.plans.record import RecordFields
+from stepladder.records import Records, Words
+
 
 @dataclass(frozen=True)
 class EpisodeCounts:
@@ -31,3 +35,26 @@ class Staleness:
     mean: float
     largest: int
     draws_by_lag: tuple[int, ...]
+
+
+@compiled
+def measure_staleness(
+    records: Records[RecordFields], count: int, tick: int, last: Words, histogram: Words
+) -> None:
+    """Count by how many collections the plan of each draw lagged behind.
+
+    An env draws after its previous episode has ended. If the records of that moment had been
+    collected before the draw, the draw is fresh.
+
+    Args:
+        records: The first `count` are those just collected.
+        count: How many there are.
+        tick: Number of this collection.
+        last: Per env the collection that took its previous record. Changed in place.
+        histogram: Draws by lag; the last entry counts all larger ones. Changed in place.
+    """
+    for index in range(count):
+        record = records[index]
+        lag = max(0, last[record.env_index] - record.tick)
+        histogram[min(lag, len(histogram) - 1)] += 1
+        last[record.env_index] = tick

@@ -268,7 +268,7 @@ class Host(Collector):
         self._let_go()
 
     def _let_go(self) -> None:
-        # Whoever carries the curriculum next must not draw the same numbers again.
+        # The next channel of this curriculum must not draw the same numbers again.
         self.curriculum.next_episode = int(self.mails.heads["next_episode"].max())
         try:
             self._free()

@@ -25,6 +25,7 @@ from stepladder.plans.record import (
 from stepladder.plans.status import DONE, NEVER_BEGAN, NO_ROOM, NOT_ADMITTED
 from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Words
 from stepladder.saving.saved_array import Part, SavedArray
+from stepladder.sync.counts import measure_staleness
 
 CAPACITY = 64
 """Records a mailbox holds before its client waits."""
@@ -344,9 +345,9 @@ def admit(
         records: The records, those of one env next to each other.
         count: How many there are.
         num_unbuildable: How many of them say that a task could not be built.
-        tick: Number of this collection.
-        last: As for `measure_staleness`. Changed in place.
-        histogram: As for `measure_staleness`. Changed in place.
+        tick: Number of this collection; it and the next two as for `measure_staleness`.
+        last: Changed in place.
+        histogram: Changed in place.
         taken: The note of the batch, one record. Changed in place.
     """
     measure_staleness(records, count, tick, last, histogram)
@@ -382,26 +383,3 @@ def _release(mails: Words, records: Records[RecordFields], count: int, with_fail
             head = head_of(mails[env_index])
             store_release(head, "taken", head.taken + end - start)
         start = end
-
-
-@compiled
-def measure_staleness(
-    records: Records[RecordFields], count: int, tick: int, last: Words, histogram: Words
-) -> None:
-    """Count by how many collections the plan of each draw lagged behind.
-
-    An env draws after its previous episode has ended. If the records of that moment had been
-    collected before the draw, the draw is fresh.
-
-    Args:
-        records: The records just collected.
-        count: How many there are.
-        tick: Number of this collection.
-        last: Per env the collection that took its previous record. Changed in place.
-        histogram: Draws by lag; the last entry counts all larger ones. Changed in place.
-    """
-    for index in range(count):
-        record = records[index]
-        lag = max(0, last[record.env_index] - record.tick)
-        histogram[min(lag, len(histogram) - 1)] += 1
-        last[record.env_index] = tick

@@ -96,7 +96,7 @@ class PushedHost(Host):
                 unbuildable += int(record["outcome"] == UNBUILDABLE)
                 count += 1
         if not count:
-            # Nothing to have: the next draw is no newer than the last one.
+            # Nothing was found, so the tick stays as it was.
             self._ask("pull", taken, tick - 1)
         return count, unbuildable
 
@@ -181,5 +181,5 @@ class PushedClient(Client):
         return False
 
     def _check_host(self) -> None:
-        # Nobody can tell from here; a dead host stops calling, and the vector env notices.
+        # A host in another place cannot be looked at; the vector env notices when it is dead.
         return

@@ -2,7 +2,7 @@
 
 Made by the host in `shared`, attached by its clients. On Linux the memory has no name in any file
 system: it is reached through the host's own file descriptor, so the kernel frees it when the last
-process that holds it is gone, whoever was killed and in whatever order, and it does not count
+process that holds it is gone, in whatever order processes were killed, and it does not count
 against a container's small ``/dev/shm``. Elsewhere it is a POSIX segment, which Python's resource
 tracker removes.
 

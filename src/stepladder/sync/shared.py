@@ -1,8 +1,8 @@
 """Host and clients in different processes of one machine, over one shared segment.
 
 The segment holds the plan and all mailboxes. A client is sent to its worker as a ticket, by fork,
-forkserver or spawn alike, and attaches when it is first used. Nobody ever waits for a lock: there
-is none. A worker that is killed leaves its finished records behind, and nothing else.
+forkserver or spawn alike, and attaches when it is first used. There is no lock to wait for.
+A worker that is killed leaves its finished records behind, and nothing else.
 """
 
 from typing import Any

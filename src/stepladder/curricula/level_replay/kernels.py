@@ -70,7 +70,7 @@ class TaskScore(Fields):
     """What the source gives the task."""
 
 
-class Seen(Fields):
+class ScoredSlot(Fields):
     """Which slots have a score."""
 
     position: int
@@ -107,7 +107,7 @@ class State(NamedTuple):
 
     method: Records[Method]
     tasks: Records[TaskScore]
-    seen: Records[Seen]
+    seen: Records[ScoredSlot]
     seen_versions: Records[SeenVersions]
 
 

@@ -42,7 +42,7 @@ class State(NamedTuple):
     """The latest results of each phase; a phase may use only the beginning of its row."""
 
 
-class Due(Fields):
+class PhaseDue(Fields):
     """What is due after records were counted."""
 
     ramps: int
@@ -67,7 +67,7 @@ def count_phase(
     phase: int,
     window_size: int,
     num_orphaned: int,
-    due: Records[Due],
+    due: Records[PhaseDue],
 ) -> None:
     """Count the episodes of one phase; note that what follows from them is due."""
     totals, own = state.method[0].totals, state.phases[phase]
@@ -94,7 +94,9 @@ def _write_dials(block: Words, first_dial: int, phase: int, num_episodes: int) -
 
 
 @compiled
-def publish(block: Words, first_dial: int, state: State, phase: int, due: Records[Due]) -> None:
+def publish(
+    block: Words, first_dial: int, state: State, phase: int, due: Records[PhaseDue]
+) -> None:
     """Write how far the current phase has come, for settings that depend on it."""
     begin_write(block)
     _write_dials(block, first_dial, phase, state.phases[phase].num_episodes)
@@ -104,7 +106,7 @@ def publish(block: Words, first_dial: int, state: State, phase: int, due: Record
 
 @compiled
 def enter(
-    block: Words, first_dial: int, state: State, due: Records[Due], phase: int, table: int
+    block: Words, first_dial: int, state: State, due: Records[PhaseDue], phase: int, table: int
 ) -> None:
     """Switch phases: weights, phase and settings change in one write.
 

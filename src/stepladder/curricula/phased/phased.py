@@ -19,7 +19,7 @@ from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.phased import kernels
 from stepladder.curricula.phased.config import PhasedConfig
-from stepladder.curricula.phased.kernels import NOT_ENTERED, Due, State
+from stepladder.curricula.phased.kernels import NOT_ENTERED, PhaseDue, State
 from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL, PhasedLegend, Ramp
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping, Plan
@@ -115,7 +115,7 @@ class Phased(Curriculum):
         state = zeros(State, phases=num_phases, windows=(num_phases, self._window_sizes.max()))
         state.phases["entry_version"][1:] = NOT_ENTERED
         self._keep_state(state)
-        self._due_now = Due.zeros()
+        self._due_now = PhaseDue.zeros()
         self._passing: tuple[int, int, int] | None = None
         """Records observed before the group being passed on; and, of the curriculum that gets
         it, records and orphans before that."""

@@ -135,7 +135,7 @@ class Settings(StagedConfig):
     mixes_all_earlier: bool
 
 
-class Due(Fields):
+class StageDue(Fields):
     """What is due, between the kernel that finds it and the one that does it."""
 
     event: int
@@ -152,10 +152,10 @@ class Constants(NamedTuple):
     """Rows of a success below which a ratio holds, and the ratio."""
     group_of_slot: Words
     stage_of_group: Words
-    due: Records[Due]
+    due: Records[StageDue]
 
 
-class Verdict(NamedTuple):
+class StageVerdict(NamedTuple):
     """What the rules say about a stage."""
 
     plain: float
@@ -170,7 +170,7 @@ class Verdict(NamedTuple):
 
 
 @compiled
-def judge(state: State, constants: Constants, stage: int) -> Verdict:
+def judge(state: State, constants: Constants, stage: int) -> StageVerdict:
     """Apply every rule to one stage.
 
     No rule decides before each env has had time for one episode: with many envs the first
@@ -211,7 +211,7 @@ def judge(state: State, constants: Constants, stage: int) -> Verdict:
         and episodes >= demotion_episodes(state, constants, stage)
         and plain < limits.demotion_threshold
     )
-    return Verdict(plain, judged, rising, standard, early, bonus, demote)
+    return StageVerdict(plain, judged, rising, standard, early, bonus, demote)
 
 
 @inlined
@@ -371,4 +371,4 @@ def constants_of(config: StagedConfig, group_of_slot: Words, stage_of_group: Wor
         limits["min_episodes"][index] = config.min_episodes_of(index)
         limits["demotion_threshold"][index] = config.demotion_threshold_of(index)
     table = np.array(() if mixing is None else mixing.table, dtype=np.float64).reshape(-1, 2)
-    return Constants(settings, limits, table, group_of_slot, stage_of_group, Due.zeros())
+    return Constants(settings, limits, table, group_of_slot, stage_of_group, StageDue.zeros())

@@ -262,7 +262,7 @@ class Staged(Curriculum):
     def stage_report(self, stage: str | None = None) -> StageReport:
         """Return where a stage stands; by default the current one."""
         index = self.stage_index if stage is None else self.config.index_of(stage)
-        verdict: rules.Verdict = self._judge(index)
+        verdict: rules.StageVerdict = self._judge(index)
         evidence: Any = self._state.stages[index]
         status = ("completed", "current", "locked")[
             (index >= self.stage_index) + (index > self.stage_index)
@@ -309,7 +309,7 @@ class Staged(Curriculum):
         """Number of observed records at which advancement is considered next."""
         return self.num_observed + int(self._state.method["until_check"][0])
 
-    def _judge(self, stage: int) -> rules.Verdict:
+    def _judge(self, stage: int) -> rules.StageVerdict:
         return rules.judge(*self._state_and_constants(), stage)
 
     def changes(self) -> list[StageChange]:
