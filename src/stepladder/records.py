@@ -221,11 +221,17 @@ def _kind(hint: Any) -> tuple[Any, ...]:
     record = _record_of_hint(hint)
     if record is not None:
         return (record.dtype, *sizes)
-    element = {int: "i8", float: "f8", bool: "?", np.uint64: "u8"}.get(base)
-    if element is None:
-        # An array of plain numbers: npt.NDArray[np.int64], say.
-        element = np.dtype(get_args(get_args(base)[1])[0])
-    return (element, *sizes)
+    return (_scalar(base), *sizes)
+
+
+def _scalar(hint: Any) -> np.dtype[Any] | None:
+    """Return the type of a number, or of the numbers in an array: ``npt.NDArray[np.int64]``, say.
+
+    Found at any depth, because what `NDArray` stands for differs between versions of NumPy.
+    """
+    if isinstance(hint, type) and issubclass(hint, int | float | np.generic):
+        return np.dtype(hint)
+    return next(filter(None, map(_scalar, get_args(hint))), None)
 
 
 def _unwrapped(hint: Any) -> tuple[Any, tuple[Any, ...]]:
