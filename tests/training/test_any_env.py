@@ -142,7 +142,7 @@ def test_a_run_whose_module_knows_its_tasks_needs_trust_to_be_explained(
     for user in (config, explain):
         monkeypatch.setattr(user, "known_game", lambda name: None)
     said = command.fails("explain", tmp_path / "run")
-    assert "'training.own_env:Described' has tasks of its own" in said
+    assert "'training.own_env:Described' has its own tasks" in said
     assert "add --trust" in said
     monkeypatch.undo()
     assert "length 2" in command("explain", tmp_path / "run", "--trust").out

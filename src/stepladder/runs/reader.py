@@ -146,8 +146,8 @@ class RunReader:
         with self._database() as database:
             rows = database.execute(
                 "SELECT step, time, kind, text, data FROM events "
-                "WHERE ?1 IS NULL OR kind = ?1 ORDER BY id",
-                (kind,),
+                "WHERE :kind IS NULL OR kind = :kind ORDER BY id",
+                {"kind": kind},
             ).fetchall()
             return [_event(*row) for row in rows]
 
@@ -248,9 +248,9 @@ class RunReader:
     def _checkpoint(self, name: str | None) -> tuple[Path, int]:
         with self._database() as database:
             found = database.execute(
-                "SELECT name, file, step FROM checkpoints WHERE ?1 IS NULL OR name = ?1 "
+                "SELECT name, file, step FROM checkpoints WHERE :name IS NULL OR name = :name "
                 "ORDER BY id DESC LIMIT 1",
-                (name,),
+                {"name": name},
             ).fetchone()
             if found is not None:
                 called, file, step = found

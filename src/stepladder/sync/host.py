@@ -48,7 +48,8 @@ class Host(Collector):
             )
         if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
             raise ConfigError(
-                f"num_envs must be an integer of at least 1; got {num_envs!r}. Make at least one."
+                f"num_envs must be an integer of at least 1; got {num_envs!r}. Make at least one "
+                "env."
             )
         require_share("max_failed_share", max_failed_share)
         self.curriculum = curriculum

@@ -59,13 +59,14 @@ def check_state(
             f"The snapshot of the pool has version {state['version']!r}; this Stepladder reads "
             f"{VERSION}. Use the Stepladder that wrote it."
         )
+    # First: numbers that do not fit are explained by other tasks.
+    _check_source(state, source, place)
     for name, low, high in (
         ("seed", 0, MAX_SEED),
         ("cursor", 0, num_positions),
         ("num_slots", 1, MAX_TASKS),
     ):
         checked_integer(state[name], f"The snapshot's {name}", low, high, SnapshotError)
-    _check_source(state, source, place)
     if state["num_slots"] != num_slots:
         raise SnapshotError(
             f"The snapshot has {state['num_slots']} slots and this pool {num_slots}. Make the pool "
