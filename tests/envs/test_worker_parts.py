@@ -4,6 +4,7 @@ import math
 import os
 import time
 from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 
 from stepladder import cores
+from stepladder.compiled import compiled, load_acquire, store_release
 from stepladder.cores import cpu_quota, usable_cores
 from stepladder.envs.workers.faults import pack_fault, unpack_fault
-from stepladder.envs.workers.memory.lanes import LANE_DTYPE
+from stepladder.envs.workers.memory.lanes import LANE_DTYPE, await_order, give_one
 from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
 from stepladder.envs.workers.memory.messages import (
     INFO,
@@ -506,3 +508,41 @@ def test_a_large_copy_is_never_one_that_somebody_has_or_has_a_view_of() -> None:
         kept.append(copy if number % 2 else copy[5:7])
         del copy
     assert [array[0] for array in kept] == list(range(10))
+
+
+# Orders.
+
+
+@compiled
+def give_pairs(lanes: Any, num_pairs: int) -> None:
+    """Give orders to both batches of worker 0, and wait until both are done."""
+    done = lanes["done"][0]
+    for number in range(num_pairs):
+        give_one(lanes, 0, 0, 2 * number + 1)
+        give_one(lanes, 0, 1, 2 * number + 2)
+        while load_acquire(done, 0) != 2 * number + 1 or load_acquire(done, 1) != 2 * number + 2:
+            pass
+
+
+@compiled
+def count_newer_first(lanes: Any, num_pairs: int) -> int:
+    """Carry out orders; return how often a newer one was found while an older one was there."""
+    orders, done = lanes["order"][0], lanes["done"][0]
+    num_wrong = 0
+    for _ in range(2 * num_pairs):
+        batch = await_order(lanes, 0, 2**40)
+        other = 1 - batch
+        num_wrong += done[other] != orders[other] and orders[other] < orders[batch]
+        store_release(done, batch, orders[batch])
+    return num_wrong
+
+
+@pytest.mark.timeout(120)
+def test_a_worker_finds_the_oldest_order_first() -> None:
+    # A worker that took the newer one first would drop the actions that came with the older one.
+    lanes, num_pairs = np.zeros((1, 2), LANE_DTYPE), 300_000
+    give_pairs(lanes, 0), count_newer_first(lanes, 0)
+    with ThreadPoolExecutor(1) as thread:
+        wrong = thread.submit(count_newer_first, lanes, num_pairs)
+        give_pairs(lanes, num_pairs)
+        assert wrong.result() == 0

@@ -95,18 +95,25 @@ def give(lanes: Lanes, batch: int, order: int) -> int:
 @compiled
 def await_order(lanes: Lanes, worker: int, spins: int) -> int:
     """Wait for an order; return the batch of the oldest one that is not done, or `NONE`."""
-    orders, done = lanes["order"][worker], lanes["done"][worker]
     for _ in range(spins):
-        found, oldest = NONE, 0
-        for batch in range(len(orders)):
-            order = load_acquire(orders, batch)
-            if order != done[batch] and (found == NONE or order < oldest):
-                found, oldest = batch, order
-        if found != NONE:
+        if _oldest_order(lanes, worker) != NONE:
             lanes[worker, 0]["worker_cpu"] = current_cpu()
-            return found
+            # Again: an older order may have come to a batch that was read before this one came.
+            return _oldest_order(lanes, worker)
         pause()
     return NONE
+
+
+@compiled
+def _oldest_order(lanes: Lanes, worker: int) -> int:
+    """Return the batch of the oldest order that was there when the first batch was read."""
+    orders, done = lanes["order"][worker], lanes["done"][worker]
+    found, oldest = NONE, 0
+    for batch in range(len(orders)):
+        order = load_acquire(orders, batch)
+        if order != done[batch] and (found == NONE or order < oldest):
+            found, oldest = batch, order
+    return found
 
 
 @compiled
