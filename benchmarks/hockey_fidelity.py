@@ -30,7 +30,6 @@ from hockey_recordings import (
     TWO_STATIC,
     VELOCITY_COLUMNS,
     Recording,
-    WorldArray,
     judge,
     load,
     positions,
@@ -38,6 +37,9 @@ from hockey_recordings import (
     step,
     velocities,
 )
+
+from stepladder.games.hockey.world import HockeyWorld
+from stepladder.records import Records
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -123,7 +125,7 @@ def report_one_step(report: FidelityReport, recording: Recording) -> None:
 
 
 def report_exact(
-    report: FidelityReport, recording: Recording, rows: Ints, worlds: WorldArray
+    report: FidelityReport, recording: Recording, rows: Ints, worlds: Records[HockeyWorld]
 ) -> None:
     """Measure A, continued: counters, rewards and reward terms."""
     holds = worlds["bodies"]["hold"][:, 1:3]
