@@ -689,8 +689,16 @@ def test_an_unbuildable_task_makes_room_for_another(case: Case):
     assert curriculum.pool.generations[slot] == generation + 1
     assert curriculum.pool.task(slot).name != name
     assert curriculum.probs()[slot] > 0
-    if isinstance(curriculum, Mixture | Staged | Phased):
+    if curriculum.groups_by_label or isinstance(curriculum, Phased):
         assert curriculum.pool.task(slot).label == label
+
+
+@every_case
+def test_groups_of_slots_follow_labels_only_if_the_curriculum_says_so(case: Case):
+    # Otherwise a task that is replaced by one with another label would stay in its old group.
+    for _, method in case.make().all_methods():
+        splits = any(split.num_groups > 1 and not split.layered for split in method._groupings())
+        assert splits <= method.groups_by_label or isinstance(method, Phased)
 
 
 @every_case

@@ -7,7 +7,7 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -67,12 +67,17 @@ class PlanOwner(ABC):
     config: CurriculumConfig
     is_foreign = False
     """Always False: what a fork leaves of a curriculum is a `ForeignCurriculum`."""
+    groups_by_label: ClassVar[bool] = False
+    """Whether the groups follow the labels of the tasks. Then a task is replaced by one with the
+    same label, and a snapshot in which a slot has another label is refused."""
 
     def __init__(self, tasks: Tasks, config: CurriculumConfig, seed: int, capacity: int | None):
         self.config = config
         self.seed = checked_integer(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
         self.pool = as_pool(tasks, capacity, self.seed)
         self._keep_state(zeros(PlainState))
+        if self.groups_by_label:
+            self._labels = self.pool.label_indices.copy()
         self.quarantined: list[Quarantined] = []
         """Every task that could not be built, in the order of the reports."""
         self.next_episode = 0
@@ -109,7 +114,8 @@ class PlanOwner(ABC):
         """Keep a state: what the method learns, as a named tuple of arrays of records.
 
         Saving, checking and restoring follow from its annotations. The first array is called
-        ``method`` and holds one record, which has `Totals` among its fields.
+        ``method`` and holds one record, which has `Totals` among its fields. For
+        `batch_rule.observe_batch` there must be an array ``tasks`` with one record per slot.
         """
         self._state = state
         self.totals: Records[Totals] = state.method["totals"]
@@ -146,7 +152,7 @@ class PlanOwner(ABC):
 
     def _replacement_label(self, slot: int) -> str | None:
         """Return the label that a replacement for this slot must have, if any."""
-        return None
+        return self.label_of(slot) if self.groups_by_label else None
 
     def _active_table(self) -> int:
         """Return the weight table that is in force."""
@@ -290,6 +296,8 @@ class PlanOwner(ABC):
     def _load_all(self, snapshot: Snapshot) -> None:
         restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
         self._load_state(snapshot.state, snapshot.place)
+        if self.groups_by_label:
+            self._require_same_labels()
         self._check_loaded(snapshot.place)
 
     def _saved_arrays(self) -> list[SavedArray]:
@@ -356,10 +364,10 @@ class PlanOwner(ABC):
             kernels.end_write(plan.block)
         plan.header["sequence"] = 2 * version
 
-    def _keep_labels(self, labels: Words) -> None:
+    def _require_same_labels(self) -> None:
         """Refuse a snapshot in which slots have other labels than the groups were made for."""
-        if not np.array_equal(self.pool.label_indices, labels):
-            slot = int(np.flatnonzero(self.pool.label_indices != labels)[0])
+        if not np.array_equal(self.pool.label_indices, self._labels):
+            slot = int(np.flatnonzero(self.pool.label_indices != self._labels)[0])
             raise SnapshotError(
                 f"slot {slot} of the snapshot has another label than here, and labels decide how "
                 "this curriculum groups its tasks. Build it over a pool with the same seed."

@@ -53,7 +53,7 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
 def register_curriculum(config_class: ConfigClass) -> ConfigClass:
     """Add a config class to the registry under its `kind`, for this process; use as a decorator.
 
-    CONTRIBUTING.md has a whole example.
+    docs/own_curriculum.md has a whole example.
 
     Raises:
         ConfigError: The class has no `kind`, or another method has the same one.

@@ -54,6 +54,7 @@ class Mixture(PlayCounter):
     """Draws labels in fixed shares."""
 
     Config = MixtureConfig
+    groups_by_label = True
     config: MixtureConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _set_up(self) -> None:
@@ -66,7 +67,6 @@ class Mixture(PlayCounter):
                     f"no task has label {label!r}; the labels are {sorted(present)}. "
                     "Correct the mixture or add tasks."
                 )
-        self._labels = self.pool.label_indices.copy()
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping(self._labels, len(self.pool.label_names))]
@@ -88,13 +88,7 @@ class Mixture(PlayCounter):
                 f"any of them (last: {reason}). Fix the tasks, or change the mixture."
             )
 
-    def _replacement_label(self, slot: int) -> str | None:
-        return self.label_of(slot)
-
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         label = self.label_of(slot)
         share = self.config.weights.get(label, 0.0) / sum(self.config.weights.values())
         return f"label {label!r} has a share of {share:.3g}", {"episodes": float(self.plays[slot])}
-
-    def _check_loaded(self, place: str) -> None:
-        self._keep_labels(self._labels)

@@ -43,6 +43,7 @@ class Staged(Curriculum):
     """
 
     Config = StagedConfig
+    groups_by_label = True
     config: StagedConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def _set_up(self) -> None:
@@ -52,7 +53,6 @@ class Staged(Curriculum):
         groups = StageGroups.of(self.pool, config)
         self._grouping, self._stage_of_group = groups.grouping, groups.stage_of_group
         self._group_names = groups.names
-        self._labels = self.pool.label_indices.copy()
         grouping = self._grouping
         state = zeros(
             State,
@@ -179,7 +179,7 @@ class Staged(Curriculum):
                 "a task cannot be replaced while balance_by splits the stages: its successor might "
                 "belong to another sub-group. Use a source that fits into the pool."
             )
-        return self.label_of(slot)
+        return super()._replacement_label(slot)
 
     def _expect_envs(self, num_envs: int) -> None:
         self._state.method["num_envs"] = num_envs
@@ -383,7 +383,6 @@ class Staged(Curriculum):
         self.history = read_list(StageChange, state.get("history"), f"history of {place}")
 
     def _check_loaded(self, place: str) -> None:
-        self._keep_labels(self._labels)
         self._keep_subgroups()
 
     def _keep_subgroups(self) -> None:
