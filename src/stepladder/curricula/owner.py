@@ -296,8 +296,12 @@ class PlanOwner(ABC):
     def _load_all(self, snapshot: Snapshot) -> None:
         restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
         self._load_state(snapshot.state, snapshot.place)
-        if self.groups_by_label:
-            self._require_same_labels()
+        if self.groups_by_label and not np.array_equal(self.pool.label_indices, self._labels):
+            slot = int(np.flatnonzero(self.pool.label_indices != self._labels)[0])
+            raise SnapshotError(
+                f"slot {slot} of the snapshot has another label than here, and labels decide how "
+                "this curriculum groups its tasks. Build it over a pool with the same seed."
+            )
         self._check_loaded(snapshot.place)
 
     def _saved_arrays(self) -> list[SavedArray]:
@@ -363,15 +367,6 @@ class PlanOwner(ABC):
         finally:
             kernels.end_write(plan.block)
         plan.header["sequence"] = 2 * version
-
-    def _require_same_labels(self) -> None:
-        """Refuse a snapshot in which slots have other labels than the groups were made for."""
-        if not np.array_equal(self.pool.label_indices, self._labels):
-            slot = int(np.flatnonzero(self.pool.label_indices != self._labels)[0])
-            raise SnapshotError(
-                f"slot {slot} of the snapshot has another label than here, and labels decide how "
-                "this curriculum groups its tasks. Build it over a pool with the same seed."
-            )
 
     def __reduce__(self) -> Any:
         # What travels to a worker is a marker, never a copy that could fall out of date.
