@@ -45,3 +45,12 @@ def test_what_cannot_be_an_agent_is_refused() -> None:
         AGENTS.register("PPO")(Cautious)
     with pytest.raises(ConfigError, match="agent must be one of dddqn, sac, ppo; got 'td3'"):
         agent_named("td3")
+
+
+def test_an_agent_without_a_name_is_refused() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Nameless(AgentConfig):
+        kind: ClassVar[str] = ""
+
+    with pytest.raises(ConfigError, match="has no name"):
+        register_agent(Nameless)

@@ -111,6 +111,8 @@ def _require_config(name: str, entry: Any) -> None:
             f"the agent {name!r} must be a class that derives from AgentConfig and has the kind "
             f"{name!r}; got {shown(entry)}."
         )
+    if not name:
+        raise ConfigError(f'{shown(entry)} has no name. Set kind: ClassVar[str] = "MyAgent" on it.')
 
 
 AGENTS: Registry[type[AgentConfig]] = Registry(
