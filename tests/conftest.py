@@ -74,6 +74,16 @@ def ctrl_c_works() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.fixture(autouse=True)
+def no_unasked_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``num_workers="auto"`` find one core, except in tests that are marked as having processes.
+
+    Otherwise each small training would first start workers, only to find that they do not pay.
+    """
+    if request.node.get_closest_marker("processes") is None:
+        monkeypatch.setattr("stepladder.envs.workers.worker_count.usable_cores", lambda: 1)
+
+
 @pytest.fixture
 def command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

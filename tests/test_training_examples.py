@@ -54,6 +54,7 @@ def load(name: str) -> ModuleType:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize(
     ("example", "steps"), [("sb3_ledge.py", "4096"), ("cleanrl_ppo.py", "16384")]

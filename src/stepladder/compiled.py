@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 from llvmlite import ir
 from llvmlite.binding import ffi
 from numba.core import cgutils, types
@@ -113,10 +114,24 @@ def direct(kernel: Function, *examples: Any) -> Function:
     float was expected costs a second then). Arrays must have exactly the examples' types.
     """
     dispatcher: Any = kernel
-    types_of_examples = tuple(numba.typeof(example) for example in examples)
+    types_of_examples = tuple(_type_of(example) for example in examples)
     dispatcher.compile(types_of_examples)
     return cast("Function", dispatcher.overloads[types_of_examples].entry_point)
 
+
+def _type_of(example: Any) -> Any:
+    """Return numba's type of a value; of arrays alike it is worked out once: records take long."""
+    if not isinstance(example, np.ndarray):
+        return numba.typeof(example)
+    flags = example.flags
+    layout = (flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned)
+    key = (example.dtype, example.ndim, layout)
+    if key not in _ARRAY_TYPES:
+        _ARRAY_TYPES[key] = numba.typeof(example)
+    return _ARRAY_TYPES[key]
+
+
+_ARRAY_TYPES: dict[Any, Any] = {}
 
 Emit = Callable[..., Any]
 """Writes machine code: given a builder and, for a place in memory, a pointer and all arguments."""

@@ -352,11 +352,13 @@ def test_the_frontier_comes_close_to_the_oracle(suite, name: str):
     assert suite[name, "frontier"].ratio_to_oracle < BARS[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BARS)
 def test_the_frontier_comes_closer_with_features(suite, name: str):
     assert suite[name, "frontier-features"].ratio_to_oracle < 1.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("curriculum", ["frontier", "frontier-features", "learning-progress"])
 @pytest.mark.parametrize("name", SUITE)
 def test_no_scenario_makes_it_worse_than_uniform(suite, name: str, curriculum: str):

@@ -157,7 +157,7 @@ class TaskCounts:
     def _count(self, records: Records[RecordFields]) -> None:
         number = self.curriculum.num_observed
         if self._last_batch.item(0) == number:
-            # JsonDataclass again, because an interrupt came right after it was counted.
+            # Called again, because an interrupt came right after it was counted.
             return
         if not self._count_with(records, NONE_PAST, number):
             self._count_with(records, self._past_labels(records), number)
@@ -179,7 +179,7 @@ class TaskCounts:
             self._synchronise()
             return
         if self._generations[slot] == self.curriculum.pool.generations[slot]:
-            # JsonDataclass again, because an interrupt came right after it was noted.
+            # Called again, because an interrupt came right after it was noted.
             return
         # Not a second time, when the label may be that of the new task already.
         self._past.setdefault((slot, int(self._generations[slot])), int(self.labels[slot]))
