@@ -33,11 +33,19 @@ from stepladder.curricula.batch_rule import (
 from stepladder.curricula.config import SignalConfig
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.ranking import Filed, RankedMethod, RankedTotals, file_by_score
+from stepladder.curricula.pooling import Cell, Evidence, Pooling, cells_of, learn, rate_of
 from stepladder.plans.kernels import set_leaf
-from stepladder.plans.layout import is_active
+from stepladder.plans.layout import group_of, is_active
+from stepladder.plans.plan import Grouping
 from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Words, settings_record, zeros
 from stepladder.saving.saved_array import MAX_COUNT
+
+PRIOR_STRENGTH = 4.0
+"""Plays that a cell's rate is worth before any result says otherwise."""
+
+LEAST_WEIGHT = 1e-9
+"""Of an unplayed task, to which the weights of its cell are relative."""
 
 LARGEST = 0.25
 """The most that p(1 - p) can be."""
@@ -63,6 +71,10 @@ class LearnabilityConfig(SignalConfig):
     prior_failures: Prior = 1.0
     """Failures that a task counts as having had before its first play."""
 
+    pools: bool = True
+    """Whether tasks of the same label are judged together; then the prior of a task is what its
+    label's other tasks say, in place of `prior_successes` and `prior_failures`."""
+
     exponent: Annotated[float, Within(0.0, 100.0, fix="1 is the plain p(1 - p).")] = 1.0
     """Power of p(1 - p) that is the weight; above 1 is keener, 0 draws all tasks equally often."""
 
@@ -79,22 +91,26 @@ class LearnabilityConfig(SignalConfig):
         return True
 
 
-class TaskEvidence(Fields):
-    """What is known of a slot's task; two slots fill a cache line."""
+class TaskEvidence(Evidence):
+    """What is known of a slot's task."""
 
     num_plays: Count
-    successes: Annotated[float, Limits(0.0, MAX_COUNT)]
-    """Discounted sum."""
-    failures: Annotated[float, Limits(0.0, MAX_COUNT)]
     score: Annotated[float, Limits(0.0, LARGEST + 1e-9)]
     """Expectation of p(1 - p)."""
+
+
+class Method(RankedTotals):
+    """What is known about the whole pool."""
+
+    pooling: Pooling
 
 
 class State(NamedTuple):
     """Everything that the method learns."""
 
-    method: Records[RankedTotals]
+    method: Records[Method]
     tasks: Records[TaskEvidence]
+    cells: Records[Cell]
     filed: Records[Filed]
 
 
@@ -111,6 +127,8 @@ class Constants(NamedTuple):
     """What stays the same."""
 
     settings: Records[Settings]
+    cells: Words
+    """Every slot's cell."""
 
 
 @inlined
@@ -128,6 +146,21 @@ def weight_of(score: float, exponent: float) -> float:
 
 
 @inlined
+def cell_weight(cell: Cell, pooling: Pooling, exponent: float) -> float:
+    """Return the weight of a task of a cell that was never played itself."""
+    strength = pooling.strength
+    score = learnability(strength * cell.rate, strength * (1.0 - cell.rate), 0.0, 0.0)
+    return max(LEAST_WEIGHT, weight_of(score, exponent))
+
+
+@inlined
+def share_out(block: Words, table: int, group: int, unit: float) -> None:
+    """Give a cell its share: the sum of its leaves, which are relative to an unplayed task."""
+    own = group_of(block, table, group)
+    own.share = unit * block.view(np.float64)[own.tree_at + 1]
+
+
+@inlined
 def observe_one(
     block: Words,
     table: int,
@@ -139,15 +172,25 @@ def observe_one(
 ) -> None:
     """Update one task's evidence and its weight from one episode. Call between begin and end."""
     task, settings = state.tasks[slot], constants.settings[0]
+    group = constants.cells[slot]
+    cell, pooling = state.cells[group], state.method[0].pooling
     value = signal_of(settings, success, episode_return)
     task.num_plays += 1
-    task.successes = settings.keep * task.successes + value
-    task.failures = settings.keep * task.failures + (1.0 - value)
-    prior_successes, prior_failures = settings.prior_successes, settings.prior_failures
-    task.score = learnability(task.successes, task.failures, prior_successes, prior_failures)
+    learn(cell, pooling, task, settings.keep, value)
+    unit = 1.0
+    if settings.pools:
+        strength = pooling.strength
+        rate = rate_of(task, cell.rate, strength)
+        plays = strength + task.successes + task.failures
+        task.score = learnability(plays * rate, plays * (1.0 - rate), 0.0, 0.0)
+        unit = cell_weight(cell, pooling, settings.exponent)
+    else:
+        alpha, beta = settings.prior_successes, settings.prior_failures
+        task.score = learnability(task.successes, task.failures, alpha, beta)
     if is_active(block, slot):
         weight = weight_of(task.score, settings.exponent) * state.filed[slot].weight
-        set_leaf(block, table, slot, weight)
+        set_leaf(block, table, slot, weight / unit)
+    share_out(block, table, group, unit)
     if settings.eviction_share > 0.0 and task.num_plays >= settings.eviction_plays:
         score, share = task.score / LARGEST, settings.eviction_share
         file_by_score(slot, score, state.filed, state.method[0], share)
@@ -208,19 +251,42 @@ class Learnability(RankedMethod):
             eviction_share=self._eviction_share(config.eviction_percentile),
             uses_return=config.signal == "return",
         )
-        state = zeros(State, tasks=num_slots, filed=num_slots)
+        self._cells = cells_of(self.pool) if config.pools else np.zeros(num_slots, dtype=np.int64)
+        state = zeros(State, tasks=num_slots, filed=num_slots, cells=1 + int(self._cells.max()))
+        state.cells["rate"] = 0.5
+        state.method["pooling"]["strength"] = PRIOR_STRENGTH
         self._prior_score = learnability(0.0, 0.0, config.prior_successes, config.prior_failures)
         state.tasks["score"] = self._prior_score
-        self._keep_kernel_state(state, Constants(settings))
+        self._keep_kernel_state(state, Constants(settings, self._cells))
+
+    def _groupings(self) -> list[Grouping]:
+        return [Grouping(self._cells, len(self._state.cells))]
+
+    def _units(self) -> Floats:
+        config, pooling = self.config, self._state.method[0]["pooling"]
+        if not config.pools:
+            return np.ones(len(self._state.cells))
+        return np.array([cell_weight(cell, pooling, config.exponent) for cell in self._state.cells])
+
+    def _share_out(self) -> None:
+        for group, unit in enumerate(self._units()):
+            share_out(self._plan.block, self._table, group, unit)
 
     def _publish(self) -> None:
         weights = (self._state.tasks["score"] / LARGEST) ** self.config.exponent
+        if self.config.pools:
+            weights[:] = 1.0
         self._fill_weights(weights * self.pool.base_weights)
+        self._share_out()
 
     def _slot_replaced(self, slot: int) -> None:
         super()._slot_replaced(slot)
-        weight = weight_of(self._prior_score, self.config.exponent)
+        weight = 1.0 if self.config.pools else weight_of(self._prior_score, self.config.exponent)
         self._set_weight(slot, weight * float(self.pool.base_weights[slot]))
+        self._share_out()
+
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        self._share_out()
 
     def scores(self) -> Floats:
         """Return the expectation of p(1 - p) for every slot, in [0, 0.25]."""
