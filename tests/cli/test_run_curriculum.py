@@ -12,7 +12,7 @@ from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import Run, RunReader
-from stepladder.simulator import Scenario, TaskGraph, simulate
+from stepladder.simulator import GraphScenario, TaskGraph, simulate
 from stepladder.simulator.scenarios import scenario
 
 PLACE = scenario("chain-4")
@@ -48,7 +48,7 @@ def test_every_curriculum_comes_back_as_it_was(name: str, tmp_path: Path) -> Non
 
 
 def test_a_pool_that_holds_a_part_of_the_tasks_comes_back_too(tmp_path: Path) -> None:
-    place = Scenario(name="part", graph=TaskGraph.independent(20), capacity=6)
+    place = GraphScenario(name="part", graph=TaskGraph.independent(20), capacity=6)
     result = simulate(
         curriculum=FrontierConfig(),
         place=place,

@@ -11,8 +11,9 @@ from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.dashboard import comparison_svg
 from stepladder.errors import ConfigError
+from stepladder.simulator.base import Scenario
 from stepladder.simulator.compare import ORACLE, UNIFORM, Cell, compare
-from stepladder.simulator.scenarios import SUITE, Scenario, scenario
+from stepladder.simulator.scenarios import SUITE, scenario
 
 PICTURE = Path("comparison.svg")
 MARK = "<!-- stepladder compare -->"
@@ -139,7 +140,7 @@ def _print_table(place: Scenario, row: Sequence[Cell]) -> None:
     is_wide = screen.width >= WIDE
     seeds = max(cell.num_seeds for cell in row)
     about = f"; {place.about}" if place.about else ""
-    title = f"{place.name}: {place.graph.num_tasks} tasks, {seeds} seeds{about}"
+    title = f"{place.name}: {place.num_tasks} tasks, {seeds} seeds{about}"
     screen.print(title, style="bold", markup=False, no_wrap=True, overflow="ellipsis")
     wasted = ("wasted", "mastered", "locked", "impossible") if is_wide else ("wasted",)
     table = console.plain_table("curriculum", numbers=(*MEASURED, *wasted))

@@ -17,8 +17,9 @@ from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.runs.interrupting import InterruptGuard
+from stepladder.simulator.base import Scenario
 from stepladder.simulator.dynamics import recipe
-from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
 
 DEFAULT = "learning-progress"

@@ -3,14 +3,15 @@
 `stepladder.simulator.puffer` is apart: it needs PufferLib.
 """
 
+from stepladder.simulator.base import OracleRun, Scenario, Simulator
 from stepladder.simulator.compare import Cell, Comparison, compare
 from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
 from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
 from stepladder.simulator.env import SkillView, TaskDependencyEnv
 from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.learner import Play, TaskDependencySimulator
-from stepladder.simulator.oracle import OracleRun, best_oracle
-from stepladder.simulator.scenarios import SUITE, Scenario, scenario
+from stepladder.simulator.oracle import best_oracle
+from stepladder.simulator.scenarios import SUITE, GraphScenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
 from stepladder.simulator.sweeps import SweepConfig, SweepResult, SweepTrial, sweep
 from stepladder.simulator.verdict import Verdict, judge
@@ -24,6 +25,7 @@ __all__ = [
     "DirectEngine",
     "EnvsEngine",
     "Epochwise",
+    "GraphScenario",
     "Noise",
     "OracleRun",
     "Play",
@@ -31,6 +33,7 @@ __all__ = [
     "Scenario",
     "SimulationConfig",
     "SimulationResult",
+    "Simulator",
     "SkillView",
     "SweepConfig",
     "SweepResult",

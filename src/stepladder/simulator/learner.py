@@ -18,10 +18,15 @@ from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import learner_state as kernels
+from stepladder.simulator.base import Kernels, Shown, Simulator, Spent
 from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
-from stepladder.simulator.graph import TaskGraph
+from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner_state import IMPOSSIBLE, LEARNABLE, NOISE, LearnerState
+from stepladder.simulator.loops import play_rounds
+from stepladder.simulator.rounds import Dealt, deal
+from stepladder.simulator.verdict import Verdict, judge_graph
 from stepladder.stats import inequality
+from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 from stepladder.tasks import ListSource, Task
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
@@ -35,7 +40,7 @@ class Play:
     reward: float
 
 
-class TaskDependencySimulator:
+class TaskDependencySimulator(Simulator):
     """A learner whose skill at a task grows with practice, as far as its prerequisites allow.
 
     Args:
@@ -48,6 +53,8 @@ class TaskDependencySimulator:
         noisy: Nodes whose success is always a coin toss.
         num_envs: Envs that play at the same time; the epochwise equations divide by it.
     """
+
+    kernels = Kernels(deal, kernels.learn_round, play_rounds, Dealt.zeros)
 
     def __init__(
         self,
@@ -172,7 +179,31 @@ class TaskDependencySimulator:
                 f"nodes {given.tolist()!r:.60} must be integers from 0 to {self.num_tasks - 1}. "
                 "Give the tasks that were played."
             )
-        kernels.learn_round(self.state, played)
+        kernels.learn_round(self.state, played, len(played))
+
+    def learn_play(self, node: int, shown: Shown) -> None:
+        """Learn from one play of an env that is used alone."""
+        self.learn([node])
+
+    def end_step(self, nodes: Words, levels: Floats, lengths: Words) -> None:
+        """Learn from a round of real envs; a step in which they are only reset is none."""
+        if len(nodes):
+            self.learn(nodes)
+            self.clock["num_rounds"] += 1
+
+    def end_epoch(self) -> None:
+        """End an epoch, unless the dynamics end their epochs by themselves."""
+        if not isinstance(self.dynamics, Epochwise):
+            self.complete_epoch()
+
+    @property
+    def next_episode(self) -> int:
+        """Number of the next episode of every env."""
+        return int(self.clock["num_rounds"])
+
+    def prepare(self, next_episode: int, num_slots: int, num_envs: int) -> None:
+        """Begin the next round with episodes of this number."""
+        self.clock["num_rounds"] = next_episode
 
     def sample_task(self, node: int, seed: int | None = None) -> float:
         """Play a task and learn from it at once; return the reward."""
@@ -207,6 +238,21 @@ class TaskDependencySimulator:
         return int(self.clock["num_plays"])
 
     @property
+    def num_samples(self) -> int:
+        """Plays so far: each of them is one env step."""
+        return self.num_plays
+
+    @property
+    def progress(self) -> float:
+        """Share of the learnable tasks that are mastered now."""
+        return self.num_mastered / max(1, self.num_learnable)
+
+    @property
+    def progress_area(self) -> float:
+        """Sum of that share over all plays so far."""
+        return self.area_so_far / max(1, self.num_learnable)
+
+    @property
     def num_mastered(self) -> int:
         """Learnable tasks that are mastered now."""
         return kernels.count_mastered(self.state)
@@ -216,18 +262,21 @@ class TaskDependencySimulator:
         """Sum over all plays so far of the number of mastered tasks."""
         return int(self.clock["area"])
 
+    def spent(self) -> Spent:
+        """Return what plays were spent on so far."""
+        names = ("num_plays", "on_mastered", "on_locked", "on_hopeless")
+        return Spent(*(int(self.clock[name]) for name in names))
+
     def shares(self) -> tuple[float, float, float]:
         """Return the shares of plays on tasks already mastered, still locked, and hopeless.
 
         They count plays until everything learnable was mastered, or all plays if it never was.
         """
         done = self.done_at is not None and self.num_learnable > 0
-        clock, prefix = self.clock, "done_" if done else ""
-        plays = max(1, int(clock["done_at" if done else "num_plays"]))
-        mastered, locked, hopeless = (
-            int(clock[f"{prefix}on_{name}"]) / plays for name in ("mastered", "locked", "hopeless")
-        )
-        return mastered, locked, hopeless
+        if not done:
+            return self.spent().shares()
+        names = ("done_at", "done_on_mastered", "done_on_locked", "done_on_hopeless")
+        return Spent(*(int(self.clock[name]) for name in names)).shares()
 
     @property
     def done_at(self) -> int | None:
@@ -252,7 +301,7 @@ class TaskDependencySimulator:
             "overview/mean_performance": float(skills.mean()),
             "overview/max_performance": float(skills.max()),
             "overview/tasks_above_threshold": float(above),
-            "overview/mastered_fraction": self.num_mastered / max(1, self.num_learnable),
+            "overview/mastered_fraction": self.progress,
             f"{prefix}/mean_performance": float(skills.mean()),
             f"{prefix}/max_performance": float(skills.max()),
             f"{prefix}/min_performance": float(skills.min()),
@@ -261,6 +310,21 @@ class TaskDependencySimulator:
             f"{prefix}/num_learnable": float(self.num_learnable),
             f"{prefix}/total_samples": float(self.num_plays),
         }
+
+    def label_metrics(self) -> dict[str, float]:
+        """Return the skills of the first tasks by name, and the mean of all others."""
+        prefix, skills = "env_task_dependency/per_label_performance", self.P
+        shown = {
+            f"{prefix}/{LABEL}{node}": skill
+            for node, skill in enumerate(skills[:MAX_PER_FAMILY].tolist())
+        }
+        if len(skills) > MAX_PER_FAMILY:
+            shown[f"{prefix}/{OTHER}"] = float(skills[MAX_PER_FAMILY:].mean())
+        return shown
+
+    def judge(self) -> Verdict:
+        """Return the verdict on this learner."""
+        return judge_graph(self)
 
     def get_summary(self) -> dict[str, Any]:
         """Return the final state in the format of the ancestor's driver."""

@@ -13,16 +13,15 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from stepladder.configs.checks import require_kind
 from stepladder.configs.documents import load_document
-from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.registry import curriculum_variant
+from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
+from stepladder.simulator.base import OracleRun, Scenario
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.tasks import Pool
+from stepladder.simulator.oracle import best_oracle
+from stepladder.tasks import ListSource
 
 SUITE = (
     "chain-10",
@@ -45,10 +44,11 @@ MAX_TASKS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """A graph of tasks, a learner, and the number of plays it may take."""
+class GraphScenario(Scenario):
+    """A graph of tasks and its learner; a sample is a play."""
 
-    name: str
+    varied = ("dynamics", "noise")
+
     graph: TaskGraph
     dynamics: Dynamics = field(default_factory=Prerequisite)
     noise: Noise = field(default_factory=Noise)
@@ -56,10 +56,21 @@ class Scenario:
     """Nodes with another skill at the start than the dynamics give, and that skill."""
     impossible: tuple[int, ...] = ()
     noisy: tuple[int, ...] = ()
-    capacity: int | None = None
-    """Slots of a curriculum that can replace tasks; other curricula hold all tasks."""
-    about: str = ""
-    """Purpose, in one line."""
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of tasks in the graph."""
+        return self.graph.num_tasks
+
+    @property
+    def measure(self) -> str:
+        """What samples are, and when a curriculum is done."""
+        return "plays until every learnable task was mastered at once"
+
+    @property
+    def epoch_samples(self) -> int:
+        """Plays per epoch and env, times the number of envs."""
+        return 25
 
     @property
     def budget(self) -> int:
@@ -95,32 +106,13 @@ class Scenario:
             num_envs=num_envs,
         )
 
-    def curriculum_config(self, curriculum: "CurriculumChoice") -> CurriculumConfig:
-        """Return the config that a name or a function stands for here; a config is returned as is.
+    def source(self) -> ListSource:
+        """Return the tasks of all nodes."""
+        return self.graph.source()
 
-        Raises:
-            ConfigError: The name is unknown, or there is no config.
-        """
-        if isinstance(curriculum, str):
-            return curriculum_variant(curriculum).make(self.knowledge)
-        config = curriculum(self) if callable(curriculum) else curriculum
-        fix = "Give a name, or a config such as FrontierConfig()."
-        require_kind("curriculum", config, CurriculumConfig, fix=fix)
-        return config
-
-    def curriculum(self, curriculum: "CurriculumChoice", seed: int) -> Curriculum:
-        """Make a curriculum over the tasks.
-
-        A method that replaces tasks gets a pool of the scenario's capacity.
-        """
-        config, source = self.curriculum_config(curriculum), self.graph.source()
-        if config.replaces_tasks and self.capacity is not None:
-            return config.make(Pool(source, self.capacity, seed), seed=seed)
-        return config.make(source, seed=seed)
-
-
-CurriculumChoice = CurriculumConfig | Callable[[Scenario], CurriculumConfig] | str
-"""A curriculum: its config, a function that makes the config for a scenario, or its name."""
+    def oracle(self, seed: int, num_envs: int, budget: int) -> OracleRun:
+        """Return the best of several policies that see the hidden skills."""
+        return best_oracle(self.simulator(seed, num_envs), budget)
 
 
 def _noisy(size: int) -> dict[str, Any]:
@@ -204,10 +196,10 @@ def scenario(name: str) -> Scenario:
             f"scenario {name!r} has {math.prod(sizes)} tasks; expected 1 to {MAX_TASKS}."
         )
     about, make = FAMILIES[family]
-    return Scenario(name=f"{family}-{'x'.join(map(str, sizes))}", about=about, **make(*sizes))
+    return GraphScenario(name=f"{family}-{'x'.join(map(str, sizes))}", about=about, **make(*sizes))
 
 
-def _from_file(path: str) -> Scenario:
+def _from_file(path: str) -> GraphScenario:
     """Read a graph, and beside it which tasks are impossible, noisy or known from the start."""
     data = load_document(path)
     kinds: dict[str, Any] = {}
@@ -215,7 +207,7 @@ def _from_file(path: str) -> Scenario:
         kinds = {key: data.pop(key) for key in ("impossible", "noisy", "start") if key in data}
     graph = TaskGraph.from_json(data, path)
     try:
-        made = Scenario(
+        made = GraphScenario(
             name=Path(path).stem,
             graph=graph,
             impossible=tuple(kinds.get("impossible", ())),
