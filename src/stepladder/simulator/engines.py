@@ -184,7 +184,8 @@ class CompiledEngine(_Carrier):
                 "Use engine='direct', or remove the listener."
             )
         self._scratch = kernels.scratch(self.num_envs)
-        self._sums = SlotSums.zeros(self.curriculum.pool.num_slots)
+        # The last one is for tasks that were replaced while they were played.
+        self._sums = SlotSums.zeros(self.curriculum.pool.num_slots + 1)
         self._epoch = dict.fromkeys(SlotSums.dtype.names or (), 0.0)
 
     def _advance(self, until: int, stops: bool) -> None:
@@ -206,7 +207,7 @@ class CompiledEngine(_Carrier):
     def _hand_on(self) -> None:
         if self.meter is not None:
             names = ("num_plays", "successes", "returns", "steps")
-            self.meter.add_counts(*(self._sums[name] for name in names))
+            self.meter.add_counts(*(self._sums[name][:-1] for name in names))
         for name in self._epoch:
             self._epoch[name] += float(self._sums[name].sum())
             self._sums[name] = 0.0
