@@ -8,6 +8,8 @@ from stepladder.simulator.compare import Cell, Comparison, compare
 from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
 from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
 from stepladder.simulator.env import SkillView, TaskDependencyEnv
+from stepladder.simulator.generalising import Generalising, GeneralisingSimulator
+from stepladder.simulator.generalising.scenarios import GENERAL_SUITE, GeneralScenario
 from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.learner import Play, TaskDependencySimulator
 from stepladder.simulator.oracle import best_oracle
@@ -17,6 +19,7 @@ from stepladder.simulator.sweeps import SweepConfig, SweepResult, SweepTrial, sw
 from stepladder.simulator.verdict import Verdict, judge
 
 __all__ = [
+    "GENERAL_SUITE",
     "RECIPES",
     "SUITE",
     "Cell",
@@ -25,6 +28,9 @@ __all__ = [
     "DirectEngine",
     "EnvsEngine",
     "Epochwise",
+    "GeneralScenario",
+    "Generalising",
+    "GeneralisingSimulator",
     "GraphScenario",
     "Noise",
     "OracleRun",

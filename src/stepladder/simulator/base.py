@@ -261,10 +261,9 @@ class Scenario(ABC):
     def measure(self) -> str:
         """What samples are here, and when a curriculum is done, in words."""
 
-    @property
     @abstractmethod
-    def epoch_samples(self) -> int:
-        """Samples of all envs in one epoch of a simulation, unless the user says otherwise."""
+    def epoch_samples(self, num_envs: int) -> int:
+        """Return the samples of each env in one epoch, unless the user says otherwise."""
 
     @abstractmethod
     def source(self) -> ListSource:
@@ -273,6 +272,10 @@ class Scenario(ABC):
     @abstractmethod
     def simulator(self, seed: int = 0, num_envs: int = 1) -> Simulator:
         """Make the learner."""
+
+    @abstractmethod
+    def slower(self, factor: int) -> "Scenario":
+        """Return the same scenario with a learner that learns and forgets so many times slower."""
 
     @abstractmethod
     def oracle(self, seed: int, num_envs: int, budget: int) -> OracleRun:

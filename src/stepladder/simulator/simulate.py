@@ -38,7 +38,7 @@ class SimulationConfig(Config):
     """What is simulated, and how long."""
 
     scenario: str = "chain-10"
-    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
+    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json file."""
 
     num_envs: Count = 8
     """Envs that play at the same time."""
@@ -46,8 +46,9 @@ class SimulationConfig(Config):
     num_epochs: Count = 100
     """Number of epochs; metrics are logged at the end of each."""
 
-    samples_per_epoch: Count = 25
-    """Plays per env and epoch."""
+    samples_per_epoch: Count | None = None
+    """Plays per env and epoch, 25 by default; where plays have several steps, env steps, by default
+    a thousandth of the scenario's budget."""
 
     engine: EngineName = "envs"
     """envs plays through real envs, as in training; direct plays without envs; compiled is fastest.
@@ -122,6 +123,8 @@ def simulate(
     else:
         require_kind("place", place, Scenario, fix="Make one with scenario('chain-10').")
         config = replace(config, scenario=place.name)
+    if config.samples_per_epoch is None:
+        config = replace(config, samples_per_epoch=place.epoch_samples(config.num_envs))
     method = place.curriculum_config("learning-progress" if curriculum is None else curriculum)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = place.curriculum(method, config.seed)
@@ -172,11 +175,11 @@ def _play(
     )
     history: list[dict[str, float]] = []
     was_stopped = False
-    plays = config.samples_per_epoch * config.num_envs
+    samples_per_epoch = (config.samples_per_epoch or 1) * config.num_envs
     try:
         for epoch in range(config.num_epochs):
             before = simulator.spent()
-            engine.advance((epoch + 1) * plays)
+            engine.advance((epoch + 1) * samples_per_epoch)
             simulator.end_epoch()
             extra = {**simulator.metrics(), **share_metrics(simulator, before)}
             extra |= simulator.label_metrics()

@@ -81,16 +81,16 @@ class Generalising(Config):
     length_spread: Share = 0.1
     """How far a single play may be shorter or longer, as a share."""
 
-    eta: Positive = 5e-4
+    eta: Positive = 8e-4
     """What one play adds to the skill of its own group, if it succeeds in half of all cases."""
 
-    eta_memory: NotNegative = 5e-3
+    eta_memory: NotNegative = 1.0
     """What it adds to the memory of its task."""
 
     lambda_forget: Keeping = 1e-4
     """Share of all skill that is lost with every update."""
 
-    lambda_memory: Keeping = 1e-3
+    lambda_memory: Keeping = 0.05
     """Share of all memory that is lost with every update."""
 
     transfer: Share = 0.5
@@ -107,7 +107,7 @@ class Generalising(Config):
     target: tuple[NotNegative, ...] | None = None
     """What the agent is for: weights of the groups in the score; all alike by default."""
 
-    goal: Annotated[float, Within(0.0, 1.0, above=True, below=True)] = 0.8
+    goal: Annotated[float, Within(0.0, 1.0, above=True, below=True)] = 0.9
     """Mean success on held-out tasks of the target at which the learner is done."""
 
     update_steps: Count = 8192
