@@ -203,6 +203,10 @@ GENERAL_FAMILIES: dict[str, tuple[str, int, Callable[..., Generalising]]] = {
     "params": ("a grid of parameters; bins of it are groups, and near ones help", 2, _params),
     "hinder": ("groups of which every second one hinders the others", 1, _hinder),
     "useless": ("groups of levels, and one that teaches nothing that counts", 1, _useless),
-    "mislabelled": ("groups of levels; a quarter of the labels are drawn at random", 1, _mislabelled),
+    "mislabelled": (
+        "groups of levels; a quarter of the labels are drawn at random",
+        1,
+        _mislabelled,
+    ),
 }
 """Purpose, number of sizes and learner of scenarios by the first part of their name."""
