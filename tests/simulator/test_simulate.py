@@ -20,8 +20,8 @@ from stepladder.errors import ConfigError, RunError
 from stepladder.runs import RunReader
 from stepladder.simulator import (
     Epochwise,
-    Prerequisite,
     GraphScenario,
+    Prerequisite,
     SimulationConfig,
     TaskGraph,
     recipe,

@@ -5,8 +5,8 @@ import pytest
 from stepladder.curricula import UniformConfig
 from stepladder.simulator import (
     Epochwise,
-    Prerequisite,
     GraphScenario,
+    Prerequisite,
     TaskDependencySimulator,
     TaskGraph,
     judge,

@@ -180,7 +180,7 @@ def _scenario(arguments: SimulateArguments) -> Scenario:
         return place
     if not isinstance(place, GraphScenario):
         raise ConfigError(
-            f"a recipe is for a graph of tasks, and {place.name!r} has none. Leave out --recipe, or "
+            f"a recipe is for a graph of tasks, and {place.name!r} has none. Leave it out, or "
             "choose a scenario such as chain-10."
         )
     taken = recipe(arguments.recipe)

@@ -1,12 +1,12 @@
 """The contract of the simulator: what a simulated learner is, and what a scenario is.
 
-Below everything else here. Engines, `simulate`, `compare` and sweeps know these two classes only, so
-that a further kind of learner needs no change there. There are two kinds: the learner of a graph of
-tasks (`learner`) and the learner that generalises (`generalising`).
+Below everything else here. Engines, `simulate`, `compare` and sweeps know these two classes only,
+so that a further kind of learner needs no change there. There are two kinds: the learner of a graph
+of tasks (`learner`) and the learner that generalises (`generalising`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 

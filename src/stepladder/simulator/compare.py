@@ -40,7 +40,7 @@ class Cell:
     curriculum: str
     num_seeds: int
     mean_samples: float
-    """Samples until everything was learned (`Scenario.measure`); the budget if it never was."""
+    """Samples until everything was learned (`Scenario.measure`), at most the budget."""
     low: float
     """Lower end of the 95 % interval of the mean."""
     high: float
@@ -55,7 +55,7 @@ class Cell:
     tasks, or success on held-out tasks."""
     area_to_oracle: float
     share_mastered: float
-    """Share of samples on tasks already mastered, until all were; locked and impossible likewise."""
+    """Share of samples on tasks already mastered, until all were; the others likewise."""
     share_locked: float
     share_impossible: float
     budget: int

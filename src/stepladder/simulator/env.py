@@ -1,7 +1,7 @@
 """The simulated tasks as a Gymnasium env: an episode is one play of a task.
 
-Between the learners and `envs`: it can be wrapped in `CurriculumEnv`, vectorised and put into worker
-processes like a real env. Success depends only on the learner's skill at the task and on the seed
+Between the learners and `envs`: it can be wrapped in `CurriculumEnv`, vectorised and put into
+worker processes like a real env. Success depends only on the learner's skill at the task and on the seed
 of the episode, so a run gives the same results with any number of processes.
 
 As in real training, an engine separates playing from learning: its envs, made with

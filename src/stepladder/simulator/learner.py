@@ -19,7 +19,13 @@ from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arra
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import learner_state as kernels
 from stepladder.simulator.base import Kernels, Shown, Simulator, Spent
-from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
+from stepladder.simulator.dynamics import (
+    Dynamics,
+    Epochwise,
+    Noise,
+    Prerequisite,
+    learnable_nodes,
+)
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner_state import IMPOSSIBLE, LEARNABLE, NOISE, LearnerState
 from stepladder.simulator.loops import play_rounds
@@ -104,8 +110,8 @@ class TaskDependencySimulator(Simulator):
         rate = dynamics.eta if isinstance(dynamics, Prerequisite) else 0.0
         learner = LearnerState.of(
             kinds,
-            _learnable(graph, dynamics, kinds),
-            _latest_first(graph),
+            learnable_nodes(graph, dynamics, kinds),
+            graph.latest_first(),
             graph.children(),
             rates=np.full(graph.num_tasks, rate),
             biases=rng.standard_normal(graph.num_tasks) * noise.task_noise_std,
@@ -402,28 +408,6 @@ class TaskDependencySimulator(Simulator):
         learner = self.state.in_words(words)
         learner.clock[:], learner.nodes[:] = self.state.clock, self.state.nodes
         self.state = learner
-
-
-def _learnable(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:
-    """Return 1 for the nodes that can be learned, with all nodes that their gate depends on."""
-    is_epochwise = isinstance(dynamics, Epochwise)
-    gates = graph.children() if is_epochwise else graph.parents
-    learnable = np.zeros(graph.num_tasks, dtype=np.int64)
-    for node in reversed(graph.order) if is_epochwise else graph.order:
-        # A coin toss always opens a gate in part.
-        open_ways = (kinds[other] == NOISE or learnable[other] for other in gates[node])
-        learnable[node] = kinds[node] == LEARNABLE and all(open_ways)
-    return learnable
-
-
-def _latest_first(graph: TaskGraph) -> list[list[int]]:
-    """Return the parents of every node, each before its own ancestors.
-
-    They learn in this order, so that each learns from the skills before the play and the order in
-    the graph does not matter.
-    """
-    places = {node: place for place, node in enumerate(graph.order)}
-    return [sorted(parents, key=lambda node: -places[node]) for parents in graph.parents]
 
 
 def _share(value: float, name: str) -> float:

@@ -56,7 +56,7 @@ def judge_graph(simulator: "TaskDependencySimulator") -> Verdict:
     noisy = bool((simulator.state.nodes["kind"] == NOISE).any())
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
-    shares = dict(zip(targets, simulator.shares(), strict=True))
+    shares: dict[str, float] = dict(zip(targets, simulator.shares(), strict=True))
     skills, learnable = simulator.P, simulator.state.nodes["is_learnable"]
     order = learning_order(simulator.graph, simulator.dynamics)
     unmastered = (n for n in order if learnable[n] and skills[n] < simulator.dynamics.mastery)

@@ -126,7 +126,7 @@ def test_workers_read_the_skills_in_shared_memory():
 
 
 def test_the_first_plays_by_hand():
-    # Both envs draw at step 0. A play of L steps ends with step L, and the env is reset in the next.
+    # Both envs draw at step 0. A play of L steps ends with step L; the next one resets the env.
     own = learner(num_envs=2, update_steps=10**6)
     curriculum = Uniform(own.source(), seed=1)
     expected = []

@@ -215,14 +215,14 @@ class GeneralisingSimulator(Simulator):
         return Spent(self.num_samples, *(int(self.clock[name]) for name in names))
 
     def shares(self) -> tuple[float, float, float]:
-        """Return the shares of env steps on tasks mastered, out of reach and hopeless until done."""
+        """Return the shares of steps on tasks mastered, out of reach and hopeless until done."""
         if self.done_at is None:
             return self.spent().shares()
         names = ("done_at", "done_on_mastered", "done_on_locked", "done_on_hopeless")
         return Spent(*(int(self.clock[name]) for name in names)).shares()
 
     def _reached(self) -> tuple[int, int, int | None]:
-        """Return how many groups of the target are at the goal, how many there are, the first below."""
+        """Return how many of the target's groups are at the goal, of how many, and the first below."""
         held_out, goal = self.held_out(), self.dynamics.goal
         groups = np.flatnonzero(self.dynamics.target_weights)
         below = groups[held_out[groups] < goal].tolist()
@@ -251,7 +251,7 @@ class GeneralisingSimulator(Simulator):
         }
 
     def label_metrics(self) -> dict[str, float]:
-        """Return success on practised and on held-out tasks of the first groups; others together."""
+        """Return success on practised and held-out tasks of the first groups; others together."""
         names, shown = self.dynamics.groups, {}
         families = {
             "per_label_performance": self.practised(),
@@ -267,7 +267,7 @@ class GeneralisingSimulator(Simulator):
     def judge(self) -> Verdict:
         """Return the verdict on this learner."""
         reached, num_groups, below = self._reached()
-        shares = dict(zip(WASTES, self.shares(), strict=True))
+        shares: dict[str, float] = dict(zip(WASTES, self.shares(), strict=True))
         if self.done_at is not None:
             text = (
                 f"reached success {self.dynamics.goal:.2f} on held-out tasks in {self.done_at} env "

@@ -54,7 +54,7 @@ def weigh_groups(
     for other in range(len(worth)):
         need = learner.groups[other].target
         if need > 0.0:
-            by_need = kind == BY_NEED or kind == IN_ORDER
+            by_need = kind in (BY_NEED, IN_ORDER)
             need *= 1.0 - held_out(learner, other) if by_need else _slope(learner, other)
             for group in range(len(worth)):
                 worth[group] += need * learner.coupling[other, group]
