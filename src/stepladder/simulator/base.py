@@ -6,9 +6,11 @@ of tasks (`learner`) and the learner that generalises (`generalising`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from stepladder.configs.checks import require_kind
 from stepladder.curricula.base import Curriculum
@@ -17,7 +19,11 @@ from stepladder.curricula.registry import curriculum_variant
 from stepladder.records import Floats, Words
 from stepladder.saving.snapshot import Snapshot
 from stepladder.simulator.verdict import Verdict
+from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 from stepladder.tasks import ListSource, Pool
+
+PREFIX = "env_task_dependency"
+"""First part of the names of a simulated learner's metrics."""
 
 
 class Shown(NamedTuple):
@@ -155,12 +161,16 @@ class Simulator(ABC):
         """Return all tasks, for a curriculum to be built over."""
 
     @abstractmethod
-    def spent(self) -> Spent:
-        """Return what samples were spent on so far."""
+    def spent(self, *, until_done: bool = False) -> Spent:
+        """Return what samples were spent on so far.
 
-    @abstractmethod
+        Args:
+            until_done: Whether those after everything was learned are left out.
+        """
+
     def shares(self) -> tuple[float, float, float]:
         """Return the shares of samples on tasks mastered, out of reach and hopeless until done."""
+        return self.spent(until_done=True).shares()
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:
@@ -189,6 +199,30 @@ class Simulator(ABC):
     @abstractmethod
     def move_to(self, words: Words) -> None:
         """Move what envs read into other memory, such as a shared segment."""
+
+
+def performance_metrics(chances: Floats, line: float) -> dict[str, float]:
+    """Return what every learner tells about its chances of success, one per task."""
+    both = {
+        "mean_performance": float(chances.mean()),
+        "max_performance": float(chances.max()),
+        "tasks_above_threshold": float(np.sum(chances >= line)),
+    }
+    return {
+        **{f"overview/{name}": value for name, value in both.items()},
+        **{f"{PREFIX}/{name}": value for name, value in both.items()},
+        f"{PREFIX}/min_performance": float(chances.min()),
+        f"{PREFIX}/performance_std": float(chances.std(ddof=1)) if len(chances) > 1 else 0.0,
+    }
+
+
+def by_label(family: str, labels: Sequence[str], values: Floats) -> dict[str, float]:
+    """Return a metric per label for the first labels, and the mean of all others."""
+    first = zip(labels[:MAX_PER_FAMILY], values[:MAX_PER_FAMILY].tolist(), strict=True)
+    shown = {f"{PREFIX}/{family}/{label}": value for label, value in first}
+    if len(labels) > MAX_PER_FAMILY:
+        shown[f"{PREFIX}/{family}/{OTHER}"] = float(values[MAX_PER_FAMILY:].mean())
+    return shown
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The simulated tasks as a Gymnasium env: an episode is one play of a task.
 
 Between the learners and `envs`: it can be wrapped in `CurriculumEnv`, vectorised and put into
-worker processes like a real env. Success depends only on the learner's skill at the task and on the seed
-of the episode, so a run gives the same results with any number of processes.
+worker processes like a real env. Success depends only on the learner's skill at the task and on the
+seed of the episode, so a run gives the same results with any number of processes.
 
 As in real training, an engine separates playing from learning: its envs, made with
 ``learns=False``, only play. An env that is used alone also teaches the learner.

@@ -18,7 +18,15 @@ from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import learner_state as kernels
-from stepladder.simulator.base import Kernels, Shown, Simulator, Spent
+from stepladder.simulator.base import (
+    PREFIX,
+    Kernels,
+    Shown,
+    Simulator,
+    Spent,
+    by_label,
+    performance_metrics,
+)
 from stepladder.simulator.dynamics import (
     Dynamics,
     Epochwise,
@@ -32,7 +40,6 @@ from stepladder.simulator.loops import play_rounds
 from stepladder.simulator.rounds import Dealt, deal
 from stepladder.simulator.verdict import Verdict, judge_graph
 from stepladder.stats import inequality
-from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 from stepladder.tasks import ListSource, Task
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
@@ -268,21 +275,12 @@ class TaskDependencySimulator(Simulator):
         """Sum over all plays so far of the number of mastered tasks."""
         return int(self.clock["area"])
 
-    def spent(self) -> Spent:
-        """Return what plays were spent on so far."""
-        names = ("num_plays", "on_mastered", "on_locked", "on_hopeless")
+    def spent(self, *, until_done: bool = False) -> Spent:
+        """Return what plays were spent on so far, or until everything was mastered."""
+        is_done = until_done and self.done_at is not None and self.num_learnable > 0
+        first, prefix = ("done_at", "done_") if is_done else ("num_plays", "")
+        names = (first, *(f"{prefix}on_{what}" for what in ("mastered", "locked", "hopeless")))
         return Spent(*(int(self.clock[name]) for name in names))
-
-    def shares(self) -> tuple[float, float, float]:
-        """Return the shares of plays on tasks already mastered, still locked, and hopeless.
-
-        They count plays until everything learnable was mastered, or all plays if it never was.
-        """
-        done = self.done_at is not None and self.num_learnable > 0
-        if not done:
-            return self.spent().shares()
-        names = ("done_at", "done_on_mastered", "done_on_locked", "done_on_hopeless")
-        return Spent(*(int(self.clock[name]) for name in names)).shares()
 
     @property
     def done_at(self) -> int | None:
@@ -300,33 +298,17 @@ class TaskDependencySimulator(Simulator):
 
     def metrics(self) -> dict[str, float]:
         """Return the learner's state under the names of docs/metrics.md."""
-        skills = self.P
-        above = int(np.sum(skills >= self.dynamics.mastery))
-        prefix = "env_task_dependency"
         return {
-            "overview/mean_performance": float(skills.mean()),
-            "overview/max_performance": float(skills.max()),
-            "overview/tasks_above_threshold": float(above),
+            **performance_metrics(self.P, self.dynamics.mastery),
             "overview/mastered_fraction": self.progress,
-            f"{prefix}/mean_performance": float(skills.mean()),
-            f"{prefix}/max_performance": float(skills.max()),
-            f"{prefix}/min_performance": float(skills.min()),
-            f"{prefix}/performance_std": float(skills.std(ddof=1)) if len(skills) > 1 else 0.0,
-            f"{prefix}/tasks_above_threshold": float(above),
-            f"{prefix}/num_learnable": float(self.num_learnable),
-            f"{prefix}/total_samples": float(self.num_plays),
+            f"{PREFIX}/num_learnable": float(self.num_learnable),
+            f"{PREFIX}/total_samples": float(self.num_samples),
         }
 
     def label_metrics(self) -> dict[str, float]:
         """Return the skills of the first tasks by name, and the mean of all others."""
-        prefix, skills = "env_task_dependency/per_label_performance", self.P
-        shown = {
-            f"{prefix}/{LABEL}{node}": skill
-            for node, skill in enumerate(skills[:MAX_PER_FAMILY].tolist())
-        }
-        if len(skills) > MAX_PER_FAMILY:
-            shown[f"{prefix}/{OTHER}"] = float(skills[MAX_PER_FAMILY:].mean())
-        return shown
+        labels = [f"{LABEL}{node}" for node in range(self.num_tasks)]
+        return by_label("per_label_performance", labels, self.P)
 
     def judge(self) -> Verdict:
         """Return the verdict on this learner."""

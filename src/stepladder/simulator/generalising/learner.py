@@ -13,7 +13,15 @@ from stepladder.errors import ConfigError, SnapshotError
 from stepladder.records import Floats, Records, Words, saved_arrays, zeros
 from stepladder.saving.saved_array import MAX_COUNT, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
-from stepladder.simulator.base import Kernels, Shown, Simulator, Spent
+from stepladder.simulator.base import (
+    PREFIX,
+    Kernels,
+    Shown,
+    Simulator,
+    Spent,
+    by_label,
+    performance_metrics,
+)
 from stepladder.simulator.generalising import course
 from stepladder.simulator.generalising import state as kernels
 from stepladder.simulator.generalising.config import Generalising
@@ -26,12 +34,10 @@ from stepladder.simulator.generalising.state import (
 )
 from stepladder.simulator.learner_state import SMALLEST_SCALE
 from stepladder.simulator.verdict import Verdict, with_wastes
-from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 from stepladder.tasks import ListSource
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
 
-PREFIX = "env_task_dependency"
 WASTES = ("tasks already mastered", "tasks out of reach", "groups that teach nothing that counts")
 
 
@@ -209,20 +215,16 @@ class GeneralisingSimulator(Simulator):
         groups = self.state.nodes["group"]
         return np.bincount(groups, self.P) / np.bincount(groups)
 
-    def spent(self) -> Spent:
-        """Return what env steps were spent on so far."""
-        names = ("on_mastered", "on_locked", "on_hopeless")
-        return Spent(self.num_samples, *(int(self.clock[name]) for name in names))
-
-    def shares(self) -> tuple[float, float, float]:
-        """Return the shares of steps on tasks mastered, out of reach and hopeless until done."""
-        if self.done_at is None:
-            return self.spent().shares()
-        names = ("done_at", "done_on_mastered", "done_on_locked", "done_on_hopeless")
-        return Spent(*(int(self.clock[name]) for name in names)).shares()
+    def spent(self, *, until_done: bool = False) -> Spent:
+        """Return what env steps were spent on so far, or until the goal was reached."""
+        done = self.done_at if until_done else None
+        prefix = "" if done is None else "done_"
+        names = (f"{prefix}on_{what}" for what in ("mastered", "locked", "hopeless"))
+        samples = self.num_samples if done is None else done
+        return Spent(samples, *(int(self.clock[name]) for name in names))
 
     def _reached(self) -> tuple[int, int, int | None]:
-        """Return how many of the target's groups are at the goal, of how many, and the first below."""
+        """Return how many groups of the target are at the goal, of how many; the first below."""
         held_out, goal = self.held_out(), self.dynamics.goal
         groups = np.flatnonzero(self.dynamics.target_weights)
         below = groups[held_out[groups] < goal].tolist()
@@ -230,20 +232,11 @@ class GeneralisingSimulator(Simulator):
 
     def metrics(self) -> dict[str, float]:
         """Return the learner's state under the names of docs/metrics.md."""
-        chances = self.P
-        above, (reached, num_groups, _) = int(np.sum(chances >= kernels.MASTERED)), self._reached()
-        shown = {
-            "mean_performance": float(chances.mean()),
-            "max_performance": float(chances.max()),
-            "tasks_above_threshold": float(above),
-        }
+        reached, num_groups, _ = self._reached()
         return {
-            **{f"overview/{name}": value for name, value in shown.items()},
-            **{f"{PREFIX}/{name}": value for name, value in shown.items()},
+            **performance_metrics(self.P, kernels.MASTERED),
             "overview/mastered_fraction": reached / num_groups,
             "overview/held_out_success": self.progress,
-            f"{PREFIX}/min_performance": float(chances.min()),
-            f"{PREFIX}/performance_std": float(chances.std(ddof=1)) if len(chances) > 1 else 0.0,
             f"{PREFIX}/num_learnable": float(num_groups),
             f"{PREFIX}/total_samples": float(self.num_samples),
             f"{PREFIX}/total_plays": float(self.num_plays),
@@ -252,17 +245,11 @@ class GeneralisingSimulator(Simulator):
 
     def label_metrics(self) -> dict[str, float]:
         """Return success on practised and held-out tasks of the first groups; others together."""
-        names, shown = self.dynamics.groups, {}
-        families = {
-            "per_label_performance": self.practised(),
-            "per_label_held_out_success": self.held_out(),
+        groups = self.dynamics.groups
+        return {
+            **by_label("per_label_performance", groups, self.practised()),
+            **by_label("per_label_held_out_success", groups, self.held_out()),
         }
-        for family, values in families.items():
-            for name, value in zip(names[:MAX_PER_FAMILY], values.tolist(), strict=False):
-                shown[f"{PREFIX}/{family}/{name}"] = value
-            if len(names) > MAX_PER_FAMILY:
-                shown[f"{PREFIX}/{family}/{OTHER}"] = float(values[MAX_PER_FAMILY:].mean())
-        return shown
 
     def judge(self) -> Verdict:
         """Return the verdict on this learner."""
