@@ -75,6 +75,9 @@ class Kernels(NamedTuple):
     scratch: Callable[[int], Any]
     """Makes the memory that the loop needs for so many envs."""
 
+    counter: str
+    """Field of the learner's clock that rises by one for every `samples_per_count` samples."""
+
 
 class Simulator(ABC):
     """A simulated learner.
@@ -87,6 +90,8 @@ class Simulator(ABC):
     """The arrays; kernels change them."""
     seed: int
     num_envs: int
+    samples_per_count: int = 1
+    """Samples for which the clock's counter rises by one."""
 
     @property
     @abstractmethod

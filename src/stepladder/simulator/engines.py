@@ -128,8 +128,6 @@ class DirectEngine(_Carrier):
         self._levels: Floats = np.zeros(shape)
         self._batches = list(zip(self._records, self._levels, strict=True))
         """The same, batch by batch: a view takes longer to make than to fill."""
-        self._counts: Words = np.zeros(self.CHUNK, dtype=np.int64)
-        """How many plays ended in each batch."""
         self._played: Words = np.zeros(self.num_envs, dtype=np.int64)
         learner = self.simulator.state
         records, levels = self._batches[0]
@@ -142,28 +140,35 @@ class DirectEngine(_Carrier):
         while self._goes_on(until, stops):
             self._hand_on(self._play_batches(until, stops))
 
-    def _play_batches(self, until: int, stops: bool) -> int:
-        """Play until the chunk is full or `until` is reached; return the number of batches."""
+    def _play_batches(self, until: int, stops: bool) -> list[int]:
+        """Play until the chunk is full or `until` is reached; return the size of each batch."""
         learner, curriculum, played = self.simulator.state, self.curriculum, self._played
-        num_batches = 0
-        while num_batches < self.CHUNK and self._goes_on(until, stops):
-            records, levels = self._batches[num_batches]
+        # Views of the clock: to ask the simulator before every batch would take longer.
+        counter, done_at = learner.clock[self.simulator.kernels.counter], learner.clock["done_at"]
+        last = -(-until // self.simulator.samples_per_count)
+        counts: list[int] = []
+        for records, levels in self._batches:
             count = self._play(curriculum.plan.block, learner, records, played, levels, until)
             if count < 0:
                 raise BuildError(nothing_active())
             if count:
-                curriculum.observe(records if count == len(records) else records[:count])
+                curriculum.observe(records if count == self.num_envs else records[:count])
             self._learn(learner, played, count)
-            self._counts[num_batches] = count
-            num_batches += 1
-        return num_batches
+            counts.append(count)
+            if counter.item(0) >= last or (stops and done_at.item(0) >= 0):
+                break
+        return counts
 
-    def _hand_on(self, num_batches: int) -> None:
+    def _hand_on(self, counts: list[int]) -> None:
         """Give the stats pipeline what the envs of these batches would have put into infos."""
-        has_ended = np.arange(self.num_envs) < self._counts[:num_batches, None]
-        records = self._records[:num_batches][has_ended]
+        records, levels = self._records[: len(counts)], self._levels[: len(counts)]
+        has_ended = np.arange(self.num_envs) < np.array(counts)[:, None]
+        if has_ended.all():
+            records, levels = records.reshape(-1), levels.reshape(-1)
+        else:
+            records, levels = records[has_ended], levels[has_ended]
         info = {
-            "performance": self._levels[:num_batches][has_ended],
+            "performance": levels,
             "reward": records["episode_return"],
             "success": records["success"],
         }

@@ -67,7 +67,7 @@ class TaskDependencySimulator(Simulator):
         num_envs: Envs that play at the same time; the epochwise equations divide by it.
     """
 
-    kernels = Kernels(deal, kernels.learn_round, play_rounds, Dealt.zeros)
+    kernels = Kernels(deal, kernels.learn_round, play_rounds, Dealt.zeros, "num_plays")
 
     def __init__(
         self,

@@ -67,12 +67,13 @@ class GeneralisingSimulator(Simulator):
         num_envs: Envs that play at the same time.
     """
 
-    kernels = Kernels(course.play_on, course.learn_ended, course.play_endings, _scratch)
+    kernels = Kernels(course.play_on, course.learn_ended, course.play_endings, _scratch, "time")
 
     def __init__(self, dynamics: Generalising, *, seed: int = 0, num_envs: int = 1):
         self.dynamics = dynamics
         self.seed = checked_integer(seed, "The seed of a simulator", 0, MAX_SEED, ConfigError)
         self.num_envs = checked_integer(num_envs, "num_envs", 1, 2**31, ConfigError)
+        self.samples_per_count = self.num_envs
         self.state = self._make_state()
         self.reset()
 
