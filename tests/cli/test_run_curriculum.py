@@ -62,6 +62,20 @@ def test_a_pool_that_holds_a_part_of_the_tasks_comes_back_too(tmp_path: Path) ->
     assert again.pool.task_ids.tolist() == result.curriculum.pool.task_ids.tolist()
 
 
+def test_the_curriculum_of_a_learner_that_generalises_comes_back_too(tmp_path: Path) -> None:
+    result = simulate(
+        scenario="levels-2x5",
+        curriculum="learnability",
+        engine="direct",
+        num_epochs=3,
+        samples_per_epoch=1000,
+        run_folder=tmp_path / "run",
+    )
+    reader = RunReader(tmp_path / "run")
+    assert is_simulation(reader)
+    assert np.array_equal(run_curriculum(reader).probs(), result.curriculum.probs())
+
+
 def test_a_run_without_a_checkpoint_or_a_graph_cannot_be_asked(tmp_path: Path) -> None:
     with Run.create(tmp_path / "real", kind="training", config={"simulator": "none"}) as run:
         run.save_checkpoint("last", UniformConfig().make(PLACE.graph.source()).snapshot(), 1)
