@@ -27,7 +27,7 @@ from stepladder.simulator.rounds import Dealt, SlotSums, deal_round, finish_roun
 OBSERVE_ONE, SETTLE, CHANGES_PLAN = observe_one, settle_nothing, False
 
 
-def _loop(
+def play_rounds(
     learner: LearnerState,
     dealt: Records[Dealt],
     sums: Records[SlotSums],
@@ -60,9 +60,19 @@ def _loop(
     return DONE
 
 
-@cache
-def loop_of(rule: CompiledRule) -> Callable[..., int]:
+def loop_of(rule: CompiledRule, loop: Any = play_rounds) -> Callable[..., int]:
     """Return the compiled loop around a rule; it takes a curriculum's `kernel_state` last.
+
+    Args:
+        rule: The kernels of the curriculum.
+        loop: The loop of the kind of learner, with placeholders for the parts of a rule.
+    """
+    return _compiled_loop(rule, loop)
+
+
+@cache
+def _compiled_loop(rule: CompiledRule, loop: Any) -> Callable[..., int]:
+    """Compile a loop around a rule.
 
     The rule becomes a global of a copy of the loop. numba keeps the result on disk, which it could
     not do if the rule were an argument or in a closure. It is kept beside the file of the rule,
@@ -70,10 +80,10 @@ def loop_of(rule: CompiledRule) -> Callable[..., int]:
     """
     kernel: Any = rule.observe_one
     place = f"{kernel.py_func.__module__}_{kernel.py_func.__qualname__}_{__version__}"
-    name = f"loop_around_{place.replace('.', '_')}"
-    code = _loop.__code__.replace(
+    name = f"{loop.__name__}_around_{place.replace('.', '_')}"
+    code = loop.__code__.replace(
         co_name=name, co_qualname=name, co_filename=inspect.getfile(kernel.py_func)
     )
     parts = {"OBSERVE_ONE": rule.observe_one, "SETTLE": rule.settle}
-    scope = {**globals(), **parts, "CHANGES_PLAN": rule.changes_plan}
+    scope = {**loop.__globals__, **parts, "CHANGES_PLAN": rule.changes_plan}
     return bare(FunctionType(code, scope, name))
