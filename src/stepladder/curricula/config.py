@@ -124,6 +124,14 @@ class CurriculumConfig(Config):
         """Whether tasks make room for others if the source has more tasks than the pool."""
         return False
 
+    @property
+    def trainer_score(self) -> str:
+        """Name of the score that a trainer with values must give for each episode; empty is none.
+
+        `stats.level_scores.STEP_SCORES` has the names. The curriculum derives from `TrainerScored`.
+        """
+        return ""
+
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the method under "type"."""
         return {self.type_key: self.kind, **super().to_json()}
