@@ -3,6 +3,7 @@
 import pytest
 
 from stepladder.curricula import (
+    AdvantageBandit,
     AncestorProgress,
     Frontier,
     Learnability,
@@ -28,6 +29,7 @@ from stepladder.simulator import SUITE, DirectEngine, scenario
         ("learning-progress-mature", AncestorProgress),
         ("learnability", Learnability),
         ("level-replay", LevelReplay),
+        ("advantage-bandit", AdvantageBandit),
         ("staged", Staged),
     ],
 )
@@ -45,6 +47,7 @@ def test_every_name_is_checked_here():
         "learning-progress-mature",
         "learnability",
         "level-replay",
+        "advantage-bandit",
         "staged",
     }
 

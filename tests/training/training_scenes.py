@@ -10,6 +10,7 @@ import torch
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
+from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
@@ -108,6 +109,12 @@ VALUE_LOSS = replace(
 )
 """Episodes that are scored by the agent's advantages; most span several rollouts of 12 steps."""
 
+BANDIT = replace(
+    VALUE_LOSS,
+    source={"stages": ["simplest", "simple"], "per_stage": 4},
+    curriculum=AdvantageBanditConfig(window_episodes=5),
+)
+
 FOREIGN = TrainingConfig(
     env="CartPole-v1",
     num_envs=3,
@@ -119,7 +126,13 @@ FOREIGN = TrainingConfig(
 )
 """An env of somebody else."""
 
-TRAININGS = {"ppo": LEDGE_PPO, "value loss": VALUE_LOSS, "sac": SELF_PLAY, "dddqn": DISCRETE}
+TRAININGS = {
+    "ppo": LEDGE_PPO,
+    "value loss": VALUE_LOSS,
+    "bandit": BANDIT,
+    "sac": SELF_PLAY,
+    "dddqn": DISCRETE,
+}
 
 SECONDS = ("second", "time")
 """What is in the names of metrics that a clock decides."""

@@ -1,6 +1,6 @@
 """Curricula that learn from what a trainer measures: scores of episodes, beside their records.
 
-Between `compiled_method` and the methods (`LevelReplay`, `AdvantageBandit`). A trainer with a value
+Between `base` and the methods (`LevelReplay`, `AdvantageBandit`). A trainer with a value
 function knows by how much an episode went otherwise than expected; `envs.score_reporter` makes one
 score per episode of it and calls `report_scores`. A config says which score it wants
 (`trainer_score`), so that a training that cannot give it is refused before it starts.
@@ -11,18 +11,20 @@ from abc import abstractmethod
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.compiled_method import CompiledMethod
+from stepladder.curricula.base import Curriculum
 from stepladder.errors import ConfigError, RecordError
-from stepladder.plans.status import TO_REPLACE
 from stepladder.records import Floats, Words
 
 
-class TrainerScored(CompiledMethod):
-    """A curriculum that takes scores from a trainer."""
+class TrainerScored(Curriculum):
+    """A curriculum that takes scores from a trainer.
+
+    ``method`` of its state has a count ``num_orphaned_scores``.
+    """
 
     @abstractmethod
-    def _take_scores(self, slots: Words, generations: Words, scores: Floats) -> int:
-        """Learn from valid scores in one compiled call; return `DONE` or `TO_REPLACE`."""
+    def _take_scores(self, slots: Words, generations: Words, scores: Floats) -> None:
+        """Learn from valid scores, in one compiled call that no interrupt divides."""
 
     def report_scores(
         self, slots: npt.ArrayLike, generations: npt.ArrayLike, scores: npt.ArrayLike
@@ -45,7 +47,7 @@ class TrainerScored(CompiledMethod):
         if not self.config.trainer_score:
             raise ConfigError(
                 f"scores are reported, but scored_by is {getattr(self.config, 'scored_by', '')!r}. "
-                "Build the curriculum with scored_by='trainer'."
+                "Build the curriculum with a scored_by that a trainer gives."
             )
         self.finish()
         slot_list, generation_list = self._integers(slots, generations)
@@ -64,8 +66,7 @@ class TrainerScored(CompiledMethod):
                 "finite number. Nothing was taken; correct it and send all again."
             )
         self._begin_work()
-        if self._take_scores(slot_list, generation_list, score_list) == TO_REPLACE:
-            self._replace_noted()
+        self._take_scores(slot_list, generation_list, score_list)
         self._end_work()
 
     @property

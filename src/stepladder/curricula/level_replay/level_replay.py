@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
+from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
@@ -42,6 +43,7 @@ from stepladder.curricula.trainer_scores import TrainerScored
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw
+from stepladder.plans.status import TO_REPLACE
 from stepladder.records import Floats, Words, settings_record, zeros
 
 _TRANSFORMS = {
@@ -75,7 +77,7 @@ class LevelReplayExplanation(EvictingExplanation):
         ]
 
 
-class LevelReplay(TrainerScored):
+class LevelReplay(TrainerScored, CompiledMethod):
     """Draws tasks by the rank of their last scores, and unseen ones in between."""
 
     Config = LevelReplayConfig
@@ -132,9 +134,11 @@ class LevelReplay(TrainerScored):
 
     # What a trainer gives and asks.
 
-    def _take_scores(self, slots: Words, generations: Words, scores: Floats) -> int:
+    def _take_scores(self, slots: Words, generations: Words, scores: Floats) -> None:
         block, table, state, constants = self.kernel_state()
-        return kernels.observe_scores(block, table, state, constants, slots, generations, scores)
+        status = kernels.observe_scores(block, table, state, constants, slots, generations, scores)
+        if status == TO_REPLACE:
+            self._replace_noted()
 
     def is_replay(self, draw: Draw) -> bool:
         """Whether the task of a draw already had a score when it was drawn.
