@@ -243,6 +243,16 @@ CASES = {
     "advantage_bandit": Case(AdvantageBandit, BANDIT),
     "advantage_bandit_replacing": Case(AdvantageBandit, BANDIT, LARGE, 12),
     "advantage_bandit_by_return": Case(AdvantageBandit, BANDIT_BY_RETURN, LARGE, 12),
+    **{
+        f"{name}_of_any_return": Case(kind, replace(config, signal="return"), LARGE, 12)
+        for name, kind, config in (
+            ("progress", LearningProgress, PROGRESS),
+            ("ancestor", AncestorProgress, MATURE),
+            ("learnability", Learnability, LEARNABLE),
+            ("level_replay", LevelReplay, REPLAY),
+            ("advantage_bandit", AdvantageBandit, BANDIT),
+        )
+    },
     "frontier": Case(Frontier, FRONTIER),
     "frontier_features": Case(Frontier, NEAR_FIRST),
     "frontier_evicting": Case(Frontier, FRONTIER, LARGE, 12),
@@ -482,6 +492,12 @@ def test_what_needs_no_success_is_what_does_not_look_at_it():
         "progress_by_return",
         "learnability_by_return",
         "level_replay_by_return",
+        "advantage_bandit_by_return",
+        "progress_of_any_return",
+        "ancestor_of_any_return",
+        "learnability_of_any_return",
+        "level_replay_of_any_return",
+        "advantage_bandit_of_any_return",
     }
 
 

@@ -25,6 +25,7 @@ from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.advantage_bandit.kernels import PRIOR_MEAN, Constants, State
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import TrainerScored
 from stepladder.errors import ConfigError
 from stepladder.plans.plan import Grouping, aligned_words
@@ -88,7 +89,7 @@ class AdvantageBandit(TrainerScored):
         self._keep_state(state)
         settings = settings_record(
             config,
-            uses_return=config.signal == "return",
+            **signal_settings(config),
             takes_advantages=config.scored_by == "advantage",
             scores_per_write=max(1, num_labels // LABELS_PER_SCORE),
         )

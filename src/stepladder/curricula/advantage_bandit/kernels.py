@@ -11,7 +11,8 @@ import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
-from stepladder.curricula.batch_rule import Totals, observe_batch, signal_of
+from stepladder.curricula.batch_rule import Totals, observe_batch
+from stepladder.curricula.returns import ReturnScale, signal_of
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import group_of, slot_of
 from stepladder.plans.record import RecordFields
@@ -56,6 +57,7 @@ class State(NamedTuple):
 
     method: Records[Method]
     tasks: Records[TaskMean]
+    returns: Records[ReturnScale]
     labels: Records[LabelScores]
     windows: Annotated[Floats, Limits(0.0, LARGEST_SCORE)]
     """The latest scores of every label, in a ring."""
@@ -65,6 +67,7 @@ class Settings(AdvantageBanditConfig):
     """The config as kernels read it, with what follows from it."""
 
     uses_return: bool
+    finds_range: bool
     takes_advantages: bool
     scores_per_write: int
     """Scores after which the shares of all labels are written again."""
@@ -167,12 +170,13 @@ def observe_one(
     """Count one episode; without a trainer, score it. Call between begin and end."""
     task, settings = state.tasks[slot], constants.settings[0]
     task.num_plays += 1
-    value = signal_of(settings, success, episode_return)
-    # Not a number: the env tells no success.
-    if state.method[0].has_trainer == 0 and value == value:
-        deviation = abs(value - task.mean)
-        task.mean += max(NEWEST_WEIGHT, 1.0 / (task.num_plays + 1.0)) * (value - task.mean)
-        take_score(block, table, state, constants, slot, deviation)
+    if state.method[0].has_trainer == 0:
+        value = signal_of(settings, state.returns[0], success, episode_return)
+        # Not a number: the env tells no success.
+        if value == value:
+            deviation = abs(value - task.mean)
+            task.mean += max(NEWEST_WEIGHT, 1.0 / (task.num_plays + 1.0)) * (value - task.mean)
+            take_score(block, table, state, constants, slot, deviation)
 
 
 @inlined

@@ -39,6 +39,7 @@ from stepladder.curricula.level_replay.kernels import (
     State,
 )
 from stepladder.curricula.level_replay.ranks import NUM_BINS
+from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import TrainerScored
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping
@@ -99,7 +100,7 @@ class LevelReplay(TrainerScored, CompiledMethod):
         numbers = settings_record(
             config,
             uses_trainer=bool(config.trainer_score),
-            uses_return=config.signal == "return",
+            **signal_settings(config),
             newest_weight=config.newest_weight,
             how=_TRANSFORMS[config.transform],
             power=1.0 / (GREEDY_TEMPERATURE if is_greedy else config.temperature),
