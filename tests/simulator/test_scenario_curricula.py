@@ -62,6 +62,12 @@ def test_every_curriculum_plays_every_scenario(name: str, place: str):
     assert curriculum.num_observed == 40
 
 
+@pytest.mark.parametrize("scored_by", ["value_loss", "trainer"])
+def test_scores_that_no_simulated_learner_gives_are_refused(scored_by: str):
+    with pytest.raises(ConfigError, match=f"'{scored_by}' needs an agent .* Set it to 'deviation'"):
+        scenario("chain-10").curriculum(LevelReplay.Config(scored_by=scored_by), 0)
+
+
 def test_only_frontier_features_sees_features():
     place = scenario("grid-3x3")
     assert place.curriculum("frontier-features", 0).config.features == ("x", "y")

@@ -10,14 +10,20 @@ import pytest
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
-from stepladder.curricula import LevelReplay, LevelReplayConfig, Phase, PhasedConfig
+from stepladder.curricula import (
+    AdvantageBanditConfig,
+    LevelReplay,
+    LevelReplayConfig,
+    Phase,
+    PhasedConfig,
+)
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Trainer
 from stepladder.training.starting import train
 from training.own_env import TASKS, Corridor
-from training.training_scenes import LEDGE_PPO, VALUE_LOSS
+from training.training_scenes import BANDIT, LEDGE_PPO, VALUE_LOSS
 
 BY_VALUE_LOSS = LevelReplayConfig(scored_by="value_loss")
 
@@ -133,6 +139,22 @@ def test_agents_without_advantages_are_refused_before_anything_starts(agent: Any
         f"curriculum.scored_by: {scored_by!r} needs an agent that gives advantages, such as PPO; "
         f"{agent.kind} gives none. Set it to 'deviation', or train with PPO." in str(caught.value)
     )
+
+
+def test_a_bandit_needs_advantages_unless_it_goes_by_deviations():
+    with pytest.raises(ConfigError, match=r"'advantage' needs an agent .*; DDDQN gives none"):
+        TrainingConfig(agent=DDDQNConfig(), curriculum=AdvantageBanditConfig())
+    by_deviation = AdvantageBanditConfig(scored_by="deviation")
+    assert TrainingConfig(agent=DDDQNConfig(), curriculum=by_deviation).curriculum == by_deviation
+
+
+def test_a_bandit_goes_by_the_advantages_of_its_training():
+    trainer = Trainer(BANDIT)
+    trainer.begin()
+    for _ in range(100):
+        trainer.advance()
+    trainer.close()
+    assert "Episodes are scored by advantage." in str(trainer.curriculum.explain())
 
 
 def test_the_refusal_names_the_phase():

@@ -132,6 +132,11 @@ class CurriculumConfig(Config):
         """
         return ""
 
+    @property
+    def needs_trainer(self) -> bool:
+        """Whether the method learns nothing without that score, as on a simulated learner."""
+        return bool(self.trainer_score)
+
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the method under "type"."""
         return {self.type_key: self.kind, **super().to_json()}

@@ -42,3 +42,8 @@ class AdvantageBanditConfig(SignalConfig):
     def trainer_score(self) -> str:
         """The score of an episode that a trainer gives; empty if deviations are the scores."""
         return "value_loss" if self.scored_by == "advantage" else ""
+
+    @property
+    def needs_trainer(self) -> bool:
+        """Never: deviations take the place of advantages until there are any."""
+        return False
