@@ -1,6 +1,6 @@
 """Settings of the bandit over advantages.
 
-Read by `advantage_bandit`; the defaults are those of the paper, but for `exploration`.
+Read by `advantage_bandit`; made for few labels with many episodes each.
 """
 
 from dataclasses import dataclass
