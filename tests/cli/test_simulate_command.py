@@ -71,6 +71,7 @@ def test_the_default_curriculum_needs_no_name_for_its_flags(command: CommandLine
         "uniform",
         "learnability",
         "level-replay",
+        "advantage-bandit",
         "staged",
         "frontier-features",
         "learning-progress-seed",

@@ -3,6 +3,11 @@
 What a method of your own needs is exported here too; `registry` is where methods are found by name.
 """
 
+from stepladder.curricula.advantage_bandit.advantage_bandit import (
+    AdvantageBandit,
+    AdvantageBanditExplanation,
+)
+from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
@@ -56,6 +61,9 @@ __all__ = [
     "CURRICULA",
     "SEVEN_STAGES",
     "SEVEN_STAGES_LENIENT",
+    "AdvantageBandit",
+    "AdvantageBanditConfig",
+    "AdvantageBanditExplanation",
     "AncestorProgress",
     "AncestorProgressConfig",
     "Change",

@@ -28,11 +28,11 @@ from stepladder.curricula.batch_rule import (
     CompiledRule,
     observe_batch,
     settle_noted,
-    signal_of,
 )
 from stepladder.curricula.config import SignalConfig
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.ranking import Filed, RankedMethod, RankedTotals, file_by_score
+from stepladder.curricula.returns import ReturnScale, signal_of, signal_settings
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
@@ -96,6 +96,7 @@ class State(NamedTuple):
     method: Records[RankedTotals]
     tasks: Records[TaskEvidence]
     filed: Records[Filed]
+    returns: Records[ReturnScale]
 
 
 class Settings(LearnabilityConfig):
@@ -105,6 +106,7 @@ class Settings(LearnabilityConfig):
     """What is left of the evidence after another play."""
     eviction_share: float
     uses_return: bool
+    finds_range: bool
 
 
 class Constants(NamedTuple):
@@ -139,7 +141,7 @@ def observe_one(
 ) -> None:
     """Update one task's evidence and its weight from one episode. Call between begin and end."""
     task, settings = state.tasks[slot], constants.settings[0]
-    value = signal_of(settings, success, episode_return)
+    value = signal_of(settings, state.returns[0], success, episode_return)
     task.num_plays += 1
     task.successes = settings.keep * task.successes + value
     task.failures = settings.keep * task.failures + (1.0 - value)
@@ -206,7 +208,7 @@ class Learnability(RankedMethod):
             config,
             keep=0.5 ** (1.0 / config.halflife_episodes),
             eviction_share=self._eviction_share(config.eviction_percentile),
-            uses_return=config.signal == "return",
+            **signal_settings(config),
         )
         state = zeros(State, tasks=num_slots, filed=num_slots)
         self._prior_score = learnability(0.0, 0.0, config.prior_successes, config.prior_failures)

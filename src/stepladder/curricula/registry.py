@@ -42,6 +42,7 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
         "ancestor-progress": "stepladder.curricula.learning_progress.config:AncestorProgressConfig",
         "learnability": "stepladder.curricula.learnability:LearnabilityConfig",
         "level-replay": "stepladder.curricula.level_replay.config:LevelReplayConfig",
+        "advantage-bandit": ("stepladder.curricula.advantage_bandit.config:AdvantageBanditConfig"),
         "staged": "stepladder.curricula.staged.config:StagedConfig",
         "phased": "stepladder.curricula.phased.config:PhasedConfig",
         "mixture": "stepladder.curricula.phased.mixture:MixtureConfig",

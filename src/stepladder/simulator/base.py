@@ -324,13 +324,18 @@ class Scenario(ABC):
         """Return the config that a name or a function stands for here; a config is returned as is.
 
         Raises:
-            ConfigError: The name is unknown, or there is no config.
+            ConfigError: The name is unknown, there is no config, or it needs a trainer.
         """
         if isinstance(curriculum, str):
             return curriculum_variant(curriculum).make(self.knowledge)
         config = curriculum(self) if callable(curriculum) else curriculum
         fix = "Give a name, or a config such as FrontierConfig()."
         require_kind("curriculum", config, CurriculumConfig, fix=fix)
+        if config.needs_trainer:
+            raise ConfigError(
+                f"scored_by {getattr(config, 'scored_by', config.trainer_score)!r} needs an agent "
+                "that gives advantages; simulated learners have none. Set it to 'deviation'."
+            )
         return config
 
     def curriculum(self, curriculum: "CurriculumChoice", seed: int) -> Curriculum:
