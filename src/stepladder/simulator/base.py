@@ -16,6 +16,7 @@ from stepladder.configs.checks import require_kind
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variant
+from stepladder.errors import ConfigError
 from stepladder.records import Floats, Words
 from stepladder.saving.snapshot import Snapshot
 from stepladder.simulator.verdict import Verdict
