@@ -16,6 +16,7 @@ from typing import Any
 from stepladder.configs.documents import load_document
 from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
+from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.simulator.base import OracleRun, Scenario
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
 from stepladder.simulator.generalising import config as general
@@ -90,7 +91,7 @@ class GraphScenario(Scenario):
         slowness = 1.0
         if isinstance(self.dynamics, Prerequisite):
             slowness = max(1.0, Prerequisite().eta / self.dynamics.eta)
-        return int(slowness * (2000 * num_tasks + 400 * num_tasks * depth))
+        return int(min(MAX_COUNT, slowness * (2000 * num_tasks + 400 * num_tasks * depth)))
 
     @property
     def features(self) -> tuple[str, ...]:

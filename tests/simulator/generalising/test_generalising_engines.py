@@ -7,6 +7,7 @@ import pytest
 
 from simulator.generalising.small_learner import learner
 from stepladder.curricula import (
+    AdvantageBanditConfig,
     Curriculum,
     CurriculumConfig,
     FrontierConfig,
@@ -33,6 +34,7 @@ CASES: dict[str, CurriculumConfig] = {
     "learning progress": LearningProgressConfig(eviction_plays=5),
     "learnability": LearnabilityConfig(eviction_plays=5),
     "level replay": LevelReplayConfig(),
+    "advantage bandit": AdvantageBanditConfig(),
 }
 
 

@@ -1,7 +1,7 @@
 """Scenarios of the learner that generalises, by name and in files.
 
 Beside `simulator.scenarios`, which offers them under the same function. Numbers are of the size
-that the platform game Ledge has: failures run into a limit of 300 steps, successes are short, the
+that a platform game has: failures run into a limit of 300 steps, successes are short, the
 learner updates every 8,192 env steps.
 """
 
