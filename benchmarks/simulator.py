@@ -16,7 +16,13 @@ from harness import Arm, Report, interleave, parser
 from stepladder.curricula import Frontier, LearningProgress, Uniform
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.meter import CurriculumMeter
-from stepladder.simulator import TaskDependencySimulator, TaskGraph, make_engine
+from stepladder.simulator import (
+    Generalising,
+    GeneralisingSimulator,
+    TaskDependencySimulator,
+    TaskGraph,
+    make_engine,
+)
 from stepladder.simulator.engines import EngineName
 
 NUM_TASKS = 100
@@ -183,6 +189,30 @@ def engine_arm(
     return arm
 
 
+def generalising_arm(num_plays: int, *, num_envs: int = 8) -> Arm:
+    """Measure the learner that generalises in compiled code, in plays per second."""
+    dynamics = Generalising(
+        groups=tuple("abcde"),
+        num_tasks=(NUM_TASKS // 5,) * 5,
+        difficulty=(0.0, 1.0, 2.0, 3.0, 4.0),
+        spread=(1.0,) * 5,
+        success_steps=(5,) * 5,
+        failure_steps=(10,) * 5,
+    )
+
+    def arm() -> float:
+        simulator = GeneralisingSimulator(dynamics, num_envs=num_envs)
+        curriculum = LearningProgress(simulator.source())
+        engine = make_engine("compiled", simulator, curriculum, num_envs=num_envs)
+        engine.advance(100 * num_envs)
+        began = time.perf_counter()
+        # About seven env steps a play, its reset included.
+        engine.advance(7 * num_plays)
+        return simulator.num_plays / (time.perf_counter() - began)
+
+    return arm
+
+
 def threads_arm(num_plays: int, num_seeds: int) -> Arm:
     """Measure many seeds of the compiled engine on all cores, in samples per second together."""
 
@@ -215,6 +245,10 @@ def main() -> None:
         "compiled, Uniform": engine_arm("compiled", 2_000_000 * effort, kind=Uniform),
         "compiled, Frontier": engine_arm("compiled", 2_000_000 * effort, kind=Frontier),
         "compiled, all cores": threads_arm(500_000 * effort, 8),
+        "compiled, learner that generalises, 8 envs": generalising_arm(1_000_000 * effort),
+        "compiled, learner that generalises, 128 envs": generalising_arm(
+            1_000_000 * effort, num_envs=128
+        ),
         "direct, 1 env": engine_arm("direct", 20_000 * effort, metered=True),
         "direct, 8 envs": engine_arm("direct", 80_000 * effort, num_envs=8, metered=True),
         "envs, 8 envs": engine_arm("envs", 4_000 * effort, num_envs=8, metered=True),

@@ -76,7 +76,7 @@ def ctrl_c_works() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_unasked_workers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ``num_workers="auto"`` find one core, except in tests that are marked as having processes.
+    """Let ``num_workers="auto"`` find one core, except in tests that are marked ``processes``.
 
     Otherwise each small training would first start workers, only to find that they do not pay.
     """

@@ -129,6 +129,7 @@ def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
         "frontier.md": [stepladder.curricula.FrontierConfig],
         "learnability.md": [stepladder.curricula.LearnabilityConfig],
         "level_replay.md": [stepladder.curricula.LevelReplayConfig],
+        "advantage_bandit.md": [stepladder.curricula.AdvantageBanditConfig],
         "learning_progress.md": [stepladder.curricula.LearningProgressConfig],
         "phased.md": [stepladder.curricula.Phase],
     }.items():

@@ -138,6 +138,7 @@ def test_nothing_but_learners_and_adapters_loads_torch() -> None:
     adapters = (
         "stepladder.cli.learnt",
         "stepladder.envs.sb3",
+        "stepladder.envs.sb3_callback",
         "stepladder.simulator.puffer",
     )
     learners = ("stepladder.agents.", "stepladder.training.")

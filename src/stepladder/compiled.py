@@ -64,15 +64,19 @@ def compiled(function: Function) -> Function:
     return _compile(function)
 
 
-def bare(function: Function) -> Function:
+def bare(function: Function, *, made_of: Path | None = None) -> Function:
     """Compile a kernel that makes no arrays and keeps none, without counting references to them.
 
     For steps of many envs by several threads. Every view of an array is counted twice, in a place
     that all threads share; with short steps that takes longer than the steps. Such a kernel copies
     arrays element by element: assigning one to another may need memory of its own.
+
+    Args:
+        function: The kernel.
+        made_of: A second file with its source, if it was put together from two.
     """
     # An error that is raised needs memory of its own.
-    return _compile(function, _nrt=CHECKS_BOUNDS)
+    return _compile(function, made_of, _nrt=CHECKS_BOUNDS)
 
 
 def inlined(function: Function) -> Function:
@@ -84,7 +88,7 @@ def inlined(function: Function) -> Function:
     return _compile(function, inline="always")
 
 
-def _compile(function: Function, **settings: Any) -> Function:
+def _compile(function: Function, made_of: Path | None = None, **settings: Any) -> Function:
     """Compile a function; its cached code is valid as long as nothing it imports changes.
 
     numba has no public way to extend what a cached kernel depends on. Where its private attributes
@@ -97,6 +101,8 @@ def _compile(function: Function, **settings: Any) -> Function:
         if settings["cache"]:
             file = dispatcher._cache._cache_file
             stamp = source_stamp(Path(function.__code__.co_filename))
+            if made_of is not None:
+                stamp += source_stamp(made_of)
             # Part of the version, which numba compares before it unpickles the rest of an index:
             # that may name classes that have moved since.
             file._version = f"{file._version} {stamp.hex()}"

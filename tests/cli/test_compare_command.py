@@ -56,6 +56,14 @@ def test_json_is_one_object_per_line_and_nothing_else(command: CommandLine) -> N
     assert list(Path().iterdir()) == []
 
 
+def test_the_measure_of_each_kind_of_learner_is_named(command: CommandLine) -> None:
+    places = ("--scenarios", "chain-3", "hinder-1", "--curricula", "uniform", "--num-seeds", "2")
+    code, out, _ = command("compare", *places)
+    assert code == 0
+    assert "samples: mean plays until every learnable task was mastered at once" in out
+    assert "samples: mean env steps until success on held-out tasks was 0.9" in out
+
+
 def test_the_seed_decides(command: CommandLine) -> None:
     first = command("compare", *QUICK, "--json", "--seed", 7).out
     assert command("compare", *QUICK, "--json", "--seed", 7).out == first

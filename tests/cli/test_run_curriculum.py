@@ -12,7 +12,7 @@ from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import Run, RunReader
-from stepladder.simulator import Scenario, TaskGraph, simulate
+from stepladder.simulator import GraphScenario, TaskGraph, simulate
 from stepladder.simulator.scenarios import scenario
 
 PLACE = scenario("chain-4")
@@ -48,7 +48,7 @@ def test_every_curriculum_comes_back_as_it_was(name: str, tmp_path: Path) -> Non
 
 
 def test_a_pool_that_holds_a_part_of_the_tasks_comes_back_too(tmp_path: Path) -> None:
-    place = Scenario(name="part", graph=TaskGraph.independent(20), capacity=6)
+    place = GraphScenario(name="part", graph=TaskGraph.independent(20), capacity=6)
     result = simulate(
         curriculum=FrontierConfig(),
         place=place,
@@ -60,6 +60,20 @@ def test_a_pool_that_holds_a_part_of_the_tasks_comes_back_too(tmp_path: Path) ->
     assert again.pool.num_slots == 6
     assert again.pool.generations.max() > 0
     assert again.pool.task_ids.tolist() == result.curriculum.pool.task_ids.tolist()
+
+
+def test_the_curriculum_of_a_learner_that_generalises_comes_back_too(tmp_path: Path) -> None:
+    result = simulate(
+        scenario="levels-2x5",
+        curriculum="learnability",
+        engine="direct",
+        num_epochs=3,
+        samples_per_epoch=1000,
+        run_folder=tmp_path / "run",
+    )
+    reader = RunReader(tmp_path / "run")
+    assert is_simulation(reader)
+    assert np.array_equal(run_curriculum(reader).probs(), result.curriculum.probs())
 
 
 def test_a_run_without_a_checkpoint_or_a_graph_cannot_be_asked(tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ def test_the_default_curriculum_needs_no_name_for_its_flags(command: CommandLine
         "uniform",
         "learnability",
         "level-replay",
+        "advantage-bandit",
         "staged",
         "frontier-features",
         "learning-progress-seed",
@@ -127,6 +128,14 @@ def test_a_graph_in_a_file_is_a_scenario(command: CommandLine) -> None:
     assert (told["scenario"], told["num_learnable"]) == ("diamond", 4)
     assert told["verdict"].startswith("mastered all 4 learnable tasks in ")
     assert RunReader(told["run"]).config["simulator"]["graph"]["parents"][3] == [1, 2]
+
+
+def test_a_learner_that_generalises_counts_env_steps(command: CommandLine) -> None:
+    short = ("--num-epochs", 2, "--samples-per-epoch", 500, "--engine", "direct")
+    code, out, err = command("simulate", "uniform", "--scenario", "levels-2x3", *short)
+    assert (code, err) == (0, "")
+    assert "8,000 steps  mastered" in out
+    assert "on held-out tasks after 8000 env steps" in out
 
 
 def test_a_curriculum_from_a_file(command: CommandLine) -> None:
@@ -208,6 +217,10 @@ def test_more_tasks_than_plots_are_no_reason_to_warn(
         (["--scenario", "chain-x"], "there is no scenario 'chain-x'; expected one of chain-N,"),
         (["--scenario", "no.json"], "no.json cannot be read: No such file"),
         (["--recipe", "soup"], "there is no recipe 'soup'; there are train,"),
+        (
+            ["--recipe", "train", "--scenario", "levels-2x3"],
+            "a recipe is for a graph of tasks, and 'levels-2x3' has none",
+        ),
         (["--recipe"], "Missing value for argument '--recipe'"),
         (["from-file"], "Missing from stepladder simulate from-file: FILE"),
         (["--no-keep", "--tensorboard"], "--tensorboard needs a run; leave out --no-keep."),

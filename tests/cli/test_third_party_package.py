@@ -43,15 +43,15 @@ def test_it_is_trained_killed_resumed_exactly_evaluated_watched_and_reported(
     assert saved is not None
     until = ("--total-steps", saved + 200)
     code, out, err = finished("train", "--resume", run, *until, cwd=tmp_path, packages=packages)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), err
     assert "\nfinished after " in out
     whole = tmp_path / "whole"
     code, _, err = finished(*SMALL, *until, "--out", whole, cwd=tmp_path, packages=packages)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), err
     assert differences(left_behind(run), left_behind(whole)) == []
 
     code, out, err = finished("eval", run, "--json", cwd=tmp_path, packages=packages)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), err
     evaluated = json.loads(out)
     assert (evaluated["env"], evaluated["policy"]) == (GAME, "cut (Linear)")
     assert [part["name"] for part in evaluated["total"]["parts"]] == ["steep", "flat"]
@@ -65,10 +65,10 @@ def test_it_is_trained_killed_resumed_exactly_evaluated_watched_and_reported(
     )
     assert (code, err, out.partition(":")[0]) == (0, "", "film.gif")
     code, _, err = finished("report", run, cwd=tmp_path, packages=packages)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), err
     assert "evaluation" in (tmp_path / "report.html").read_text()
     code, out, err = finished("explain", run, cwd=tmp_path, packages=packages)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), err
     assert "track" in out
 
 

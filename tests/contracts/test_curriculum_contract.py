@@ -24,6 +24,8 @@ import pytest
 import stepladder.curricula
 from curricula.fake_learner import differences, live, play, record_for
 from stepladder.curricula import (
+    AdvantageBandit,
+    AdvantageBanditConfig,
     AncestorProgress,
     AncestorProgressConfig,
     Curriculum,
@@ -204,6 +206,11 @@ TO_THE_FRONTIER = PhasedConfig(
 
 RAREST = contributed()
 
+BANDIT = AdvantageBanditConfig(scored_by="deviation", window_episodes=20)
+BANDIT_BY_RETURN = AdvantageBanditConfig(
+    scored_by="deviation", signal="return", return_low=-0.5, return_high=1.5, temperature=0.5
+)
+
 CASES = {
     "contributed": Case(RAREST, RAREST.Config()),
     "contributed_replacing": Case(RAREST, RAREST.Config(power=2.0), LARGE, 12),
@@ -228,11 +235,25 @@ CASES = {
     "ancestor_mature": Case(AncestorProgress, MATURE),
     "ancestor_mature_evicting": Case(AncestorProgress, MATURE, LARGE, 12),
     "learnability": Case(Learnability, LEARNABLE),
+    "learnability_alone": Case(Learnability, replace(LEARNABLE, pooled=False, exploration=0.0)),
     "learnability_evicting": Case(Learnability, LEARNABLE, LARGE, 12),
     "learnability_by_return": Case(Learnability, KEEN, NumberedSource(10**12), 12),
     "level_replay": Case(LevelReplay, REPLAY),
     "level_replay_evicting": Case(LevelReplay, REPLAY, LARGE, 12),
     "level_replay_by_return": Case(LevelReplay, REPLAY_BY_RETURN, NumberedSource(10**12), 12),
+    "advantage_bandit": Case(AdvantageBandit, BANDIT),
+    "advantage_bandit_replacing": Case(AdvantageBandit, BANDIT, LARGE, 12),
+    "advantage_bandit_by_return": Case(AdvantageBandit, BANDIT_BY_RETURN, LARGE, 12),
+    **{
+        f"{name}_of_any_return": Case(kind, replace(config, signal="return"), LARGE, 12)
+        for name, kind, config in (
+            ("progress", LearningProgress, PROGRESS),
+            ("ancestor", AncestorProgress, MATURE),
+            ("learnability", Learnability, LEARNABLE),
+            ("level_replay", LevelReplay, REPLAY),
+            ("advantage_bandit", AdvantageBandit, BANDIT),
+        )
+    },
     "frontier": Case(Frontier, FRONTIER),
     "frontier_features": Case(Frontier, NEAR_FIRST),
     "frontier_evicting": Case(Frontier, FRONTIER, LARGE, 12),
@@ -472,6 +493,12 @@ def test_what_needs_no_success_is_what_does_not_look_at_it():
         "progress_by_return",
         "learnability_by_return",
         "level_replay_by_return",
+        "advantage_bandit_by_return",
+        "progress_of_any_return",
+        "ancestor_of_any_return",
+        "learnability_of_any_return",
+        "level_replay_of_any_return",
+        "advantage_bandit_of_any_return",
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 
 import stepladder.curricula
 from stepladder.curricula import (
+    AdvantageBanditConfig,
     AncestorProgressConfig,
     CurriculumConfig,
     DemotionRule,
@@ -40,6 +41,7 @@ EXAMPLES = [
     AncestorProgressConfig.seed_defaults(),
     LearnabilityConfig(exponent=2),
     LevelReplayConfig(transform="softmax", score_weight=0.5),
+    AdvantageBanditConfig(scored_by="deviation", bonus=0.0),
     MixtureConfig(weights={"a": 1.0, "b": 3.0}),
     STAGED,
     PhasedConfig(

@@ -357,12 +357,12 @@ def test_auto_uses_all_cores_for_slow_envs_and_none_for_quick_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(worker_count, "usable_cores", lambda: 2)
-    slow = make_vec(partial(TroubleEnv, pause_s=2e-3), 4)
+    slow = make_vec(partial(TroubleEnv, pause_s=1e-2), 4)
     assert isinstance(slow, WorkerVectorEnv)
     assert slow.num_workers == 1
     slow.close()
     monkeypatch.setattr(worker_count, "usable_cores", lambda: 1)
-    alone = make_vec(partial(TroubleEnv, pause_s=2e-3), 4)
+    alone = make_vec(partial(TroubleEnv, pause_s=1e-2), 4)
     assert isinstance(alone, WorkerVectorEnv)
     assert alone.num_workers == 0
     alone.close()

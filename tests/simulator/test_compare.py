@@ -15,8 +15,8 @@ from stepladder.simulator import (
     SUITE,
     Cell,
     DirectEngine,
+    GraphScenario,
     Prerequisite,
-    Scenario,
     TaskGraph,
     best_oracle,
     compare,
@@ -76,7 +76,7 @@ def test_a_cell_is_what_its_seeds_say():
 def test_the_area_is_the_mean_fraction_of_mastered_tasks():
     # One task at 0.5 that every play of it raises by 0.4 of the rest: 0.7, 0.82, 0.892, 0.9352.
     # Everybody can only play that, so all are mastered after 4 plays, of a horizon of 40.
-    place = Scenario(
+    place = GraphScenario(
         name="one",
         graph=TaskGraph.chain(1),
         dynamics=Prerequisite(eta=0.4, lambda_forget=0.0, start=0.5),
@@ -227,8 +227,8 @@ def test_an_oracle_that_runs_out_of_plays_says_so_too():
     assert (oracle.finished_share, oracle.mean_samples) == (0.0, 100.0)
     # 100 plays of a horizon of 1,000; what it had mastered by then counts for the rest.
     best = best_oracle(scenario("chain-10").simulator(), 100)
-    assert 0 < best.num_mastered < 10
-    assert oracle.area == pytest.approx((best.area + 900 * best.num_mastered) / (1000 * 10))
+    assert 0 < best.progress < 1
+    assert oracle.area == pytest.approx((best.area + 900 * best.progress) / 1000)
     for name in ("uniform", "frontier"):
         entry = found.cell("chain-10", name)
         assert entry.ratio_to_oracle == 1.0
@@ -253,7 +253,7 @@ def test_a_round_beyond_the_budget_does_not_count():
 
 
 def test_nothing_left_to_learn_is_no_division_by_zero():
-    place = Scenario(name="known", graph=TaskGraph.chain(2), start=((0, 0.95), (1, 0.95)))
+    place = GraphScenario(name="known", graph=TaskGraph.chain(2), start=((0, 0.95), (1, 0.95)))
     found = compare([place], ["frontier"], num_seeds=2)
     for entry in found.cells:
         assert (entry.mean_samples, entry.ratio_to_oracle, entry.area) == (0.0, 1.0, 1.0)
@@ -261,7 +261,7 @@ def test_nothing_left_to_learn_is_no_division_by_zero():
 
 
 def test_nothing_that_can_be_learned_is_no_division_by_zero():
-    place = Scenario(name="hopeless", graph=TaskGraph.chain(2), impossible=(0,))
+    place = GraphScenario(name="hopeless", graph=TaskGraph.chain(2), impossible=(0,))
     as_text(compare([place], ["frontier"], num_seeds=2))
 
 
@@ -275,7 +275,7 @@ def test_many_envs_at_once_are_compared_as_well():
 def test_the_oracle_of_the_epochwise_learner_has_as_many_envs():
     # Its equations divide by the plays of all envs, so one env would learn eight times as fast.
     train = recipe("train")
-    place = Scenario(
+    place = GraphScenario(
         name="ancestor",
         graph=TaskGraph.chain(3),
         dynamics=train.dynamics,

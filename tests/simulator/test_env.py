@@ -59,6 +59,7 @@ def test_an_episode_is_one_play():
         "reward": pytest.approx(0.7),
         "success": play.success,
         "task_class": 3,
+        "length": 1,
     }
 
 
@@ -91,7 +92,7 @@ def test_the_seed_of_an_episode_decides_its_outcome():
 
 def test_a_step_without_a_reset_is_refused():
     env = TaskDependencyEnv(TaskDependencySimulator(2))
-    with pytest.raises(gym.error.ResetNeeded, match="every step ends its episode"):
+    with pytest.raises(gym.error.ResetNeeded, match="the last episode has ended"):
         env.step(0)
     env.reset(seed=0)
     assert env.is_playing

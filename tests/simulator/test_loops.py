@@ -40,7 +40,7 @@ def test_every_rule_has_a_curriculum_that_can_tell_its_state_and_a_loop_of_its_o
             assert kind.kernel_state is not Curriculum.kernel_state
             assert loop_of(rule) is loop_of(rule)
             loops.add(loop_of(rule).__qualname__)
-    assert len(loops) == sum(kind.compiled_rule() is not None for kind in kinds) == 5
+    assert len(loops) == sum(kind.compiled_rule() is not None for kind in kinds) == 6
 
 
 PLAY = """

@@ -18,7 +18,7 @@ def test_a_round_is_dealt_from_the_plan_and_with_the_skills_of_its_beginning():
     nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
     learner = simulator.state
     for episode in range(3):
-        assert deal(block, learner, records, nodes, levels)
+        assert deal(block, learner, records, nodes, levels) == 6
         for env in range(6):
             slot, _, task_id, _, seed, _ = draw(block, env, episode, np.zeros(0))
             shown = simulator.play(task_id, seed & SEED_MASK)
@@ -35,11 +35,11 @@ def test_a_round_without_records_is_the_same_round():
     block = Uniform(simulator.source(), seed=1).plan.block
     records = np.zeros(6, dtype=RECORD_DTYPE)
     nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
-    dealt, sums, expected = Dealt.zeros(6), SlotSums.zeros(4), np.zeros((4, 4))
+    dealt, sums, expected = Dealt.zeros(6), SlotSums.zeros(4), np.zeros((4, 5))
     values = block.view(np.float64)
     for _ in range(50):
         learner = simulator.state
-        assert deal(block, learner, records, nodes, levels)
+        assert deal(block, learner, records, nodes, levels) == 6
         assert deal_round(block, values, other.state, dealt)
         for name in ("slot", "generation", "success", "episode_return"):
             assert dealt[name].tolist() == records[name].tolist()
@@ -48,7 +48,7 @@ def test_a_round_without_records_is_the_same_round():
         for slot, success, reward, level in zip(
             nodes, records["success"], records["episode_return"], levels, strict=True
         ):
-            expected[slot] += (1.0, success, reward, level)
+            expected[slot] += (1.0, success, reward, level, 1.0)
         simulator.learn(nodes)
         finish_round(other.state, dealt, sums)
         assert other.P.tolist() == simulator.P.tolist()
@@ -64,6 +64,6 @@ def test_where_nothing_can_be_drawn_no_round_is_played():
         curriculum.quarantine(slot, 0, "broken")
     block, learner = curriculum.plan.block, simulator.state
     records, nodes = np.zeros(1, dtype=RECORD_DTYPE), np.zeros(1, dtype=np.int64)
-    assert not deal(block, learner, records, nodes, np.zeros(1))
+    assert deal(block, learner, records, nodes, np.zeros(1)) < 0
     assert not deal_round(block, block.view(np.float64), learner, Dealt.zeros(1))
     assert simulator.clock["num_rounds"] == 0

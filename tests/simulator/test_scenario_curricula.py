@@ -3,6 +3,7 @@
 import pytest
 
 from stepladder.curricula import (
+    AdvantageBandit,
     AncestorProgress,
     Frontier,
     Learnability,
@@ -28,6 +29,7 @@ from stepladder.simulator import SUITE, DirectEngine, scenario
         ("learning-progress-mature", AncestorProgress),
         ("learnability", Learnability),
         ("level-replay", LevelReplay),
+        ("advantage-bandit", AdvantageBandit),
         ("staged", Staged),
     ],
 )
@@ -45,6 +47,7 @@ def test_every_name_is_checked_here():
         "learning-progress-mature",
         "learnability",
         "level-replay",
+        "advantage-bandit",
         "staged",
     }
 
@@ -57,6 +60,12 @@ def test_every_curriculum_plays_every_scenario(name: str, place: str):
     curriculum = where.curriculum(name, 2)
     DirectEngine(simulator, curriculum).advance(40)
     assert curriculum.num_observed == 40
+
+
+@pytest.mark.parametrize("scored_by", ["value_loss", "trainer"])
+def test_scores_that_no_simulated_learner_gives_are_refused(scored_by: str):
+    with pytest.raises(ConfigError, match=f"'{scored_by}' needs an agent .* Set it to 'deviation'"):
+        scenario("chain-10").curriculum(LevelReplay.Config(scored_by=scored_by), 0)
 
 
 def test_only_frontier_features_sees_features():

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from stepladder.errors import ConfigError
-from stepladder.simulator import SUITE, Prerequisite, Scenario, TaskGraph, best_oracle, scenario
+from stepladder.simulator import (
+    SUITE,
+    GraphScenario,
+    Prerequisite,
+    TaskGraph,
+    best_oracle,
+    scenario,
+)
 from stepladder.simulator.scenarios import FAMILIES
 
 
@@ -144,7 +151,7 @@ def test_wrong_names_are_refused_in_one_line(name: str, message: str):
 
 
 def test_a_scenario_of_ones_own():
-    place = Scenario(
+    place = GraphScenario(
         name="mine", graph=TaskGraph.chain(3), start=((0, 0.95),), impossible=(2,), noisy=(1,)
     )
     simulator = place.simulator(seed=1, num_envs=4)

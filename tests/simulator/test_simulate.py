@@ -20,8 +20,8 @@ from stepladder.errors import ConfigError, RunError
 from stepladder.runs import RunReader
 from stepladder.simulator import (
     Epochwise,
+    GraphScenario,
     Prerequisite,
-    Scenario,
     SimulationConfig,
     TaskGraph,
     recipe,
@@ -119,7 +119,7 @@ def test_plays_are_conserved():
 
 
 def test_shares_are_those_of_the_epoch():
-    place = Scenario(name="split", graph=TaskGraph.independent(2), impossible=(1,))
+    place = GraphScenario(name="split", graph=TaskGraph.independent(2), impossible=(1,))
     result = simulate(place=place, curriculum=UniformConfig(), **QUICK)
     hopeless = result.metric("env_task_dependency/share_impossible")
     by_epoch = result.metric("env_curriculum_stats/per_label_samples/taskclass1")
@@ -193,7 +193,7 @@ def test_epochs_are_counted():
 
 def test_the_ancestors_recipe_runs_through_its_own_equations():
     train = recipe("train")
-    place = Scenario(
+    place = GraphScenario(
         name="ancestor", graph=TaskGraph.chain(10), dynamics=train.dynamics, noise=train.noise
     )
     result = simulate(
@@ -213,7 +213,7 @@ def test_the_ancestors_recipe_runs_through_its_own_equations():
 
 
 def test_epochs_of_the_equations_need_not_be_those_of_the_log():
-    place = Scenario(
+    place = GraphScenario(
         name="own", graph=TaskGraph.chain(2), dynamics=Epochwise(samples_per_epoch=10, dt=1.0)
     )
     result = simulate(place=place, num_envs=2, num_epochs=11, samples_per_epoch=3, engine="direct")
@@ -297,7 +297,7 @@ def test_the_curriculum_can_be_used_when_the_run_is_closed(kept):
 
 
 def test_a_scenario_of_ones_own_is_named_in_the_run(tmp_path: Path):
-    place = Scenario(name="mine", graph=TaskGraph.chain(2))
+    place = GraphScenario(name="mine", graph=TaskGraph.chain(2))
     simulate(place=place, run_folder=tmp_path / "run", **QUICK)
     assert RunReader(tmp_path / "run").config["simulation"]["scenario"] == "mine"
 
@@ -434,7 +434,7 @@ def test_the_frontier_masters_the_ten_chain():
 
 def test_forgetting_is_the_same_for_any_number_of_envs():
     # Defect 2 of the ancestor. Nothing is learned here, so what is left is what was not forgotten.
-    place = Scenario(
+    place = GraphScenario(
         name="fade",
         graph=TaskGraph.chain(2),
         dynamics=Prerequisite(eta=1e-12, gamma=0.0, lambda_forget=1e-3, start=0.8),

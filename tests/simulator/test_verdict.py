@@ -5,8 +5,8 @@ import pytest
 from stepladder.curricula import UniformConfig
 from stepladder.simulator import (
     Epochwise,
+    GraphScenario,
     Prerequisite,
-    Scenario,
     TaskDependencySimulator,
     TaskGraph,
     judge,
@@ -36,7 +36,7 @@ def test_a_learner_that_stalls():
 
 
 def test_plays_on_impossible_tasks_are_named():
-    place = Scenario(
+    place = GraphScenario(
         name="mixed", graph=TaskGraph.chain(3).beside(TaskGraph.independent(2)), impossible=(3, 4)
     )
     result = simulate(
@@ -110,7 +110,7 @@ def test_shares_since_a_moment_by_hand():
     graph = TaskGraph(((), (0,), ()))
     simulator = TaskDependencySimulator(graph, AT_ONCE, start={0: 0.0}, impossible=[2])
     simulator.learn([2, 2])
-    before = simulator.clock.copy()
+    before = simulator.spent()
     # Locked, open, mastered, hopeless, mastered.
     simulator.learn([1, 0, 0, 2, 0])
     found = share_metrics(simulator, before)
@@ -124,7 +124,7 @@ def test_shares_since_a_moment_by_hand():
 
 def test_no_plays_are_no_shares():
     simulator = TaskDependencySimulator(2)
-    assert set(share_metrics(simulator, simulator.clock.copy()).values()) == {0.0}
+    assert set(share_metrics(simulator, simulator.spent()).values()) == {0.0}
 
 
 def test_epochwise_learning_stalls_where_it_goes_on_which_is_from_the_end():

@@ -10,6 +10,8 @@ import torch
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
+from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
+from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.runs import RunReader
@@ -100,6 +102,19 @@ DISCRETE = TrainingConfig(
     checkpoints=CheckpointConfig(every_steps=64),
 )
 
+VALUE_LOSS = replace(
+    LEDGE_PPO,
+    source={"stages": ["simplest"], "per_stage": 8},
+    curriculum=LevelReplayConfig(scored_by="value_loss", transform="softmax"),
+)
+"""Episodes that are scored by the agent's advantages; most span several rollouts of 12 steps."""
+
+BANDIT = replace(
+    VALUE_LOSS,
+    source={"stages": ["simplest", "simple"], "per_stage": 4},
+    curriculum=AdvantageBanditConfig(window_episodes=5),
+)
+
 FOREIGN = TrainingConfig(
     env="CartPole-v1",
     num_envs=3,
@@ -111,7 +126,13 @@ FOREIGN = TrainingConfig(
 )
 """An env of somebody else."""
 
-TRAININGS = {"ppo": LEDGE_PPO, "sac": SELF_PLAY, "dddqn": DISCRETE}
+TRAININGS = {
+    "ppo": LEDGE_PPO,
+    "value loss": VALUE_LOSS,
+    "bandit": BANDIT,
+    "sac": SELF_PLAY,
+    "dddqn": DISCRETE,
+}
 
 SECONDS = ("second", "time")
 """What is in the names of metrics that a clock decides."""

@@ -6,7 +6,7 @@ The number of updates depends on the number of env steps alone, not on the numbe
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -99,6 +99,10 @@ class Agent(ABC):
         NumberSpec(name="num_updates"),
     )
     """Attributes that are saved with the agent, as they are."""
+
+    on_rollout: Callable[[Array], object] | None = None
+    """Called with the advantages of a rollout that was learnt from, shape ``(num_steps,
+    num_envs)``, one row per call of `remember`; for agents whose config `gives_advantages`."""
 
     def __init__(
         self,

@@ -41,6 +41,10 @@ class AgentConfig(Config):
     action_kind: ClassVar[ActionKind] = "any"
     """Which actions it can learn."""
 
+    gives_advantages: ClassVar[bool] = False
+    """Whether the agent calls its `on_rollout` with the advantages of every rollout, which some
+    curricula learn from."""
+
     agent_class: ClassVar[str] = ""
     """Where the agent is, as ``module:name``; loaded by `make`, because it needs torch."""
 

@@ -11,8 +11,10 @@ from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.dashboard import comparison_svg
 from stepladder.errors import ConfigError
+from stepladder.simulator.base import Scenario
 from stepladder.simulator.compare import ORACLE, UNIFORM, Cell, compare
-from stepladder.simulator.scenarios import SUITE, Scenario, scenario
+from stepladder.simulator.generalising.scenarios import GENERAL_SUITE
+from stepladder.simulator.scenarios import SUITE, scenario
 
 PICTURE = Path("comparison.svg")
 MARK = "<!-- stepladder compare -->"
@@ -29,14 +31,15 @@ WIDE = 100
 
 @dataclass(frozen=True, kw_only=True)
 class CompareArguments(Config):
-    """Compare curricula on simulated learners: plays until every learnable task is mastered.
+    """Compare curricula on simulated learners: samples until everything is learned.
 
     The table always includes uniform and the oracle, which sees the hidden skills.
     """
 
     scenarios: tuple[str, ...] = ("chain-10", "chain-30")
-    """Names of scenarios, such as chain-10, tree-31 or grid-6x6, or graphs in .json files; "suite"
-    stands for all scenarios of the test suite for curricula."""
+    """Names of scenarios, such as chain-10, tree-31 or grid-6x6, or .json files; "suite" stands for
+    all scenarios of the test suite for curricula, "general" for those with a learner that
+    generalises."""
 
     curricula: tuple[str, ...] = ("frontier", "learning-progress", "learnability", "level-replay")
     """Names of curricula, as the subcommands of stepladder simulate; "all" stands for all of
@@ -52,8 +55,8 @@ class CompareArguments(Config):
     """Envs that play at the same time."""
 
     budget: Count | None = None
-    """Plays after which a seed ends unfinished; by default the scenario's own budget, about twenty
-    times what uniform needs."""
+    """Samples after which a seed ends unfinished: plays, or env steps for a learner that
+    generalises; by default the scenario's own budget."""
 
     picture: Path | None = None
     """SVG file for the picture; by default comparison.svg, and none with --json."""
@@ -65,7 +68,8 @@ class CompareArguments(Config):
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(CompareArguments, argv, "compare")
-    places = [scenario(name) for name in _expanded(arguments.scenarios, "suite", SUITE)]
+    chosen = _expanded(arguments.scenarios, "suite", SUITE)
+    places = [scenario(name) for name in _expanded(chosen, "general", GENERAL_SUITE)]
     names = _expanded(arguments.curricula, "all", curriculum_variants())
     picture = arguments.picture or (None if arguments.json else PICTURE)
     _check(names, places, picture)
@@ -81,7 +85,8 @@ def main(argv: Sequence[str]) -> int:
     if picture is not None:
         console.write_whole(picture, f"{comparison_svg(cells)}{MARK}\n")
     if not arguments.json:
-        console.say("samples: mean plays until every learnable task was mastered at once")
+        for measure in dict.fromkeys(place.measure for place in places):
+            console.say(f"samples: mean {measure}")
         console.say("wasted: share of them on tasks that were mastered, locked or impossible")
         if any(cell.is_winner for cell in cells):
             console.say("*  its interval lies below that of every other curriculum")
@@ -139,7 +144,7 @@ def _print_table(place: Scenario, row: Sequence[Cell]) -> None:
     is_wide = screen.width >= WIDE
     seeds = max(cell.num_seeds for cell in row)
     about = f"; {place.about}" if place.about else ""
-    title = f"{place.name}: {place.graph.num_tasks} tasks, {seeds} seeds{about}"
+    title = f"{place.name}: {place.num_tasks} tasks, {seeds} seeds{about}"
     screen.print(title, style="bold", markup=False, no_wrap=True, overflow="ellipsis")
     wasted = ("wasted", "mastered", "locked", "impossible") if is_wide else ("wasted",)
     table = console.plain_table("curriculum", numbers=(*MEASURED, *wasted))

@@ -11,9 +11,13 @@ from stepladder.curricula.registry import rebuilt
 from stepladder.errors import RunError
 from stepladder.runs import RunReader
 from stepladder.runs.run_folder import CONFIG
+from stepladder.simulator.generalising import Generalising
 from stepladder.simulator.graph import TaskGraph
 from stepladder.tasks import FolderSource, ListSource, Source, Task
 from stepladder.training.config import TrainingConfig
+
+TASKS_OF_LEARNER = {"graph", "generalising"}
+"""Settings of a simulated learner that say what its tasks are."""
 
 OWN_SETTINGS = {"agent", "curriculum", "evaluation", "source"}
 """Settings that the config of every training has."""
@@ -25,9 +29,9 @@ def is_training(reader: RunReader) -> bool:
 
 
 def is_simulation(reader: RunReader) -> bool:
-    """Return whether a run was simulated; its settings then hold the graph of tasks."""
+    """Return whether a run was simulated; its settings then say what the tasks are."""
     simulator = reader.config.get("simulator")
-    return isinstance(simulator, Mapping) and "graph" in simulator
+    return isinstance(simulator, Mapping) and bool(TASKS_OF_LEARNER & simulator.keys())
 
 
 def training_config(reader: RunReader) -> TrainingConfig:
@@ -57,8 +61,10 @@ def run_curriculum(reader: RunReader) -> Curriculum:
 
 def _source(reader: RunReader) -> Source:
     if is_simulation(reader):
-        graph = reader.config["simulator"]["graph"]
-        return TaskGraph.from_json(graph, "the graph of the run").source()
+        simulator = reader.config["simulator"]
+        if "generalising" in simulator:
+            return Generalising.from_json(simulator["generalising"], "the run's learner").source()
+        return TaskGraph.from_json(simulator["graph"], "the graph of the run").source()
     if is_training(reader):
         return training_config(reader).task_source()
     tasks = reader.config.get("tasks")

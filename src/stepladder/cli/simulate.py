@@ -16,9 +16,11 @@ from stepladder.cli.views import SimulationView
 from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
+from stepladder.errors import ConfigError
 from stepladder.runs.interrupting import InterruptGuard
+from stepladder.simulator.base import Scenario
 from stepladder.simulator.dynamics import recipe
-from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.scenarios import GraphScenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
 
 DEFAULT = "learning-progress"
@@ -176,8 +178,13 @@ def _scenario(arguments: SimulateArguments) -> Scenario:
     place = scenario(arguments.simulation.scenario)
     if arguments.recipe is None:
         return place
+    if not isinstance(place, GraphScenario):
+        raise ConfigError(
+            f"a recipe is for a graph of tasks, and {place.name!r} has none. Leave it out, or "
+            "choose a scenario such as chain-10."
+        )
     taken = recipe(arguments.recipe)
-    samples = arguments.simulation.samples_per_epoch
+    samples = arguments.simulation.samples_per_epoch or taken.dynamics.samples_per_epoch
     return replace(
         place,
         name=f"{place.name}-{arguments.recipe}",
@@ -196,6 +203,8 @@ def _summary(
         "seed": config.seed,
         "num_envs": config.num_envs,
         "plays": result.simulator.num_plays,
+        "samples": result.simulator.num_samples,
+        "progress": result.simulator.progress,
         "done_at": verdict.done_at,
         "num_mastered": verdict.num_mastered,
         "num_learnable": verdict.num_learnable,

@@ -44,6 +44,7 @@ BAR_WIDTH = 10
 """Columns of the bar that shows the success of a label."""
 
 LEARNER = "env_task_dependency"
+HELD_OUT = "overview/held_out_success"
 SKILLS = f"{LEARNER}/per_label_performance/"
 SUCCESS = "env_curriculum_stats/per_label_success/"
 SAMPLES = "env_curriculum_stats/per_label_samples/"
@@ -103,23 +104,27 @@ class SimulationView(View):
             f"mean skill {logged.get('overview/mean_performance', 0.0):.2f}  "
             f"success {logged.get(f'{LEARNER}/success', 0.0):.2f}"
         )
+        unit = "plays"
+        if HELD_OUT in logged:
+            unit, standing = "steps", f"{standing}  held-out {logged[HELD_OUT]:.2f}"
         if self._live is not None:
             # Not before the first epoch: an error before it is shown without a picture.
             self._live.start()
-            picture = self._picture(done, logged, plays, standing, self._live.console.width)
+            amount = f"{plays} {unit}"
+            picture = self._picture(done, logged, amount, standing, self._live.console.width)
             self._live.update(picture)
         elif done % max(1, total // NUM_LINES) == 0 or done == total:
-            self._print(f"epoch {done:>{len(str(total))}}/{total}  {plays:>9} plays  {standing}")
+            self._print(f"epoch {done:>{len(str(total))}}/{total}  {plays:>9} {unit}  {standing}")
 
     def _picture(
-        self, done: int, logged: Mapping[str, float], plays: str, standing: str, width: int
+        self, done: int, logged: Mapping[str, float], amount: str, standing: str, width: int
     ) -> RenderableType:
         total, room = self._num_epochs, max(10, width - 12)
         head, rows = Table.grid(padding=(0, 1)), Table.grid(padding=(0, 1))
         head.add_row(
             f"epoch {done}/{total}",
             ProgressBar(total=total, completed=done, width=max(10, min(40, width - 50))),
-            f"{plays} plays",
+            amount,
             Text(f"{logged.get('overview/steps_per_second', 0.0):,.0f}/s", style="dim"),
         )
         skills, samples = (list(by_label(logged, prefix).values()) for prefix in (SKILLS, SAMPLES))

@@ -3,6 +3,11 @@
 What a method of your own needs is exported here too; `registry` is where methods are found by name.
 """
 
+from stepladder.curricula.advantage_bandit.advantage_bandit import (
+    AdvantageBandit,
+    AdvantageBanditExplanation,
+)
+from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
@@ -11,9 +16,9 @@ from stepladder.curricula.eviction import Evicting
 from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
 from stepladder.curricula.frontier.config import FrontierConfig
 from stepladder.curricula.frontier.frontier import Frontier, FrontierExplanation
-from stepladder.curricula.learnability import (
+from stepladder.curricula.learnability.config import LearnabilityConfig
+from stepladder.curricula.learnability.learnability import (
     Learnability,
-    LearnabilityConfig,
     LearnabilityExplanation,
 )
 from stepladder.curricula.learning_progress.ancestor import AncestorProgress
@@ -56,6 +61,9 @@ __all__ = [
     "CURRICULA",
     "SEVEN_STAGES",
     "SEVEN_STAGES_LENIENT",
+    "AdvantageBandit",
+    "AdvantageBanditConfig",
+    "AdvantageBanditExplanation",
     "AncestorProgress",
     "AncestorProgressConfig",
     "Change",

@@ -66,15 +66,6 @@ def count_record(block: Words, totals: Totals, slot: int, generation: int, lengt
     return False
 
 
-@inlined
-def signal_of(settings: Any, success: float, episode_return: float) -> float:
-    """Return what a method measures of an episode: its success, or its return scaled to [0, 1]."""
-    if not settings.uses_return:
-        return success
-    span = settings.return_high - settings.return_low
-    return min(1.0, max(0.0, (episode_return - settings.return_low) / span))
-
-
 @compiled
 def note(noted: Noted, slot: int) -> None:
     """Put a slot on the list, unless the list is full."""

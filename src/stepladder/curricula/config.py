@@ -124,6 +124,19 @@ class CurriculumConfig(Config):
         """Whether tasks make room for others if the source has more tasks than the pool."""
         return False
 
+    @property
+    def trainer_score(self) -> str:
+        """Name of the score that a trainer with values must give for each episode; empty is none.
+
+        `stats.level_scores.STEP_SCORES` has the names. The curriculum derives from `TrainerScored`.
+        """
+        return ""
+
+    @property
+    def needs_trainer(self) -> bool:
+        """Whether the method learns nothing without that score, as on a simulated learner."""
+        return bool(self.trainer_score)
+
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the method under "type"."""
         return {self.type_key: self.kind, **super().to_json()}
@@ -136,19 +149,29 @@ class SignalConfig(CurriculumConfig):
     signal: Literal["success", "return"] = "success"
     """Whether a task is judged by success or by the episode's return."""
 
-    return_low: float = 0.0
-    """Return that counts as 0, if the signal is the return."""
+    return_low: float | None = None
+    """Return that counts as 0, if the signal is the return. None is found out, unless
+    `return_high` is given; then it is 0."""
 
-    return_high: float = 1.0
-    """Return that counts as 1, if the signal is the return; returns outside are clipped."""
+    return_high: float | None = None
+    """Return that counts as 1, if the signal is the return; returns outside are clipped. None is
+    found out, unless `return_low` is given; then it is 1."""
+
+    @property
+    def return_range(self) -> tuple[float, float] | None:
+        """The returns that count as 0 and as 1; None if they are found out."""
+        if self.return_low is None and self.return_high is None:
+            return None
+        low = 0.0 if self.return_low is None else self.return_low
+        return low, 1.0 if self.return_high is None else self.return_high
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield returns that do not span a range."""
-        if not 0.0 < self.return_high - self.return_low < math.inf:
+        low, high = self.return_range or (0.0, 1.0)
+        if not 0.0 < high - low < math.inf:
             yield (
                 "return_low",
-                f"must lie below return_high ({self.return_high!r}), by a finite number; got "
-                f"{self.return_low!r}.",
+                f"must lie below return_high ({high!r}), by a finite number; got {low!r}.",
             )
 
 

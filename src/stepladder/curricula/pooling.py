@@ -6,19 +6,19 @@ from that rate. So a task that was never played, or long ago, is judged by what 
 now with tasks of its kind.
 
 Two things are not set but found, each by how well it predicts the next result: how soon a cell's
-results are forgotten (`CLOCKS`), and how much a cell says about a task (`STRENGTHS`). Labels that say
-nothing about the tasks lose that comparison, and every task stands for itself.
+results are forgotten (its clocks), and how much a cell says about a task (the strengths). Labels
+that say nothing about the tasks lose that comparison, and every task stands for itself.
 
 This is empirical Bayes (Efron & Morris 1973) with predictions mixed by their past likelihood
 (Vovk 1990). Tasks are independent given their cell: nothing is learned from neighbouring cells.
 """
 
-import numpy as np
-
 from typing import Annotated
 
+import numpy as np
+
 from stepladder.compiled import inlined
-from stepladder.records import Fields, Floats, Limits, Shape, Share, Words
+from stepladder.records import Fields, Floats, Limits, Shape, Share
 from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.tasks import Pool
 
@@ -29,6 +29,9 @@ FIRST_HALFLIFE, CLOCK_RATIO = 16.0, 4.0
 NUM_STRENGTHS = 4
 FIRST_STRENGTH, STRENGTH_RATIO = 1.0, 4.0
 """Plays of a task that its cell's rate is worth: 1, 4, 16, 64."""
+
+PRIOR_STRENGTH = 4.0
+"""What a cell's rate is worth before any result says otherwise."""
 
 KEEP_LOSS = 0.998
 """What is left of a prediction's past loss after another one."""
@@ -70,12 +73,9 @@ class Evidence(Fields):
     """Successes that its cell's rate predicted for the same plays."""
 
 
-def cells_of(pool: Pool) -> Words:
-    """Return every slot's cell: that of its label, or one for all if labels name single tasks."""
-    num_labels = len(pool.label_names)
-    if num_labels > min(MAX_CELLS, pool.num_slots // 2):
-        return np.zeros(pool.num_slots, dtype=np.int64)
-    return pool.label_indices.copy()
+def splits_by_label(pool: Pool) -> bool:
+    """Whether labels stand for kinds of tasks: at least two tasks each, and few enough labels."""
+    return 1 < len(pool.label_names) <= min(MAX_CELLS, pool.num_slots // 2)
 
 
 @inlined
@@ -106,49 +106,54 @@ def rate_of(task: Evidence, cell_rate: float, strength: float) -> float:
 
 
 @inlined
-def mixed(losses: Floats, values: Floats) -> float:
-    """Return the mean of values weighted by the likelihood of their predictions."""
-    least = losses.min()
-    total, weights = 0.0, 0.0
-    for index in range(len(losses)):
-        weight = np.exp(least - losses[index])
-        total += weight * values[index]
-        weights += weight
-    return total / weights
-
-
-@inlined
-def learn(cell: Cell, pooling: Pooling, task: Evidence, keep: float, value: float) -> None:
-    """Take in one result of a task: score all predictions, then update its cell and itself."""
-    old = cell.rate
-    strength = FIRST_STRENGTH
-    least, total, weights = 1e300, 0.0, 0.0
+def _score_strengths(pooling: Pooling, task: Evidence, cell_rate: float, value: float) -> None:
+    """Let every strength predict a result; mix them by how well they have done so."""
+    strength, least = FIRST_STRENGTH, np.inf
     for index in range(NUM_STRENGTHS):
-        loss = _loss(rate_of(task, old, strength), value)
+        loss = _loss(rate_of(task, cell_rate, strength), value)
         pooling.losses[index] = KEEP_LOSS * pooling.losses[index] + loss
         least = min(least, pooling.losses[index])
         strength *= STRENGTH_RATIO
-    strength = FIRST_STRENGTH
+    total, weights = 0.0, 0.0
     for index in range(NUM_STRENGTHS):
         weight = np.exp(least - pooling.losses[index])
-        total += weight * np.log(strength)
+        total += weight * index
         weights += weight
-        strength *= STRENGTH_RATIO
-    pooling.strength = np.exp(total / weights)
-    task.successes = keep * task.successes + value
-    task.failures = keep * task.failures + (1.0 - value)
-    task.expected = keep * task.expected + old
-    least, total, weights = 1e300, 0.0, 0.0
-    halflife = FIRST_HALFLIFE
+    pooling.strength = FIRST_STRENGTH * STRENGTH_RATIO ** (total / weights)
+
+
+@inlined
+def _follow(cell: Cell, value: float) -> None:
+    """Let every clock predict a result and take it in; mix them by how well they have done so."""
+    halflife, least = FIRST_HALFLIFE, np.inf
     for clock in range(NUM_CLOCKS):
         cell.losses[clock] = KEEP_LOSS * cell.losses[clock] + _loss(_clock_rate(cell, clock), value)
         least = min(least, cell.losses[clock])
-        decay = 0.5 ** (1.0 / halflife)
-        cell.successes[clock] = decay * cell.successes[clock] + value
-        cell.plays[clock] = decay * cell.plays[clock] + 1.0
+        keep = 0.5 ** (1.0 / halflife)
+        cell.successes[clock] = keep * cell.successes[clock] + value
+        cell.plays[clock] = keep * cell.plays[clock] + 1.0
         halflife *= CLOCK_RATIO
+    total, weights = 0.0, 0.0
     for clock in range(NUM_CLOCKS):
         weight = np.exp(least - cell.losses[clock])
         total += weight * _clock_rate(cell, clock)
         weights += weight
     cell.rate = total / weights
+
+
+@inlined
+def learn(cell: Cell, pooling: Pooling, task: Evidence, keep: float, value: float) -> None:
+    """Take in one result of a task: score all predictions, then update the task and its cell.
+
+    Args:
+        cell: The task's cell.
+        pooling: How much cells say about tasks.
+        task: The task.
+        keep: What is left of the task's own results after another play of it.
+        value: The result, in [0, 1].
+    """
+    _score_strengths(pooling, task, cell.rate, value)
+    task.successes = keep * task.successes + value
+    task.failures = keep * task.failures + (1.0 - value)
+    task.expected = keep * task.expected + cell.rate
+    _follow(cell, value)

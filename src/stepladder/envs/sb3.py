@@ -37,6 +37,7 @@ except ModuleNotFoundError as error:
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.check_interval import check_interval_of
 from stepladder.envs.curriculum_env import CurriculumEnv
+from stepladder.envs.sb3_callback import AdvantageCallback
 from stepladder.envs.tracked import EnvAccess, Tracked
 from stepladder.envs.tracker import Tracker, release_processes
 from stepladder.envs.types import Action, GymVectorEnv, GymWrapper, Info
@@ -45,7 +46,7 @@ from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
 
-__all__ = ["CurriculumVecEnvWrapper", "as_vec_env"]
+__all__ = ["AdvantageCallback", "CurriculumVecEnvWrapper", "as_vec_env"]
 
 IMMUTABLE = (bool, int, float, str, bytes, type(None))
 
@@ -326,6 +327,8 @@ class CurriculumVecEnvWrapper(Tracked, EnvAccess, VecEnvWrapper):
             self.tracker.break_off()
             raise
         self.tracker.collect(int(np.count_nonzero(result[2])))
+        if self.tracker.reporter is not None:
+            self.tracker.reporter.note_step(result[2])
         self.tracker.end_step()
         return result
 

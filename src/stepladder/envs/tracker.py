@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.check_interval import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.tracked import EnvAccess
+from stepladder.envs.types import Array
 from stepladder.errors import (
     BuildError,
     ChannelError,
@@ -29,6 +30,9 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import Client
 from stepladder.sync.pushed import require_agreement
 from stepladder.sync.registry import host_class
+
+if TYPE_CHECKING:
+    from stepladder.envs.score_reporter import ScoreReporter
 
 logger = logging.getLogger("stepladder.envs")
 
@@ -85,6 +89,8 @@ class Tracker:
         self._has_warned = False
         self._must_reset = ""
         self._is_in_step = False
+        self.reporter: ScoreReporter | None = None
+        """Is told of every step, if a trainer gives scores of episodes; it attaches itself."""
         try:
             make_host = host_class(backend, in_process)
             self.host = make_host(curriculum, num_envs, max_failed_share=max_failed_share)
@@ -120,13 +126,18 @@ class Tracker:
 
     # Every step.
 
-    def reset(self, call: Callable[[], T]) -> T:
-        """Reset the vector env by a call; from here on the envs play what was drawn for them."""
+    def reset(self, call: Callable[[], T], rows: Array | None = None) -> T:
+        """Reset the vector env by a call; from here on the envs play what was drawn for them.
+
+        `rows` says which envs the call resets; None is all.
+        """
         if self._is_in_step:
             self._catch_up()
         result = self.guard(call)
         self._must_reset = ""
         self.collect(may_have_reset=True)
+        if self.reporter is not None:
+            self.reporter.note_reset(rows)
         return result
 
     def collect(self, num_ended: int = 0, *, may_have_reset: bool = False) -> RecordArray:
@@ -333,9 +344,12 @@ class Tracker:
         """Return everything needed to continue exactly here."""
         snapshot = self.host.snapshot()
         envs = self._envs.save_envs(in_flight=in_flight and self.continues_in_flight)
-        if envs is None:
+        parts = {} if envs is None else {"envs": envs}
+        if self.reporter is not None:
+            parts["scores"] = self.reporter.snapshot()
+        if not parts:
             return snapshot
-        own = Snapshot.of_parts(snapshot.state, envs=envs)
+        own = Snapshot.of_parts(snapshot.state, **parts)
         return Snapshot(own.state, {**snapshot.arrays, **own.arrays})
 
     def restore(self, snapshot: Snapshot, *, in_flight: bool = False) -> bool:
@@ -352,7 +366,9 @@ class Tracker:
             self.host.checked_mails(channel)
             heads = channel.arrays["heads"]
             give_back = self._envs.read_envs(envs, in_flight=goes_on, heads=heads)
+        give_scores_back = self._read_scores(snapshot, goes_on)
         self.host.restore(snapshot, in_flight=goes_on)
+        give_scores_back()
         self._must_reset = RESTORED
         # Anew, so that no env remembers failures that the snapshot does not know of.
         self._connect()
@@ -360,6 +376,14 @@ class Tracker:
             self._must_reset = ""
         self._log.catch_up(self.host.counts.finished)
         return not self._must_reset
+
+    def _read_scores(self, snapshot: Snapshot, goes_on: bool) -> Callable[[], object]:
+        """Check what a reporter of scores has saved; return a function that gives it back."""
+        if self.reporter is None:
+            return lambda: None
+        if "scores" not in snapshot.state and not goes_on:
+            return self.reporter.start_anew
+        return self.reporter.read(snapshot.part("scores"), in_flight=goes_on)
 
 
 def release_processes(processes: Sequence[BaseProcess]) -> None:

@@ -170,7 +170,8 @@ class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
     def reset(self, *, seed: Seed = None, options: ResetOptions = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
         vec = cast("WorkerVectorEnv", self.env)
-        return self.tracker.reset(lambda: vec.reset(seed=seed, options=options))
+        rows = options.get("reset_mask") if isinstance(options, dict) else None
+        return self.tracker.reset(lambda: vec.reset(seed=seed, options=options), rows)
 
     def step(self, actions: Action) -> VectorStep:
         """Step all envs, then let the curriculum learn from what ended."""
@@ -215,6 +216,8 @@ class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
             # An env that ended in the last step may have been reset in this one.
             self.tracker.collect(num_ended, may_have_reset=self._had_ended)
             self._had_ended = num_ended > 0
+        if self.tracker.reporter is not None:
+            self.tracker.reporter.note_step(result[2] | result[3])
         return result
 
     # Reaching single envs: Gymnasium's wrappers do not pass these on.

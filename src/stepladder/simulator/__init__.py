@@ -3,19 +3,23 @@
 `stepladder.simulator.puffer` is apart: it needs PufferLib.
 """
 
+from stepladder.simulator.base import OracleRun, Scenario, Simulator
 from stepladder.simulator.compare import Cell, Comparison, compare
 from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
 from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
 from stepladder.simulator.env import SkillView, TaskDependencyEnv
+from stepladder.simulator.generalising import Generalising, GeneralisingSimulator
+from stepladder.simulator.generalising.scenarios import GENERAL_SUITE, GeneralScenario
 from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.learner import Play, TaskDependencySimulator
-from stepladder.simulator.oracle import OracleRun, best_oracle
-from stepladder.simulator.scenarios import SUITE, Scenario, scenario
+from stepladder.simulator.oracle import best_oracle
+from stepladder.simulator.scenarios import SUITE, GraphScenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
 from stepladder.simulator.sweeps import SweepConfig, SweepResult, SweepTrial, sweep
 from stepladder.simulator.verdict import Verdict, judge
 
 __all__ = [
+    "GENERAL_SUITE",
     "RECIPES",
     "SUITE",
     "Cell",
@@ -24,6 +28,10 @@ __all__ = [
     "DirectEngine",
     "EnvsEngine",
     "Epochwise",
+    "GeneralScenario",
+    "Generalising",
+    "GeneralisingSimulator",
+    "GraphScenario",
     "Noise",
     "OracleRun",
     "Play",
@@ -31,6 +39,7 @@ __all__ = [
     "Scenario",
     "SimulationConfig",
     "SimulationResult",
+    "Simulator",
     "SkillView",
     "SweepConfig",
     "SweepResult",

@@ -17,16 +17,16 @@ import numpy as np
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
+from stepladder.simulator.base import CurriculumChoice, OracleRun, Scenario
 from stepladder.simulator.engines import EngineName, make_engine
-from stepladder.simulator.oracle import OracleRun, best_oracle
-from stepladder.simulator.scenarios import CurriculumChoice, Scenario, scenario
+from stepladder.simulator.scenarios import scenario
 from stepladder.stats.interval import mean_interval
 
 ORACLE = "oracle"
 UNIFORM = "uniform"
 
 HORIZON = 10
-"""The area under the curve of mastered tasks is taken over this many times the oracle's samples."""
+"""The area under the curve of progress is taken over this many times the oracle's samples."""
 
 OnCell = Callable[["Cell"], None]
 """Called with every cell that is done."""
@@ -40,7 +40,7 @@ class Cell:
     curriculum: str
     num_seeds: int
     mean_samples: float
-    """Plays until every learnable task was mastered at once; the budget if they never were."""
+    """Samples until everything was learned (`Scenario.measure`), at most the budget."""
     low: float
     """Lower end of the 95 % interval of the mean."""
     high: float
@@ -48,13 +48,14 @@ class Cell:
     ratio_low: float
     ratio_high: float
     finished_share: float
-    """Share of the seeds that mastered everything within the budget; below 1, the mean is a lower
+    """Share of the seeds that learned everything within the budget; below 1, the mean is a lower
     bound."""
     area: float
-    """Mean fraction of mastered tasks over 10 times as many plays as the oracle needs."""
+    """Mean progress over 10 times as many samples as the oracle needs: the fraction of mastered
+    tasks, or success on held-out tasks."""
     area_to_oracle: float
     share_mastered: float
-    """Share of plays on tasks already mastered, until all were; locked and impossible likewise."""
+    """Share of samples on tasks already mastered, until all were; the others likewise."""
     share_locked: float
     share_impossible: float
     budget: int
@@ -113,7 +114,7 @@ def compare(
         num_seeds: Seeds per cell; the same ones for every curriculum.
         seed: First of the seeds.
         num_envs: Envs that play at the same time.
-        budget: Plays after which a seed ends unfinished; by default the scenario's own.
+        budget: Samples after which a seed ends unfinished; by default the scenario's own.
         on_cell: Called with every cell that is done.
     """
     for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
@@ -141,9 +142,9 @@ def compare(
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for place, configs in zip(places, methods, strict=True):
             limit = place.budget if budget is None else budget
-            oracle = best_oracle(place.simulator(seed, num_envs), limit)
+            oracle = place.oracle(seed, num_envs, limit)
             measured = SeedResult(
-                oracle.samples, oracle.finished, _oracle_area(place, oracle), oracle.shares
+                oracle.samples, oracle.finished, _oracle_area(oracle), oracle.shares
             )
             cell = summarise(place, ORACLE, [measured], oracle, limit)
             row = [replace(cell, area_to_oracle=1.0)]
@@ -185,14 +186,14 @@ def play_seed(
     horizon: int,
     num_envs: int = 1,
 ) -> SeedResult:
-    """Play one seed until everything learnable is mastered, or the budget is spent.
+    """Play one seed until everything is learned, or the budget is spent.
 
     Args:
         place: The scenario.
         config: Config of the curriculum.
         seed: Seed of the learner and of the curriculum.
-        budget: Most plays.
-        horizon: Plays over which the area under the curve of mastered tasks is taken.
+        budget: Most samples.
+        horizon: Samples over which the area under the curve of progress is taken.
         num_envs: Envs that play at the same time.
     """
     simulator = place.simulator(seed, num_envs)
@@ -200,15 +201,15 @@ def play_seed(
     engine_name: EngineName = "compiled" if curriculum.compiled_rule() else "direct"
     engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
     engine.advance(min(horizon, budget), stops=True)
-    played = min(simulator.num_plays, horizon)
-    area = simulator.area_so_far + (horizon - played) * simulator.num_mastered
+    played = min(simulator.num_samples, horizon)
+    area = simulator.progress_area + (horizon - played) * simulator.progress
     engine.advance(budget, stops=True)
     # The last round of several envs may end beyond the budget.
     samples = budget + 1 if simulator.done_at is None else simulator.done_at
     return SeedResult(
         min(samples, budget),
         samples <= budget,
-        area / (horizon * max(1, simulator.num_learnable)),
+        area / horizon,
         simulator.shares(),
     )
 
@@ -237,7 +238,7 @@ def summarise(
         ratio_high=ratio_high,
         finished_share=float(np.mean([result.finished for result in results])),
         area=area,
-        area_to_oracle=area / max(1e-9, _oracle_area(place, oracle)),
+        area_to_oracle=area / max(1e-9, _oracle_area(oracle)),
         share_mastered=shares[0],
         share_locked=shares[1],
         share_impossible=shares[2],
@@ -245,12 +246,10 @@ def summarise(
     )
 
 
-def _oracle_area(place: Scenario, oracle: OracleRun) -> float:
-    """Return the oracle's mean fraction of mastered tasks over the horizon."""
-    learnable = place.simulator().num_learnable
+def _oracle_area(oracle: OracleRun) -> float:
+    """Return the oracle's mean progress over the horizon."""
     horizon = HORIZON * max(1, oracle.samples)
-    rest = (horizon - oracle.samples) * oracle.num_mastered
-    return (oracle.area + rest) / (horizon * max(1, learnable))
+    return (oracle.area + (horizon - oracle.samples) * oracle.progress) / horizon
 
 
 def _with_winner(row: list[Cell]) -> list[Cell]:

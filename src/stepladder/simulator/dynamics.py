@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
+import numpy as np
+
 from stepladder.configs.checks import Count, NotNegative, Positive, Share, Within
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
+from stepladder.records import Words
 from stepladder.simulator.graph import TaskGraph
+from stepladder.simulator.learner_state import LEARNABLE, NOISE
 
 AboveZero = Annotated[float, Within(0.0, 1.0, above=True, fix="With 0, nothing is learned.")]
 
@@ -86,6 +90,18 @@ Dynamics = Prerequisite | Epochwise
 def learning_order(graph: TaskGraph, dynamics: Dynamics) -> tuple[int, ...]:
     """Return all nodes in an order in which they can be learned; epochwise, from the end."""
     return graph.order[::-1] if isinstance(dynamics, Epochwise) else graph.order
+
+
+def learnable_nodes(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:
+    """Return 1 for the nodes that can be learned, with all nodes that their gate depends on."""
+    is_epochwise = isinstance(dynamics, Epochwise)
+    gates = graph.children() if is_epochwise else graph.parents
+    learnable = np.zeros(graph.num_tasks, dtype=np.int64)
+    for node in reversed(graph.order) if is_epochwise else graph.order:
+        # A coin toss always opens a gate in part.
+        open_ways = (kinds[other] == NOISE or learnable[other] for other in gates[node])
+        learnable[node] = kinds[node] == LEARNABLE and all(open_ways)
+    return learnable
 
 
 @dataclass(frozen=True, kw_only=True)

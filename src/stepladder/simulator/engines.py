@@ -1,9 +1,9 @@
 """Three ways to run the same simulation: through real envs, without envs, in compiled code.
 
-Between the learner, a curriculum and `simulate`. All engines play in rounds: every env draws from
-the plan and plays one episode with the current skills; the curriculum observes the records in the
-order of the envs; then the learner learns, in the same order. The same seed gives the same results
-in all three.
+Between a learner, a curriculum and `simulate`. Every env draws from the plan and plays an episode
+with the skills of its beginning; the curriculum observes the records of those that end at the same
+time, in the order of the envs; then the learner learns. Which episodes end together is up to the
+kind of learner (`base.Kernels`). The same seed gives the same results in all three.
 """
 
 from abc import ABC, abstractmethod
@@ -29,11 +29,10 @@ from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.plans.status import NOTHING_ACTIVE, TO_REPLACE
 from stepladder.records import Floats, Words
-from stepladder.simulator import learner_state as kernels
+from stepladder.simulator.base import Simulator
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
-from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.loops import loop_of
-from stepladder.simulator.rounds import Dealt, SlotSums, deal
+from stepladder.simulator.rounds import SlotSums
 from stepladder.stats.rollout import accumulate_rollout_stats
 from stepladder.sync.segment import Segment
 
@@ -59,7 +58,7 @@ class Engine(ABC):
 
     def __init__(
         self,
-        simulator: TaskDependencySimulator,
+        simulator: Simulator,
         curriculum: Curriculum,
         num_envs: int = 1,
         meter: CurriculumMeter | None = None,
@@ -67,8 +66,9 @@ class Engine(ABC):
         require_integer("num_envs", num_envs, 1)
         _require_same_tasks(simulator, curriculum)
         # Draws are numbered by episode: no engine repeats those of an earlier one.
-        begun = max(int(simulator.clock["num_rounds"]), curriculum.next_episode)
-        simulator.clock["num_rounds"] = curriculum.next_episode = begun
+        begun = max(simulator.next_episode, curriculum.next_episode)
+        simulator.prepare(begun, curriculum.pool.num_slots, num_envs)
+        curriculum.next_episode = begun
         self.simulator = simulator
         self.curriculum = curriculum
         self.num_envs = num_envs
@@ -77,11 +77,11 @@ class Engine(ABC):
 
     @abstractmethod
     def advance(self, until: int, *, stops: bool = False) -> None:
-        """Play whole rounds until the learner has had `until` plays.
+        """Play until the learner has had `until` samples; rounds are played to their end.
 
         Args:
-            until: Plays since the beginning.
-            stops: Whether to return as soon as all learnable tasks are mastered.
+            until: Samples since the beginning.
+            stops: Whether to return as soon as everything that counts is learned.
         """
 
     def take_stats(self) -> dict[str, list[float]]:
@@ -94,73 +94,81 @@ class Engine(ABC):
 
     def _goes_on(self, until: int, stops: bool) -> bool:
         done = stops and self.simulator.done_at is not None
-        return self.simulator.num_plays < until and not done
+        return self.simulator.num_samples < until and not done
 
 
 class _Carrier(Engine):
     """Base of the engines without envs, which claim the curriculum themselves."""
 
     def advance(self, until: int, *, stops: bool = False) -> None:
-        """Play whole rounds until the learner has had `until` plays."""
+        """Play until the learner has had `until` samples."""
         # As a channel does: this sets the number of envs and keeps other channels away.
         self.curriculum.claim(self)
         try:
             self._advance(until, stops)
         finally:
             self.curriculum.release(self)
-            self.curriculum.next_episode = int(self.simulator.clock["num_rounds"])
+            self.curriculum.next_episode = self.simulator.next_episode
 
     @abstractmethod
     def _advance(self, until: int, stops: bool) -> None:
-        """Play the rounds."""
+        """Play."""
 
 
 class DirectEngine(_Carrier):
     """Curriculum and statistics as in training, called from Python; no envs in between."""
 
     CHUNK = 256
-    """Rounds after which the stats are collected."""
+    """Batches of records after which the stats are collected."""
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         shape = (self.CHUNK, self.num_envs)
         self._records: RecordArray = np.zeros(shape, dtype=RECORD_DTYPE)
         self._levels: Floats = np.zeros(shape)
-        self._rounds = list(zip(self._records, self._levels, strict=True))
-        """The same, round by round: a view takes longer to make than to fill."""
-        self._nodes: Words = np.zeros(self.num_envs, dtype=np.int64)
+        self._batches = list(zip(self._records, self._levels, strict=True))
+        """The same, batch by batch: a view takes longer to make than to fill."""
+        self._played: Words = np.zeros(self.num_envs, dtype=np.int64)
         learner = self.simulator.state
-        # Called once per round: looking at the types of all arguments would take longer.
-        self._deal = direct(
-            deal, aligned_words(1), learner, self._records[0], self._nodes, self._levels[0]
-        )
-        self._learn = direct(kernels.learn_round, learner, self._nodes)
+        records, levels = self._batches[0]
+        play, learn = self.simulator.kernels.play, self.simulator.kernels.learn
+        # Called once per batch: looking at the types of all arguments would take longer.
+        self._play = direct(play, aligned_words(1), learner, records, self._played, levels, 0)
+        self._learn = direct(learn, learner, self._played, 0)
 
     def _advance(self, until: int, stops: bool) -> None:
         while self._goes_on(until, stops):
-            left = -(-(until - self.simulator.num_plays) // self.num_envs)
-            self._hand_on(self._play_rounds(min(left, self.CHUNK), stops))
+            self._hand_on(self._play_batches(until, stops))
 
-    def _play_rounds(self, most: int, stops: bool) -> int:
-        """Play rounds, at most so many; return how many."""
-        learner, curriculum = self.simulator.state, self.curriculum
-        nodes, done_at = self._nodes, learner.clock["done_at"]
-        num_rounds = 0
-        for records, levels in self._rounds[:most]:
-            if not self._deal(curriculum.plan.block, learner, records, nodes, levels):
+    def _play_batches(self, until: int, stops: bool) -> list[int]:
+        """Play until the chunk is full or `until` is reached; return the size of each batch."""
+        learner, curriculum, played = self.simulator.state, self.curriculum, self._played
+        # Views of the clock: to ask the simulator before every batch would take longer.
+        counter, done_at = learner.clock[self.simulator.kernels.counter], learner.clock["done_at"]
+        last = -(-until // self.simulator.samples_per_count)
+        counts: list[int] = []
+        for records, levels in self._batches:
+            count = self._play(curriculum.plan.block, learner, records, played, levels, until)
+            if count < 0:
                 raise BuildError(nothing_active())
-            curriculum.observe(records)
-            self._learn(learner, nodes)
-            num_rounds += 1
-            if stops and done_at.item(0) >= 0:
+            if count:
+                curriculum.observe(records if count == self.num_envs else records[:count])
+            self._learn(learner, played, count)
+            counts.append(count)
+            if counter.item(0) >= last or (stops and done_at.item(0) >= 0):
                 break
-        return num_rounds
+        return counts
 
-    def _hand_on(self, num_rounds: int) -> None:
-        """Give the stats pipeline what the envs of these rounds would have put into infos."""
-        records = self._records[:num_rounds].reshape(-1)
+    def _hand_on(self, counts: list[int]) -> None:
+        """Give the stats pipeline what the envs of these batches would have put into infos."""
+        records, levels = self._records[: len(counts)], self._levels[: len(counts)]
+        has_ended = np.arange(self.num_envs) < np.array(counts)[:, None]
+        if has_ended.all():
+            records, levels = records.reshape(-1), levels.reshape(-1)
+        else:
+            records, levels = records[has_ended], levels[has_ended]
         info = {
-            "performance": self._levels[:num_rounds].reshape(-1),
+            "performance": levels,
             "reward": records["episode_return"],
             "success": records["success"],
         }
@@ -172,15 +180,17 @@ class CompiledEngine(_Carrier):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
-        self._loop = loop_of(require_compiled_form(self.curriculum))
+        kernels = self.simulator.kernels
+        self._loop = loop_of(require_compiled_form(self.curriculum), kernels.loop)
         # The meter is one of them; it gets sums instead.
         if len(self.curriculum._listeners) > (self.meter is not None):
             raise ConfigError(
                 "this curriculum has a listener, and compiled code cannot call listeners. "
                 "Use engine='direct', or remove the listener."
             )
-        self._dealt = Dealt.zeros(self.num_envs)
-        self._sums = SlotSums.zeros(self.curriculum.pool.num_slots)
+        self._scratch = kernels.scratch(self.num_envs)
+        # The last one is for tasks that were replaced while they were played.
+        self._sums = SlotSums.zeros(self.curriculum.pool.num_slots + 1)
         self._epoch = dict.fromkeys(SlotSums.dtype.names or (), 0.0)
 
     def _advance(self, until: int, stops: bool) -> None:
@@ -189,7 +199,7 @@ class CompiledEngine(_Carrier):
         status = TO_REPLACE
         while status == TO_REPLACE:
             status = self._loop(
-                *(learner, self._dealt, self._sums, until, stops), *curriculum.kernel_state()
+                *(learner, self._scratch, self._sums, until, stops), *curriculum.kernel_state()
             )
             if status == TO_REPLACE:
                 # Counted first: the sums belong to the tasks that are in the slots now.
@@ -201,8 +211,8 @@ class CompiledEngine(_Carrier):
 
     def _hand_on(self) -> None:
         if self.meter is not None:
-            plays = self._sums["num_plays"]
-            self.meter.add_counts(plays, self._sums["successes"], self._sums["returns"], plays)
+            names = ("num_plays", "successes", "returns", "steps")
+            self.meter.add_counts(*(self._sums[name][:-1] for name in names))
         for name in self._epoch:
             self._epoch[name] += float(self._sums[name].sum())
             self._sums[name] = 0.0
@@ -225,7 +235,7 @@ class EnvsEngine(Engine):
 
     def __init__(
         self,
-        simulator: TaskDependencySimulator,
+        simulator: Simulator,
         curriculum: Curriculum,
         num_envs: int = 1,
         meter: CurriculumMeter | None = None,
@@ -235,7 +245,7 @@ class EnvsEngine(Engine):
     ):
         super().__init__(simulator, curriculum, num_envs, meter)
         self._segment: Segment | None = None
-        view: TaskDependencySimulator | SkillView = simulator
+        view: Simulator | SkillView = simulator
         with ExitStack() as undo:
             if num_workers:
                 self._segment = Segment.create(simulator.state.shared_words)
@@ -257,21 +267,24 @@ class EnvsEngine(Engine):
         self._is_fresh = False
 
     def advance(self, until: int, *, stops: bool = False) -> None:
-        """Play whole rounds until the learner has had `until` plays."""
+        """Play until the learner has had `until` samples."""
         while self._goes_on(until, stops):
             if not self._is_fresh:
                 self.envs.reset()
                 self._is_fresh = True
-            else:
-                # Every episode has one step, so all envs reset in this one.
-                self.envs.step(self._actions)
-            _, _, _, _, infos = self.envs.step(self._actions)
-            accumulate_rollout_stats(
-                {INFO: {name: infos[INFO][name] for name in ("performance", "reward", "success")}},
-                self._stats,
+            *_, infos = self.envs.step(self._actions)
+            shown = infos.get(INFO, {})
+            # An env that is reset in this step, or still plays, tells nothing.
+            ended = np.flatnonzero(infos.get(f"_{INFO}", ()))
+            if len(ended):
+                names = ("performance", "reward", "success")
+                seen = {INFO: {name: shown[name][ended] for name in names}}
+                accumulate_rollout_stats(seen, self._stats)
+            nodes, levels, lengths = (
+                shown[name][ended] if len(ended) else np.zeros(0, dtype=kind)
+                for name, kind in (("task_class", int), ("performance", float), ("length", int))
             )
-            self.simulator.learn(infos[INFO]["task_class"])
-            self.simulator.clock["num_rounds"] += 1
+            self.simulator.end_step(nodes, levels, lengths)
 
     def close(self) -> None:
         """Stop the envs and their workers."""
@@ -301,9 +314,11 @@ def require_compiled_form(curriculum: Curriculum) -> CompiledRule:
     return rule
 
 
-def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curriculum) -> None:
+def _require_same_tasks(simulator: Simulator, curriculum: Curriculum) -> None:
     """Raise if the curriculum's tasks are not those of the simulator, with the same numbers."""
     source, num_tasks = curriculum.pool.source, simulator.num_tasks
+    if source is simulator.source():
+        return
     few = source.num_tasks is not None and source.num_tasks <= MAX_LOOKED_AT
     ids = range(source.num_tasks or 0) if few else curriculum.pool.task_ids.tolist()
     for task_id in ids:
@@ -321,14 +336,14 @@ def _require_same_tasks(simulator: TaskDependencySimulator, curriculum: Curricul
             )
 
 
-def _make_env(simulator: TaskDependencySimulator | SkillView) -> gym.Env[Any, Any]:
+def _make_env(simulator: Simulator | SkillView) -> gym.Env[Any, Any]:
     env = TaskDependencyEnv(simulator, learns=False)
     return CurriculumEnv(env, enable_local_tracking=False, seed_episodes=True)
 
 
 def make_engine(
     name: EngineName,
-    simulator: TaskDependencySimulator,
+    simulator: Simulator,
     curriculum: Curriculum,
     *,
     num_envs: int = 1,

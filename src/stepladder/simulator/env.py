@@ -1,8 +1,8 @@
 """The simulated tasks as a Gymnasium env: an episode is one play of a task.
 
-Between `learner` and `envs`: it can be wrapped in `CurriculumEnv`, vectorised and put into worker
-processes like a real env. Success depends only on the learner's skill at the task and on the seed
-of the episode, so a run gives the same results with any number of processes.
+Between the learners and `envs`: it can be wrapped in `CurriculumEnv`, vectorised and put into
+worker processes like a real env. Success depends only on the learner's skill at the task and on the
+seed of the episode, so a run gives the same results with any number of processes.
 
 As in real training, an engine separates playing from learning: its envs, made with
 ``learns=False``, only play. An env that is used alone also teaches the learner.
@@ -17,10 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import ConfigError, TaskError
-from stepladder.simulator import learner_state as kernels
+from stepladder.simulator.base import Shown, Simulator
 from stepladder.simulator.graph import LABEL
-from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.learner_state import SEED_MASK, LearnerState
+from stepladder.simulator.learner_state import SEED_MASK
 from stepladder.sync.segment import Segment, Ticket
 from stepladder.tasks import Task
 
@@ -50,8 +49,8 @@ class SkillView:
     """The learner's skills for envs in other processes; can be pickled."""
 
     ticket: Ticket
-    state: LearnerState
-    """The learner; the current clock and nodes are in the segment."""
+    state: Any
+    """The learner's arrays; what changes in them is in the segment."""
 
 
 class AttachedSkills:
@@ -63,7 +62,7 @@ class AttachedSkills:
 
 
 class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
-    """Plays simulated tasks, one step per episode.
+    """Plays simulated tasks; an episode has as many steps as the learner says, mostly one.
 
     Args:
         simulator: The learner, or a `SkillView` of one in another process.
@@ -77,7 +76,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
 
     def __init__(
         self,
-        simulator: TaskDependencySimulator | SkillView,
+        simulator: Simulator | SkillView,
         task: Any = f"{LABEL}0",
         *,
         learns: bool = True,
@@ -90,12 +89,13 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
                     "an env in another process can only read the learner's skills, not teach it. "
                     "Pass learns=False and let the host learn."
                 )
-            self.simulator: TaskDependencySimulator | AttachedSkills = AttachedSkills(simulator)
+            self.simulator: Simulator | AttachedSkills = AttachedSkills(simulator)
         else:
             self.simulator = simulator
         self._learns = learns
         self._reward = 0.0
-        self._episode_seed: int | None = None
+        self._shown: Shown | None = None
+        self._steps_left = 0
         self.set_task(task)
         self.node = self._next_node
         """The node of the current episode."""
@@ -113,39 +113,43 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[npt.NDArray[np.float32], dict[str, Any]]:
-        """Begin a play; a seed decides its outcome."""
+        """Begin a play; its outcome depends on the seed and on the skills of this moment."""
         super().reset(seed=seed)
         if options and "task" in options:
             self.set_task(options["task"])
         self.node = self._next_node
         drawn = seed is None
-        self._episode_seed = int(self.np_random.integers(SEED_MASK)) if drawn else seed & SEED_MASK
+        episode_seed = int(self.np_random.integers(SEED_MASK)) if drawn else seed & SEED_MASK
+        self._shown = Shown(*self.simulator.state.show(self.node, episode_seed))
+        self._steps_left = self._shown.length
         return np.zeros(1, dtype=np.float32), {}
 
     @property
     def is_playing(self) -> bool:
         """Whether an episode has begun and not ended."""
-        return self._episode_seed is not None
+        return self._shown is not None
 
     def step(
         self, action: Any
     ) -> tuple[npt.NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Play; the action has no effect."""
-        if self._episode_seed is None:
-            raise gym.error.ResetNeeded("Call reset before step: every step ends its episode.")
-        state = self.simulator.state
-        level = kernels.skill(state, self.node)
-        success, self._reward = kernels.play(state, self.node, self._episode_seed)
-        self._episode_seed = None
-        if self._learns and isinstance(self.simulator, TaskDependencySimulator):
-            self.simulator.learn([self.node])
+        shown = self._shown
+        if shown is None:
+            raise gym.error.ResetNeeded("Call reset before step: the last episode has ended.")
+        self._steps_left -= 1
+        if self._steps_left > 0:
+            return np.zeros(1, dtype=np.float32), 0.0, False, False, {}
+        self._shown, self._reward = None, shown.reward
+        if self._learns and isinstance(self.simulator, Simulator):
+            self.simulator.learn_play(self.node, shown)
         info = {
-            "is_success": success > 0.0,
+            "is_success": shown.success > 0.0,
             "task_dependency": {
-                "performance": level,
-                "reward": self._reward,
-                "success": success,
+                "performance": shown.level,
+                "reward": shown.reward,
+                "success": shown.success,
                 "task_class": self.node,
+                "length": shown.length,
             },
         }
         return np.zeros(1, dtype=np.float32), self._reward, True, False, info

@@ -111,6 +111,15 @@ class TaskGraph(Config):
         """Return the tasks of all nodes; a task's id is its node."""
         return ListSource(self.task(node) for node in range(self.num_tasks))
 
+    def latest_first(self) -> list[list[int]]:
+        """Return the parents of every node, each before its own ancestors.
+
+        They learn in this order, so that each learns from the skills before the play and the order
+        in the graph does not matter.
+        """
+        places = {node: place for place, node in enumerate(self.order)}
+        return [sorted(parents, key=lambda node: -places[node]) for parents in self.parents]
+
     # Shapes.
 
     @classmethod

@@ -18,9 +18,27 @@ from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import learner_state as kernels
-from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite
-from stepladder.simulator.graph import TaskGraph
+from stepladder.simulator.base import (
+    PREFIX,
+    Kernels,
+    Shown,
+    Simulator,
+    Spent,
+    by_label,
+    performance_metrics,
+)
+from stepladder.simulator.dynamics import (
+    Dynamics,
+    Epochwise,
+    Noise,
+    Prerequisite,
+    learnable_nodes,
+)
+from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner_state import IMPOSSIBLE, LEARNABLE, NOISE, LearnerState
+from stepladder.simulator.loops import play_rounds
+from stepladder.simulator.rounds import Dealt, deal
+from stepladder.simulator.verdict import Verdict, judge_graph
 from stepladder.stats import inequality
 from stepladder.tasks import ListSource, Task
 from stepladder.tasks.plain import checked_integer
@@ -35,7 +53,7 @@ class Play:
     reward: float
 
 
-class TaskDependencySimulator:
+class TaskDependencySimulator(Simulator):
     """A learner whose skill at a task grows with practice, as far as its prerequisites allow.
 
     Args:
@@ -48,6 +66,8 @@ class TaskDependencySimulator:
         noisy: Nodes whose success is always a coin toss.
         num_envs: Envs that play at the same time; the epochwise equations divide by it.
     """
+
+    kernels = Kernels(deal, kernels.learn_round, play_rounds, Dealt.zeros, "num_plays")
 
     def __init__(
         self,
@@ -97,8 +117,8 @@ class TaskDependencySimulator:
         rate = dynamics.eta if isinstance(dynamics, Prerequisite) else 0.0
         learner = LearnerState.of(
             kinds,
-            _learnable(graph, dynamics, kinds),
-            _latest_first(graph),
+            learnable_nodes(graph, dynamics, kinds),
+            graph.latest_first(),
             graph.children(),
             rates=np.full(graph.num_tasks, rate),
             biases=rng.standard_normal(graph.num_tasks) * noise.task_noise_std,
@@ -172,7 +192,31 @@ class TaskDependencySimulator:
                 f"nodes {given.tolist()!r:.60} must be integers from 0 to {self.num_tasks - 1}. "
                 "Give the tasks that were played."
             )
-        kernels.learn_round(self.state, played)
+        kernels.learn_round(self.state, played, len(played))
+
+    def learn_play(self, node: int, shown: Shown) -> None:
+        """Learn from one play of an env that is used alone."""
+        self.learn([node])
+
+    def end_step(self, nodes: Words, levels: Floats, lengths: Words) -> None:
+        """Learn from a round of real envs; a step in which they are only reset is none."""
+        if len(nodes):
+            self.learn(nodes)
+            self.clock["num_rounds"] += 1
+
+    def end_epoch(self) -> None:
+        """End an epoch, unless the dynamics end their epochs by themselves."""
+        if not isinstance(self.dynamics, Epochwise):
+            self.complete_epoch()
+
+    @property
+    def next_episode(self) -> int:
+        """Number of the next episode of every env."""
+        return int(self.clock["num_rounds"])
+
+    def prepare(self, next_episode: int, num_slots: int, num_envs: int) -> None:
+        """Begin the next round with episodes of this number."""
+        self.clock["num_rounds"] = next_episode
 
     def sample_task(self, node: int, seed: int | None = None) -> float:
         """Play a task and learn from it at once; return the reward."""
@@ -207,6 +251,21 @@ class TaskDependencySimulator:
         return int(self.clock["num_plays"])
 
     @property
+    def num_samples(self) -> int:
+        """Plays so far: each of them is one env step."""
+        return self.num_plays
+
+    @property
+    def progress(self) -> float:
+        """Share of the learnable tasks that are mastered now."""
+        return self.num_mastered / max(1, self.num_learnable)
+
+    @property
+    def progress_area(self) -> float:
+        """Sum of that share over all plays so far."""
+        return self.area_so_far / max(1, self.num_learnable)
+
+    @property
     def num_mastered(self) -> int:
         """Learnable tasks that are mastered now."""
         return kernels.count_mastered(self.state)
@@ -216,18 +275,12 @@ class TaskDependencySimulator:
         """Sum over all plays so far of the number of mastered tasks."""
         return int(self.clock["area"])
 
-    def shares(self) -> tuple[float, float, float]:
-        """Return the shares of plays on tasks already mastered, still locked, and hopeless.
-
-        They count plays until everything learnable was mastered, or all plays if it never was.
-        """
-        done = self.done_at is not None and self.num_learnable > 0
-        clock, prefix = self.clock, "done_" if done else ""
-        plays = max(1, int(clock["done_at" if done else "num_plays"]))
-        mastered, locked, hopeless = (
-            int(clock[f"{prefix}on_{name}"]) / plays for name in ("mastered", "locked", "hopeless")
-        )
-        return mastered, locked, hopeless
+    def spent(self, *, until_done: bool = False) -> Spent:
+        """Return what plays were spent on so far, or until everything was mastered."""
+        is_done = until_done and self.done_at is not None and self.num_learnable > 0
+        first, prefix = ("done_at", "done_") if is_done else ("num_plays", "")
+        names = (first, *(f"{prefix}on_{what}" for what in ("mastered", "locked", "hopeless")))
+        return Spent(*(int(self.clock[name]) for name in names))
 
     @property
     def done_at(self) -> int | None:
@@ -245,22 +298,21 @@ class TaskDependencySimulator:
 
     def metrics(self) -> dict[str, float]:
         """Return the learner's state under the names of docs/metrics.md."""
-        skills = self.P
-        above = int(np.sum(skills >= self.dynamics.mastery))
-        prefix = "env_task_dependency"
         return {
-            "overview/mean_performance": float(skills.mean()),
-            "overview/max_performance": float(skills.max()),
-            "overview/tasks_above_threshold": float(above),
-            "overview/mastered_fraction": self.num_mastered / max(1, self.num_learnable),
-            f"{prefix}/mean_performance": float(skills.mean()),
-            f"{prefix}/max_performance": float(skills.max()),
-            f"{prefix}/min_performance": float(skills.min()),
-            f"{prefix}/performance_std": float(skills.std(ddof=1)) if len(skills) > 1 else 0.0,
-            f"{prefix}/tasks_above_threshold": float(above),
-            f"{prefix}/num_learnable": float(self.num_learnable),
-            f"{prefix}/total_samples": float(self.num_plays),
+            **performance_metrics(self.P, self.dynamics.mastery),
+            "overview/mastered_fraction": self.progress,
+            f"{PREFIX}/num_learnable": float(self.num_learnable),
+            f"{PREFIX}/total_samples": float(self.num_samples),
         }
+
+    def label_metrics(self) -> dict[str, float]:
+        """Return the skills of the first tasks by name, and the mean of all others."""
+        labels = [f"{LABEL}{node}" for node in range(self.num_tasks)]
+        return by_label("per_label_performance", labels, self.P)
+
+    def judge(self) -> Verdict:
+        """Return the verdict on this learner."""
+        return judge_graph(self)
 
     def get_summary(self) -> dict[str, Any]:
         """Return the final state in the format of the ancestor's driver."""
@@ -338,28 +390,6 @@ class TaskDependencySimulator:
         learner = self.state.in_words(words)
         learner.clock[:], learner.nodes[:] = self.state.clock, self.state.nodes
         self.state = learner
-
-
-def _learnable(graph: TaskGraph, dynamics: Dynamics, kinds: Words) -> Words:
-    """Return 1 for the nodes that can be learned, with all nodes that their gate depends on."""
-    is_epochwise = isinstance(dynamics, Epochwise)
-    gates = graph.children() if is_epochwise else graph.parents
-    learnable = np.zeros(graph.num_tasks, dtype=np.int64)
-    for node in reversed(graph.order) if is_epochwise else graph.order:
-        # A coin toss always opens a gate in part.
-        open_ways = (kinds[other] == NOISE or learnable[other] for other in gates[node])
-        learnable[node] = kinds[node] == LEARNABLE and all(open_ways)
-    return learnable
-
-
-def _latest_first(graph: TaskGraph) -> list[list[int]]:
-    """Return the parents of every node, each before its own ancestors.
-
-    They learn in this order, so that each learns from the skills before the play and the order in
-    the graph does not matter.
-    """
-    places = {node: place for place, node in enumerate(graph.order)}
-    return [sorted(parents, key=lambda node: -places[node]) for parents in graph.parents]
 
 
 def _share(value: float, name: str) -> float:

@@ -139,6 +139,11 @@ class LearnerState(NamedTuple):
         links = np.array([number for entry in lists for number in entry], dtype=np.int64)
         return cls(LearnerSettings.zeros(), clock, nodes, links)
 
+    def show(self, node: int, seed: int) -> tuple[float, float, float, int]:
+        """Return level, success, return and length of a play that begins now."""
+        success, reward = play(self, node, seed)
+        return skill(self, node), success, reward, 1
+
     @property
     def shared_words(self) -> int:
         """Size of clock and nodes, which envs in other processes read."""
@@ -332,7 +337,13 @@ def learn_and_count(learner: LearnerState, node: int) -> None:
 
 
 @bare
-def learn_round(learner: LearnerState, nodes: Words) -> None:
-    """Learn from the plays of one round, in the order of the envs, and keep count."""
-    for index in range(len(nodes)):
+def learn_round(learner: LearnerState, nodes: Words, count: int) -> None:
+    """Learn from the plays of one round, in the order of the envs, and keep count.
+
+    Args:
+        learner: The learner.
+        nodes: What was played.
+        count: How many of `nodes` were.
+    """
+    for index in range(count):
         learn_and_count(learner, nodes[index])

@@ -8,12 +8,12 @@ both give the same results. It returns early when tasks must be replaced, which 
 import inspect
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from stepladder import __version__
 from stepladder.compiled import bare
 from stepladder.curricula.batch_rule import CompiledRule, count_record
 from stepladder.curricula.uniform import observe_one, settle_nothing
@@ -27,7 +27,7 @@ from stepladder.simulator.rounds import Dealt, SlotSums, deal_round, finish_roun
 OBSERVE_ONE, SETTLE, CHANGES_PLAN = observe_one, settle_nothing, False
 
 
-def _loop(
+def play_rounds(
     learner: LearnerState,
     dealt: Records[Dealt],
     sums: Records[SlotSums],
@@ -60,20 +60,30 @@ def _loop(
     return DONE
 
 
-@cache
-def loop_of(rule: CompiledRule) -> Callable[..., int]:
+def loop_of(rule: CompiledRule, loop: Any = play_rounds) -> Callable[..., int]:
     """Return the compiled loop around a rule; it takes a curriculum's `kernel_state` last.
+
+    Args:
+        rule: The kernels of the curriculum.
+        loop: The loop of the kind of learner, with placeholders for the parts of a rule.
+    """
+    return _compiled_loop(rule, loop)
+
+
+@cache
+def _compiled_loop(rule: CompiledRule, loop: Any) -> Callable[..., int]:
+    """Compile a loop around a rule.
 
     The rule becomes a global of a copy of the loop. numba keeps the result on disk, which it could
     not do if the rule were an argument or in a closure. It is kept beside the file of the rule,
-    and compiled again when that file or the version of this library changes.
+    and compiled again when rule, loop or anything that they import changes.
     """
     kernel: Any = rule.observe_one
-    place = f"{kernel.py_func.__module__}_{kernel.py_func.__qualname__}_{__version__}"
-    name = f"loop_around_{place.replace('.', '_')}"
-    code = _loop.__code__.replace(
+    place = f"{kernel.py_func.__module__}_{kernel.py_func.__qualname__}"
+    name = f"{loop.__name__}_around_{place.replace('.', '_')}"
+    code = loop.__code__.replace(
         co_name=name, co_qualname=name, co_filename=inspect.getfile(kernel.py_func)
     )
     parts = {"OBSERVE_ONE": rule.observe_one, "SETTLE": rule.settle}
-    scope = {**globals(), **parts, "CHANGES_PLAN": rule.changes_plan}
-    return bare(FunctionType(code, scope, name))
+    scope = {**loop.__globals__, **parts, "CHANGES_PLAN": rule.changes_plan}
+    return bare(FunctionType(code, scope, name), made_of=Path(loop.__code__.co_filename))

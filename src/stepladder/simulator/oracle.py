@@ -1,4 +1,4 @@
-"""The oracle: the best of several policies that see the hidden skills.
+"""The oracle of a graph of tasks: the best of several policies that see the hidden skills.
 
 Used by `compare`, which measures every curriculum against it. What a play teaches does not depend
 on its outcome, so a policy that looks at skills alone plays the same with every seed: one run gives
@@ -6,37 +6,18 @@ its mean.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from stepladder.compiled import bare, inlined
 from stepladder.records import Words
+from stepladder.simulator.base import OracleRun, best_run
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.learner_state import LEARNABLE, LearnerState, gate, learn_and_count, skill
 
 LINES = (-0.02, -0.01, 0.0, 0.02, 0.05)
 """Distances above the mastery line at which an oracle leaves a task for the next one."""
-
-
-@dataclass(frozen=True)
-class OracleRun:
-    """The result of one policy that sees the hidden skills."""
-
-    policy: str
-    samples: int
-    """Plays until every learnable task was mastered, or the budget."""
-
-    finished: bool
-    area: int
-    """Sum over all plays of the number of mastered tasks."""
-
-    num_mastered: int
-    """Tasks mastered at the end."""
-
-    shares: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Shares of plays on tasks already mastered, still locked, and hopeless."""
 
 
 @inlined
@@ -95,21 +76,11 @@ def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleR
         limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
         simulator.reset()
         play(simulator.state, limit)
-        done = simulator.done_at
-        runs.append(
-            OracleRun(
-                policy,
-                budget if done is None else done,
-                done is not None,
-                simulator.area_so_far,
-                simulator.num_mastered,
-                simulator.shares(),
-            )
-        )
+        runs.append(OracleRun.of(policy, simulator, budget))
     simulator.reset()
     return runs
 
 
 def best_oracle(simulator: TaskDependencySimulator, budget: int) -> OracleRun:
     """Return the best policy: the fewest samples, then the largest area."""
-    return min(oracle_runs(simulator, budget), key=lambda run: (run.samples, -run.area))
+    return best_run(oracle_runs(simulator, budget))

@@ -9,6 +9,7 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.plans import kernels
 from stepladder.plans.record import TERMINATED, RecordFields
+from stepladder.plans.status import NOTHING_ACTIVE
 from stepladder.records import Fields, Floats, Records, Words
 from stepladder.simulator.learner_state import SEED_MASK, LearnerState, learn_and_count, play, skill
 
@@ -32,6 +33,7 @@ class SlotSums(Fields):
     successes: float
     returns: float
     levels: float
+    steps: float
 
 
 @inlined
@@ -66,12 +68,14 @@ def deal(
     records: Records[RecordFields],
     nodes: Words,
     levels: Floats,
-) -> bool:
-    """Let every env draw and play one episode; False if there is nothing to draw.
+    until: int = 0,
+) -> int:
+    """Let every env draw and play one episode; return their number, or a negative one.
 
     All of them play with the current skills: learning comes after the round, in
     `learner_state.learn_round`. `nodes` and `levels` receive the node that each env played and the
-    learner's skill at it.
+    learner's skill at it. The number is negative if there is nothing to draw. A round is never cut
+    short, so `until` has no meaning here.
     """
     clock, values = learner.clock[0], block.view(np.float64)
     episode = clock.num_rounds
@@ -80,7 +84,7 @@ def deal(
             block, values, learner, env, episode
         )
         if slot < 0:
-            return False
+            return NOTHING_ACTIVE
         nodes[env], levels[env] = node, skill(learner, node)
         record = records[env]
         record.slot, record.generation = slot, generation
@@ -89,7 +93,7 @@ def deal(
         record.episode_return, record.length = reward, 1
         record.success, record.outcome = success, TERMINATED
     clock.num_rounds += 1
-    return True
+    return len(records)
 
 
 @inlined
@@ -119,4 +123,5 @@ def finish_round(learner: LearnerState, dealt: Records[Dealt], sums: Records[Slo
         total.successes += one.success
         total.returns += one.episode_return
         total.levels += one.level
+        total.steps += 1.0
         learn_and_count(learner, one.node)

@@ -2,27 +2,29 @@
 
 Used by `compare`, `simulate` and the commands. A scenario makes the simulated learner and the
 curriculum over its tasks for a seed; its name gives its shape and size: ``chain-10``, ``tree-31``,
-``grid-6x6``.
+``grid-6x6``. The suffix ``-slow10`` makes the learner ten times slower.
 """
 
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from stepladder.configs.checks import require_kind
 from stepladder.configs.documents import load_document
-from stepladder.curricula.base import Curriculum
-from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
-from stepladder.curricula.registry import curriculum_variant
+from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
+from stepladder.saving.saved_array import MAX_COUNT
+from stepladder.simulator.base import OracleRun, Scenario
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
+from stepladder.simulator.generalising import config as general
+from stepladder.simulator.generalising.scenarios import GENERAL_FAMILIES, GeneralScenario
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.tasks import Pool
+from stepladder.simulator.oracle import best_oracle
+from stepladder.tasks import ListSource
 
 SUITE = (
     "chain-10",
@@ -42,13 +44,15 @@ SUITE = (
 """The scenarios that every curriculum is judged by."""
 
 MAX_TASKS = 20_000
+"""Tasks of a graph; groups of tasks may have `generalising.config.MAX_TASKS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scenario:
-    """A graph of tasks, a learner, and the number of plays it may take."""
+class GraphScenario(Scenario):
+    """A graph of tasks and its learner; a sample is a play."""
 
-    name: str
+    varied = ("dynamics", "noise")
+
     graph: TaskGraph
     dynamics: Dynamics = field(default_factory=Prerequisite)
     noise: Noise = field(default_factory=Noise)
@@ -56,17 +60,38 @@ class Scenario:
     """Nodes with another skill at the start than the dynamics give, and that skill."""
     impossible: tuple[int, ...] = ()
     noisy: tuple[int, ...] = ()
-    capacity: int | None = None
-    """Slots of a curriculum that can replace tasks; other curricula hold all tasks."""
-    about: str = ""
-    """Purpose, in one line."""
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of tasks in the graph."""
+        return self.graph.num_tasks
+
+    @property
+    def measure(self) -> str:
+        """What samples are, and when a curriculum is done."""
+        return "plays until every learnable task was mastered at once"
+
+    def epoch_samples(self, num_envs: int) -> int:
+        """Return the plays of each env in one epoch."""
+        return 25
+
+    def slower(self, factor: int) -> "GraphScenario":
+        """Return the same scenario with a learner that learns and forgets so many times slower."""
+        if not isinstance(self.dynamics, Prerequisite):
+            raise ConfigError("only a learner with Prerequisite dynamics has a rate to slow down.")
+        names = ("eta", "lambda_forget")
+        rates = {name: getattr(self.dynamics, name) / factor for name in names}
+        return replace(self, dynamics=replace(self.dynamics, **rates))
 
     @property
     def budget(self) -> int:
         """Plays after which a curriculum has failed: about twenty times what uniform needs."""
         num_tasks = self.graph.num_tasks
         depth = 1 + max(self.graph.depths())
-        return 2000 * num_tasks + 400 * num_tasks * depth
+        slowness = 1.0
+        if isinstance(self.dynamics, Prerequisite):
+            slowness = max(1.0, Prerequisite().eta / self.dynamics.eta)
+        return int(min(MAX_COUNT, slowness * (2000 * num_tasks + 400 * num_tasks * depth)))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -95,32 +120,13 @@ class Scenario:
             num_envs=num_envs,
         )
 
-    def curriculum_config(self, curriculum: "CurriculumChoice") -> CurriculumConfig:
-        """Return the config that a name or a function stands for here; a config is returned as is.
+    def source(self) -> ListSource:
+        """Return the tasks of all nodes."""
+        return self.graph.source()
 
-        Raises:
-            ConfigError: The name is unknown, or there is no config.
-        """
-        if isinstance(curriculum, str):
-            return curriculum_variant(curriculum).make(self.knowledge)
-        config = curriculum(self) if callable(curriculum) else curriculum
-        fix = "Give a name, or a config such as FrontierConfig()."
-        require_kind("curriculum", config, CurriculumConfig, fix=fix)
-        return config
-
-    def curriculum(self, curriculum: "CurriculumChoice", seed: int) -> Curriculum:
-        """Make a curriculum over the tasks.
-
-        A method that replaces tasks gets a pool of the scenario's capacity.
-        """
-        config, source = self.curriculum_config(curriculum), self.graph.source()
-        if config.replaces_tasks and self.capacity is not None:
-            return config.make(Pool(source, self.capacity, seed), seed=seed)
-        return config.make(source, seed=seed)
-
-
-CurriculumChoice = CurriculumConfig | Callable[[Scenario], CurriculumConfig] | str
-"""A curriculum: its config, a function that makes the config for a scenario, or its name."""
+    def oracle(self, seed: int, num_envs: int, budget: int) -> OracleRun:
+        """Return the best of several policies that see the hidden skills."""
+        return best_oracle(self.simulator(seed, num_envs), budget)
 
 
 def _noisy(size: int) -> dict[str, Any]:
@@ -183,39 +189,57 @@ tasks, of a grid that of columns and rows."""
 
 
 def scenario(name: str) -> Scenario:
-    """Return the scenario of that name, or of a graph in a JSON file.
+    """Return the scenario of that name, or the one in a JSON file.
 
     Raises:
         ConfigError: There is no such scenario.
     """
     if name.endswith(".json"):
         return _from_file(name)
-    found = re.fullmatch(r"([a-z]+)-(\d{1,9})(?:x(\d{1,9}))?", name)
-    family, *parts = found.groups() if found else ("", None)
-    sizes = [int(part) for part in parts if part is not None]
-    if family not in FAMILIES or len(sizes) != (2 if family == "grid" else 1):
-        known = ", ".join(f"{one}-{'CxR' if one == 'grid' else 'N'}" for one in FAMILIES)
+    found = re.fullmatch(r"([a-z]+)-(\d{1,9})(?:x(\d{1,9}))?(?:-slow(\d{1,6}))?", name)
+    family, first, second, slow = found.groups() if found else ("", None, None, None)
+    sizes = [int(part) for part in (first, second) if part is not None]
+    known = _sizes_by_family()
+    if len(sizes) != known.get(family, -1) or (slow is not None and int(slow) < 1):
+        forms = ", ".join(f"{one}-{'CxR' if count == 2 else 'N'}" for one, count in known.items())
         raise ConfigError(
-            f"there is no scenario {name!r}; expected one of {known}, or a graph in a .json file. "
-            "For example chain-10, grid-6x6."
+            f"there is no scenario {name!r}; expected one of {forms}, or a .json file. For example "
+            "chain-10, grid-6x6, or chain-10-slow100 for a learner that is 100 times slower."
         )
-    if not 1 <= math.prod(sizes) <= MAX_TASKS:
-        raise ConfigError(
-            f"scenario {name!r} has {math.prod(sizes)} tasks; expected 1 to {MAX_TASKS}."
-        )
-    about, make = FAMILIES[family]
-    return Scenario(name=f"{family}-{'x'.join(map(str, sizes))}", about=about, **make(*sizes))
+    most = MAX_TASKS if family in FAMILIES else general.MAX_TASKS
+    if not 1 <= math.prod(sizes) <= most:
+        raise ConfigError(f"scenario {name!r} has {math.prod(sizes)} tasks; expected 1 to {most}.")
+    plain = f"{family}-{'x'.join(map(str, sizes))}"
+    made: Scenario
+    if family in FAMILIES:
+        about, make = FAMILIES[family]
+        made = GraphScenario(name=plain, about=about, **make(*sizes))
+    else:
+        about, _, make = GENERAL_FAMILIES[family]
+        made = GeneralScenario(name=plain, about=about, dynamics=make(*sizes))
+    return made if slow is None else replace(made.slower(int(slow)), name=f"{plain}-slow{slow}")
+
+
+def _sizes_by_family() -> dict[str, int]:
+    """Return how many sizes the name of a scenario has, by family."""
+    graphs = {family: 2 if family == "grid" else 1 for family in FAMILIES}
+    return graphs | {family: count for family, (_, count, _) in GENERAL_FAMILIES.items()}
 
 
 def _from_file(path: str) -> Scenario:
-    """Read a graph, and beside it which tasks are impossible, noisy or known from the start."""
+    """Read a graph, and beside it which tasks are impossible, noisy or known from the start.
+
+    Or a learner that generalises, which a file has under "dynamics".
+    """
     data = load_document(path)
+    if isinstance(data, dict) and "dynamics" in data:
+        return GeneralScenario.from_json({"name": Path(path).stem, **data}, path)
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
         kinds = {key: data.pop(key) for key in ("impossible", "noisy", "start") if key in data}
     graph = TaskGraph.from_json(data, path)
     try:
-        made = Scenario(
+        made = GraphScenario(
             name=Path(path).stem,
             graph=graph,
             impossible=tuple(kinds.get("impossible", ())),

@@ -17,17 +17,14 @@ from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.runs.loggers import Logger
 from stepladder.runs.reporter import EpochReporter
-from stepladder.simulator.dynamics import Epochwise
+from stepladder.simulator.base import Scenario, Simulator
 from stepladder.simulator.engines import (
     EngineName,
     make_engine,
     require_compiled_form,
 )
-from stepladder.simulator.graph import LABEL
-from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.verdict import Verdict, judge, share_metrics
-from stepladder.stats.names import MAX_PER_FAMILY, OTHER
 
 OnEpoch = Callable[[int, dict[str, float]], bool | None]
 """Called after every epoch with its number and its metrics; True ends the simulation."""
@@ -41,7 +38,7 @@ class SimulationConfig(Config):
     """What is simulated, and how long."""
 
     scenario: str = "chain-10"
-    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
+    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json file."""
 
     num_envs: Count = 8
     """Envs that play at the same time."""
@@ -49,8 +46,9 @@ class SimulationConfig(Config):
     num_epochs: Count = 100
     """Number of epochs; metrics are logged at the end of each."""
 
-    samples_per_epoch: Count = 25
-    """Plays per env and epoch."""
+    samples_per_epoch: Count | None = None
+    """Plays per env and epoch, 25 by default; where plays have several steps, env steps, by default
+    a thousandth of the scenario's budget."""
 
     engine: EngineName = "envs"
     """envs plays through real envs, as in training; direct plays without envs; compiled is fastest.
@@ -77,7 +75,7 @@ class SimulationConfig(Config):
 class SimulationResult:
     """The result of a simulation."""
 
-    simulator: TaskDependencySimulator
+    simulator: Simulator
     curriculum: Curriculum
     verdict: Verdict
     history: list[dict[str, float]] = field(default_factory=list[dict[str, float]])
@@ -125,6 +123,8 @@ def simulate(
     else:
         require_kind("place", place, Scenario, fix="Make one with scenario('chain-10').")
         config = replace(config, scenario=place.name)
+    if config.samples_per_epoch is None:
+        config = replace(config, samples_per_epoch=place.epoch_samples(config.num_envs))
     method = place.curriculum_config("learning-progress" if curriculum is None else curriculum)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = place.curriculum(method, config.seed)
@@ -156,7 +156,7 @@ def simulate(
 
 def _play(
     config: SimulationConfig,
-    simulator: TaskDependencySimulator,
+    simulator: Simulator,
     curriculum: Curriculum,
     run: Run | None,
     keep_records: bool,
@@ -175,21 +175,19 @@ def _play(
     )
     history: list[dict[str, float]] = []
     was_stopped = False
-    plays = config.samples_per_epoch * config.num_envs
+    samples_per_epoch = (config.samples_per_epoch or 1) * config.num_envs
     try:
         for epoch in range(config.num_epochs):
-            before = simulator.clock.copy()
-            engine.advance((epoch + 1) * plays)
-            if not isinstance(simulator.dynamics, Epochwise):
-                simulator.complete_epoch()
+            before = simulator.spent()
+            engine.advance((epoch + 1) * samples_per_epoch)
+            simulator.end_epoch()
             extra = {**simulator.metrics(), **share_metrics(simulator, before)}
-            extra |= _performance_by_label(simulator)
-            history.append(
-                reporter.end_epoch(simulator.num_plays, engine.take_stats(), extra=extra)
-            )
+            extra |= simulator.label_metrics()
+            samples = simulator.num_samples
+            history.append(reporter.end_epoch(samples, engine.take_stats(), extra=extra))
             if run is not None and reporter.num_epochs % reporter.table_epochs == 0:
                 # As often as the table of tasks, so that `explain` can ask a run that is active.
-                run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
+                run.save_checkpoint("last", curriculum.snapshot(), samples)
             was_stopped = on_epoch is not None and on_epoch(epoch, history[-1]) is True
             if was_stopped:
                 break
@@ -200,22 +198,10 @@ def _play(
     reporter.close()
     result = SimulationResult(simulator, curriculum, judge(simulator), history, None, was_stopped)
     if run is not None:
-        run.save_checkpoint("last", curriculum.snapshot(), simulator.num_plays)
+        run.save_checkpoint("last", curriculum.snapshot(), simulator.num_samples)
         if keep_records:
             curriculum.remove_listener(run.log_records)
-        run.event(simulator.num_plays, "verdict", result.verdict.text, None)
+        run.event(simulator.num_samples, "verdict", result.verdict.text, None)
         if was_stopped:
             run.close("interrupted")
     return result
-
-
-def _performance_by_label(simulator: TaskDependencySimulator) -> dict[str, float]:
-    """Return the skills of the first tasks by name, and the mean of all others."""
-    prefix, skills = "env_task_dependency/per_label_performance", simulator.P
-    shown = {
-        f"{prefix}/{LABEL}{node}": skill
-        for node, skill in enumerate(skills[:MAX_PER_FAMILY].tolist())
-    }
-    if len(skills) > MAX_PER_FAMILY:
-        shown[f"{prefix}/{OTHER}"] = float(skills[MAX_PER_FAMILY:].mean())
-    return shown

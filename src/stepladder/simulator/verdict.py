@@ -1,21 +1,21 @@
 """The verdict on a simulation, in one sentence: what was mastered, and what plays were wasted on.
 
-Last step of `simulate`; reads the learner's skills and counts.
+Last step of `simulate`; each kind of learner judges itself and words it with `with_wastes`.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from stepladder.simulator.dynamics import learning_order
-from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.learner_state import NOISE
 
-WORTH_SAYING = 0.2
-"""Share of the plays from which a kind of waste is named."""
+if TYPE_CHECKING:
+    from stepladder.simulator.base import Simulator, Spent
+    from stepladder.simulator.learner import TaskDependencySimulator
 
-SPENT = ("num_plays", "on_mastered", "on_locked", "on_hopeless")
-"""Counts of plays on the learner's clock."""
+WORTH_SAYING = 0.2
+"""Share of the samples from which a kind of waste is named."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Verdict:
     """How a simulation ended."""
 
     done_at: int | None
-    """Plays until everything learnable was mastered at once; None if it never was."""
+    """Samples until everything learnable was mastered at once; None if it never was."""
 
     num_mastered: int
     num_learnable: int
@@ -31,13 +31,13 @@ class Verdict:
     """First task in the order of learning that is not mastered; None if all are."""
 
     share_mastered: float
-    """Share of plays on tasks already mastered, until all were."""
+    """Share of samples on tasks already mastered, until all were."""
 
     share_locked: float
-    """Share of plays on tasks whose prerequisites were missing."""
+    """Share of samples on tasks that were out of reach."""
 
     share_hopeless: float
-    """Share of plays on tasks that cannot be learned."""
+    """Share of samples on tasks from which nothing can be learned."""
 
     text: str
     """The verdict in words."""
@@ -46,12 +46,17 @@ class Verdict:
         return self.text
 
 
-def judge(simulator: TaskDependencySimulator) -> Verdict:
+def judge(simulator: "Simulator") -> Verdict:
     """Return the verdict on a learner."""
+    return simulator.judge()
+
+
+def judge_graph(simulator: "TaskDependencySimulator") -> Verdict:
+    """Return the verdict on the learner of a graph of tasks."""
     noisy = bool((simulator.state.nodes["kind"] == NOISE).any())
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
-    shares = dict(zip(targets, simulator.shares(), strict=True))
+    shares: dict[str, float] = dict(zip(targets, simulator.shares(), strict=True))
     skills, learnable = simulator.P, simulator.state.nodes["is_learnable"]
     order = learning_order(simulator.graph, simulator.dynamics)
     unmastered = (n for n in order if learnable[n] and skills[n] < simulator.dynamics.mastery)
@@ -70,26 +75,32 @@ def judge(simulator: TaskDependencySimulator) -> Verdict:
             text += f", but has forgotten task {stalled} since"
     else:
         text = "nothing here can be learned"
-    wastes = [
-        f"{share:.0%} of samples went to {what}"
-        for what, share in sorted(shares.items(), key=lambda entry: -entry[1])
-        if share >= WORTH_SAYING
-    ]
     return Verdict(
         simulator.done_at,
         simulator.num_mastered,
         simulator.num_learnable,
         stalled,
         *shares.values(),
-        text="; ".join([text, *wastes]),
+        text=with_wastes(text, shares),
     )
 
 
-def share_metrics(simulator: TaskDependencySimulator, before: np.ndarray) -> dict[str, float]:
-    """Return the shares of wasted plays since the clock showed `before`, by metric name."""
-    clock = simulator.clock
-    plays, mastered, locked, hopeless = (int(clock[name]) - int(before[name]) for name in SPENT)
-    shares = {"mastered": mastered, "locked": locked, "impossible": hopeless}
+def with_wastes(text: str, shares: Mapping[str, float]) -> str:
+    """Add to a text what too many samples went to, the largest share first."""
+    wastes = [
+        f"{share:.0%} of samples went to {what}"
+        for what, share in sorted(shares.items(), key=lambda entry: -entry[1])
+        if share >= WORTH_SAYING
+    ]
+    return "; ".join([text, *wastes])
+
+
+def share_metrics(simulator: "Simulator", before: "Spent") -> dict[str, float]:
+    """Return the shares of wasted samples since `before` was spent, by metric name."""
+    now = simulator.spent()
+    since = type(now)(*(new - old for new, old in zip(now, before, strict=True)))
+    names = ("mastered", "locked", "impossible")
     return {
-        f"env_task_dependency/share_{name}": count / max(1, plays) for name, count in shares.items()
+        f"env_task_dependency/share_{name}": share
+        for name, share in zip(names, since.shares(), strict=True)
     }

@@ -3,8 +3,11 @@
 For trainers: they have rewards and values, which a curriculum never sees, and hand the scores to
 `LevelReplay.report_scores`. `mean_abs_advantage` is the score of Jiang, Grefenstette and
 Rocktäschel 2021; `positive_value_loss` and `max_monte_carlo` are those of Jiang et al. 2021. All
-take one episode. One that a rollout cuts in two is scored in its parts, or kept and scored whole.
+take one episode. `envs.score_reporter` computes the first two for whole rollouts, in which episodes
+begin and end anywhere; one that spans several rollouts is scored once, over all of its steps.
 """
+
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +90,13 @@ def max_monte_carlo(values: npt.ArrayLike, best_return: float) -> float:
         0.5
     """
     return float(np.mean(best_return - _steps(values, "values")))
+
+
+STEP_SCORES: Mapping[str, Callable[[npt.ArrayLike], float]] = {
+    "value_loss": mean_abs_advantage,
+    "positive_value_loss": positive_value_loss,
+}
+"""Scores that follow from an episode's advantages alone, by the names that configs use."""
 
 
 def _steps(numbers: npt.ArrayLike, name: str) -> Floats:

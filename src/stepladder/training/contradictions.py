@@ -33,6 +33,7 @@ def contradictions(
         for path, text in config.curriculum.about_labels(labels):
             yield f"curriculum.{path}", text
     yield from _about_phases(config)
+    yield from _about_scores(config)
     yield from _about_opponents(config, game)
 
 
@@ -63,6 +64,27 @@ def _about_phases(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
         if name not in names:
             known = f"the phases are {', '.join(names)}" if names else "the curriculum has none"
             yield f"clear_buffer_on.{name}", f"there is no such phase; {known}."
+
+
+def _about_scores(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
+    """Refuse curricula that learn from advantages, with an agent that has none."""
+    if config.agent.gives_advantages:
+        return
+    for path, curriculum in _curricula(config.curriculum, "curriculum"):
+        if curriculum.trainer_score:
+            yield (
+                f"{path}.scored_by",
+                f"{getattr(curriculum, 'scored_by', curriculum.trainer_score)!r} needs an agent "
+                f"that gives advantages, such as PPO; {config.agent.kind} gives none. Set it to "
+                "'deviation', or train with PPO.",
+            )
+
+
+def _curricula(curriculum: CurriculumConfig, path: str) -> Iterator[tuple[str, CurriculumConfig]]:
+    """Yield a curriculum and all in its phases, each with its path."""
+    yield path, curriculum
+    for index, phase in enumerate(curriculum.all_phases()):
+        yield from _curricula(phase.inner(), f"{path}.phases[{index}].curriculum")
 
 
 def _about_opponents(config: "TrainingConfig", game: Game | None) -> Iterator[tuple[str, str]]:

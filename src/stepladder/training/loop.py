@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from stepladder.agents.base import VectorStep, make_agent
 from stepladder.agents.room import checked_device
+from stepladder.envs.score_reporter import ScoreReporter, wanted_scores
 from stepladder.errors import SnapshotError
 from stepladder.plans.record import RecordArray
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
@@ -139,6 +140,7 @@ class Trainer:
                 mirror=mirror_of(config, self.device),
             )
             self.league = self._make_league()
+            self._scores = self._make_reporter()
         except BaseException:
             self.world.envs.close()
             raise
@@ -165,6 +167,14 @@ class Trainer:
             device=self.device,
             origin=self._name,
         )
+
+    def _make_reporter(self) -> ScoreReporter | None:
+        """Let the agent's advantages reach the curriculum, if it wants them."""
+        if not wanted_scores(self.curriculum):
+            return None
+        reporter = ScoreReporter(self.world.envs)
+        self.agent.on_rollout = reporter.report
+        return reporter
 
     # Playing and learning.
 
@@ -258,6 +268,9 @@ class Trainer:
             self.agent.forget()
         else:
             self.agent.drop_pending()
+        if self._scores is not None:
+            # Their rollout is gone.
+            self._scores.drop_steps()
 
     # Saving.
 

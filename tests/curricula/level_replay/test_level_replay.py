@@ -558,7 +558,10 @@ def test_the_example_of_its_page_runs():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"scored_by": "me"}, "scored_by must be 'deviation' or 'trainer'; got 'me'"),
+        (
+            {"scored_by": "me"},
+            "scored_by must be 'deviation', 'trainer', 'value_loss' or 'positive_value_loss'",
+        ),
         ({"transform": "max"}, "transform must be 'rank', 'greedy', 'proportional' or 'softmax'"),
         ({"schedule": "none"}, "schedule must be 'proportionate' or 'fixed'; got 'none'"),
         ({"score_weight": 0.0}, r"score_weight must lie in \(0, 1\]; got 0"),

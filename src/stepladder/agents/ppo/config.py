@@ -12,6 +12,7 @@ class PPOConfig(AgentConfig):
     """Settings of proximal policy optimisation."""
 
     kind: ClassVar[str] = "PPO"
+    gives_advantages: ClassVar[bool] = True
     agent_class: ClassVar[str] = "stepladder.agents.ppo.ppo:PPO"
     policy_class: ClassVar[str] = "stepladder.agents.ppo.actor_critic:ActorCritic"
 

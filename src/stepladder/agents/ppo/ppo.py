@@ -139,6 +139,8 @@ class PPO(Agent):
         # Only now: acting and learning must normalise a rollout in the same way.
         self._update_normaliser()
         self.rollout.clear()
+        if self.on_rollout is not None:
+            self.on_rollout(whole.advantages.cpu().numpy())
         self._first_memory = self._memory.clone()
         return count
 

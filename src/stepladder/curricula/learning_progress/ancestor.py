@@ -15,11 +15,12 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.batch_rule import count_record, signal_of
+from stepladder.curricula.batch_rule import count_record
 from stepladder.curricula.eviction import Evicting
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.learning_progress.config import AncestorProgressConfig
 from stepladder.curricula.owner import PlainMethod
+from stepladder.curricula.returns import ReturnScale, signal_of, signal_settings
 from stepladder.plans.kernels import begin_write, end_write, fill_leaves
 from stepladder.plans.record import RecordArray, RecordFields, first_bad_record
 from stepladder.plans.status import DONE
@@ -54,6 +55,7 @@ class State(NamedTuple):
 
     method: Records[PlainMethod]
     tasks: Records[AncestorTask]
+    returns: Records[ReturnScale]
     recent: Annotated[Floats, Limits(0.0, 1.0 + 1e-9)]
     """The last results of every slot, in the version that averages them."""
 
@@ -63,6 +65,7 @@ class Settings(AncestorProgressConfig):
 
     is_seed: bool
     uses_return: bool
+    finds_range: bool
 
 
 @compiled
@@ -117,7 +120,7 @@ def observe_first(
     if not count_record(block, totals, record.slot, record.generation, record.length):
         handled[0] = totals.num_observed
         return
-    value = signal_of(own, record.success, record.episode_return)
+    value = signal_of(own, state.returns[0], record.success, record.episode_return)
     if own.is_seed:
         _learn_seed(state, own, record.slot, value)
     else:
@@ -160,7 +163,7 @@ class AncestorProgress(Evicting):
         state = zeros(State, tasks=num_slots, recent=(num_slots, memory))
         self._keep_state(state)
         self._settings = settings_record(
-            config, is_seed=config.variant == "seed", uses_return=config.signal == "return"
+            config, is_seed=config.variant == "seed", **signal_settings(config)
         )
         self._plays: Words = state.tasks["num_plays"]
         self._fast, self._slow = state.tasks["fast"], state.tasks["slow"]

@@ -8,9 +8,16 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from stepladder.compiled import bare, inlined
-from stepladder.curricula.batch_rule import count_record, observe_batch, settle_noted, signal_of
+from stepladder.curricula.batch_rule import count_record, observe_batch, settle_noted
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
+from stepladder.curricula.returns import (
+    ReturnScale,
+    ReturnSpread,
+    note_moments,
+    note_return,
+    update_spread,
+)
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields, is_bad
@@ -18,6 +25,9 @@ from stepladder.records import Count, Fields, Limits, Records, Share, Words
 
 ROUNDING = 1e-20
 """Square of what two averages of the same results may differ by; it must not pass for progress."""
+
+PRIOR_COUNT = 2.0
+"""Returns that the variance of all tasks counts for in that of one."""
 
 BY_PROGRESS, BY_NOVELTY = 0, 1
 """Layers of the weight table."""
@@ -40,6 +50,9 @@ class State(NamedTuple):
     method: Records[RankedTotals]
     tasks: Records[TaskProgress]
     filed: Records[Filed]
+    returns: Records[ReturnScale]
+    spreads: Records[ReturnSpread]
+    """One per slot if the signal is the return, else a single one that is not used."""
 
 
 class Scale(Fields):
@@ -64,6 +77,9 @@ class Settings(LearningProgressConfig):
     noise_z: float
     eviction_share: float
     uses_return: bool
+    finds_range: bool
+    return_low: float
+    return_high: float
 
 
 class Constants(NamedTuple):
@@ -90,6 +106,49 @@ def progress_of(task: TaskProgress, constants: Constants) -> float:
     return apart - np.sqrt(variance)
 
 
+@bare
+def return_signal(
+    task: TaskProgress, state: State, constants: Constants, slot: int, episode_return: float
+) -> float:
+    """Return what an episode's return adds to the averages, and note how far it lies from them.
+
+    If its range is given, it is scaled to [0, 1]. Otherwise averages hold returns as they are, so
+    that they stay true when the range that was found changes.
+    """
+    settings, scales = constants.settings[0], constants.scales
+    if settings.finds_range:
+        value = note_return(state.returns[0], episode_return)
+    else:
+        span = settings.return_high - settings.return_low
+        value = min(1.0, max(0.0, (episode_return - settings.return_low) / span))
+        note_moments(state.returns[0], value)
+    if task.num_plays > 0:
+        mean = task.slow * scales[min(task.num_plays, len(scales) - 1)].slow
+        rate = max(settings.slow_rate, 1.0 / (task.num_plays + 1.0))
+        spread = state.spreads[slot]
+        spread.variance = update_spread(spread.variance, value - mean, rate)
+    return value
+
+
+@bare
+def progress_of_returns(
+    task: TaskProgress, spread: ReturnSpread, returns: ReturnScale, constants: Constants
+) -> float:
+    """Do what `progress_of` does, with the measured variance of returns as the noise."""
+    settings = constants.settings[0]
+    span = returns.high - returns.low if settings.finds_range else 1.0
+    if task.num_plays < 2 or span <= 0.0:
+        return 0.0
+    scale = constants.scales[min(task.num_plays, len(constants.scales) - 1)]
+    apart = abs(task.fast * scale.fast - task.slow * scale.slow)
+    # Returns that were alike by chance are not without noise: those of all tasks count a little.
+    own = (spread.variance * scale.count + PRIOR_COUNT * returns.variance) * scale.per_count
+    variance = settings.noise_z * settings.noise_z * own * scale.noise
+    if apart * apart <= variance + ROUNDING * span * span:
+        return 0.0
+    return min(1.0, (apart - np.sqrt(variance)) / span)
+
+
 @inlined
 def observe_one(
     block: Words,
@@ -102,12 +161,18 @@ def observe_one(
 ) -> None:
     """Update one task's averages and its weight from one episode. Call between begin and end."""
     task, settings = state.tasks[slot], constants.settings[0]
-    value = signal_of(settings, success, episode_return)
+    value = success
+    if settings.uses_return:
+        value = return_signal(task, state, constants, slot, episode_return)
     task.num_plays += 1
     task.fast += settings.fast_rate * (value - task.fast)
     task.slow += settings.slow_rate * (value - task.slow)
     before = task.progress
-    task.progress = progress_of(task, constants)
+    if settings.uses_return:
+        spread, returns = state.spreads[slot], state.returns[0]
+        task.progress = progress_of_returns(task, spread, returns, constants)
+    else:
+        task.progress = progress_of(task, constants)
     if task.progress != before and is_active(block, slot):
         set_leaf(block, table, slot, task.progress * state.filed[slot].weight, BY_PROGRESS)
     if task.num_plays == settings.novice_plays:

@@ -14,6 +14,7 @@ simpler and does not have to find out.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,12 @@ from stepladder.curricula.learning_progress.kernels import (
     State,
 )
 from stepladder.curricula.ranking import RankedMethod
+from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
 from stepladder.records import Floats, Records, Words, settings_record, zeros
-from stepladder.saving.saved_array import require_parts
+from stepladder.saving.saved_array import MAX_FLOAT, require_parts
 from stepladder.stats.averages import AveragePair
 
 
@@ -73,7 +75,8 @@ class LearningProgress(RankedMethod):
     def _set_up(self) -> None:
         super()._set_up()
         self.needs_success = self.config.signal == "success"
-        state = zeros(State, tasks=self.pool.num_slots, filed=self.pool.num_slots)
+        num_slots, by_return = self.pool.num_slots, self.config.signal == "return"
+        state = zeros(State, tasks=num_slots, filed=num_slots, spreads=num_slots * by_return or 1)
         self._keep_kernel_state(state, self._make_constants())
         self._single = Intake()
         self._observe_single = direct(
@@ -96,7 +99,7 @@ class LearningProgress(RankedMethod):
             slow_rate=pair.slow_rate,
             noise_z=float(noise_z),
             eviction_share=self._eviction_share(config.eviction_percentile),
-            uses_return=config.signal == "return",
+            **signal_settings(config),
         )
         scales = Scale.zeros(len(pair.noise))
         # Entry 0 is never read: progress needs two plays.
@@ -163,6 +166,8 @@ class LearningProgress(RankedMethod):
 
     def _slot_replaced(self, slot: int) -> None:
         super()._slot_replaced(slot)
+        if self.config.signal == "return":
+            self._state.spreads["variance"][slot] = 0.0
         weight = float(self.pool.base_weights[slot])
         self._set_weight(slot, 0.0, BY_PROGRESS)
         self._set_weight(slot, weight * (self.config.novice_plays > 0), BY_NOVELTY)
@@ -203,8 +208,21 @@ class LearningProgress(RankedMethod):
         scales = self._constants.scales
         return scales[np.minimum(plays, len(scales) - 1)]
 
+    @property
+    def _keeps_returns(self) -> bool:
+        """Whether averages hold returns as they are, because their range is found out."""
+        return self.config.signal == "return" and self.config.return_range is None
+
+    def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
+        limits = super()._saved_limits()
+        if self._keeps_returns:
+            limits |= {f"tasks.{name}": (-MAX_FLOAT, MAX_FLOAT) for name in ("fast", "slow")}
+        return limits
+
     def _check_loaded(self, place: str) -> None:
         super()._check_loaded(place)
+        if self._keeps_returns:
+            return
         tasks = self._state.tasks
         scales = self._scales(tasks["num_plays"])
         # Averages begin at 0, and are made larger the fewer plays they have: none passes 1.

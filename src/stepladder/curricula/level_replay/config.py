@@ -23,9 +23,11 @@ class LevelReplayConfig(SignalConfig):
 
     kind: ClassVar[str] = "level-replay"
 
-    scored_by: Literal["deviation", "trainer"] = "deviation"
+    scored_by: Literal["deviation", "trainer", "value_loss", "positive_value_loss"] = "deviation"
     """Where scores come from: `deviation` of an episode's success or return from the task's
-    running mean, or the `trainer`, which calls `report_scores`."""
+    running mean, or the agent's values: `value_loss` is the mean absolute advantage of an episode,
+    `positive_value_loss` counts negative advantages as 0. `trainer` is whatever your own loop
+    passes to `report_scores`; the library's trainers then give the value loss."""
 
     score_weight: (
         Annotated[float, Within(0.0, 1.0, above=True, fix="1 takes the newest score alone.")] | None
@@ -72,7 +74,14 @@ class LevelReplayConfig(SignalConfig):
         """Weight of the newest score, None resolved."""
         if self.score_weight is not None:
             return self.score_weight
-        return 1.0 if self.scored_by == "trainer" else 0.1
+        return 1.0 if self.trainer_score else 0.1
+
+    @property
+    def trainer_score(self) -> str:
+        """The score of an episode that a trainer gives; empty if deviations are the scores."""
+        if self.scored_by == "trainer":
+            return "value_loss"
+        return "" if self.scored_by == "deviation" else self.scored_by
 
     @property
     def replaces_tasks(self) -> bool:

@@ -15,7 +15,6 @@ from stepladder.curricula.batch_rule import (
     note,
     observe_batch,
     settle_noted,
-    signal_of,
 )
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
@@ -26,6 +25,7 @@ from stepladder.curricula.level_replay.ranks import (
     count_below,
     weight_of_ranks,
 )
+from stepladder.curricula.returns import ReturnScale, signal_of
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active, slot_of
 from stepladder.plans.record import RecordFields
@@ -109,6 +109,7 @@ class State(NamedTuple):
     tasks: Records[TaskScore]
     seen: Records[ScoredSlot]
     seen_versions: Records[SeenVersions]
+    returns: Records[ReturnScale]
 
 
 class Settings(LevelReplayConfig):
@@ -116,6 +117,7 @@ class Settings(LevelReplayConfig):
 
     uses_trainer: bool
     uses_return: bool
+    finds_range: bool
     newest_weight: float  # pyright: ignore[reportIncompatibleMethodOverride]
     how: int
     """`BY_RANK`, `PROPORTIONAL` or `SOFTMAX`."""
@@ -282,7 +284,7 @@ def observe_one(
     if is_active(block, slot):
         _touch(block, table, state, slot)
         if not settings.uses_trainer:
-            value = signal_of(settings, success, episode_return)
+            value = signal_of(settings, state.returns[0], success, episode_return)
             deviation = abs(value - task.mean)
             newest = max(settings.newest_weight, 1.0 / (task.num_plays + 1.0))
             task.mean += newest * (value - task.mean)

@@ -39,7 +39,9 @@ from stepladder.curricula.level_replay.kernels import (
     State,
 )
 from stepladder.curricula.level_replay.ranks import NUM_BINS
-from stepladder.errors import ConfigError, RecordError, SnapshotError
+from stepladder.curricula.returns import signal_settings
+from stepladder.curricula.trainer_scores import TrainerScored
+from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
@@ -76,7 +78,7 @@ class LevelReplayExplanation(EvictingExplanation):
         ]
 
 
-class LevelReplay(CompiledMethod):
+class LevelReplay(TrainerScored, CompiledMethod):
     """Draws tasks by the rank of their last scores, and unseen ones in between."""
 
     Config = LevelReplayConfig
@@ -97,8 +99,8 @@ class LevelReplay(CompiledMethod):
         is_greedy = config.transform == "greedy"
         numbers = settings_record(
             config,
-            uses_trainer=config.scored_by == "trainer",
-            uses_return=config.signal == "return",
+            uses_trainer=bool(config.trainer_score),
+            **signal_settings(config),
             newest_weight=config.newest_weight,
             how=_TRANSFORMS[config.transform],
             power=1.0 / (GREEDY_TEMPERATURE if is_greedy else config.temperature),
@@ -133,53 +135,11 @@ class LevelReplay(CompiledMethod):
 
     # What a trainer gives and asks.
 
-    def report_scores(
-        self, slots: npt.ArrayLike, generations: npt.ArrayLike, scores: npt.ArrayLike
-    ) -> None:
-        """Take the scores of finished episodes from a trainer; changes the plan in place.
-
-        `stats.level_scores` has the papers' scores. A score for a task that has been replaced
-        since is counted (`num_orphaned_scores`) and credited to no task.
-
-        Args:
-            slots: Slot of each episode, or a single one.
-            generations: Generation of each episode, from its draw or its info.
-            scores: What each episode scored; a score below 0 counts as 0.
-
-        Raises:
-            ConfigError: The config says that scores come from elsewhere.
-            RecordError: A number is impossible, or there are not as many of each. Then nothing
-                was taken.
-        """
-        if self.config.scored_by != "trainer":
-            raise ConfigError(
-                f"scores are reported, but scored_by is {self.config.scored_by!r}. Build the "
-                "curriculum with scored_by='trainer'."
-            )
-        self.finish()
-        slot_list, generation_list = self._integers(slots, generations)
-        try:
-            score_list = np.atleast_1d(np.asarray(scores, dtype=np.float64))
-        except (TypeError, ValueError) as error:
-            raise RecordError(f"a score is not a number ({error}). Give floats.") from error
-        if score_list.shape != slot_list.shape:
-            raise RecordError(
-                f"there are {score_list.size} scores for {slot_list.size} slots. Give one for each."
-            )
-        bad = np.flatnonzero(~np.isfinite(score_list))
-        if len(bad):
-            raise RecordError(
-                f"score {int(bad[0])} of {len(score_list)} is {score_list[bad[0]]}; expected a "
-                "finite number. Nothing was taken; correct it and send all again."
-            )
+    def _take_scores(self, slots: Words, generations: Words, scores: Floats) -> None:
         block, table, state, constants = self.kernel_state()
-        self._begin_work()
-        status = kernels.observe_scores(
-            block, table, state, constants, slot_list, generation_list, score_list
-        )
+        status = kernels.observe_scores(block, table, state, constants, slots, generations, scores)
         if status == TO_REPLACE:
             self._replace_noted()
-        self._end_work()
 
     def is_replay(self, draw: Draw) -> bool:
         """Whether the task of a draw already had a score when it was drawn.
@@ -201,22 +161,6 @@ class LevelReplay(CompiledMethod):
         since = cast("Words", np.where(behind == 0, versions["since"], versions["before"]))
         return ((behind == 0) | (behind == 1)) & (version_list >= since)
 
-    def _integers(self, slots: npt.ArrayLike, *others: npt.ArrayLike) -> list[Words]:
-        """Return arrays of slots that exist, and of as many other integers."""
-        arrays = [np.atleast_1d(np.asarray(numbers)) for numbers in (slots, *others)]
-        for array in arrays:
-            if array.dtype.kind not in "iu" or array.ndim != 1 or array.shape != arrays[0].shape:
-                raise RecordError(
-                    "slots, generations and versions must be integers, as many of each; got "
-                    f"{array.dtype}{list(array.shape)} for {len(arrays[0])} slots. "
-                    "Take them from the draws or the infos."
-                )
-        whole = [array.astype(np.int64) for array in arrays]
-        outside = np.flatnonzero((whole[0] < 0) | (whole[0] >= self.pool.num_slots))
-        if len(outside):
-            self._check_slot(int(whole[0][outside[0]]))
-        return whole
-
     # Looking.
 
     @property
@@ -232,11 +176,6 @@ class LevelReplay(CompiledMethod):
     def num_seen(self) -> int:
         """Tasks in play that have a score."""
         return int(self._state.method["num_seen"][0])
-
-    @property
-    def num_orphaned_scores(self) -> int:
-        """Scores of tasks that were replaced before they arrived; credited to no task."""
-        return int(self._state.method["num_orphaned_scores"][0])
 
     def scores(self) -> Floats:
         """Return every slot's score; 0 for a task without one."""

@@ -17,7 +17,8 @@ from stepladder.configs.codec import Config, fit, fitted, forms_of, to_json
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
-from stepladder.simulator.scenarios import Scenario, scenario
+from stepladder.simulator.base import Scenario
+from stepladder.simulator.scenarios import scenario
 
 SIMULATION = ("scenario", "num_envs", "budget")
 """Fields of a sweep itself that can be varied."""
@@ -93,7 +94,7 @@ class SweepConfig(Config):
     """Envs that play at the same time."""
 
     budget: Count | None = None
-    """Plays after which a seed ends unfinished; by default the scenario's own budget."""
+    """Samples after which a seed ends unfinished; by default the scenario's own budget."""
 
     def fields(self) -> dict[str, Any]:
         """Return every field that can be varied, by name, with its annotation.
@@ -104,7 +105,8 @@ class SweepConfig(Config):
         """
         place = scenario(self.scenario)
         found = _fields_of(place.curriculum_config(self.curriculum), "")
-        found |= _fields_of(place.dynamics, "dynamics.") | _fields_of(place.noise, "noise.")
+        for part in place.varied:
+            found |= _fields_of(getattr(place, part), f"{part}.")
         hints = get_type_hints(SweepConfig)
         return found | {f"simulation.{name}": hints[name] for name in SIMULATION}
 
@@ -118,11 +120,11 @@ class SweepConfig(Config):
         common = _changed(self, params, "simulation.", problems)
         problems.raise_if_any()
         place = scenario(common.scenario)
-        place = replace(
-            place,
-            dynamics=_changed(place.dynamics, params, "dynamics.", problems),
-            noise=_changed(place.noise, params, "noise.", problems),
-        )
+        parts: dict[str, Any] = {
+            part: _changed(getattr(place, part), params, f"{part}.", problems)
+            for part in place.varied
+        }
+        place = replace(place, **parts)
         own = {name: value for name, value in params.items() if not name.startswith(GROUPS)}
         config = _changed(place.curriculum_config(common.curriculum), own, "", problems)
         problems.raise_if_any()

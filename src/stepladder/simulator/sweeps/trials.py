@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from stepladder.configs.checks import require_integer
 from stepladder.configs.codec import to_json
 from stepladder.errors import ConfigError, RunError
+from stepladder.simulator.base import OracleRun
 from stepladder.simulator.compare import Cell, start_cell
-from stepladder.simulator.oracle import OracleRun, best_oracle
 from stepladder.simulator.sweeps.space import (
     Dimension,
     Params,
@@ -167,7 +167,7 @@ def _started(
         parts = {n: v for n, v in params.items() if n.startswith(("dynamics.", "simulation."))}
         key = json.dumps([to_json(parts), setup.budget], sort_keys=True)
         if key not in oracles:
-            oracles[key] = best_oracle(setup.place.simulator(config.seed), setup.budget)
+            oracles[key] = setup.place.oracle(config.seed, setup.num_envs, setup.budget)
     except ConfigError as error:
         failed = SweepTrial(number=number, params=params, cell=None, error=str(error))
         return lambda: failed

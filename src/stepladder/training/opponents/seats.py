@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepladder.curricula.explanation import TaskExplanation
-from stepladder.curricula.learnability import Learnability, LearnabilityConfig
+from stepladder.curricula.learnability.config import LearnabilityConfig
+from stepladder.curricula.learnability.learnability import Learnability
 from stepladder.errors import ConfigError
 from stepladder.plans.record import Draw
 from stepladder.saving.snapshot import Snapshot
@@ -101,7 +102,7 @@ class Seats:
         # `add` assigns seats, not the curriculum: the source has no other opponents.
         self.curriculum = Learnability(
             self._roster,
-            LearnabilityConfig(eviction_percentile=0.0),
+            LearnabilityConfig(pooled=False, exploration=0.0, eviction_percentile=0.0),
             seed=seed,
             capacity=num_seats,
         )

@@ -7,14 +7,19 @@ import pytest
 
 from curricula.fake_learner import play_results as play
 from stepladder.curricula import Learnability, LearnabilityConfig, LearnabilityExplanation
-from stepladder.curricula.learnability import learnability
+from stepladder.curricula.learnability.kernels import learnability
 from stepladder.errors import ConfigError
 from stepladder.tasks import NumberedSource
+
+ALONE: dict[str, Any] = {"pooled": False, "exploration": 0.0}
+"""Every task stands for itself, and no draw ignores the weights."""
 
 
 def make(num_tasks: int = 3, **settings: Any) -> Learnability:
     """Make a curriculum in which a result counts half after one more play."""
-    return Learnability(NumberedSource(num_tasks), **{"halflife_episodes": 1.0, **settings})
+    return Learnability(
+        NumberedSource(num_tasks), **{"halflife_episodes": 1.0, **ALONE, **settings}
+    )
 
 
 # The posterior, worked out for the results 1, 0, 0, 1 and a uniform prior.
@@ -97,7 +102,7 @@ def test_an_exponent_sharpens_and_zero_flattens():
 
 
 def test_a_replaced_task_starts_from_the_prior():
-    curriculum = Learnability(NumberedSource(9), capacity=3, exponent=2.0)
+    curriculum = Learnability(NumberedSource(9), capacity=3, exponent=2.0, **ALONE)
     play(curriculum, 0, "w" * 20)
     curriculum.replace(0)
     assert curriculum.plays().tolist() == [0, 0, 0]
@@ -110,7 +115,7 @@ def test_a_replaced_task_starts_from_the_prior():
 
 def test_tasks_solved_sometimes_get_most_draws():
     rng, rates = np.random.default_rng(0), np.tile([0.0, 1.0, 0.0, 0.5], 5)
-    curriculum = Learnability(NumberedSource(20), seed=0)
+    curriculum = Learnability(NumberedSource(20), seed=0, **ALONE)
     slots = []
     for _ in range(500):
         draws = curriculum.draw_batch(8)
@@ -137,7 +142,7 @@ def test_a_task_that_was_mastered_is_followed_down_when_it_is_forgotten():
 def evicting(**settings: Any) -> Learnability:
     """Make a pool of ten out of a hundred tasks; what was played twenty times may go."""
     return Learnability(
-        NumberedSource(100), capacity=10, seed=1, **{"eviction_plays": 20, **settings}
+        NumberedSource(100), capacity=10, seed=1, **{"eviction_plays": 20, **ALONE, **settings}
     )
 
 
@@ -206,7 +211,7 @@ def test_what_is_learnable_is_said_in_numbers_and_words():
     lines = explanation.lines()
     assert lines[1].endswith("2 tasks are untried, 0 have been replaced.")
     assert lines[2].startswith(f"  {'task2':<24} success 0.43, learnability 0.190, probability 0.")
-    assert curriculum.explain(0).reason == "it is untried and weighs what the prior says"
+    assert curriculum.explain(0).reason == ("it is untried; the prior says a success of about 50%")
     assert curriculum.explain(2).reason == (
         "it is solved in about 43% of its episodes, and half would weigh most"
     )

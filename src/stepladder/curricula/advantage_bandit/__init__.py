@@ -1,0 +1,1 @@
+"""A bandit over mean absolute advantages of labels."""

@@ -1,0 +1,1 @@
+"""Tasks that succeed sometimes: p(1 - p)."""
