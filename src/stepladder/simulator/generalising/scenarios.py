@@ -127,7 +127,7 @@ class GeneralScenario(Scenario, Config):
 
 
 def _like_ledge(names: tuple[str, ...], num_tasks: int, **settings: Any) -> Generalising:
-    """Return groups of tasks with the lengths of Ledge, each harder than the one before."""
+    """Return groups of tasks with the lengths of a platform game, each harder than the one before."""
     count = len(names)
     ranks = np.linspace(0.0, 1.0, count)
     usual: dict[str, Any] = {
