@@ -126,8 +126,8 @@ class GeneralScenario(Scenario, Config):
         Path(path).write_text(json.dumps(self.to_json(), indent=1) + "\n", encoding="utf-8")
 
 
-def _like_ledge(names: tuple[str, ...], num_tasks: int, **settings: Any) -> Generalising:
-    """Return groups of tasks with the lengths of a platform game, each harder than the one before."""
+def _like_levels(names: tuple[str, ...], num_tasks: int, **settings: Any) -> Generalising:
+    """Return groups of tasks, each harder than the one before, with the lengths of levels."""
     count = len(names)
     ranks = np.linspace(0.0, 1.0, count)
     usual: dict[str, Any] = {
@@ -144,11 +144,11 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 
 def _levels(groups: int, levels: int) -> Generalising:
-    return _like_ledge(_numbered(groups), levels)
+    return _like_levels(_numbered(groups), levels)
 
 
 def _mislabelled(groups: int) -> Generalising:
-    return _like_ledge(_numbered(groups), 200, mislabelled=0.25)
+    return _like_levels(_numbered(groups), 200, mislabelled=0.25)
 
 
 def _hinder(groups: int) -> Generalising:
@@ -156,7 +156,7 @@ def _hinder(groups: int) -> Generalising:
     distance = np.abs(numbers[:, None] - numbers)
     is_rival = distance % 2 == 1
     coupling = np.where(is_rival, -0.25 * 0.5**distance, 0.5 ** (distance / 2.0))
-    return _like_ledge(
+    return _like_levels(
         _numbered(groups),
         100,
         difficulty=tuple((1.0 + 4.0 * (numbers // 2) / max(1, groups // 2)).tolist()),
@@ -171,7 +171,7 @@ def _useless(groups: int) -> Generalising:
     # Learned a hundredth as fast, so that its tasks stay neither easy nor hard.
     coupling[groups, groups] = 0.01
     usual = np.linspace(0.0, 10.0, groups).tolist()
-    return _like_ledge(
+    return _like_levels(
         (*_numbered(groups), "useless"),
         200,
         difficulty=(*usual, 0.0),
