@@ -2,6 +2,7 @@
 
 import compileall
 import gc
+import logging
 import multiprocessing
 import os
 import signal
@@ -53,6 +54,10 @@ def pytest_collection_finish() -> None:
     workers imports once what each of them would import by itself. Where Python may not write
     bytecode, each of some hundred processes would compile the library again.
     """
+    # pytest adds its handlers to every logger that passes nothing on, six times per test.
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("torch") and isinstance(logger, logging.Logger):
+            logger.propagate = True
     compileall.compile_dir(Path(stepladder.__file__).parent, quiet=2)
     gc.collect()
     gc.freeze()

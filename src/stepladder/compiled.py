@@ -126,15 +126,24 @@ def direct(kernel: Function, *examples: Any) -> Function:
 
 
 def _type_of(example: Any) -> Any:
-    """Return numba's type of a value; of arrays alike it is worked out once: records take long."""
+    """Return the type of a value for numba; that of arrays is worked out once: it takes long."""
+    if not isinstance(example, np.ndarray | tuple):
+        return numba.typeof(example)
+    key = _key_of(example)
+    if key not in _ARRAY_TYPES:
+        _ARRAY_TYPES[key] = numba.typeof(example)
+    return _ARRAY_TYPES[key]
+
+
+def _key_of(example: Any) -> Any:
+    """Return what decides about numba's type of an array, a number or a tuple of these."""
+    if isinstance(example, tuple):
+        return type(example), *map(_key_of, example)
     if not isinstance(example, np.ndarray):
         return numba.typeof(example)
     flags = example.flags
     layout = (flags.c_contiguous, flags.f_contiguous, flags.writeable, flags.aligned)
-    key = (example.dtype, example.ndim, layout)
-    if key not in _ARRAY_TYPES:
-        _ARRAY_TYPES[key] = numba.typeof(example)
-    return _ARRAY_TYPES[key]
+    return example.dtype, example.ndim, layout
 
 
 _ARRAY_TYPES: dict[Any, Any] = {}

@@ -19,6 +19,7 @@ its annotations. A state is a named tuple of arrays of such records. Kernels rea
 import math
 import types
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -110,9 +111,7 @@ class Fields:
 
     def __init_subclass__(cls) -> None:
         hints = {
-            name: hint
-            for name, hint in get_type_hints(cls, include_extras=True).items()
-            if get_origin(hint) is not ClassVar
+            name: hint for name, hint in _hints(cls).items() if get_origin(hint) is not ClassVar
         }
         cls.dtype = np.dtype([(name, *_kind(hint)) for name, hint in hints.items()], align=True)
         cls.num_words = cls.dtype.itemsize // 8
@@ -141,8 +140,7 @@ def zeros(state: type[AnyState], **shapes: int | tuple[int, ...]) -> AnyState:
         **shapes: Length or shape of each array; those that are not named have one record.
     """
     arrays = {
-        name: np.zeros(shapes.pop(name, 1), _kind(hint)[0])
-        for name, hint in get_type_hints(state, include_extras=True).items()
+        name: np.zeros(shapes.pop(name, 1), _kind(hint)[0]) for name, hint in _hints(state).items()
     }
     if shapes:
         raise TypeError(f"{state.__name__} has no array {next(iter(shapes))!r}")
@@ -158,7 +156,7 @@ def saved_arrays(state: Any, **limits: tuple[Any, Any]) -> list[SavedArray]:
             classes declare. Give them as ``**{"tasks.bin": (0, 9)}``.
     """
     described: list[SavedArray] = []
-    hints = get_type_hints(type(state), include_extras=True)
+    hints = _hints(type(state))
     for name, array in state._asdict().items():
         own = {
             path.removeprefix(f"{name}."): pair
@@ -214,6 +212,12 @@ def _settings(kind: Any, config: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return dtype, values
 
 
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """Return the annotations of a class; asked for whenever a state is made or saved."""
+    return get_type_hints(kind, include_extras=True)
+
+
 def _kind(hint: Any) -> tuple[Any, ...]:
     """Return the NumPy type of a field, and its shape if it has one."""
     base, marks = _unwrapped(hint)
@@ -256,7 +260,7 @@ def _part(name: str, where: Any, dtype: np.dtype[Any], limits: tuple[Any, Any]) 
 
 
 def _parts(record: type[Fields], prefix: str, limits: dict[str, tuple[Any, Any]]) -> Any:
-    for name, hint in get_type_hints(record, include_extras=True).items():
+    for name, hint in _hints(record).items():
         if get_origin(hint) is ClassVar:
             continue
         path = f"{prefix}{name}"
