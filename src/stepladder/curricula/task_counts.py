@@ -258,7 +258,7 @@ class TaskCounts:
             raise RecordError(
                 f"slot {slot} has {plays[slot]:g} episodes, {wins[slot]:g} successes and "
                 f"{steps[slot]:g} steps; expected whole episodes, at most as many successes, and 0 "
-                "steps or more, of which those of successes are a part. Correct the sums and add them again."
+                "steps or more, those of successes among them. Correct the sums and add them again."
             )
         counted = plays.astype(np.int64)
         for name in ("num_samples", "num_epoch_samples", "num_judged"):
