@@ -1,6 +1,7 @@
 """``stepladder calibrate``: a simulated copy of trainings, and how well it fits."""
 
 import json
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,8 +74,8 @@ def main(argv: Sequence[str]) -> int:
     _show(found)
     console.say(f"scenario: {out}")
     console.say(
-        f"next: stepladder compare --scenarios {out} --num-envs {found.num_envs} --num-seeds 4 "
-        "--curricula staged frontier learnability"
+        f"next: stepladder compare --scenarios {shlex.quote(str(out))} "
+        f"--num-envs {found.num_envs} --num-seeds 4 --curricula staged frontier learnability"
     )
     return 0
 

@@ -19,7 +19,7 @@ from stepladder.simulator.calibration.fit import Fitted, dynamics_of, fit, rates
 from stepladder.simulator.calibration.judging import LabelFit, Likelihoods, forecast, judge_fit
 from stepladder.simulator.calibration.practice import Practice
 from stepladder.simulator.calibration.reading import read_practice
-from stepladder.simulator.calibration.replay import Rates, replay
+from stepladder.simulator.calibration.replay import Rates, mean_success, replay
 from stepladder.simulator.generalising.config import Generalising
 from stepladder.simulator.generalising.scenarios import GeneralScenario
 
@@ -168,7 +168,8 @@ def _fit_in_order(practices: list[Practice], seed: int) -> tuple[list[Practice],
     """
     fitted = fit(practices, seed=seed)
     rates = rates_of(fitted.vector, len(practices[0].groups))
-    order = np.argsort(rates.difficulty - rates.spread, kind="stable").tolist()
+    untrained = [mean_success(-d, s) for d, s in zip(rates.difficulty, rates.spread, strict=True)]
+    order = np.argsort(-np.array(untrained), kind="stable").tolist()
     if order == sorted(order):
         return practices, fitted
     groups = practices[0].groups

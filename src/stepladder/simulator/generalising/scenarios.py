@@ -69,9 +69,7 @@ class GeneralScenario(Scenario, Config):
     def knowledge(self) -> TaskKnowledge:
         """What a user of a curriculum would know: which groups are easier, and where they lie."""
         own = self.dynamics
-        # By what their easiest tasks ask: that is what shows first.
-        easiest = np.array(own.difficulty) - np.array(own.spread)
-        order = np.argsort(easiest, kind="stable").tolist()
+        order = np.argsort(-own.untrained_success, kind="stable").tolist()
         return TaskKnowledge(
             features=own.features,
             order=tuple(own.groups[group] for group in order),
