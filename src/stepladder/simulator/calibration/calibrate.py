@@ -28,6 +28,8 @@ LOWEST_GOAL, HIGHEST_GOAL = 0.05, 0.95
 UNKNOWN = 0.7
 """Share of the prior's deviation from which a setting counts as not measured."""
 
+WHEN = {"beginning": "at the beginning", "middle": "in the middle", "end": "at the end"}
+
 MEANINGS = {
     "eta": "how fast skill grows",
     "eta_memory": "how fast single tasks are memorised",
@@ -221,7 +223,7 @@ def _warnings(found: Calibration) -> list[str]:
         if far:
             worst = max(far, key=lambda part: abs(part.seen - part.predicted))
             said.append(
-                f"{label.label}: the prediction is off at the {worst.part} (seen {worst.seen:.2f}, "
+                f"{label.label}: the prediction is off {WHEN[worst.part]} (seen {worst.seen:.2f}, "
                 f"predicted {worst.predicted:.2f})"
             )
         if sum(part.plays for part in label.parts) and all(
