@@ -112,11 +112,11 @@ def replay(practice: Practice, rates: Rates) -> Predicted:
     strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
     found = Predicted(np.zeros(shape), np.zeros(shape))
     settings = np.array(rates[3:], dtype=np.float64)
-    _replay(
-        *(practice.plays, practice.spread_over, updates, strides),
-        *(rates.difficulty, rates.spread, rates.coupling, settings),
-        *found,
+    # Compiled once: every layout of an array in memory would be a type of its own.
+    plays, tasks, difficulty, spread, coupling = map(
+        np.ascontiguousarray, (practice.plays, practice.spread_over, *rates[:3])
     )
+    _replay(plays, tasks, updates, strides, difficulty, spread, coupling, settings, *found)
     return found
 
 
