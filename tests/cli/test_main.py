@@ -23,7 +23,7 @@ def test_help_names_every_verb(command: CommandLine) -> None:
         code, out, err = command(*argv)
         assert (code, err) == (0, "")
         for verb, text in VERBS.items():
-            assert f"  {verb:<8}  {text}\n" in out
+            assert f"  {verb:<{max(map(len, VERBS))}}  {text}\n" in out
 
 
 def test_the_version_is_that_of_the_package(command: CommandLine) -> None:

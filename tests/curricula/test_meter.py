@@ -37,8 +37,8 @@ def metered(curriculum=None, **settings):
     return curriculum, CurriculumMeter(curriculum, **settings)
 
 
-def play(curriculum, *slots, success=1.0):
-    curriculum.observe([record_for(curriculum, slot, success) for slot in slots])
+def play(curriculum, *slots, success=1.0, **changes):
+    curriculum.observe([record_for(curriculum, slot, success, **changes) for slot in slots])
 
 
 def family(metrics, name):
@@ -100,6 +100,29 @@ def test_success_of_a_label_is_the_mean_of_the_epoch_and_only_of_what_was_played
     meter.end_epoch()
     play(curriculum, 0, success=0.0)
     assert family(meter.metrics(), "per_label_success") == {"a": 0.0}
+
+
+def test_steps_of_a_label_are_told_apart_by_success():
+    curriculum, meter = metered()
+    play(curriculum, 0, success=1.0, length=30)
+    play(curriculum, 1, success=0.0, length=100)
+    play(curriculum, 1, success=0.25, length=40)
+    play(curriculum, 2, success=math.nan, length=7)
+    # a: 30 + 0.25 * 40; 100 + 0.75 * 40. Nothing is known of b's success.
+    assert family(meter.metrics(), "per_label_success_steps") == {"a": 40.0}
+    assert family(meter.metrics(), "per_label_failure_steps") == {"a": 130.0}
+    meter.end_epoch()
+    assert family(meter.metrics(), "per_label_failure_steps") == {}
+
+
+def test_a_snapshot_without_steps_per_label_can_be_restored():
+    curriculum, meter = metered()
+    play(curriculum, 0, success=1.0, length=30)
+    snapshot = meter.snapshot()
+    del snapshot.arrays["label_steps"]
+    meter.restore(snapshot)
+    assert family(meter.metrics(), "per_label_success_steps") == {}
+    assert family(meter.metrics(), "per_label_success") == {"a": 1.0}
 
 
 def test_probabilities_and_composition_of_labels():
@@ -297,7 +320,8 @@ def test_sums_from_an_engine_give_the_same_metrics():
     curriculum, meter = metered()
     engine, other = metered()
     play(curriculum, 0, 0, 2, success=0.5)
-    other.add_counts([2, 0, 1, 0], [1.0, 0.0, 0.5, 0.0], lengths=[2, 0, 1, 0])
+    wins, steps = [1.0, 0.0, 0.5, 0.0], [2, 0, 1, 0]
+    other.add_counts([2, 0, 1, 0], wins, lengths=steps, success_lengths=wins)
     assert other.metrics() == meter.metrics()
     assert engine.num_observed == 0
 

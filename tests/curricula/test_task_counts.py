@@ -128,9 +128,10 @@ def test_sums_count_like_the_episodes_they_stand_for():
             record_for(one, 2, 0.25, episode_return=1.0, length=2),
         ]
     )
-    added.add_counts([2, 0, 1], [1.0, 0.0, 0.25], [2.5, 0.0, 1.0], [4, 0, 2])
+    added.add_counts([2, 0, 1], [1.0, 0.0, 0.25], [2.5, 0.0, 1.0], [4, 0, 2], [3, 0, 0.5])
     assert added.slots.tolist() == counted.slots.tolist()
     assert added.by_label.tolist() == counted.by_label.tolist()
+    assert added.label_steps.tolist() == counted.label_steps.tolist() == [(3.0, 1.0), (0.5, 1.5)]
     assert other.num_observed == 0
 
 
@@ -152,6 +153,7 @@ def test_returns_and_lengths_may_be_left_out():
         (([1, 1, 1], [0, 0, 2]), "slot 2 has 1 episodes, 2 successes"),
         (([1, 1, 1], [-1, 0, 0]), "slot 0 has 1 episodes, -1 successes"),
         (([1, 1, 1], [0, 0, 0], 0, [0, -4, 0]), "-4 steps"),
+        (([1, 1, 1], [0, 0, 1], 0, [5, 5, 5], [0, 0, 6]), "slot 2 has 1 episodes"),
     ],
 )
 def test_impossible_sums_are_refused_and_nothing_counts(sums, problem):

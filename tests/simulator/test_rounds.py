@@ -35,7 +35,7 @@ def test_a_round_without_records_is_the_same_round():
     block = Uniform(simulator.source(), seed=1).plan.block
     records = np.zeros(6, dtype=RECORD_DTYPE)
     nodes, levels = np.zeros(6, dtype=np.int64), np.zeros(6)
-    dealt, sums, expected = Dealt.zeros(6), SlotSums.zeros(4), np.zeros((4, 5))
+    dealt, sums, expected = Dealt.zeros(6), SlotSums.zeros(4), np.zeros((4, 6))
     values = block.view(np.float64)
     for _ in range(50):
         learner = simulator.state
@@ -48,7 +48,7 @@ def test_a_round_without_records_is_the_same_round():
         for slot, success, reward, level in zip(
             nodes, records["success"], records["episode_return"], levels, strict=True
         ):
-            expected[slot] += (1.0, success, reward, level, 1.0)
+            expected[slot] += (1.0, success, reward, level, 1.0, success)
         simulator.learn(nodes)
         finish_round(other.state, dealt, sums)
         assert other.P.tolist() == simulator.P.tolist()

@@ -18,6 +18,7 @@ VERBS = {
     "simulate": "Try a curriculum on a simulated learner.",
     "compare": "Compare curricula on simulated learners, over several seeds.",
     "sweep": "Search for good settings of a curriculum.",
+    "calibrate": "Fit a simulated learner to trainings, to try other curricula on it.",
     "train": "Train an agent, or resume a training.",
     "eval": "Evaluate a policy on tasks and games that it was not trained on.",
     "explain": "Explain why a run practises the tasks that it practises.",

@@ -27,6 +27,9 @@ from stepladder.tasks.plain import checked_integer
 PERCENTILES = (25, 50, 75, 90, 95)
 STATS = "env_curriculum_stats"
 
+STEPS = ("success_steps", "failure_steps")
+"""Kinds of env steps that are counted per label."""
+
 MOST_REASONS = 1000
 """Slots up to which a table of tasks says in words why each is drawn; asking all takes time."""
 
@@ -115,6 +118,12 @@ class CurriculumMeter(TaskCounts):
         for name, total, count in zip(self._shown, wins, results, strict=True):
             if count:
                 metrics[f"{STATS}/per_label_success/{name}"] = total / count
+        kinds = {kind: self._show(labels, self.label_steps[f"epoch_{kind}"]) for kind in STEPS}
+        for name, *steps in zip(self._shown, *kinds.values(), strict=True):
+            # Sums of episodes that nobody observed one by one have no lengths by outcome.
+            if sum(steps):
+                for kind, amount in zip(kinds, steps, strict=True):
+                    metrics[f"{STATS}/per_label_{kind}/{name}"] = float(amount)
         return metrics
 
     def _show(self, labels: Words, amounts: Floats | None = None) -> list[float]:

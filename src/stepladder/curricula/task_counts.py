@@ -45,6 +45,14 @@ class LabelTally(Fields):
     num_epoch_judged: Count
 
 
+class LabelSteps(Fields):
+    """Env steps of this epoch's episodes of a label that told their success."""
+
+    epoch_success_steps: Annotated[float, Limits(0.0, MAX_COUNT)]
+    """Each episode counted by its success; the rest of it counts as failure."""
+    epoch_failure_steps: Annotated[float, Limits(0.0, MAX_COUNT)]
+
+
 class Counted(Fields):
     """How far counting has come."""
 
@@ -70,6 +78,7 @@ def count_records(
     past: Words,
     slots: Records[TaskTally],
     by_label: Records[LabelTally],
+    label_steps: Records[LabelSteps],
     counted: Records[Counted],
     number: int,
 ) -> bool:
@@ -113,6 +122,9 @@ def count_records(
         if tells_success:
             label.epoch_successes += record.success
             label.num_epoch_judged += 1
+            steps = label_steps[label_index]
+            steps.epoch_success_steps += record.success * record.length
+            steps.epoch_failure_steps += (1.0 - record.success) * record.length
     return True
 
 
@@ -126,6 +138,8 @@ class TaskCounts:
         """Sums per slot since its task came in, or counting began."""
         self.by_label = LabelTally.zeros(len(pool.label_names))
         """Sums per label."""
+        self.label_steps = LabelSteps.zeros(len(pool.label_names))
+        """Further sums per label; apart, because older snapshots have none."""
         self.labels: Words = pool.label_indices.copy()
         """Index of the label per slot."""
         self._counted = Counted.zeros()
@@ -136,7 +150,7 @@ class TaskCounts:
         # Called for every batch: looking at the types of all arguments takes longer than the work.
         self._count_records = direct(
             *(count_records, np.zeros(0, RECORD_DTYPE), self._generations, self.labels, NONE_PAST),
-            *(self.slots, self.by_label, self._counted, 0),
+            *(self.slots, self.by_label, self.label_steps, self._counted, 0),
         )
         curriculum.add_listener(self._count, on_replace=self._note_replaced)
 
@@ -165,7 +179,7 @@ class TaskCounts:
     def _count_with(self, records: Records[RecordFields], past: Words, number: int) -> bool:
         return self._count_records(
             *(records, self._generations, self.labels, past),
-            *(self.slots, self.by_label, self._counted, number),
+            *(self.slots, self.by_label, self.label_steps, self._counted, number),
         )
 
     def _past_labels(self, records: Records[RecordFields]) -> Words:
@@ -213,6 +227,7 @@ class TaskCounts:
         successes: npt.ArrayLike,
         returns: npt.ArrayLike = 0.0,
         lengths: npt.ArrayLike = 0.0,
+        success_lengths: npt.ArrayLike = 0.0,
     ) -> None:
         """Count episodes that the curriculum did not observe one by one, as sums per slot.
 
@@ -225,21 +240,25 @@ class TaskCounts:
             successes: Sum of their successes, per slot; at most `counts`.
             returns: Sum of their returns, per slot.
             lengths: Sum of their env steps, per slot.
+            success_lengths: Sum of their env steps times their successes, per slot; at most
+                `lengths`.
 
         Raises:
             RecordError: The numbers are impossible. Then nothing was counted.
         """
         plays, wins = self._per_slot(counts, "counts"), self._per_slot(successes, "successes")
         gains, steps = self._per_slot(returns, "returns"), self._per_slot(lengths, "lengths")
+        successful = self._per_slot(success_lengths, "success_lengths")
         # Sums of many fractions may end a hair above the number of them.
         too_many = wins > plays * (1.0 + 1e-9)
         bad = (plays < 0) | (plays % 1 != 0) | (wins < 0) | too_many | (steps < 0)
+        bad |= (successful < 0) | (successful > steps * (1.0 + 1e-9))
         if bad.any():
             slot = int(np.flatnonzero(bad)[0])
             raise RecordError(
                 f"slot {slot} has {plays[slot]:g} episodes, {wins[slot]:g} successes and "
                 f"{steps[slot]:g} steps; expected whole episodes, at most as many successes, and 0 "
-                "steps or more. Correct the sums and add them again."
+                "steps or more, those of successes among them. Correct the sums and add them again."
             )
         counted = plays.astype(np.int64)
         for name in ("num_samples", "num_epoch_samples", "num_judged"):
@@ -250,6 +269,9 @@ class TaskCounts:
         for name in ("num_samples", "num_epoch_samples", "num_epoch_judged"):
             np.add.at(self.by_label[name], self.labels, counted)
         np.add.at(self.by_label["epoch_successes"], self.labels, wins)
+        failed = np.maximum(0.0, steps - successful)
+        np.add.at(self.label_steps["epoch_success_steps"], self.labels, successful)
+        np.add.at(self.label_steps["epoch_failure_steps"], self.labels, failed)
 
     def _per_slot(self, values: npt.ArrayLike, name: str) -> Floats:
         array = np.asarray(values, dtype=np.float64)
@@ -266,6 +288,7 @@ class TaskCounts:
         self.slots["num_epoch_samples"] = 0
         for name in ("num_epoch_samples", "epoch_successes", "num_epoch_judged"):
             self.by_label[name] = 0
+        self.label_steps[:] = np.zeros((), LabelSteps.dtype)
 
     # Saving and resuming.
 
@@ -282,6 +305,7 @@ class TaskCounts:
             SavedArray("generations", self._generations, (Part.count("generation"),)),
             SavedArray("slots", self.slots, TaskTally.parts()),
             SavedArray("by_label", self.by_label, LabelTally.parts()),
+            SavedArray("label_steps", self.label_steps, LabelSteps.parts()),
         ]
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -303,7 +327,9 @@ class TaskCounts:
         num_unlabelled = read_count(
             snapshot.state.get("num_unlabelled"), f"num_unlabelled of {snapshot.place}"
         )
-        restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
+        # Snapshots of 0.2.0 and before have no steps per label.
+        fresh = {"label_steps": np.zeros_like(self.label_steps)}
+        restore_arrays(self._saved_arrays(), {**fresh, **snapshot.arrays}, snapshot.place)
         self._past = {(slot, generation): label for slot, generation, label in past.tolist()}
         self._counted["num_unlabelled"] = num_unlabelled
         self._synchronise()

@@ -4,6 +4,7 @@
 """
 
 from stepladder.simulator.base import OracleRun, Scenario, Simulator
+from stepladder.simulator.calibration import Calibration, calibrate
 from stepladder.simulator.compare import Cell, Comparison, compare
 from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
 from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
@@ -22,6 +23,7 @@ __all__ = [
     "GENERAL_SUITE",
     "RECIPES",
     "SUITE",
+    "Calibration",
     "Cell",
     "Comparison",
     "CompiledEngine",
@@ -49,6 +51,7 @@ __all__ = [
     "TaskGraph",
     "Verdict",
     "best_oracle",
+    "calibrate",
     "compare",
     "judge",
     "make_engine",

@@ -211,7 +211,7 @@ class CompiledEngine(_Carrier):
 
     def _hand_on(self) -> None:
         if self.meter is not None:
-            names = ("num_plays", "successes", "returns", "steps")
+            names = ("num_plays", "successes", "returns", "steps", "success_steps")
             self.meter.add_counts(*(self._sums[name][:-1] for name in names))
         for name in self._epoch:
             self._epoch[name] += float(self._sums[name].sum())

@@ -34,6 +34,8 @@ class SlotSums(Fields):
     returns: float
     levels: float
     steps: float
+    success_steps: float
+    """Those of plays that succeeded."""
 
 
 @inlined
@@ -124,4 +126,5 @@ def finish_round(learner: LearnerState, dealt: Records[Dealt], sums: Records[Slo
         total.returns += one.episode_return
         total.levels += one.level
         total.steps += 1.0
+        total.success_steps += one.success
         learn_and_count(learner, one.node)

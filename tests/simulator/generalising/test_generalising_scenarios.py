@@ -213,3 +213,17 @@ def test_concentrating_on_few_tasks_memorises_them():
             one.learn_play(node, Shown(float(one.P[node]), 1.0, 1.0, 99))
     assert narrow.practised()[1] > 0.9
     assert narrow.held_out()[1] < own.held_out()[1] - 0.1
+
+
+def test_what_a_user_knows_goes_by_success_before_training_not_by_the_mean_difficulty():
+    dynamics = small(difficulty=(5.0, 4.0), spread=(5.0, 0.5))
+    # Some tasks of the first group are easier than all of the second.
+    assert dynamics.untrained_success[0] > dynamics.untrained_success[1]
+    knowledge = GeneralScenario(name="mixed", dynamics=dynamics).knowledge
+    assert knowledge.order == ("easy", "hard")
+
+
+def test_a_low_goal_is_no_reason_to_leave_a_stage_early():
+    for goal, mastery in ((0.1, 0.75), (0.9, 0.9)):
+        place = GeneralScenario(name="low", dynamics=small(goal=goal))
+        assert place.knowledge.mastery == mastery

@@ -172,6 +172,13 @@ class Generalising(Config):
         return weights / weights.sum()
 
     @cached_property
+    def untrained_success(self) -> Floats:
+        """Mean success per group of a learner that has learned nothing yet."""
+        easy, spread = -np.array(self.difficulty), np.maximum(self.spread, 1e-6)
+        whole = np.logaddexp(0.0, easy + spread) - np.logaddexp(0.0, easy - spread)
+        return whole / (2.0 * spread)
+
+    @cached_property
     def task_groups(self) -> Words:
         """The group that each task belongs to, whatever its label says."""
         return np.repeat(np.arange(len(self.groups)), self.num_tasks)

@@ -201,6 +201,7 @@ def play_endings(
             total.returns += row.success
             total.levels += row.level
             total.steps += row.length
+            total.success_steps += row.success * row.length
         status = SETTLE(block, table, state, constants)
         if CHANGES_PLAN:
             end_write(block)

@@ -69,11 +69,13 @@ class GeneralScenario(Scenario, Config):
     def knowledge(self) -> TaskKnowledge:
         """What a user of a curriculum would know: which groups are easier, and where they lie."""
         own = self.dynamics
-        order = np.argsort(own.difficulty, kind="stable").tolist()
+        order = np.argsort(-own.untrained_success, kind="stable").tolist()
         return TaskKnowledge(
             features=own.features,
             order=tuple(own.groups[group] for group in order),
-            mastery=own.goal,
+            # A goal may be a low mean of easy groups and of groups that are out of reach; it does
+            # not say that a group is learned at such a rate.
+            mastery=max(own.goal, TaskKnowledge.mastery),
         )
 
     @property

@@ -1,0 +1,17 @@
+"""COPIES OF TRAININGS: the learner that generalises, fitted to runs."""
+
+from stepladder.simulator.calibration.calibrate import Calibration, calibrate
+from stepladder.simulator.calibration.judging import LabelFit, Likelihoods, PartFit
+from stepladder.simulator.calibration.practice import HeldOut, Practice
+from stepladder.simulator.calibration.reading import read_practice
+
+__all__ = [
+    "Calibration",
+    "HeldOut",
+    "LabelFit",
+    "Likelihoods",
+    "PartFit",
+    "Practice",
+    "calibrate",
+    "read_practice",
+]

@@ -1,0 +1,127 @@
+"""Repeat a training with a simulated learner: its own plays, expected outcomes instead of drawn.
+
+Between `practice` and `fit`. The learner is that of `generalising`, with the mean over tasks in
+place of single tasks: a group has one memory, which is that of a task when it is played.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from stepladder.compiled import compiled
+from stepladder.records import Floats, Words
+from stepladder.simulator.calibration.practice import Practice
+
+STRIDES = 4
+"""Parts of an epoch within which skills count as constant, if it has that many updates."""
+
+NO_SPREAD = 1e-6
+
+
+class Rates(NamedTuple):
+    """Settings of the learner that a fit may change, as kernels take them."""
+
+    difficulty: Floats
+    spread: Floats
+    coupling: Floats
+    eta: float
+    eta_memory: float
+    lambda_forget: float
+    lambda_memory: float
+
+
+class Predicted(NamedTuple):
+    """Expected success per epoch and group."""
+
+    practised: Floats
+    """Of the tasks that were played."""
+    held_out: Floats
+    """Of unseen tasks, at the end of the epoch."""
+
+
+@compiled
+def _log_one_plus_exp(x: float) -> float:
+    return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
+
+
+@compiled
+def _chance(x: float) -> float:
+    return 1.0 / (1.0 + np.exp(-x))
+
+
+@compiled
+def mean_success(ahead: float, spread: float) -> float:
+    """Return the mean chance over difficulties that lie evenly within `spread`."""
+    if spread < NO_SPREAD:
+        return _chance(ahead)
+    whole = _log_one_plus_exp(ahead + spread) - _log_one_plus_exp(ahead - spread)
+    return whole / (2.0 * spread)
+
+
+@compiled
+def mean_taught(ahead: float, spread: float) -> float:
+    """Return the mean of ``4 p (1 - p)`` over difficulties that lie evenly within `spread`."""
+    if spread < NO_SPREAD:
+        chance = _chance(ahead)
+        return 4.0 * chance * (1.0 - chance)
+    return 4.0 * (_chance(ahead + spread) - _chance(ahead - spread)) / (2.0 * spread)
+
+
+@compiled
+def _replay(
+    plays: Floats,
+    tasks: Floats,
+    updates: Floats,
+    strides: Words,
+    difficulty: Floats,
+    spread: Floats,
+    coupling: Floats,
+    rates: Floats,
+    practised: Floats,
+    held_out: Floats,
+) -> None:
+    """Fill in the expected success; `rates` are those of `Rates` from eta on."""
+    eta, eta_memory, forget, forget_memory = rates[0], rates[1], rates[2], rates[3]
+    num_epochs, num_groups = plays.shape
+    skills, memories = np.zeros(num_groups), np.zeros(num_groups)
+    gains = np.zeros(num_groups)
+    for epoch in range(num_epochs):
+        parts = strides[epoch]
+        keep = (1.0 - forget) ** (updates[epoch] / parts)
+        keep_memory = (1.0 - forget_memory) ** (updates[epoch] / parts)
+        for _ in range(parts):
+            for group in range(num_groups):
+                ahead = skills[group] + memories[group] - difficulty[group]
+                practised[epoch, group] += mean_success(ahead, spread[group]) / parts
+                taught = plays[epoch, group] / parts * mean_taught(ahead, spread[group])
+                gains[group] = eta * taught
+                memories[group] *= keep_memory
+                memories[group] += eta_memory * taught / tasks[epoch, group]
+            for group in range(num_groups):
+                skills[group] *= keep
+                for other in range(num_groups):
+                    skills[group] += coupling[group, other] * gains[other]
+        for group in range(num_groups):
+            held_out[epoch, group] = mean_success(skills[group] - difficulty[group], spread[group])
+
+
+def replay(practice: Practice, rates: Rates) -> Predicted:
+    """Return the success that a learner would have had with the plays of a training."""
+    shape = practice.plays.shape
+    updates = np.diff(practice.steps, prepend=0) / practice.update_steps
+    strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
+    found = Predicted(np.zeros(shape), np.zeros(shape))
+    settings = np.array(rates[3:], dtype=np.float64)
+    # Compiled once: every layout of an array in memory would be a type of its own.
+    plays, tasks, difficulty, spread, coupling = map(
+        np.ascontiguousarray, (practice.plays, practice.spread_over, *rates[:3])
+    )
+    _replay(plays, tasks, updates, strides, difficulty, spread, coupling, settings, *found)
+    return found
+
+
+def held_out_rows(practice: Practice) -> Words:
+    """Return the epoch at whose end each evaluation of a training was made."""
+    steps = [one.step for one in practice.held_out]
+    rows = np.searchsorted(practice.steps, steps, side="left")
+    return np.minimum(rows, len(practice.steps) - 1)
