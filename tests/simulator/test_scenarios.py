@@ -58,6 +58,9 @@ def test_shapes_by_name():
     assert scenario("tree-31").graph == TaskGraph.tree(31)
     assert scenario("grid-6x4").graph == TaskGraph.grid(6, 4)
     assert scenario("independent-5").graph == TaskGraph.independent(5)
+    plateau = scenario("plateau-5")
+    assert plateau.graph.parents == ((), (0,), (), (2,), ())
+    assert plateau.start == ((1, 0.3), (3, 0.3))
     assert scenario("dag-12").graph.num_tasks == 12
 
 

@@ -163,6 +163,14 @@ def _pool(size: int) -> dict[str, Any]:
     }
 
 
+def _plateau(size: int) -> dict[str, Any]:
+    pairs = [TaskGraph.chain(2)] * (size // 2) + [TaskGraph.chain(1)] * (size % 2)
+    return {
+        "graph": reduce(TaskGraph.beside, pairs),
+        "start": tuple((node, 0.3) for node in range(1, size, 2)),
+    }
+
+
 FAMILIES: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
     "chain": ("each task unlocks the next", lambda size: {"graph": TaskGraph.chain(size)}),
     "tree": ("each task unlocks two others", lambda size: {"graph": TaskGraph.tree(size)}),
@@ -182,6 +190,10 @@ FAMILIES: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
     "independent": (
         "no task needs another: uniform is hard to beat here",
         lambda size: {"graph": TaskGraph.independent(size)},
+    ),
+    "plateau": (
+        "every other task succeeds 3 times in 10, and no better before the one it needs is known",
+        _plateau,
     ),
 }
 """Purpose and fields of scenarios by the first part of their name. The second part is the number of

@@ -1,5 +1,8 @@
 """Where a task stands, worked out with results that count half after one more play."""
 
+import math
+from typing import Any
+
 import pytest
 
 from curricula.fake_learner import record_for
@@ -73,8 +76,8 @@ def test_a_learnable_task_without_success_of_late_is_lost_again():
     assert after(curriculum, "w") == "zone"
 
 
-def test_a_coin_toss_is_stuck_after_a_trial_and_must_beat_its_level():
-    curriculum = make(mastery=0.9, promote_z=0.5)
+def test_a_coin_toss_is_stuck_after_a_trial():
+    curriculum = make(mastery=0.9)
     play(curriculum, 0, "fw")
     # First trial: 2 of 4, from nothing. That is better by more than √(0.25 / 4) = 0.25.
     assert after(curriculum, "fwfw") == "zone"
@@ -86,25 +89,51 @@ def test_a_coin_toss_is_stuck_after_a_trial_and_must_beat_its_level():
         "success": pytest.approx(1.53 / 2.39, abs=0.01),
         "level": 0.5,
         "plays_in_trial": 0.0,
+        "trial_length": 8.0,
         "weighed_plays": pytest.approx(2.0, abs=0.01),
     }
-    # 0.67 to 1.33; then 1.33 to 0.67: two thirds, and 0.5 + 0.5·√(0.25 / 2) = 0.677 is to beat.
-    assert after(curriculum, "fw") == "probed"
-    # 1.67 to 0.33: 0.83.
-    assert after(curriculum, "w") == "zone"
+
+
+def test_what_was_stuck_must_beat_its_level_and_by_more_the_more_often_it_is_looked_at():
+    # Results count half after 20 plays, or a little more: trials of 4, 4 and 8 plays are short.
+    settings: dict[str, Any] = {"mastery": 0.99, "halflife_episodes": 20.0, "promote_z": 1.0}
+    for num_fails, found in ((0, 5), (60, 14)):
+        curriculum = make(**settings)
+        play(curriculum, 0, "fw" + "fwfw" * 2)
+        assert (curriculum.states()[0], told(curriculum, 0).numbers["level"]) == ("probed", 0.5)
+        play(curriculum, 0, "fw" * num_fails)
+        count = 0
+        while curriculum.states()[0] == "probed":
+            play(curriculum, 0, "w")
+            count += 1
+        assert count == found
+        # With the last play, and not before, it is better than the luckiest of so many looks.
+        keep, successes, plays = 0.5**0.05, 0.0, 0.0
+        results = "fw" + "fwfw" * 2 + "fw" * num_fails + "w" * count
+        beats: list[bool] = []
+        for looks, result in enumerate(results, -9):
+            successes, plays = successes * keep + (result == "w"), plays * keep + 1.0
+            z = math.sqrt(1.0 + 2.0 * math.log(1.0 + max(0, looks) / plays))
+            beats.append(successes / plays > 0.5 + z * math.sqrt(0.25 / plays))
+        assert beats[10:] == [False] * (2 * num_fails + count - 1) + [True]
 
 
 def test_a_task_that_gets_better_in_every_trial_stays_in_practice():
     curriculum = make(mastery=0.95, halflife_episodes=3.0, trial_episodes=8)
     play(curriculum, 0, "fw")
-    # Of 8 plays 2, then 4, then 6 succeed; from one trial to the next that is 0.25 more, and the
-    # standard error is √(0.25 / 8) = 0.18 or less.
-    for trial in ("fwffffwf", "wfwffwfw", "wwfwwwfw"):
+    # Of 8 plays 2, then 4 succeed, then 12 of 16; from one trial to the next that is 0.25 more, and
+    # the standard error is √(0.25 / 8) = 0.18 or less.
+    lengths = []
+    for trial in ("fwffffwf", "wfwffwfw", "wwfwwwfw" * 2):
         play(curriculum, 0, trial)
         assert curriculum.states()[0] == "zone"
         assert told(curriculum, 0).numbers["plays_in_trial"] == 0.0
+        lengths.append(told(curriculum, 0).numbers["trial_length"])
+    # The first trial had nothing to beat; each one after it is as long as all before together.
+    assert lengths == [8.0, 16.0, 32.0]
     assert told(curriculum, 0).numbers["level"] == 0.75
-    assert after(curriculum, "wwfwwwfw") == "probed"
+    assert after(curriculum, "wwfwwwfw" * 4) == "probed"
+    assert told(curriculum, 0).numbers["trial_length"] == 64.0
 
 
 def test_a_trial_must_be_better_by_more_than_chance():

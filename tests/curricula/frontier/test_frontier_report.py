@@ -4,7 +4,7 @@ import pytest
 
 from curricula.short_memory import BARE, make, overview, play, told
 from stepladder.curricula import Frontier
-from stepladder.tasks import ListSource, Task, UnionSource
+from stepladder.tasks import ListSource, NumberedSource, Task, UnionSource
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from stepladder.tasks import ListSource, Task, UnionSource
         (
             "fwf",
             "it is learnable now: success 0.33, and within 3 plays it must get beyond its level of "
-            "0.00",
+            "0.00; its trials take 4 plays",
         ),
         (
             "fw" + "hhhh" * 2,
@@ -67,3 +67,41 @@ def test_at_most_five_tasks_of_the_zone_are_listed():
     explanation = overview(curriculum)
     assert explanation.num_in_zone == 7
     assert [name for name, _, _ in explanation.zone] == [f"task{slot}" for slot in range(5)]
+
+
+def test_longer_trials_are_compared_with_the_shortest():
+    curriculum = make(stuck_z=0.0)
+    # 1.5 of 4, then 2.5 of 4.
+    play(curriculum, 1, "fw" + "fwfh" + "hwfw" + "f")
+    assert told(curriculum, 1).reason.endswith(
+        "within 7 plays it must get beyond its level of 0.62; its trials take 8 plays, 2 times the "
+        "shortest"
+    )
+
+
+def test_how_long_tasks_take_is_said_once_it_is_known():
+    curriculum = make(3)
+    # Found with the second play, mastered with the fourth: two plays of practice.
+    play(curriculum, 0, "fwww")
+    assert overview(curriculum).pace == 2.0
+    assert (
+        "Tasks mastered of late have taken about 2 plays of practice each."
+        in overview(curriculum).lines()
+    )
+
+
+def test_few_tasks_with_most_of_the_draws_are_a_warning():
+    curriculum = Frontier(NumberedSource(200), **BARE)
+    play(curriculum, 0, "fw")
+    play(curriculum, 1, "fw")
+    explanation = overview(curriculum)
+    # Half of 1 / 1.5 each; 1 % of 200 tasks are 2.
+    assert (explanation.num_crowded, explanation.crowded_share) == (2, pytest.approx(2 / 3))
+    assert (
+        "Warning: 2 of 200 tasks get 67% of the draws, so the agent may memorise them. "
+        "Lower max_share, or raise exploration." in explanation.lines()
+    )
+    play(curriculum, 2, "fw")
+    # It takes 3 of them to get half of the draws.
+    assert (overview(curriculum).num_crowded, overview(curriculum).crowded_share) == (0, 0.0)
+    assert not any(line.startswith("Warning") for line in overview(curriculum).lines())

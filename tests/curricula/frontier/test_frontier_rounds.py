@@ -323,14 +323,18 @@ def test_rounds_of_near_tasks_are_barren_too_when_there_are_no_others():
     assert overview(curriculum).num_barren_rounds == 4
     # 0.5 · 2/4 for probing the two near ones, 0.25 for rehearsal.
     assert curriculum.probs().tolist() == pytest.approx([0.25, 0.5, 0.25])
-    # With others about, only the rounds of those count.
-    curriculum = on_a_line(4)
+    # With others about, a round counts for as many of all as it holds: here one of four.
+    curriculum = on_a_line(5)
     play(curriculum, 0, "wwww")
-    play(curriculum, 1, "f" * 9)
+    play(curriculum, 1, "f" * 3)
     assert overview(curriculum).num_barren_rounds == 0
-    play(curriculum, 2, "f")
-    play(curriculum, 3, "f")
+    play(curriculum, 1, "f")
     assert overview(curriculum).num_barren_rounds == 1
+    for slot in (2, 3, 4):
+        play(curriculum, slot, "f")
+    assert overview(curriculum).num_barren_rounds == 1
+    play(curriculum, 1, "f")
+    assert overview(curriculum).num_barren_rounds == 2
 
 
 def test_the_cost_of_a_record_is_flat_with_features_too():

@@ -27,6 +27,9 @@ ENOUGH_PLAYS = 4.0
 REACHED_SHARE = 0.9
 """Share of all the plays that a half-life can hold which is taken to be within reach."""
 
+FEW_TASKS = 300
+"""In a pool of so few tasks, all others may wait for one: no limit is set to its draws."""
+
 Draws = Annotated[float, Within(0.0, 1000.0, above=True)]
 StandardErrors = Annotated[float, Within(0.0, 100.0, below=True)]
 
@@ -48,7 +51,8 @@ class FrontierConfig(CurriculumConfig):
     practised again, in [0, mastery)."""
 
     halflife_episodes: Annotated[float, Within(0.0, 1e5, above=True)] = 8.0
-    """Plays of the same task after which a result counts half; at most 100,000."""
+    """Plays of the same task after which a result counts half, at first; at most 100,000. It grows
+    with the square root of the task's trials once these are longer than ten half-lives."""
 
     probing: Draws = 0.05
     """Draws that go to tasks not seen to be learnable yet, for each draw that goes to learnable
@@ -57,18 +61,24 @@ class FrontierConfig(CurriculumConfig):
     rehearsal: Draws = 0.002
     """Draws that go to mastered tasks, in turn, for each draw that goes to learnable ones."""
 
-    trial_episodes: Annotated[int, Integer(2)] = 40
-    """Plays after which a learnable task must have become better, or it is stuck."""
+    trial_episodes: Annotated[int, Integer(2, 1_000_000)] = 20
+    """Plays of the shortest trial: at its end a learnable task must have become better, or it is
+    stuck. Trials become longer by themselves where tasks take longer to learn; at most 1,000,000.
+    """
 
     patience_rounds: Positive = 10.0
     """Rounds of probing without anything new mastered after which probing gives way to rehearsal,
     more and more."""
 
+    max_share: Annotated[float, Within(0.0, 1.0, above=True)] = 0.05
+    """Largest share of the draws that one learnable task may have, in (0, 1]; what is left over is
+    spread evenly over all other tasks. Pools of up to 300 tasks have no such limit."""
+
     promote_z: StandardErrors = 2.0
     """Standard errors by which a task must beat its old level to be taken as learnable."""
 
     stuck_z: StandardErrors = 1.0
-    """Standard errors by which a task in practice must become better in `trial_episodes` plays."""
+    """Standard errors by which a task in practice must become better from trial to trial."""
 
     features: Annotated[tuple[Name, ...], each_once] = ()
     """Parameters of the tasks, such as a position or a difficulty, by which tasks are neighbours:
@@ -80,8 +90,8 @@ class FrontierConfig(CurriculumConfig):
 
     eviction_plays: CountOrZero = 20
     """Probes in a row after which a task that has not become learnable makes room for another, if
-    the source has more tasks than the pool. Mastered tasks then make room at once. 0 never
-    replaces."""
+    the source has more tasks than the pool; more in proportion where tasks take long to learn.
+    Mastered tasks then make room at once. 0 never replaces."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield a lapse above mastery, and a memory too short to ever see mastery."""
@@ -106,6 +116,10 @@ class FrontierConfig(CurriculumConfig):
     def evidence(self) -> float:
         """Discounted plays before a task can be taken to be mastered."""
         return min(ENOUGH_PLAYS, REACHED_SHARE / (1.0 - self.keep))
+
+    def largest_share(self, num_tasks: int) -> float:
+        """Return the largest share of the draws that one of so many tasks may have."""
+        return 1.0 if num_tasks <= FEW_TASKS else self.max_share
 
     @property
     def replaces_tasks(self) -> bool:

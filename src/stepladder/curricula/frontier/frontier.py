@@ -15,6 +15,7 @@ near one, such as a score without a top: `LearningProgress` asks for change alon
 when the order of tasks is known; `Staged` does not have to find out.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +39,14 @@ from stepladder.curricula.frontier.rounds import (
     Constants,
     State,
     place,
+    set_need,
 )
 from stepladder.plans.plan import Grouping
 from stepladder.records import Floats, Words, settings_record, zeros
 from stepladder.saving.saved_array import require_parts
+
+SMALLEST = 1e-300
+"""Taken as the largest weight of a pool in which no task has any."""
 
 STANDINGS = ("probed", "zone", "mastered")
 """Names of where a task can stand, by number."""
@@ -63,6 +68,16 @@ class FrontierExplanation(EvictingExplanation):
     num_barren_rounds: int
     """Rounds of probing since the last time anything new was mastered."""
 
+    pace: float
+    """Plays of practice that tasks mastered of late have taken; 0 if there were none."""
+
+    num_crowded: int
+    """Tasks of the zone that get half of all draws or more, if they are one in a hundred or fewer;
+    else 0."""
+
+    crowded_share: float
+    """Their share of the draws."""
+
     zone: tuple[tuple[str, float, float], ...]
     """Some of the tasks in the zone, likeliest first: name, success rate, probability."""
 
@@ -74,8 +89,19 @@ class FrontierExplanation(EvictingExplanation):
             f"{self.num_probed} are being probed, {self.num_evicted} have been replaced.",
             f"{self.num_barren_rounds} rounds of probing have passed since anything new was "
             "mastered.",
+            *self._scale_lines(),
             *(f"  {name:<24} success {p:.2f}, probability {q:.4f}" for name, p, q in self.zone),
         ]
+
+    def _scale_lines(self) -> Iterator[str]:
+        if self.pace > 0.0:
+            yield f"Tasks mastered of late have taken about {self.pace:.0f} plays of practice each."
+        if self.num_crowded:
+            yield (
+                f"Warning: {self.num_crowded} of {self.num_tasks} tasks get "
+                f"{self.crowded_share:.0%} of the draws, so the agent may memorise them. "
+                "Lower max_share, or raise exploration."
+            )
 
 
 class Frontier(CompiledMethod):
@@ -92,6 +118,7 @@ class Frontier(CompiledMethod):
         config = self.config
         state = zeros(State, tasks=self.pool.num_slots)
         state.tasks["layer"] = NO_LAYER
+        state.tasks["trial_length"] = config.trial_episodes
         links: Words = np.zeros(0, dtype=np.int64)
         self._num_layers = NUM_LAYERS_WITHOUT_FEATURES
         if config.features:
@@ -103,10 +130,15 @@ class Frontier(CompiledMethod):
             keep=config.keep,
             evidence=config.evidence,
             lapses_below=config.mastery - config.lapse,
+            largest_share=config.largest_share(self.pool.num_slots),
+            heaviest=max(float(self.pool.base_weights.max()), SMALLEST),
             evicts=self.pool.can_replace and config.eviction_plays > 0,
         )
         near: Words = np.zeros(self.pool.num_slots, dtype=np.int64)
         self._keep_kernel_state(state, Constants(numbers, self.pool.base_weights, near, links))
+
+    def _expect_envs(self, num_envs: int) -> None:
+        self._state.method["num_envs"] = num_envs
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping.layers(self.pool.num_slots, self._num_layers)]
@@ -127,12 +159,14 @@ class Frontier(CompiledMethod):
         tasks = self._state.tasks
         if tasks["layer"][slot] != NO_LAYER:
             self._set_weight(slot, 0.0, int(tasks["layer"][slot]))
+        set_need(self._state, slot, 0.0)
         super()._slot_replaced(slot)
         # Into the present round.
         place(*self.kernel_state(), slot=slot, waits=0)
         kernels.settle(*self.kernel_state())
 
     def _slot_lost(self, slot: int, reason: str) -> None:
+        set_need(self._state, slot, 0.0)
         # It may have been the last of its round.
         kernels.settle_anew(*self.kernel_state())
 
@@ -154,14 +188,18 @@ class Frontier(CompiledMethod):
     def _explain(self) -> FrontierExplanation:
         standings, rates, probs = self._state.tasks["standing"], self.rates(), self.probs()
         zone = np.flatnonzero(standings == IN_ZONE)
-        shown = zone[np.argsort(-probs[zone], kind="stable")][:5]
+        zone = zone[np.argsort(-probs[zone], kind="stable")]
+        num_crowded, crowded_share = _crowd(probs[zone], self.pool.num_slots)
         return FrontierExplanation(
             **self._overview_fields(),
             num_probed=int(np.sum(standings == PROBED)),
             num_in_zone=len(zone),
             num_mastered=int(np.sum(standings == MASTERED)),
             num_barren_rounds=int(self._state.method["barren_rounds"][0]),
-            zone=self._top(shown, rates, probs),
+            pace=float(self._state.method["pace"][0]),
+            num_crowded=num_crowded,
+            crowded_share=crowded_share,
+            zone=self._top(zone[:5], rates, probs),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
@@ -171,13 +209,16 @@ class Frontier(CompiledMethod):
             "success": rate,
             "level": level,
             "plays_in_trial": float(task["trial_plays"]),
+            "trial_length": float(task["trial_length"]),
             "weighed_plays": float(task["successes"] + task["failures"]),
         }
         if task["standing"] == IN_ZONE:
-            left = config.trial_episodes - int(task["trial_plays"])
+            length, shortest = int(task["trial_length"]), config.trial_episodes
+            times = f", {length / shortest:.3g} times the shortest" if length > shortest else ""
             return (
-                f"it is learnable now: success {rate:.2f}, and within {left} plays it must get "
-                f"beyond its level of {level:.2f}"
+                f"it is learnable now: success {rate:.2f}, and within "
+                f"{length - int(task['trial_plays'])} plays it must get beyond its level of "
+                f"{level:.2f}; its trials take {length} plays{times}"
             ), numbers
         if task["standing"] == MASTERED:
             return (
@@ -214,3 +255,17 @@ class Frontier(CompiledMethod):
             for slot in np.flatnonzero(self._state.tasks["standing"] == MASTERED).tolist():
                 # A list names a slot once, so this adds up.
                 near[links[links[slot] : links[slot + 1]]] += 1
+
+
+def _crowd(probs: Floats, num_tasks: int) -> tuple[int, float]:
+    """Return how many tasks get half of all draws, and their share, if they are suspiciously few.
+
+    Args:
+        probs: Probabilities of the tasks in the zone, largest first.
+        num_tasks: Tasks in the pool.
+    """
+    sums = np.cumsum(probs)
+    count = int(np.searchsorted(sums, 0.5)) + 1
+    if count > len(probs) or count > num_tasks / 100:
+        return 0, 0.0
+    return count, float(sums[count - 1])

@@ -14,18 +14,24 @@ from stepladder.curricula.frontier.rounds import (
     FAR_ORIGIN,
     IN_ZONE,
     MASTERED,
+    MAX_TRIAL,
     NEAR_ORIGIN,
     NO_ORIGIN,
     PROBED,
     Constants,
+    Method,
     Settings,
     State,
     TaskStanding,
     place,
+    pool_scale,
+    set_need,
     set_shares,
+    share_in_flight,
     turn_rounds,
 )
 from stepladder.plans.kernels import begin_write, end_write
+from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
 from stepladder.records import Records, Words
 
@@ -35,8 +41,22 @@ LEAST_SUCCESSES = 0.5
 LEAST_VARIANCE = 0.01
 """Of a single play: no task's success is believed to be steadier than one in a hundred."""
 
+HALFLIVES_PER_TRIAL = 10.0
+"""Half-lives of a trial beyond which the half-life grows, with the square root of the trial: errors
+of the success rate and its delay then both become smaller, measured by what the task takes."""
+
+LEAST_NEED = 0.1
+"""Share of what it takes to learn a task that one near mastery still needs, to prove itself."""
+
 KEEP_FINDINGS = 0.99
 """How much of what probing found is remembered with every further probe of the same queue."""
+
+
+@inlined
+def _keep(task: TaskStanding, settings: Settings) -> float:
+    """Return what one more play leaves of earlier results."""
+    ratio = task.trial_length / (HALFLIVES_PER_TRIAL * settings.halflife_episodes)
+    return settings.keep if ratio <= 1.0 else settings.keep ** (1.0 / np.sqrt(ratio))
 
 
 @inlined
@@ -75,7 +95,12 @@ def _after_probe(task: TaskStanding, settings: Settings) -> int:
         # Probing goes on until that is sure; practice would be wasted on it.
         return MASTERED if is_mastered(task, settings) else PROBED
     count = task.successes + task.failures
-    to_beat = task.level + settings.promote_z * _error(task.level, count)
+    z = settings.promote_z
+    if task.level > 0.0:
+        # The more looks, the likelier that one of them is lucky: the largest of n independent
+        # errors grows with the square root of 2 log n.
+        z = np.sqrt(z * z + 2.0 * np.log(1.0 + task.trial_plays / count))
+    to_beat = task.level + z * _error(task.level, count)
     return IN_ZONE if task.successes / count > to_beat else PROBED
 
 
@@ -87,10 +112,14 @@ def _after_practice(task: TaskStanding, settings: Settings) -> int:
     if task.successes < LEAST_SUCCESSES:
         task.level = 0.0
         return PROBED
-    if task.trial_plays < settings.trial_episodes:
+    if task.trial_plays < task.trial_length:
         return IN_ZONE
     rate = task.trial_successes / task.trial_plays
     better = rate > task.level + settings.stuck_z * _error(rate, task.trial_plays)
+    if task.level > 0.0 or not better:
+        # Whether it is stuck or learns slowly, only a longer trial can tell. The first trial had
+        # nothing to beat, so it says nothing about speed.
+        task.trial_length = min(MAX_TRIAL, 2 * task.trial_length)
     task.level = rate
     task.trial_plays = 0
     task.trial_successes = 0.0
@@ -139,6 +168,13 @@ def _tell_neighbors(
             place(block, table, state, constants, other, 0)
 
 
+@inlined
+def _note_pace(method: Method, practice: float) -> None:
+    """Note how much practice a task has taken; what needed none says nothing."""
+    if practice > 0.0:
+        method.pace = np.sqrt(method.pace * practice) if method.pace > 0.0 else practice
+
+
 @bare
 def _change_standing(
     block: Words, table: int, state: State, constants: Constants, slot: int, standing: int
@@ -147,6 +183,9 @@ def _change_standing(
     task, method = state.tasks[slot], state.method[0]
     was_mastered = task.standing == MASTERED
     task.standing = standing
+    if standing == IN_ZONE:
+        # It is likely to take as long as others did: a trial of half of that.
+        task.trial_length = max(task.trial_length, min(MAX_TRIAL, int(0.5 * method.pace)))
     task.trial_plays = 0
     task.trial_successes = 0.0
     if standing == MASTERED:
@@ -154,9 +193,11 @@ def _change_standing(
         # task that had lapsed does not count, or forgetting would keep probing alive forever.
         if task.origin != NO_ORIGIN:
             method.barren_rounds = 0.0
+            _note_pace(method, float(task.practice))
             finds = method.near if task.origin == NEAR_ORIGIN else method.far
             finds.num_finds += 1.0
             task.origin = NO_ORIGIN
+        task.practice = 0
         _tell_neighbors(block, table, state, constants, slot, 1)
     elif was_mastered:
         _tell_neighbors(block, table, state, constants, slot, -1)
@@ -168,8 +209,27 @@ def may_go(state: State, constants: Constants, slot: int) -> bool:
     task, settings = state.tasks[slot], constants.settings[0]
     if task.standing == MASTERED:
         return True
-    tried = task.standing == PROBED and task.trial_plays >= settings.eviction_plays
+    enough = settings.eviction_plays * pool_scale(state.method[0], settings)
+    tried = task.standing == PROBED and task.trial_plays >= enough
     return tried and not looks_mastered(task, settings)
+
+
+@inlined
+def _need_of(task: TaskStanding, method: Method, settings: Settings) -> float:
+    """Return about the plays that a task in the zone still needs.
+
+    In all it takes as many as others did, or twice as many as it has had: without anything else
+    to go by, half of the way is done. What is left goes with the way to mastery.
+    """
+    takes = max(method.pace, float(settings.trial_episodes), float(task.practice))
+    return takes * max(LEAST_NEED, 1.0 - mean_of(task) / settings.mastery)
+
+
+@bare
+def _count_stale(block: Words, table: int, state: State, constants: Constants, slot: int) -> None:
+    """Count the plays of a slot that are in flight at a decision: they belong to no new trial."""
+    share = share_in_flight(block, table, state, constants, slot)
+    state.tasks[slot].num_stale = int(share * (state.method[0].num_envs - 1))
 
 
 @inlined
@@ -184,13 +244,25 @@ def observe_one(
 ) -> None:
     """Update one task from one episode. Call between begin and end, `settle` after the last."""
     task, settings, method = state.tasks[slot], constants.settings[0], state.method[0]
-    task.successes = task.successes * settings.keep + success
-    task.failures = task.failures * settings.keep + (1.0 - success)
-    task.trial_plays += 1
-    task.trial_successes += success
+    keep = _keep(task, settings)
+    task.successes = task.successes * keep + success
+    task.failures = task.failures * keep + (1.0 - success)
+    counts = task.num_stale == 0
+    if counts:
+        task.trial_plays += 1
+        task.trial_successes += success
+    else:
+        task.num_stale -= 1
+    if task.standing == IN_ZONE:
+        task.practice += 1
     standing = _standing_after(state, constants, slot)
+    decided = standing != task.standing or (counts and task.trial_plays == 0)
     if standing != task.standing:
         _change_standing(block, table, state, constants, slot, standing)
+    if decided and method.num_envs > 1:
+        _count_stale(block, table, state, constants, slot)
+    in_zone = standing == IN_ZONE and is_active(block, slot)
+    set_need(state, slot, _need_of(task, method, settings) if in_zone else 0.0)
     place(block, table, state, constants, slot, 1)
     turn_rounds(block, table, method)
     if settings.evicts and may_go(state, constants, slot):

@@ -14,14 +14,15 @@ in this round and has the queue's share of draws; the other holds those that had
 none. A slot that was played goes to the waiting layer. When nothing is left to draw in the present
 one, the two change roles, which is one number: that is the next round. So every task gets a turn
 before any gets a second one, and a turn costs a walk up two trees however many tasks there are.
-(Envs that play at the same time draw from the same plan, so each round may repeat a few.)
+Envs that play at the same time draw from the same plan. If more of them are about to probe than
+slots are left in the present layer, the rest of them draw from the waiting one.
 """
 
 from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from stepladder.compiled import inlined
+from stepladder.compiled import bare, inlined
 from stepladder.curricula.batch_rule import Noted, Totals
 from stepladder.curricula.frontier.config import FrontierConfig
 from stepladder.plans.kernels import set_leaf
@@ -39,6 +40,9 @@ NUM_LAYERS = 7
 NUM_LAYERS_WITHOUT_FEATURES = 5
 NO_LAYER = -1
 
+MAX_TRIAL = 2**40
+"""No trial becomes longer."""
+
 NO_ORIGIN, FAR_ORIGIN, NEAR_ORIGIN = 0, 1, 2
 """Where a find counts."""
 
@@ -49,7 +53,7 @@ giving is taken to point the right way until probing says otherwise."""
 
 
 class TaskStanding(Fields):
-    """What is known of a slot's task; it fills one cache line."""
+    """What is known of a slot's task."""
 
     successes: Annotated[float, Limits(0.0, MAX_COUNT)]
     """Discounted per play, like `failures`."""
@@ -57,12 +61,20 @@ class TaskStanding(Fields):
     standing: Annotated[int, Limits(PROBED, MASTERED)]
     level: Share
     """Success rate of the last trial in the zone: what the next one must beat."""
+    trial_length: Annotated[int, Limits(2, MAX_TRIAL)]
+    """Plays that the present or next trial in the zone takes: the scale of this task."""
     trial_plays: Count
     """Plays of the present trial: the stay where the task stands, or the last part of it."""
     trial_successes: Annotated[float, Limits(0.0, MAX_COUNT)]
     layer: int
     origin: Annotated[int, Limits(NO_ORIGIN, NEAR_ORIGIN)]
     """Where a find of the last probe counts; none once it has been counted."""
+    practice: Count
+    """Plays in the zone since it was last mastered."""
+    need: Annotated[float, Limits(0.0, MAX_COUNT)]
+    """About the plays that it still needs in the zone; 0 elsewhere."""
+    num_stale: Count
+    """Results still to come of plays that were drawn before the present trial began."""
 
 
 class Finds(Fields):
@@ -83,6 +95,13 @@ class Method(Fields):
     """Rounds of probing since the last find."""
     far: Finds
     near: Finds
+    pace: Annotated[float, Limits(0.0, MAX_COUNT)]
+    """Plays of practice that the tasks mastered of late have taken: the geometric mean of the last
+    one and the mean before it. 0 if there were none."""
+    need: Annotated[float, Limits(0.0, MAX_COUNT)]
+    """Plays that all tasks in the zone still need."""
+    num_envs: Count
+    """Envs that play at the same time; 0 if that is not known."""
 
 
 class State(NamedTuple):
@@ -99,6 +118,9 @@ class Settings(FrontierConfig):
     evidence: float  # pyright: ignore[reportIncompatibleMethodOverride]
     lapses_below: float
     evicts: bool
+    largest_share: float  # pyright: ignore[reportIncompatibleMethodOverride]
+    heaviest: float
+    """The largest of the source's weights."""
 
 
 class Constants(NamedTuple):
@@ -145,10 +167,44 @@ def place(
 
 
 @inlined
+def set_need(state: State, slot: int, need: float) -> None:
+    """Change how many plays a task still needs."""
+    task, method = state.tasks[slot], state.method[0]
+    method.need = max(0.0, method.need + need - task.need)
+    task.need = need
+
+
+@inlined
+def pool_scale(method: Method, settings: Settings) -> float:
+    """Return how many times longer tasks take than the shortest two trials; at least 1."""
+    return max(1.0, 0.5 * method.pace / settings.trial_episodes)
+
+
+@inlined
+def _layer_total(block: Words, table: int, layer: int) -> float:
+    """Return the sum of the weights in a layer."""
+    return block.view(np.float64)[group_of(block, table, layer).tree_at + 1]
+
+
+@inlined
 def _total(block: Words, table: int, method: Method, queue: int, waits: int) -> float:
     """Return the sum of the weights in one of a queue's layers."""
-    root = group_of(block, table, layer_of(method, queue, waits)).tree_at + 1
-    return block.view(np.float64)[root]
+    return _layer_total(block, table, layer_of(method, queue, waits))
+
+
+@inlined
+def _both(block: Words, table: int, method: Method, queue: int) -> float:
+    """Return the sum of the weights in a queue."""
+    return _total(block, table, method, queue, 0) + _total(block, table, method, queue, 1)
+
+
+@inlined
+def _probed_weight(block: Words, table: int, method: Method) -> float:
+    """Return the sum of the weights of all tasks that are probed."""
+    weight = _both(block, table, method, FAR)
+    if table_of(block, table).num_layers == NUM_LAYERS:
+        weight += _both(block, table, method, NEAR)
+    return weight
 
 
 @inlined
@@ -160,10 +216,25 @@ def turn_rounds(block: Words, table: int, method: Method) -> None:
         if present > 0.0 or waiting <= 0.0:
             continue
         method.sides[queue] ^= 1
-        # What is near is probed more often than the rest: its rounds count when there is no rest.
-        far = _total(block, table, method, FAR, 0) + _total(block, table, method, FAR, 1)
-        if queue == FAR or (queue == NEAR and far <= 0.0):
-            method.barren_rounds += 1.0
+        if queue != REST:
+            # A queue of few tasks comes round often; a round of probing is one of all of them.
+            method.barren_rounds += waiting / _probed_weight(block, table, method)
+
+
+@inlined
+def share_in_flight(
+    block: Words, table: int, state: State, constants: Constants, slot: int
+) -> float:
+    """Return about the share of the plays in flight that are plays of this slot."""
+    layer, all_shares = state.tasks[slot].layer, 0.0
+    for other in range(table_of(block, table).num_layers):
+        if _layer_total(block, table, other) > 0.0:
+            all_shares += group_of(block, table, other).share
+    total = _layer_total(block, table, layer)
+    if all_shares <= 0.0 or total <= 0.0:
+        return 1.0
+    share = group_of(block, table, layer).share / all_shares
+    return min(1.0, share * constants.weights[slot] / total)
 
 
 @inlined
@@ -174,20 +245,61 @@ def _far_share(method: Method) -> float:
     return far / (near + far)
 
 
-@inlined
-def set_shares(block: Words, table: int, method: Method, settings: Settings) -> None:
-    """Write every layer's share of draws; a layer without weights takes no part in any case."""
-    num_layers = table_of(block, table).num_layers
-    for layer in range(num_layers):
-        group_of(block, table, layer).share = 0.0
+@bare
+def _divide(
+    block: Words, table: int, method: Method, settings: Settings
+) -> tuple[float, float, float]:
+    """Return the shares of zone, probing and rehearsal; those that hold tasks add up to 1."""
+    zone_weight = _layer_total(block, table, ZONE_LAYER)
+    probed, rested = _probed_weight(block, table, method), _both(block, table, method, REST)
     # Probing that finds nothing round after round gives way to rehearsal, never quite.
     tired = min(1.0, settings.patience_rounds / max(1.0, method.barren_rounds))
     probing = settings.probing * tired
+    rehearsal = settings.rehearsal
+    rest = (probing if probed > 0.0 else 0.0) + (rehearsal if rested > 0.0 else 0.0)
+    if rest <= 0.0:
+        return 1.0, probing, rehearsal
+    if zone_weight <= 0.0:
+        return 1.0, probing / rest, rehearsal / rest
+    zone = 1.0 / (1.0 + rest)
+    if method.num_envs > 1:
+        # More plays than these tasks need are not of use to them.
+        zone = min(zone, method.need / method.num_envs)
+    scale = (1.0 - zone) / rest
+    probing, rehearsal = probing * scale, rehearsal * scale
+    limit = settings.largest_share * zone_weight / settings.heaviest
+    if zone > limit:
+        probing += (zone - limit) * probed / (probed + rested)
+        rehearsal += (zone - limit) * rested / (probed + rested)
+        zone = limit
+    return zone, probing, rehearsal
+
+
+@inlined
+def _share_queue(
+    block: Words, table: int, method: Method, settings: Settings, queue: int, share: float
+) -> None:
+    """Give a queue its share: all of it to the present layer, or as much as that can use."""
+    present = _total(block, table, method, queue, 0)
+    part = 1.0
+    if method.num_envs > 1 and present > 0.0:
+        # No slot gets a second turn by the same plan, unless all of the queue get one.
+        turns = present / settings.heaviest / max(1.0, share * method.num_envs)
+        part = min(1.0, max(turns, present / _both(block, table, method, queue)))
+    group_of(block, table, layer_of(method, queue, 0)).share = share * part
+    group_of(block, table, layer_of(method, queue, 1)).share = share * (1.0 - part)
+
+
+@inlined
+def set_shares(block: Words, table: int, method: Method, settings: Settings) -> None:
+    """Write every layer's share of draws; a layer without weights takes no part in any case."""
+    zone, probing, rehearsal = _divide(block, table, method, settings)
     far_share = 1.0
-    if num_layers == NUM_LAYERS and _total(block, table, method, NEAR, 0) > 0.0:
-        has_far = _total(block, table, method, FAR, 0) > 0.0
-        far_share = _far_share(method) if has_far else 0.0
-        group_of(block, table, layer_of(method, NEAR, 0)).share = probing * (1.0 - far_share)
-    group_of(block, table, ZONE_LAYER).share = 1.0
-    group_of(block, table, layer_of(method, FAR, 0)).share = probing * far_share
-    group_of(block, table, layer_of(method, REST, 0)).share = settings.rehearsal
+    if table_of(block, table).num_layers == NUM_LAYERS:
+        if _total(block, table, method, NEAR, 0) > 0.0:
+            has_far = _total(block, table, method, FAR, 0) > 0.0
+            far_share = _far_share(method) if has_far else 0.0
+        _share_queue(block, table, method, settings, NEAR, probing * (1.0 - far_share))
+    group_of(block, table, ZONE_LAYER).share = zone
+    _share_queue(block, table, method, settings, FAR, probing * far_share)
+    _share_queue(block, table, method, settings, REST, rehearsal)
