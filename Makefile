@@ -140,6 +140,8 @@ bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version
 	$(BIN)/python benchmarks/agents.py --quick
 	$(BIN)/python benchmarks/agents_gradients.py --quick --num-envs 8
 	$(BIN)/python benchmarks/ledge_curricula.py --quick
+	$(BIN)/python benchmarks/pooling.py --quick
+	$(BIN)/python benchmarks/prediction.py --quick
 
 clean:  ## Remove virtual environments, caches and what was built
 	rm -rf $(VENV) $(CORE_VENV) dist site .pytest_cache .ruff_cache .import_linter_cache

@@ -101,8 +101,7 @@ class Agent(ABC):
     """Attributes that are saved with the agent, as they are."""
 
     on_rollout: Callable[[Array], object] | None = None
-    """Called with the advantages of a rollout that was learnt from, shape ``(num_steps,
-    num_envs)``, one row per call of `remember`; for agents whose config `gives_advantages`."""
+    """Called with the advantages of a rollout, a row per `remember`, if `gives_advantages`."""
 
     def __init__(
         self,
