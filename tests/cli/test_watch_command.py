@@ -199,6 +199,7 @@ def test_fewer_pictures_a_second_leave_steps_out(command: CommandLine, module: s
     assert command(*argv, "--fps", 500).out.startswith("a.mp4: 19 pictures, 0.9 s")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_screen")
 def test_without_a_film_a_window_is_opened_and_closed(command: CommandLine, module: str) -> None:
     assert "window: 15 pictures" in command("watch", f"{module}:Patch").out

@@ -304,6 +304,7 @@ def check_rows(expected: list[dict[str, Any]], result: Any) -> None:
         assert info == row["info"]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**31),

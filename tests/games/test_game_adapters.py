@@ -141,6 +141,7 @@ def test_pictures_reach_stable_baselines() -> None:
     venv.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("torch_has_one_thread")
 @pytest.mark.parametrize(
     ("env", "settings"),

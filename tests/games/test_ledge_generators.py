@@ -96,6 +96,7 @@ def measured():
     return rows
 
 
+@pytest.mark.slow
 def test_plans_grow_longer_over_the_first_five_stages(measured):
     steps = [measured[stage][0] for stage in STAGES[:5]]
     for easier, harder in pairwise(steps):

@@ -367,6 +367,7 @@ def test_no_scenario_makes_it_worse_than_uniform(suite, name: str, curriculum: s
     assert found.mean_samples < uniform.mean_samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "times", "bar"),
     [("chain-10", 1, 3.8), ("chain-10", 10, 1.9), ("chain-10", 100, 1.7), ("noisy-10", 10, 2.8)],
@@ -378,6 +379,7 @@ def test_the_frontier_finds_the_speed_of_learning_with_many_envs(name: str, time
     assert found.cell(slow, "frontier").ratio_to_oracle < bar
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["independent-30", "plateau-30"])
 @pytest.mark.parametrize("curriculum", ["frontier", "frontier-features"])
 def test_off_the_suite_it_is_little_worse_than_uniform(name: str, curriculum: str):
@@ -386,6 +388,7 @@ def test_off_the_suite_it_is_little_worse_than_uniform(name: str, curriculum: st
     assert found.cell(name, curriculum).mean_samples < 1.2 * uniform
 
 
+@pytest.mark.slow
 def test_features_do_not_mislead_where_half_of_a_tree_is_impossible():
     place = GraphScenario(name="half", graph=TaskGraph.tree(63), impossible=tuple(range(31, 63)))
     names = ["frontier", "frontier-features"]

@@ -124,6 +124,7 @@ def test_what_one_uniform_training_cannot_tell_is_said(found: Calibration):
     )
 
 
+@pytest.mark.slow
 def test_two_trainings_are_fitted_together(training: Path, tmp_path: Path):
     other = make_training(tmp_path / "other", curriculum="learnability", seed=1)
     both = calibrate([training, other])

@@ -25,6 +25,7 @@ from stepladder.simulator.sweeps import SweepConfig
 SMALL = GeneralScenario(name="small", dynamics=small(goal=0.7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERAL_SUITE)
 def test_the_oracle_reaches_the_goal_of_every_scenario(name: str):
     place = scenario(name)
@@ -61,6 +62,7 @@ def test_parameters_are_put_into_bins():
     assert place.knowledge.features == ("x", "y")
 
 
+@pytest.mark.slow
 def test_a_large_grid_can_be_built_and_played():
     place = scenario("params-300x300")
     simulator = place.simulator(0, 128)
@@ -79,6 +81,7 @@ def test_labels_can_be_wrong():
     assert (place.dynamics.label_groups != place.dynamics.task_groups).mean() > 0.1
 
 
+@pytest.mark.slow
 def test_a_slow_learner_needs_so_many_times_more():
     quick, slow = scenario("levels-3x50"), scenario("levels-3x50-slow10")
     assert slow.name == "levels-3x50-slow10"
@@ -199,6 +202,7 @@ def test_wrong_names_get_one_line(name: str, text: str):
     assert text in str(caught.value)
 
 
+@pytest.mark.slow
 def test_concentrating_on_few_tasks_memorises_them():
     place = scenario("levels-5x200")
     assert isinstance(place, GeneralScenario)
