@@ -212,6 +212,4 @@ def test_what_is_learnable_is_said_in_numbers_and_words():
     assert lines[1].endswith("2 tasks are untried, 0 have been replaced.")
     assert lines[2].startswith(f"  {'task2':<24} success 0.43, learnability 0.190, probability 0.")
     assert curriculum.explain(0).reason == ("it is untried; the prior says a success of about 50%")
-    assert curriculum.explain(2).reason == (
-        "it is solved in about 43% of its episodes, and half would weigh most"
-    )
+    assert curriculum.explain(2).reason == ("its success is about 43%; half would weigh most")

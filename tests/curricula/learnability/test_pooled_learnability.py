@@ -53,6 +53,13 @@ def test_an_unplayed_task_is_judged_by_its_siblings():
     assert curriculum.explain(99).reason.startswith("it is untried; its label has shown a success")
 
 
+def test_scores_are_what_is_known_now_whenever_a_task_was_played():
+    curriculum = Learnability(levels(), seed=1)
+    taught(curriculum)
+    rates = curriculum.success_rates()
+    assert (curriculum.scores() <= rates * (1.0 - rates) + 1e-9).all()
+
+
 def test_no_single_task_takes_the_draws_of_its_label():
     curriculum = Learnability(levels(), seed=1)
     taught(curriculum, plays=10_000)

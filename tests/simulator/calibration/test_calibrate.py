@@ -148,3 +148,20 @@ def test_mistakes_are_named(training: Path):
         calibrate([training], target=("fly",))
     with pytest.raises(ConfigError, match="goal must lie between 0 and 1; got 1"):
         calibrate([training], goal=1.0)
+
+
+def test_the_default_goal_leaves_something_to_learn(training: Path):
+    # Only the beginning: next to nothing was learned.
+    found = calibrate([read_practice(training).until(1)])
+    learner = found.scenario.simulator(0, NUM_ENVS)
+    assert found.scenario.dynamics.goal > learner.progress + 0.05
+    assert learner.done_at is None
+    given = calibrate([read_practice(training)], goal=0.01)
+    assert any("leaves nothing to compare" in text for text in given.warnings)
+
+
+def test_trainings_without_a_common_label_are_refused(training: Path):
+    one = read_practice(training)
+    other = replace(one, name="other", groups=tuple(f"other-{group}" for group in one.groups))
+    with pytest.raises(ConfigError, match="no label in common"):
+        calibrate([one, other])

@@ -129,13 +129,15 @@ class Learnability(RankedMethod):
 
     def scores(self) -> Floats:
         """Return the expectation of p(1 - p) for every slot, in [0, 0.25]; less if it is stuck."""
-        scores = self._state.tasks["score"].copy()
-        if self.config.pooled:
-            unplayed = self._state.tasks["num_plays"] == 0
-            rates = self.success_rates()[unplayed]
-            strength = float(self._state.pooling["strength"][0])
-            scores[unplayed] = rates * (1.0 - rates) * strength / (strength + 1.0)
-        return scores
+        state = self._state
+        if not self.config.pooled:
+            return state.tasks["score"].copy()
+        # The leaf of a task is as old as its last play; this is what is known now.
+        rates = self.success_rates()
+        plays = float(state.pooling["strength"][0])
+        plays = plays + state.tasks["successes"] + state.tasks["failures"]
+        left = 0.5 ** state.tasks["trial"]["num_stuck"]
+        return left * rates * (1.0 - rates) * plays / (plays + 1.0)
 
     def success_rates(self) -> Floats:
         """Return the posterior mean of every slot's success rate; the prior's if untried."""
@@ -183,7 +185,8 @@ class Learnability(RankedMethod):
             known = "its label has shown" if config.pooled else "the prior says"
             return f"it is untried; {known} a success of about {rate:.0%}", numbers
         stuck = int(task["trial"]["num_stuck"])
-        fades = f"; {stuck} trials in a row have changed nothing, so it fades" if stuck else ""
-        return (
-            f"it is solved in about {rate:.0%} of its episodes, and half would weigh most{fades}"
-        ), numbers
+        basis = ", by its own results and those of its label" if config.pooled else ""
+        reason = f"its success is about {rate:.0%}{basis}; half would weigh most"
+        if stuck:
+            reason += f"; nothing has changed in its last {stuck + 1} trials, so it fades"
+        return reason, numbers

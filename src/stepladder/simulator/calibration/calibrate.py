@@ -25,6 +25,9 @@ from stepladder.simulator.generalising.scenarios import GeneralScenario
 
 LOWEST_GOAL, HIGHEST_GOAL = 0.05, 0.95
 
+LEAST_GAIN = 0.1
+"""How far the default goal lies above the success at the start."""
+
 UNKNOWN = 0.7
 """Share of the prior's deviation from which a setting counts as not measured."""
 
@@ -151,7 +154,18 @@ def calibrate(
 
 
 def _in_order(practices: list[Practice]) -> list[Practice]:
-    """Give all trainings the same groups, those with the most success first."""
+    """Give all trainings the same groups, those with the most success first.
+
+    Raises:
+        ConfigError: Two trainings have no label in common.
+    """
+    first = practices[0]
+    for one in practices[1:]:
+        if not set(one.groups) & set(first.groups):
+            raise ConfigError(
+                f"{first.name} and {one.name} have no label in common ({first.groups[0]!r} and "
+                f"{one.groups[0]!r}, for example). Calibrate each by itself."
+            )
     groups = tuple(dict.fromkeys(group for one in practices for group in one.groups))
     same = [one.in_order(groups) for one in practices]
     plays, wins = (
@@ -210,10 +224,20 @@ def _lengths(practices: Sequence[Practice]) -> tuple[Floats, Floats]:
     return np.maximum(1.0, np.nan_to_num(success, nan=1.0)), np.nan_to_num(failure, nan=1.0)
 
 
+def _start(dynamics: Generalising) -> float:
+    """Return the success on held-out tasks before anything is learned."""
+    pairs = zip(dynamics.difficulty, dynamics.spread, strict=True)
+    return float(np.array([mean_success(-d, s) for d, s in pairs]) @ dynamics.target_weights)
+
+
 def _reached(practices: Sequence[Practice], rates: Rates, dynamics: Generalising) -> float:
-    """Return the success on held-out tasks that the learner has at the end of the trainings."""
+    """Return the success on held-out tasks that the learner has at the end of the trainings.
+
+    It is more than at the start by `LEAST_GAIN`, or nothing would be left to compare.
+    """
     ends = [replay(one, rates).held_out[-1] @ dynamics.target_weights for one in practices]
-    return round(min(HIGHEST_GOAL, max(LOWEST_GOAL, float(np.mean(ends)))), 2)
+    lowest = max(LOWEST_GOAL, _start(dynamics) + LEAST_GAIN)
+    return round(min(HIGHEST_GOAL, max(lowest, float(np.mean(ends)))), 2)
 
 
 def _warnings(found: Calibration) -> list[str]:
@@ -242,4 +266,12 @@ def _warnings(found: Calibration) -> list[str]:
     unknown = [MEANINGS[name] for name, left in found.uncertainty.items() if left > UNKNOWN]
     if unknown:
         said.append(f"not measured, so near the defaults: {'; '.join(unknown)}")
+    if len(unknown) == len(found.uncertainty):
+        said.append("this copy is the default learner, with the difficulties of your labels")
+    start, goal = _start(found.scenario.dynamics), found.scenario.dynamics.goal
+    if goal <= start:
+        said.append(
+            f"the copy begins at {start:.2f}, so the goal {goal:.2f} leaves nothing to compare; "
+            "give a higher --goal"
+        )
     return said
