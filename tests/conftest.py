@@ -47,12 +47,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files with processes first: each takes long, and the last one would run alone."""
-    long = {item.path for item in items if item.get_closest_marker("processes")}
-    items.sort(key=lambda item: item.path not in long)
-
-
 def pytest_collection_finish() -> None:
     """Make processes cheap to start: by now some hundred megabytes have been imported.
 

@@ -246,7 +246,8 @@ def check(name: str) -> None:
     for do, make in CASES[name]:
         do(make)
         before = holdings()
-        assert do(make) == before, (do, make)
+        after = do(make)
+        assert after == before, (after, before, do, make)
         assert holdings() == before, (do, make)
 
 
