@@ -10,7 +10,9 @@ results are forgotten (its clocks), and how much a cell says about a task (the s
 that say nothing about the tasks lose that comparison, and every task stands for itself.
 
 This is empirical Bayes (Efron & Morris 1973) with predictions mixed by their past likelihood
-(Vovk 1990). Tasks are independent given their cell: nothing is learned from neighbouring cells.
+(Vovk 1990). A learner that changes within some hundred plays of a cell is followed late: so few
+results do not tell the clocks apart. Tasks are independent given their cell: nothing is learned
+from neighbouring cells.
 """
 
 from typing import Annotated
