@@ -140,8 +140,9 @@ def predicted(runs: list[Run], names: list[str], num_seeds: int) -> dict[str, fl
 
 def rank_correlation(first: list[float], second: list[float]) -> float:
     """Return Spearman's correlation; no two values are taken to be equal."""
-    ranks = np.array([np.argsort(np.argsort(values)) for values in (first, second)])
-    return float(np.corrcoef(ranks)[0, 1])
+    ranks = [np.argsort(np.argsort(values)) for values in (first, second)]
+    squares = float(np.sum((ranks[0] - ranks[1]) ** 2))
+    return 1.0 - 6.0 * squares / (len(first) * (len(first) ** 2 - 1))
 
 
 def main() -> None:
