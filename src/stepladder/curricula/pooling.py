@@ -1,9 +1,9 @@
 """What tasks of a kind say about each other: a rate per cell, and with it a prior for every task.
 
-Between `batch_rule` and the methods that judge tasks by success. A *cell* holds the tasks with the
-same label. Its rate follows the results of all its tasks; a task's own results say how far it lies
-from that rate. So a task that was never played, or long ago, is judged by what the learner can do
-now with tasks of its kind.
+Between `batch_rule` and the methods that judge tasks by success. A *cell* holds the tasks of a kind
+(`cells`): with the same label, with similar features, or both. Its rate follows the results of all
+its tasks; a task's own results say how far it lies from that rate. So a task that was never played,
+or long ago, is judged by what the learner can do now with tasks of its kind.
 
 Two things are not set but found, each by how well it predicts the next result: how soon a cell's
 results are forgotten (its clocks), and how much a cell says about a task (the strengths). Labels
@@ -15,14 +15,13 @@ results do not tell the clocks apart. Tasks are independent given their cell: no
 from neighbouring cells.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from stepladder.compiled import inlined
 from stepladder.records import Fields, Floats, Limits, Shape, Share
 from stepladder.saving.saved_array import MAX_COUNT
-from stepladder.tasks import Pool
 
 NUM_CLOCKS = 6
 FIRST_HALFLIFE, CLOCK_RATIO = 16.0, 4.0
@@ -40,9 +39,6 @@ KEEP_LOSS = 0.998
 
 LEAST_RATE = 1e-4
 """No result is predicted with less probability than this."""
-
-MAX_CELLS = 256
-"""A draw looks at every cell."""
 
 
 class Cell(Fields):
@@ -75,11 +71,6 @@ class Evidence(Fields):
     """Successes that its cell's rate predicted for the same plays."""
 
 
-def splits_by_label(pool: Pool) -> bool:
-    """Whether labels stand for kinds of tasks: at least two tasks each, and few enough labels."""
-    return 1 < len(pool.label_names) <= min(MAX_CELLS, pool.num_slots // 2)
-
-
 @inlined
 def _loss(rate: float, value: float) -> float:
     """Return how badly a rate predicted a result, in nats."""
@@ -105,6 +96,21 @@ def rate_of(task: Evidence, cell_rate: float, strength: float) -> float:
     down = (task.failures + losses) / (plays - task.expected + losses)
     success = cell_rate * up
     return success / (success + (1.0 - cell_rate) * down)
+
+
+def rates_of(tasks: Any, cell_rates: Floats, strength: float) -> Floats:
+    """Return every task's success rate now, as `rate_of` does for one.
+
+    Args:
+        tasks: Records with the fields of `Evidence`.
+        cell_rates: The rate of each task's cell.
+        strength: Plays that a cell's rate is worth.
+    """
+    wins, losses = strength * cell_rates, strength * (1.0 - cell_rates)
+    successes, failures, expected = tasks["successes"], tasks["failures"], tasks["expected"]
+    up = cell_rates * (successes + wins) / (expected + wins)
+    down = (1.0 - cell_rates) * (failures + losses) / (successes + failures - expected + losses)
+    return up / (up + down)
 
 
 @inlined

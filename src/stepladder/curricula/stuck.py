@@ -69,6 +69,12 @@ def watch(trial: Trial, value: float) -> None:
 
 
 @inlined
+def changes(trial: Trial) -> bool:
+    """Whether the last trials say that practice still changes something, or say nothing yet."""
+    return trial.num_stuck == 0
+
+
+@inlined
 def worth(trial: Trial) -> float:
     """Return what is left of a task's worth: a half for every trial without a change."""
     return 0.5**trial.num_stuck

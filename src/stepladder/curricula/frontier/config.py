@@ -80,10 +80,16 @@ class FrontierConfig(CurriculumConfig):
     stuck_z: StandardErrors = 1.0
     """Standard errors by which a task in practice must become better from trial to trial."""
 
+    pooled: bool = True
+    """Whether tasks of a kind are judged together: what the tasks of a label have shown is the
+    prior of each of them. Without, or without labels that stand for kinds, every task stands for
+    itself."""
+
     features: Annotated[tuple[Name, ...], each_once] = ()
     """Parameters of the tasks, such as a position or a difficulty, by which tasks are neighbours:
-    those near a mastered task are probed first. Dotted paths reach into nested parameters. None by
-    default; needs a pool that holds all tasks of its source, at most 20,000."""
+    those near a mastered task are probed first. Among more than 20,000 tasks, those of similar
+    features are judged together instead, if `pooled`. Dotted paths reach into nested parameters.
+    None by default; needs a pool that holds all tasks of its source."""
 
     num_neighbors: Annotated[int, Integer(1, 100)] = 2
     """Nearest tasks per feature that count as neighbours, from 1 to 100."""

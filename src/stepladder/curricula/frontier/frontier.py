@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.batch_rule import CompiledRule
+from stepladder.curricula.cells import find_cells, splits_by_label
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.features import feature_table
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
-from stepladder.curricula.frontier.neighbors import feature_table, link_neighbors
+from stepladder.curricula.frontier.neighbors import MAX_TASKS, link_neighbors
 from stepladder.curricula.frontier.rounds import (
     FAR,
     IN_ZONE,
@@ -41,6 +43,7 @@ from stepladder.curricula.frontier.rounds import (
     place,
     set_need,
 )
+from stepladder.curricula.pooling import NUM_CLOCKS, PRIOR_STRENGTH, rates_of
 from stepladder.plans.plan import Grouping
 from stepladder.records import Floats, Words, settings_record, zeros
 from stepladder.saving.saved_array import require_parts
@@ -116,15 +119,18 @@ class Frontier(CompiledMethod):
     def _set_up(self) -> None:
         super()._set_up()
         config = self.config
-        state = zeros(State, tasks=self.pool.num_slots)
-        state.tasks["layer"] = NO_LAYER
-        state.tasks["trial_length"] = config.trial_episodes
         links: Words = np.zeros(0, dtype=np.int64)
-        self._num_layers = NUM_LAYERS_WITHOUT_FEATURES
-        if config.features:
+        has_neighbors = bool(config.features) and self.pool.num_slots <= MAX_TASKS
+        self._num_layers = NUM_LAYERS if has_neighbors else NUM_LAYERS_WITHOUT_FEATURES
+        if has_neighbors:
             table = feature_table(self.pool, config.features)
             links = link_neighbors(table, config.num_neighbors * len(config.features))
-            self._num_layers = NUM_LAYERS
+        cells = find_cells(self.pool, () if has_neighbors else config.features)
+        state = zeros(State, tasks=self.pool.num_slots, cells=cells.count)
+        state.tasks["layer"] = NO_LAYER
+        state.tasks["trial_length"] = config.trial_episodes
+        state.cells["rate"] = 0.5
+        state.pooling["strength"] = PRIOR_STRENGTH
         numbers = settings_record(
             config,
             keep=config.keep,
@@ -133,9 +139,16 @@ class Frontier(CompiledMethod):
             largest_share=config.largest_share(self.pool.num_slots),
             heaviest=max(float(self.pool.base_weights.max()), SMALLEST),
             evicts=self.pool.can_replace and config.eviction_plays > 0,
+            pools=config.pooled and cells.split,
         )
         near: Words = np.zeros(self.pool.num_slots, dtype=np.int64)
-        self._keep_kernel_state(state, Constants(numbers, self.pool.base_weights, near, links))
+        constants = Constants(numbers, self.pool.base_weights, cells.of_slot, near, links)
+        self._keep_kernel_state(state, constants)
+
+    @property
+    def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether tasks are judged by their label, so that only one of the same can follow."""
+        return self.config.pooled and splits_by_label(self.pool)
 
     def _expect_envs(self, num_envs: int) -> None:
         self._state.method["num_envs"] = num_envs
@@ -178,8 +191,21 @@ class Frontier(CompiledMethod):
 
     def rates(self) -> Floats:
         """Return every slot's discounted success rate, a little towards one half."""
-        successes, failures = self._state.tasks["successes"], self._state.tasks["failures"]
-        return (successes + PRIOR) / (successes + failures + 2.0 * PRIOR)
+        successes, plays = self._shown()
+        return (successes + PRIOR) / (plays + 2.0 * PRIOR)
+
+    def _shown(self) -> tuple[Floats, Floats]:
+        """Return every slot's discounted successes and plays, as `kernels.shown_by` does."""
+        tasks, cells = self._state.tasks, self._state.cells[self._constants.cells]
+        successes, plays = tasks["successes"], tasks["successes"] + tasks["failures"]
+        if not self._constants.settings["pools"][0]:
+            return successes, plays
+        most = float(self._state.pooling["strength"][0])
+        strength = np.where(plays > 0.0, np.minimum(most, cells["plays"][:, NUM_CLOCKS - 1]), 1.0)
+        rates = rates_of(tasks, cells["rate"], strength)
+        pooled = (strength + plays) * rates
+        is_known = plays > 0.0
+        return np.where(is_known, pooled, 0.0), np.where(is_known, strength + plays, 0.0)
 
     def scores(self) -> Floats:
         """Return what there is left to learn: 1 - success rate in the zone, 0 elsewhere."""

@@ -5,6 +5,8 @@ standing, moves it between layers (`rounds`) and, when it becomes mastered or no
 its few neighbours; nothing grows with the number of tasks.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
@@ -30,6 +32,8 @@ from stepladder.curricula.frontier.rounds import (
     share_in_flight,
     turn_rounds,
 )
+from stepladder.curricula.pooling import NUM_CLOCKS, learn, rate_of
+from stepladder.curricula.stuck import changes, watch
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
@@ -59,23 +63,44 @@ def _keep(task: TaskStanding, settings: Settings) -> float:
     return settings.keep if ratio <= 1.0 else settings.keep ** (1.0 / np.sqrt(ratio))
 
 
-@inlined
-def mean_of(task: TaskStanding) -> float:
-    """Return the discounted success rate of a task, a little towards one half."""
-    return (task.successes + PRIOR) / (task.successes + task.failures + 2.0 * PRIOR)
+class Shown(NamedTuple):
+    """Discounted plays that speak for and against a task, those of its kind among them."""
+
+    successes: float
+    plays: float
 
 
 @inlined
-def looks_mastered(task: TaskStanding, settings: Settings) -> bool:
+def shown_by(state: State, constants: Constants, slot: int) -> Shown:
+    """Return what is known of a task that was played: its own results, and its kind's as a prior.
+
+    A kind is worth no more plays than it has had.
+    """
+    task = state.tasks[slot]
+    plays = task.successes + task.failures
+    if not constants.settings[0].pools or plays <= 0.0:
+        return Shown(task.successes, plays)
+    cell = state.cells[constants.cells[slot]]
+    strength = min(state.pooling[0].strength, cell.plays[NUM_CLOCKS - 1])
+    return Shown((strength + plays) * rate_of(task, cell.rate, strength), strength + plays)
+
+
+@inlined
+def mean_of(shown: Shown) -> float:
+    """Return a success rate, a little towards one half."""
+    return (shown.successes + PRIOR) / (shown.plays + 2.0 * PRIOR)
+
+
+@inlined
+def looks_mastered(shown: Shown, settings: Settings) -> bool:
     """Whether a task that was played nearly always succeeded, even if only once."""
-    return task.successes >= settings.mastery * (task.successes + task.failures)
+    return shown.successes >= settings.mastery * shown.plays
 
 
 @inlined
-def is_mastered(task: TaskStanding, settings: Settings) -> bool:
+def is_mastered(shown: Shown, settings: Settings) -> bool:
     """Whether a task nearly always succeeds, over enough plays to say so."""
-    enough = task.successes + task.failures >= settings.evidence
-    return enough and mean_of(task) >= settings.mastery
+    return shown.plays >= settings.evidence and mean_of(shown) >= settings.mastery
 
 
 @inlined
@@ -85,31 +110,36 @@ def _error(rate: float, count: float) -> float:
 
 
 @bare
-def _after_probe(task: TaskStanding, settings: Settings) -> int:
+def _after_probe(task: TaskStanding, shown: Shown, settings: Settings) -> int:
     """Return where a probed task stands after a play: it is found once it beats its old level."""
-    if task.successes < LEAST_SUCCESSES:
+    if shown.successes < LEAST_SUCCESSES:
         # Whatever it was stuck at before is gone.
         task.level = 0.0
         return PROBED
-    if looks_mastered(task, settings):
+    if looks_mastered(shown, settings):
         # Probing goes on until that is sure; practice would be wasted on it.
-        return MASTERED if is_mastered(task, settings) else PROBED
-    count = task.successes + task.failures
+        return MASTERED if is_mastered(shown, settings) else PROBED
+    count = shown.plays
     z = settings.promote_z
     if task.level > 0.0:
         # The more looks, the likelier that one of them is lucky: the largest of n independent
         # errors grows with the square root of 2 log n.
         z = np.sqrt(z * z + 2.0 * np.log(1.0 + task.trial_plays / count))
     to_beat = task.level + z * _error(task.level, count)
-    return IN_ZONE if task.successes / count > to_beat else PROBED
+    return IN_ZONE if shown.successes / count > to_beat else PROBED
 
 
 @bare
-def _after_practice(task: TaskStanding, settings: Settings) -> int:
-    """Return where a task of the zone stands after a play: mastered, lost again, stuck, or same."""
-    if is_mastered(task, settings):
+def _after_practice(
+    task: TaskStanding, shown: Shown, settings: Settings, kind_changes: bool
+) -> int:
+    """Return where a task of the zone stands after a play: mastered, lost again, stuck, or same.
+
+    While the tasks of its kind get better together, a single one is not called stuck.
+    """
+    if is_mastered(shown, settings):
         return MASTERED
-    if task.successes < LEAST_SUCCESSES:
+    if shown.successes < LEAST_SUCCESSES:
         task.level = 0.0
         return PROBED
     if task.trial_plays < task.trial_length:
@@ -123,13 +153,13 @@ def _after_practice(task: TaskStanding, settings: Settings) -> int:
     task.level = rate
     task.trial_plays = 0
     task.trial_successes = 0.0
-    return IN_ZONE if better else PROBED
+    return IN_ZONE if better or kind_changes else PROBED
 
 
 @bare
-def _after_rehearsal(task: TaskStanding, settings: Settings) -> int:
+def _after_rehearsal(task: TaskStanding, shown: Shown, settings: Settings) -> int:
     """Return where a mastered task stands after a play: same, or to be practised again."""
-    mean = mean_of(task)
+    mean = mean_of(shown)
     if mean >= settings.lapses_below:
         return MASTERED
     task.level = min(task.level, mean)
@@ -137,19 +167,20 @@ def _after_rehearsal(task: TaskStanding, settings: Settings) -> int:
 
 
 @inlined
-def _standing_after(state: State, constants: Constants, slot: int) -> int:
+def _standing_after(state: State, constants: Constants, slot: int, shown: Shown) -> int:
     """Return where a slot stands that has taken in a play; count the play if it probed."""
     task, settings, method = state.tasks[slot], constants.settings[0], state.method[0]
     if task.standing == IN_ZONE:
-        return _after_practice(task, settings)
+        kind_changes = settings.pools and changes(state.cells[constants.cells[slot]].trial)
+        return _after_practice(task, shown, settings, kind_changes)
     if task.standing == MASTERED:
-        return _after_rehearsal(task, settings)
+        return _after_rehearsal(task, shown, settings)
     is_near = constants.near[slot] > 0
     finds = method.near if is_near else method.far
     finds.num_finds *= KEEP_FINDINGS
     finds.num_probes = finds.num_probes * KEEP_FINDINGS + 1.0
     task.origin = NEAR_ORIGIN if is_near else FAR_ORIGIN
-    return _after_probe(task, settings)
+    return _after_probe(task, shown, settings)
 
 
 @inlined
@@ -211,18 +242,18 @@ def may_go(state: State, constants: Constants, slot: int) -> bool:
         return True
     enough = settings.eviction_plays * pool_scale(state.method[0], settings)
     tried = task.standing == PROBED and task.trial_plays >= enough
-    return tried and not looks_mastered(task, settings)
+    return tried and not looks_mastered(shown_by(state, constants, slot), settings)
 
 
 @inlined
-def _need_of(task: TaskStanding, method: Method, settings: Settings) -> float:
+def _need_of(task: TaskStanding, shown: Shown, method: Method, settings: Settings) -> float:
     """Return about the plays that a task in the zone still needs.
 
     In all it takes as many as others did, or twice as many as it has had: without anything else
     to go by, half of the way is done. What is left goes with the way to mastery.
     """
     takes = max(method.pace, float(settings.trial_episodes), float(task.practice))
-    return takes * max(LEAST_NEED, 1.0 - mean_of(task) / settings.mastery)
+    return takes * max(LEAST_NEED, 1.0 - mean_of(shown) / settings.mastery)
 
 
 @bare
@@ -245,8 +276,14 @@ def observe_one(
     """Update one task from one episode. Call between begin and end, `settle` after the last."""
     task, settings, method = state.tasks[slot], constants.settings[0], state.method[0]
     keep = _keep(task, settings)
-    task.successes = task.successes * keep + success
-    task.failures = task.failures * keep + (1.0 - success)
+    if settings.pools:
+        cell = state.cells[constants.cells[slot]]
+        learn(cell, state.pooling[0], task, keep, success)
+        watch(cell.trial, success)
+    else:
+        task.successes = task.successes * keep + success
+        task.failures = task.failures * keep + (1.0 - success)
+    shown = shown_by(state, constants, slot)
     counts = task.num_stale == 0
     if counts:
         task.trial_plays += 1
@@ -255,14 +292,14 @@ def observe_one(
         task.num_stale -= 1
     if task.standing == IN_ZONE:
         task.practice += 1
-    standing = _standing_after(state, constants, slot)
+    standing = _standing_after(state, constants, slot, shown)
     decided = standing != task.standing or (counts and task.trial_plays == 0)
     if standing != task.standing:
         _change_standing(block, table, state, constants, slot, standing)
     if decided and method.num_envs > 1:
         _count_stale(block, table, state, constants, slot)
     in_zone = standing == IN_ZONE and is_active(block, slot)
-    set_need(state, slot, _need_of(task, method, settings) if in_zone else 0.0)
+    set_need(state, slot, _need_of(task, shown, method, settings) if in_zone else 0.0)
     place(block, table, state, constants, slot, 1)
     turn_rounds(block, table, method)
     if settings.evicts and may_go(state, constants, slot):

@@ -25,6 +25,8 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.curricula.batch_rule import Noted, Totals
 from stepladder.curricula.frontier.config import FrontierConfig
+from stepladder.curricula.pooling import Cell, Evidence, Pooling
+from stepladder.curricula.stuck import Trial
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import group_of, is_active, table_of
 from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Share, Words
@@ -52,12 +54,9 @@ PRIOR_NEAR_FINDS, PRIOR_FAR_FINDS = 1.0, 0.1
 giving is taken to point the right way until probing says otherwise."""
 
 
-class TaskStanding(Fields):
+class TaskStanding(Evidence):
     """What is known of a slot's task."""
 
-    successes: Annotated[float, Limits(0.0, MAX_COUNT)]
-    """Discounted per play, like `failures`."""
-    failures: Annotated[float, Limits(0.0, MAX_COUNT)]
     standing: Annotated[int, Limits(PROBED, MASTERED)]
     level: Share
     """Success rate of the last trial in the zone: what the next one must beat."""
@@ -104,11 +103,20 @@ class Method(Fields):
     """Envs that play at the same time; 0 if that is not known."""
 
 
+class Kind(Cell):
+    """What is known of all tasks of a kind."""
+
+    trial: Trial
+
+
 class State(NamedTuple):
     """Everything that the method learns."""
 
     method: Records[Method]
     tasks: Records[TaskStanding]
+    cells: Records[Kind]
+    """All kinds of tasks; one that is never written if tasks stand for themselves."""
+    pooling: Records[Pooling]
 
 
 class Settings(FrontierConfig):
@@ -118,6 +126,8 @@ class Settings(FrontierConfig):
     evidence: float  # pyright: ignore[reportIncompatibleMethodOverride]
     lapses_below: float
     evicts: bool
+    pools: bool
+    """Whether there are kinds of tasks that are judged together."""
     largest_share: float  # pyright: ignore[reportIncompatibleMethodOverride]
     heaviest: float
     """The largest of the source's weights."""
@@ -129,6 +139,8 @@ class Constants(NamedTuple):
     settings: Records[Settings]
     weights: Floats
     """The source's weight of each slot's task."""
+    cells: Words
+    """Every slot's cell."""
     near: Words
     """How many neighbours of each slot are mastered; follows from the tasks."""
     links: Words
