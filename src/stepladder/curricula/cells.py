@@ -30,6 +30,13 @@ class Cells(NamedTuple):
         """Whether there is more than one kind of task."""
         return self.count > 1
 
+    def members(self) -> Words:
+        """Return where every cell's list of slots begins, then the lists, ascending."""
+        counts = np.bincount(self.of_slot, minlength=self.count)
+        starts = self.count + 1 + np.concatenate([[0], np.cumsum(counts)])
+        order = np.argsort(self.of_slot, kind="stable")
+        return np.concatenate([starts, order]).astype(np.int64)
+
 
 def splits_by_label(pool: Pool) -> bool:
     """Whether labels stand for kinds of tasks: at least two tasks each, and few enough labels."""

@@ -142,7 +142,8 @@ class Frontier(CompiledMethod):
             pools=config.pooled and cells.split,
         )
         near: Words = np.zeros(self.pool.num_slots, dtype=np.int64)
-        constants = Constants(numbers, self.pool.base_weights, cells.of_slot, near, links)
+        kinds = (cells.of_slot, cells.members())
+        constants = Constants(numbers, self.pool.base_weights, *kinds, near, links)
         self._keep_kernel_state(state, constants)
 
     @property
@@ -201,11 +202,9 @@ class Frontier(CompiledMethod):
         if not self._constants.settings["pools"][0]:
             return successes, plays
         most = float(self._state.pooling["strength"][0])
-        strength = np.where(plays > 0.0, np.minimum(most, cells["plays"][:, NUM_CLOCKS - 1]), 1.0)
-        rates = rates_of(tasks, cells["rate"], strength)
-        pooled = (strength + plays) * rates
-        is_known = plays > 0.0
-        return np.where(is_known, pooled, 0.0), np.where(is_known, strength + plays, 0.0)
+        strength = np.minimum(most, cells["plays"][:, NUM_CLOCKS - 1])
+        rates = rates_of(tasks, cells["rate"], np.where(strength + plays > 0.0, strength, 1.0))
+        return (strength + plays) * rates, strength + plays
 
     def scores(self) -> Floats:
         """Return what there is left to learn: 1 - success rate in the zone, 0 elsewhere."""

@@ -33,7 +33,7 @@ from stepladder.curricula.frontier.rounds import (
     turn_rounds,
 )
 from stepladder.curricula.pooling import NUM_CLOCKS, learn, rate_of
-from stepladder.curricula.stuck import changes, watch
+from stepladder.curricula.stuck import changes, watch, worth
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
@@ -51,6 +51,9 @@ of the success rate and its delay then both become smaller, measured by what the
 
 LEAST_NEED = 0.1
 """Share of what it takes to learn a task that one near mastery still needs, to prove itself."""
+
+NUM_SIBLINGS = 4
+"""Other tasks of a kind that every result judges anew."""
 
 KEEP_FINDINGS = 0.99
 """How much of what probing found is remembered with every further probe of the same queue."""
@@ -78,10 +81,12 @@ def shown_by(state: State, constants: Constants, slot: int) -> Shown:
     """
     task = state.tasks[slot]
     plays = task.successes + task.failures
-    if not constants.settings[0].pools or plays <= 0.0:
+    if not constants.settings[0].pools:
         return Shown(task.successes, plays)
     cell = state.cells[constants.cells[slot]]
     strength = min(state.pooling[0].strength, cell.plays[NUM_CLOCKS - 1])
+    if strength + plays <= 0.0:
+        return Shown(0.0, 0.0)
     return Shown((strength + plays) * rate_of(task, cell.rate, strength), strength + plays)
 
 
@@ -168,19 +173,24 @@ def _after_rehearsal(task: TaskStanding, shown: Shown, settings: Settings) -> in
 
 @inlined
 def _standing_after(state: State, constants: Constants, slot: int, shown: Shown) -> int:
-    """Return where a slot stands that has taken in a play; count the play if it probed."""
-    task, settings, method = state.tasks[slot], constants.settings[0], state.method[0]
+    """Return where a slot stands by what is known of it now."""
+    task, settings = state.tasks[slot], constants.settings[0]
     if task.standing == IN_ZONE:
         kind_changes = settings.pools and changes(state.cells[constants.cells[slot]].trial)
         return _after_practice(task, shown, settings, kind_changes)
     if task.standing == MASTERED:
         return _after_rehearsal(task, shown, settings)
+    return _after_probe(task, shown, settings)
+
+
+@inlined
+def _count_probe(state: State, constants: Constants, slot: int) -> None:
+    """Count a play of a probed task."""
     is_near = constants.near[slot] > 0
-    finds = method.near if is_near else method.far
+    finds = state.method[0].near if is_near else state.method[0].far
     finds.num_finds *= KEEP_FINDINGS
     finds.num_probes = finds.num_probes * KEEP_FINDINGS + 1.0
-    task.origin = NEAR_ORIGIN if is_near else FAR_ORIGIN
-    return _after_probe(task, shown, settings)
+    state.tasks[slot].origin = NEAR_ORIGIN if is_near else FAR_ORIGIN
 
 
 @inlined
@@ -256,11 +266,59 @@ def _need_of(task: TaskStanding, shown: Shown, method: Method, settings: Setting
     return takes * max(LEAST_NEED, 1.0 - mean_of(shown) / settings.mastery)
 
 
+@inlined
+def _worth(state: State, constants: Constants, slot: int, shown: Shown) -> float:
+    """Return what practising a task is worth: how quickly it is learned, times what is left."""
+    if not constants.settings[0].pools or state.tasks[slot].standing == PROBED:
+        return 1.0
+    mean = mean_of(shown)
+    teaches = 4.0 * mean * (1.0 - mean)
+    return worth(state.cells[constants.cells[slot]].trial) * teaches * teaches * (1.0 - mean)
+
+
 @bare
 def _count_stale(block: Words, table: int, state: State, constants: Constants, slot: int) -> None:
     """Count the plays of a slot that are in flight at a decision: they belong to no new trial."""
     share = share_in_flight(block, table, state, constants, slot)
     state.tasks[slot].num_stale = int(share * (state.method[0].num_envs - 1))
+
+
+@inlined
+def _judge(
+    block: Words, table: int, state: State, constants: Constants, slot: int, counts: bool
+) -> None:
+    """Decide where a slot stands that was just played, and put it there."""
+    task, settings, method = state.tasks[slot], constants.settings[0], state.method[0]
+    shown = shown_by(state, constants, slot)
+    standing = _standing_after(state, constants, slot, shown)
+    decided = standing != task.standing or (counts and task.trial_plays == 0)
+    if standing != task.standing:
+        _change_standing(block, table, state, constants, slot, standing)
+    if decided and method.num_envs > 1:
+        _count_stale(block, table, state, constants, slot)
+    in_zone = standing == IN_ZONE and is_active(block, slot)
+    set_need(state, slot, _need_of(task, shown, method, settings) if in_zone else 0.0)
+    place(block, table, state, constants, slot, 1, _worth(state, constants, slot, shown))
+
+
+@inlined
+def _judge_siblings(
+    block: Words, table: int, state: State, constants: Constants, slot: int
+) -> None:
+    """Judge some other tasks of a slot's kind anew, in turn: its result says something of them."""
+    cell, members = state.cells[constants.cells[slot]], constants.members
+    first, end = members[constants.cells[slot]], members[constants.cells[slot] + 1]
+    for _ in range(min(NUM_SIBLINGS, end - first)):
+        cell.cursor = cell.cursor + 1 if first + cell.cursor + 1 < end else 0
+        other = int(members[first + cell.cursor])
+        task = state.tasks[other]
+        # One that stays in its queue keeps its turn.
+        shown = shown_by(state, constants, other)
+        if (
+            task.standing == IN_ZONE
+            or _standing_after(state, constants, other, shown) != task.standing
+        ):
+            _judge(block, table, state, constants, other, False)
 
 
 @inlined
@@ -283,7 +341,6 @@ def observe_one(
     else:
         task.successes = task.successes * keep + success
         task.failures = task.failures * keep + (1.0 - success)
-    shown = shown_by(state, constants, slot)
     counts = task.num_stale == 0
     if counts:
         task.trial_plays += 1
@@ -292,15 +349,11 @@ def observe_one(
         task.num_stale -= 1
     if task.standing == IN_ZONE:
         task.practice += 1
-    standing = _standing_after(state, constants, slot, shown)
-    decided = standing != task.standing or (counts and task.trial_plays == 0)
-    if standing != task.standing:
-        _change_standing(block, table, state, constants, slot, standing)
-    if decided and method.num_envs > 1:
-        _count_stale(block, table, state, constants, slot)
-    in_zone = standing == IN_ZONE and is_active(block, slot)
-    set_need(state, slot, _need_of(task, shown, method, settings) if in_zone else 0.0)
-    place(block, table, state, constants, slot, 1)
+    elif task.standing == PROBED:
+        _count_probe(state, constants, slot)
+    _judge(block, table, state, constants, slot, counts)
+    if settings.pools:
+        _judge_siblings(block, table, state, constants, slot)
     turn_rounds(block, table, method)
     if settings.evicts and may_go(state, constants, slot):
         note(method.noted, slot)

@@ -72,6 +72,8 @@ class TaskStanding(Evidence):
     """Plays in the zone since it was last mastered."""
     need: Annotated[float, Limits(0.0, MAX_COUNT)]
     """About the plays that it still needs in the zone; 0 elsewhere."""
+    worth: Share
+    """Its weight in its layer, beside the source's."""
     num_stale: Count
     """Results still to come of plays that were drawn before the present trial began."""
 
@@ -107,6 +109,8 @@ class Kind(Cell):
     """What is known of all tasks of a kind."""
 
     trial: Trial
+    cursor: Count
+    """Position among its tasks of the one that was judged anew last."""
 
 
 class State(NamedTuple):
@@ -141,6 +145,8 @@ class Constants(NamedTuple):
     """The source's weight of each slot's task."""
     cells: Words
     """Every slot's cell."""
+    members: Words
+    """Where every cell's list of slots begins, then the lists."""
     near: Words
     """How many neighbours of each slot are mastered; follows from the tasks."""
     links: Words
@@ -155,26 +161,35 @@ def layer_of(method: Method, queue: int, waits: int) -> int:
 
 @inlined
 def place(
-    block: Words, table: int, state: State, constants: Constants, slot: int, waits: int
+    block: Words,
+    table: int,
+    state: State,
+    constants: Constants,
+    slot: int,
+    waits: int,
+    worth: float = 1.0,
 ) -> None:
     """Put a slot into the layer of its standing and out of the one it was in.
 
-    `waits` is 1 after a turn; 0 if the slot is to be drawn in the present round.
+    `waits` is 1 after a turn; 0 if the slot is to be drawn in the present round. `worth` is its
+    weight there, beside the source's.
     """
     task, method = state.tasks[slot], state.method[0]
-    if task.standing == IN_ZONE:
+    if task.standing == IN_ZONE or (
+        task.standing == MASTERED and constants.settings[0].pools
+    ):
         layer = ZONE_LAYER
     elif task.standing == MASTERED:
         layer = layer_of(method, REST, waits)
     else:
         layer = layer_of(method, NEAR if constants.near[slot] > 0 else FAR, waits)
-    if task.layer == layer:
+    if task.layer == layer and task.worth == worth:
         return
-    if task.layer >= 0:
+    if task.layer >= 0 and task.layer != layer:
         set_leaf(block, table, slot, 0.0, task.layer)
-    task.layer = layer
+    task.layer, task.worth = layer, worth
     # A task that no env can build may still get late results; it must not come back by them.
-    weight = constants.weights[slot] if is_active(block, slot) else 0.0
+    weight = worth * constants.weights[slot] if is_active(block, slot) else 0.0
     set_leaf(block, table, slot, weight, layer)
 
 
@@ -279,11 +294,6 @@ def _divide(
         zone = min(zone, method.need / method.num_envs)
     scale = (1.0 - zone) / rest
     probing, rehearsal = probing * scale, rehearsal * scale
-    limit = settings.largest_share * zone_weight / settings.heaviest
-    if zone > limit:
-        probing += (zone - limit) * probed / (probed + rested)
-        rehearsal += (zone - limit) * rested / (probed + rested)
-        zone = limit
     return zone, probing, rehearsal
 
 
