@@ -1,8 +1,8 @@
 """Stepladder decides what a reinforcement-learning agent practises next.
 
 One curriculum in the host process turns the results of all environments into a plan; every
-environment draws its tasks from that plan. Start with `Staged` or `LearningProgress`, wrap each
-env in `CurriculumEnv` and the vector env in `CurriculumVectorEnv`.
+environment draws its tasks from that plan. Start with `Auto`, or with `Staged` if you know the
+order; wrap each env in `CurriculumEnv` and the vector env in `CurriculumVectorEnv`.
 
 Names are imported when first used, so that ``import stepladder`` is quick and loads neither numba
 nor anything heavier.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stepladder import errors
     from stepladder.curricula import (
+        Auto,
         Curriculum,
         Frontier,
         Learnability,
@@ -40,8 +41,8 @@ _HOMES = {
     name: home
     for home, names in {
         "stepladder.curricula": (
-            "Curriculum Frontier Learnability LearningProgress LevelReplay Phase Phased Record "
-            "Snapshot Stage Staged Uniform"
+            "Auto Curriculum Frontier Learnability LearningProgress LevelReplay Phase Phased "
+            "Record Snapshot Stage Staged Uniform"
         ),
         "stepladder.envs": "CurriculumEnv CurriculumVectorEnv make_vec",
         "stepladder.simulator": "compare simulate",

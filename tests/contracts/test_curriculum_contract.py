@@ -28,6 +28,8 @@ from stepladder.curricula import (
     AdvantageBanditConfig,
     AncestorProgress,
     AncestorProgressConfig,
+    Auto,
+    AutoConfig,
     Curriculum,
     CurriculumConfig,
     DemotionRule,
@@ -262,6 +264,9 @@ CASES = {
         FRONTIER,
         UnionSource([(NumberedSource(3, "easy", "a"), 1.0), (NumberedSource(9, "hard", "b"), 2.0)]),
     ),
+    "frontier_alone": Case(Frontier, replace(FRONTIER, pooled=False)),
+    "auto": Case(Auto, AutoConfig()),
+    "auto_replacing": Case(Auto, AutoConfig(exploration=0.1), LARGE, 12),
     "phased": Case(Phased, PHASES),
     "phased_evicting": Case(Phased, PHASES, LARGE, 12),
     "phased_nested": Case(Phased, NESTED),
@@ -1049,8 +1054,10 @@ MOST_LEAVES = {
     "learnability": 1,
     # One in each of two trees: by progress and by novelty.
     "progress": 2,
-    # Out of one layer and into another.
-    "frontier": 2,
+    # Out of one layer and into another; likewise four others of the same kind.
+    "frontier": 10,
+    "frontier_alone": 2,
+    "auto": 10,
     # By age, unseen, by score, and the score of one other whose turn it is to be ranked anew.
     "level_replay": 4,
 }

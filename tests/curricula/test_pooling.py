@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from stepladder.compiled import compiled
+from stepladder.curricula.cells import MAX_CELLS, splits_by_label
 from stepladder.curricula.pooling import (
     FIRST_HALFLIFE,
-    MAX_CELLS,
     PRIOR_STRENGTH,
     Cell,
     Evidence,
     Pooling,
     learn,
     rate_of,
-    splits_by_label,
 )
 from stepladder.tasks import ListSource, Pool, Task
 

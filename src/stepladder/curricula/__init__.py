@@ -8,6 +8,8 @@ from stepladder.curricula.advantage_bandit.advantage_bandit import (
     AdvantageBanditExplanation,
 )
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
+from stepladder.curricula.auto.auto import Auto, AutoExplanation
+from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
@@ -66,6 +68,9 @@ __all__ = [
     "AdvantageBanditExplanation",
     "AncestorProgress",
     "AncestorProgressConfig",
+    "Auto",
+    "AutoConfig",
+    "AutoExplanation",
     "Change",
     "CompiledRule",
     "Curriculum",

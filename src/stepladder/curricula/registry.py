@@ -36,6 +36,7 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
     "curricula",
     _check,
     {
+        "auto": "stepladder.curricula.auto.config:AutoConfig",
         "uniform": "stepladder.curricula.uniform:UniformConfig",
         "frontier": "stepladder.curricula.frontier.config:FrontierConfig",
         "learning-progress": "stepladder.curricula.learning_progress.config:LearningProgressConfig",

@@ -25,8 +25,8 @@ from stepladder.configs.checks import (
 from stepladder.configs.codec import Config
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
+from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.uniform import UniformConfig
 from stepladder.envs.ids import known_game, name_of
 from stepladder.errors import StepladderError, shown
 from stepladder.games.registry import DEFAULT_ENV
@@ -34,7 +34,7 @@ from stepladder.tasks import ListSource, Source, Task
 from stepladder.tasks.task import MAX_SEED
 from stepladder.training.contradictions import contradictions
 
-UNCHOSEN = UniformConfig()
+UNCHOSEN = AutoConfig()
 """Stands for the default curriculum of whatever is practised, as long as none is chosen."""
 
 _defaults: list[CurriculumConfig] = [UNCHOSEN]

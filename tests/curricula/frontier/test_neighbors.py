@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepladder.curricula.frontier.neighbors import MAX_TIED, feature_table, link_neighbors
+from stepladder.curricula.features import feature_table
+from stepladder.curricula.frontier.neighbors import MAX_TIED, link_neighbors
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 

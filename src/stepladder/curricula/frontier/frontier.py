@@ -27,7 +27,7 @@ from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.features import feature_table
 from stepladder.curricula.frontier import kernels
-from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
+from stepladder.curricula.frontier.config import FEW_TASKS, PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
 from stepladder.curricula.frontier.neighbors import MAX_TASKS, link_neighbors
 from stepladder.curricula.frontier.rounds import (
@@ -125,9 +125,10 @@ class Frontier(CompiledMethod):
         if has_neighbors:
             table = feature_table(self.pool, config.features)
             links = link_neighbors(table, config.num_neighbors * len(config.features))
-        cells = find_cells(self.pool, () if has_neighbors else config.features)
+        cells = find_cells(self.pool, config.features if self.pool.num_slots > FEW_TASKS else ())
         state = zeros(State, tasks=self.pool.num_slots, cells=cells.count)
         state.tasks["layer"] = NO_LAYER
+        state.tasks["worth"] = 1.0
         state.tasks["trial_length"] = config.trial_episodes
         state.cells["rate"] = 0.5
         state.pooling["strength"] = PRIOR_STRENGTH
@@ -160,8 +161,9 @@ class Frontier(CompiledMethod):
     def _publish(self) -> None:
         layers = self._state.tasks["layer"]
         layers[layers == NO_LAYER] = 1 + 2 * FAR + self._state.method["sides"][0, FAR]
+        weights = self._state.tasks["worth"] * self.pool.base_weights
         for layer in range(self._num_layers):
-            self._fill_weights(np.where(layers == layer, self.pool.base_weights, 0.0), layer)
+            self._fill_weights(np.where(layers == layer, weights, 0.0), layer)
         kernels.settle(*self.kernel_state())
 
     def _is_due(self, slot: int) -> bool:

@@ -175,9 +175,7 @@ def place(
     weight there, beside the source's.
     """
     task, method = state.tasks[slot], state.method[0]
-    if task.standing == IN_ZONE or (
-        task.standing == MASTERED and constants.settings[0].pools
-    ):
+    if task.standing == IN_ZONE or (task.standing == MASTERED and constants.settings[0].pools):
         layer = ZONE_LAYER
     elif task.standing == MASTERED:
         layer = layer_of(method, REST, waits)

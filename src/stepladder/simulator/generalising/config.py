@@ -32,6 +32,8 @@ MAX_GROUPS = 1_000
 """What a group gives to every other one is a matrix."""
 
 AXES = ("x", "y", "z")
+UNLABELLED = "task"
+"""Label of all tasks if groups are not told."""
 PER_GROUP = (
     "num_tasks",
     "difficulty",
@@ -112,6 +114,10 @@ class Generalising(Config):
 
     update_steps: Count = 8192
     """Env steps, of all envs together, from one update of the learner to the next."""
+
+    labelled: bool = True
+    """Whether tasks have their group as label; else all have the same one, and only their
+    parameters say what they are."""
 
     mislabelled: Share = 0.0
     """Share of the tasks whose label names a group that is drawn at random."""
@@ -209,7 +215,11 @@ class Generalising(Config):
             dict(zip(features, place, strict=True)) for place in self.places.tolist()
         ]
         return ListSource(
-            Task(f"task-{node}", self.groups[group], {NODE: node, **places[group]})
+            Task(
+                f"task-{node}",
+                self.groups[group] if self.labelled else UNLABELLED,
+                {NODE: node, **places[group]},
+            )
             for node, group in enumerate(self.label_groups.tolist())
         )
 

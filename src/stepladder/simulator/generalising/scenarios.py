@@ -203,6 +203,11 @@ def _params(columns: int, rows: int) -> Generalising:
 GENERAL_FAMILIES: dict[str, tuple[str, int, Callable[..., Generalising]]] = {
     "levels": ("groups of levels, each harder than the last; neighbours help", 2, _levels),
     "params": ("a grid of parameters; bins of it are groups, and near ones help", 2, _params),
+    "unlabelled": (
+        "a grid of parameters without labels: only the parameters say what a task is",
+        2,
+        lambda columns, rows: replace(_params(columns, rows), labelled=False),
+    ),
     "hinder": ("groups of which every second one hinders the others", 1, _hinder),
     "useless": ("groups of levels, and one that teaches nothing that counts", 1, _useless),
     "mislabelled": (

@@ -1,0 +1,1 @@
+"""The method is chosen by what is known about the tasks."""
