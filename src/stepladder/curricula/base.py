@@ -26,6 +26,7 @@ from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels
+from stepladder.plans.choosing import prob_of
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import DRAW_DTYPE, Draw, DrawArray, as_draw
@@ -243,7 +244,7 @@ class Curriculum(Turnover):
             generation=int(self.pool.generations[slot]),
             name=self.task_name(slot),
             label=self.label_of(slot),
-            prob=kernels.prob_of(plan.block, slot),
+            prob=prob_of(plan.block, slot),
             reason=reason,
             numbers=numbers,
         )

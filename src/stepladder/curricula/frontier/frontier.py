@@ -130,7 +130,6 @@ class Frontier(CompiledMethod):
             keep=config.keep,
             evidence=config.evidence,
             lapses_below=config.mastery - config.lapse,
-            largest_share=config.largest_share(self.pool.num_slots),
             heaviest=max(float(self.pool.base_weights.max()), SMALLEST),
             evicts=self.pool.can_replace and config.eviction_plays > 0,
         )

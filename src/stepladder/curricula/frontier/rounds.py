@@ -118,7 +118,6 @@ class Settings(FrontierConfig):
     evidence: float  # pyright: ignore[reportIncompatibleMethodOverride]
     lapses_below: float
     evicts: bool
-    largest_share: float  # pyright: ignore[reportIncompatibleMethodOverride]
     heaviest: float
     """The largest of the source's weights."""
 
@@ -234,7 +233,7 @@ def share_in_flight(
     if all_shares <= 0.0 or total <= 0.0:
         return 1.0
     share = group_of(block, table, layer).share / all_shares
-    return min(1.0, share * constants.weights[slot] / total)
+    return min(table_of(block, table).max_share, share * constants.weights[slot] / total)
 
 
 @inlined
@@ -266,13 +265,7 @@ def _divide(
         # More plays than these tasks need are not of use to them.
         zone = min(zone, method.need / method.num_envs)
     scale = (1.0 - zone) / rest
-    probing, rehearsal = probing * scale, rehearsal * scale
-    limit = settings.largest_share * zone_weight / settings.heaviest
-    if zone > limit:
-        probing += (zone - limit) * probed / (probed + rested)
-        rehearsal += (zone - limit) * rested / (probed + rested)
-        zone = limit
-    return zone, probing, rehearsal
+    return zone, probing * scale, rehearsal * scale
 
 
 @inlined
