@@ -124,7 +124,9 @@ def test_every_public_name_appears_in_the_docs():
 
 
 def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
+    common = [field.name for field in fields(stepladder.curricula.CurriculumConfig)]
     for page, configs in {
+        "curricula.md": [stepladder.curricula.CurriculumConfig],
         "staged.md": [stepladder.curricula.StagedConfig],
         "frontier.md": [stepladder.curricula.FrontierConfig],
         "learnability.md": [stepladder.curricula.LearnabilityConfig],
@@ -136,7 +138,7 @@ def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
         text = (ROOT / "docs" / page).read_text()
         for config in configs:
             for field in fields(config):
-                if field.name != "exploration":
+                if page == "curricula.md" or field.name not in common:
                     assert f"`{field.name}`" in text, f"{page} lacks {config.__name__}.{field.name}"
 
 

@@ -72,6 +72,7 @@ def test_commands_offer_it_with_its_own_flags(package: Path, command: CommandLin
     assert RunReader(run).config["curriculum"] == {
         "type": "rarest",
         "exploration": 0.0,
+        "max_share": None,
         "power": 2.0,
     }
     said = json.loads(command("explain", run, "--json").out)

@@ -420,6 +420,55 @@ def test_with_nothing_but_exploration_all_tasks_are_alike(case: Case):
     np.testing.assert_allclose(live(curriculum, 100).probs, 1.0 / 12.0, rtol=1e-12)
 
 
+# No obsession.
+
+
+def obsessed(case: Case, max_share: float | None) -> Any:
+    """Return a curriculum over 1,000 tasks of which one alone succeeds now and then."""
+    source = case.source
+    if isinstance(source, UnionSource):
+        source = UnionSource(
+            [(NumberedSource(3, prefix="a"), 1.0), (NumberedSource(997, prefix="b"), 2.0)]
+        )
+    elif isinstance(source, ListSource):
+        source = labelled(340 if case.can_replace else 334)
+    kind, config = case.kind, replace(case.config, max_share=max_share)
+    curriculum: Any = kind(source, config, seed=7, capacity=1000 if case.can_replace else None)
+    for _ in range(6):
+        every_slot = range(curriculum.pool.num_slots)
+        curriculum.observe([record_for(curriculum, slot, 0.0) for slot in every_slot])
+    for success in (1.0, 0.0, 0.5, 1.0) * 5:
+        changes = {"episode_return": 2.0 * success - 0.5}
+        curriculum.observe(record_for(curriculum, 400, success, **changes))
+    return curriculum
+
+
+@every_case
+def test_no_task_of_a_large_pool_gets_more_than_its_largest_share(case: Case):
+    limit = None if case.config.limits_shares and case.kind is not Phased else 0.05
+    curriculum = obsessed(case, limit)
+    probs = curriculum.probs()
+    assert probs.sum() == pytest.approx(1.0, abs=1e-9)
+    # Its part of what is left over comes on top.
+    assert probs.max() <= 0.05 + 0.95 / 1000 + 1e-12
+    counts = np.bincount(curriculum.draw_batch(100_000)["slot"], minlength=len(probs))
+    spread = np.sqrt(100_000 * probs * (1.0 - probs))
+    assert np.all(np.abs(counts - 100_000 * probs) <= 5.5 * spread + 1.0)
+
+
+@pytest.mark.parametrize("name", ["level_replay", "level_replay_by_return", "progress"])
+def test_without_a_limit_one_task_gets_more(name: str):
+    assert obsessed(CASES[name], 1.0).probs().max() > 0.06
+
+
+@every_case
+def test_small_pools_have_no_limit_unless_it_is_set(case: Case):
+    free, bound = case.make(), case.make(max_share=0.01)
+    assert case.config.largest_share(len(free.probs())) == 1.0
+    live(bound, 100)
+    assert bound.probs().max() <= 0.01 + 0.99 / len(bound.plan.active) + 1e-12
+
+
 # Observing.
 
 BAD_NUMBERS = [

@@ -117,6 +117,7 @@ def test_inner_settings_are_written_with_the_name_of_their_method():
     assert written["phases"][0]["curriculum"] == {
         "type": "mixture",
         "exploration": 0.0,
+        "max_share": None,
         "weights": {"a": 1.0},
     }
 

@@ -2,8 +2,20 @@
 
 import json
 
-from stepladder.curricula import Explanation, TaskExplanation, Uniform
-from stepladder.tasks import Task
+import numpy as np
+import pytest
+
+from stepladder.curricula import (
+    Explanation,
+    Mixture,
+    Phase,
+    Phased,
+    PhasedExplanation,
+    TaskExplanation,
+    Uniform,
+)
+from stepladder.curricula.explanation import crowd
+from stepladder.tasks import NumberedSource, Task, UnionSource
 
 TOLD = TaskExplanation(
     slot=3,
@@ -57,3 +69,39 @@ def test_a_quarantined_task_is_explained_by_that_alone():
     assert isinstance(told, TaskExplanation)
     assert told.reason == "it is quarantined, because an env could not build it"
     assert told.prob == 0.0
+
+
+# Few tasks with most of the draws.
+
+
+def test_few_tasks_with_half_of_the_draws_are_a_crowd():
+    probs = np.full(200, 0.4 / 198)
+    probs[[7, 90]] = 0.3
+    assert crowd(probs) == (2, pytest.approx(0.6))
+    probs[7] = 0.55
+    assert crowd(probs) == (1, pytest.approx(0.55))
+    # One in a hundred of 199 is one.
+    assert crowd(np.array([0.3, 0.3, *[0.4 / 197] * 197])) == (0, 0.0)
+    assert crowd(np.array([0.9, 0.1])) == (0, 0.0)
+    assert crowd(np.full(1000, 0.001)) == (0, 0.0)
+
+
+def test_every_curriculum_warns_of_memorising():
+    rare, common = NumberedSource(1, "rare", "a"), NumberedSource(399, "common", "b")
+    curriculum = Mixture(UnionSource([rare, common]), weights={"rare": 3.0, "common": 1.0})
+    explanation = curriculum.explain()
+    assert isinstance(explanation, Explanation)
+    assert (explanation.num_crowded, explanation.crowded_share) == (1, pytest.approx(0.75))
+    assert explanation.lines()[1] == (
+        "Warning: 1 of 400 tasks get 75% of the draws, so the agent may memorise them. "
+        "Lower max_share, or raise exploration."
+    )
+
+
+def test_phases_warn_once():
+    rare, common = NumberedSource(1, "rare", "a"), NumberedSource(399, "common", "b")
+    phase = Phase(name="all", mixture={"rare": 3.0, "common": 1.0})
+    explanation = Phased(UnionSource([rare, common]), phases=(phase,)).explain()
+    assert isinstance(explanation, PhasedExplanation)
+    assert str(explanation).count("Warning") == 1
+    assert explanation.inner.num_crowded == 0

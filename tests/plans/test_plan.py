@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stepladder.errors import SnapshotError
-from stepladder.plans import kernels
+from stepladder.plans import choosing, kernels
 from stepladder.plans.plan import Grouping, Plan, aligned_words
 from stepladder.plans.status import BEING_WRITTEN, NOTHING_ACTIVE
 
@@ -29,9 +29,9 @@ def take_out(plan: Plan, slot: int) -> None:
 def choose(plan: Plan, uniform: float) -> int:
     """Return the slot that a draw with this random number chooses."""
     block, values, table = plan.block, plan.block.view(np.float64), plan.tables[0]
-    total = kernels.total_share(block, values, table)
-    exploration = kernels._exploration(block, table, total)
-    return kernels._choose(block, values, table, total, exploration, uniform)
+    total = choosing.total_share(block, values, table)
+    exploration = choosing.exploration_of(block, table, total)
+    return choosing.choose(block, values, table, total, exploration, uniform)
 
 
 def expected_probs(
@@ -253,7 +253,7 @@ def test_a_plan_moves_to_other_memory_with_everything_in_it():
     with plan.writing() as block:
         kernels.set_leaf(block, plan.tables[0], 0, 0.0)
     assert plan.probs()[0] == 0.0
-    assert kernels.get_leaf(old, plan.tables[0], 0) == 1.0
+    assert choosing.get_leaf(old, plan.tables[0], 0) == 1.0
 
 
 def test_words_begin_a_cache_line():

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from stepladder.cli import console
 from stepladder.cli.finding import look_for
+from stepladder.cli.memorising import memorised
 from stepladder.cli.parsing import parse
 from stepladder.cli.run_curriculum import is_simulation, is_training, run_curriculum
 from stepladder.configs.checks import CountOrZero
@@ -79,6 +80,7 @@ def main(argv: Sequence[str]) -> int:
         answer["step"] = max(answer["step"], answer["as_of"])
     else:
         answer |= _from_tables(reader, arguments)
+    answer["memorised"] = memorised(reader)
     # Of the events about single tasks, those of the named tasks.
     past = [
         event
@@ -203,6 +205,8 @@ def _print(answer: Mapping[str, Any], num_events: int, in_full: bool) -> None:
         console.say(f"the following is as of step {answer['as_of']:,}")
     if answer["overview"]:
         console.say(f"\n{answer['overview']}")
+    for gap in answer["memorised"]:
+        console.say(gap["text"])
     if answer["tasks"]:
         console.say(f"\n{len(answer['tasks'])} of {answer['num_tasks']} tasks:")
         _print_tasks(answer["tasks"], in_full)

@@ -21,11 +21,12 @@ import numpy as np
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, resolve_config
-from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
+from stepladder.curricula.explanation import Change, Explanation, TaskExplanation, crowd
 from stepladder.curricula.intake import NO_RECORDS
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels
+from stepladder.plans.choosing import prob_of
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import DRAW_DTYPE, Draw, DrawArray, as_draw
@@ -243,7 +244,7 @@ class Curriculum(Turnover):
             generation=int(self.pool.generations[slot]),
             name=self.task_name(slot),
             label=self.label_of(slot),
-            prob=kernels.prob_of(plan.block, slot),
+            prob=prob_of(plan.block, slot),
             reason=reason,
             numbers=numbers,
         )
@@ -259,12 +260,16 @@ class Curriculum(Turnover):
         return Explanation(**self._overview_fields())
 
     def _overview_fields(self) -> dict[str, Any]:
+        # Draws are those of the whole plan: the outermost curriculum tells of them.
+        num_crowded, share = crowd(self.probs()) if self._root is self else (0, 0.0)
         return {
             "curriculum": type(self).__name__,
             "num_tasks": self.pool.num_slots,
             "num_quarantined": self.num_quarantined,
             "episodes": self.num_observed,
             "plan_version": self.plan.version,
+            "num_crowded": num_crowded,
+            "crowded_share": share,
         }
 
 

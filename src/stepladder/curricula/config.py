@@ -8,9 +8,9 @@ reads and writes it. It has a name (`kind`) under which the registry finds it, b
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
-from stepladder.configs.checks import Share
+from stepladder.configs.checks import Share, Within
 from stepladder.configs.codec import UNREAD, Config, Kinds, make
 from stepladder.configs.problems import Problems
 from stepladder.errors import ConfigError
@@ -19,6 +19,14 @@ from stepladder.tasks import Pool, Source, Task
 if TYPE_CHECKING:
     from stepladder.curricula.base import Curriculum
     from stepladder.curricula.phased.config import Phase
+
+FEW_TASKS = 300
+"""In a pool of so few tasks, all others may wait for one: its share has no limit by default."""
+
+USUAL_MAX_SHARE = 0.05
+"""Largest share of one task in larger pools."""
+
+LargestShare: TypeAlias = Annotated[float, Within(0.0, 1.0, above=True)]
 
 Tasks: TypeAlias = Pool | Source | Sequence[Task]
 """What a curriculum can be built over."""
@@ -61,6 +69,15 @@ class CurriculumConfig(Config):
 
     exploration: Share = 0.0
     """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
+
+    max_share: LargestShare | None = None
+    """Largest share of the draws that the method may give to one task, in (0, 1]: an agent
+    memorises what it plays again and again. What is above it is spread evenly over all tasks. By
+    default 0.05 in pools of more than 300 tasks, and no limit (1) in smaller ones and where the
+    user says what is drawn: uniform, staged, mixture."""
+
+    limits_shares: ClassVar[bool] = True
+    """Whether `max_share` has a default in large pools: not where the user says what is drawn."""
 
     @classmethod
     def kinds(cls) -> Kinds:
@@ -118,6 +135,12 @@ class CurriculumConfig(Config):
     def about_labels(self, labels: Collection[str]) -> Iterator[tuple[str, str]]:
         """Yield the path and the text of settings that do not fit tasks with these labels."""
         yield from ()
+
+    def largest_share(self, num_tasks: int) -> float:
+        """Return the largest share of the draws that one of so many tasks may have."""
+        if self.max_share is not None:
+            return self.max_share
+        return USUAL_MAX_SHARE if self.limits_shares and num_tasks > FEW_TASKS else 1.0
 
     @property
     def replaces_tasks(self) -> bool:

@@ -5,10 +5,14 @@ Made by `Curriculum.explain`. Data first: every field is a number, a name or a t
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from stepladder.configs.codec import fields_to_json
+from stepladder.records import Floats
 
 
 class JsonDataclass:
@@ -62,13 +66,28 @@ class Explanation(JsonDataclass):
     plan_version: int
     """Version of the plan this explains."""
 
+    num_crowded: int = 0
+    """Tasks that get half of all draws or more, if they are one in a hundred or fewer; else 0."""
+
+    crowded_share: float = 0.0
+    """Their share of the draws."""
+
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         quarantined = f", {self.num_quarantined} quarantined" if self.num_quarantined else ""
-        return [
+        headline = (
             f"{self.curriculum}: {self.num_tasks} tasks{quarantined}, "
             f"{self.episodes} episodes observed, plan version {self.plan_version}."
-        ]
+        )
+        return [headline, *self._warnings()]
+
+    def _warnings(self) -> Iterator[str]:
+        if self.num_crowded:
+            yield (
+                f"Warning: {self.num_crowded} of {self.num_tasks} tasks get "
+                f"{self.crowded_share:.0%} of the draws, so the agent may memorise them. "
+                "Lower max_share, or raise exploration."
+            )
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -106,3 +125,23 @@ class TaskExplanation(JsonDataclass):
             f"{self.generation}) is drawn with probability {self.prob:.4g}: {self.reason}."
             + (f" Measured: {measured}." if measured else "")
         )
+
+
+def crowd(probs: Floats) -> tuple[int, float]:
+    """Return how many tasks get half of all draws, and their share, if they are suspiciously few.
+
+    Args:
+        probs: Probabilities of all tasks.
+
+    Returns:
+        The smallest number of tasks with half of the draws if that is one in a hundred or fewer,
+        and their share; else 0 and 0.
+    """
+    most = len(probs) // 100
+    if most == 0:
+        return 0, 0.0
+    sums = np.cumsum(-np.sort(-np.partition(probs, len(probs) - most)[len(probs) - most :]))
+    if sums[-1] < 0.5:
+        return 0, 0.0
+    count = int(np.searchsorted(sums, 0.5))
+    return count + 1, float(sums[count])

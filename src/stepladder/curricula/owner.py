@@ -185,6 +185,7 @@ class PlanOwner(ABC):
         self._table = tables.pop(0)
         self._first_dial = first_dial
         plan.set_exploration(self._table, self.config.exploration)
+        plan.set_max_share(self._table, self.config.largest_share(self.pool.num_slots))
         self._publish()
 
     def disown(self) -> None:

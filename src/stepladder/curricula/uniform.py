@@ -30,6 +30,7 @@ class UniformConfig(CurriculumConfig):
     """
 
     kind: ClassVar[str] = "uniform"
+    limits_shares: ClassVar[bool] = False
 
 
 class TaskPlays(Fields):

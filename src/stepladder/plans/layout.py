@@ -8,7 +8,7 @@ writes the layout once, `kernels` read and change the numbers in it. A field who
 from stepladder.compiled import inlined, record_at
 from stepladder.records import Fields, Words
 
-VERSION = 2
+VERSION = 3
 """Version of this layout; a client refuses any other."""
 
 
@@ -46,6 +46,8 @@ class Table(Fields):
 
     exploration: float
     """Share of draws that ignore the weights."""
+    max_share: float
+    """Largest share of draws that the weights may give to one slot; 1 is no limit."""
     num_groups: int
     num_layers: int
     """If positive, every group holds all slots, with weights of its own; then it is a layer."""

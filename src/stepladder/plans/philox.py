@@ -28,6 +28,9 @@ DRAW_STREAM = 0
 SETTING_STREAM = 1
 """First of the streams that draw settings, one per setting."""
 
+LIMIT_STREAM = 2**32 - 1
+"""Words that decide whether a draw of a slot above its largest share is kept."""
+
 
 @inlined
 def philox(

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import SnapshotError
-from stepladder.plans import kernels
+from stepladder.plans import choosing, kernels
 from stepladder.plans.layout import (
     GROUP,
     GROUP_WORDS,
@@ -151,6 +151,10 @@ class Plan:
         """Set the share of draws that ignore the weights. Call inside `writing`."""
         self.table(table)["exploration"] = exploration
 
+    def set_max_share(self, table: int, max_share: float) -> None:
+        """Set the largest share of draws that one slot may have. Call inside `writing`."""
+        self.table(table)["max_share"] = max_share
+
     def leaves(self, table: int) -> Floats:
         """Return a copy of all slots' weights; shape ``(layers, num_slots)``."""
         num_layers = max(1, int(self.table(table)["num_layers"]))
@@ -161,7 +165,7 @@ class Plan:
     def probs(self) -> Floats:
         """Return the probability of every slot; sums to one."""
         probs = np.empty(self.num_slots)
-        kernels.fill_probs(self.block, probs)
+        choosing.fill_probs(self.block, probs)
         return probs
 
     @contextmanager
@@ -296,6 +300,7 @@ class _TableLayout:
         table["num_groups"], table["groups_at"] = num_groups, self.groups_at
         table["places_at"], table["members_at"] = self.places_at, self.members_at
         table["num_layers"] = num_groups if grouping.layered else 0
+        table["max_share"] = 1.0
         groups = plan.groups(self.start)
         first = np.cumsum(self.counts) - self.counts
         groups["share"] = 1.0 / num_groups
@@ -306,7 +311,7 @@ class _TableLayout:
             group = grouping.group_of_slot[order]
             leaves = np.arange(len(order)) - first[group]
             block[self.members_at : self.members_at + len(order)] = order
-            block[self.places_at + order] = (group << kernels.LEAF_BITS) | leaves
+            block[self.places_at + order] = (group << choosing.LEAF_BITS) | leaves
 
 
 def _power_of_two(count: int) -> int:

@@ -8,7 +8,6 @@ import pytest
 from curricula.fake_learner import differences
 from curricula.short_memory import BARE, make, overview, play, told
 from stepladder.curricula import Frontier
-from stepladder.curricula.frontier.config import FEW_TASKS
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.tasks import NumberedSource
 
@@ -148,23 +147,27 @@ def test_a_task_that_leaves_the_zone_or_the_pool_needs_nothing_any_more():
 
 
 def test_in_a_large_pool_no_task_gets_more_than_its_largest_share():
-    num_tasks = FEW_TASKS + 100
+    num_tasks = 400
     curriculum = Frontier(NumberedSource(num_tasks), **{**BARE, "max_share": 0.1})
     play(curriculum, 0, "fw")
-    assert curriculum.probs()[0] == pytest.approx(0.1)
+    # Of 1 / 1.5, a tenth is kept; what is left over goes to all tasks alike.
+    assert curriculum.probs()[0] == pytest.approx(0.1 + (1 / 1.5 - 0.1) / num_tasks)
     play(curriculum, 1, "wwww")
     play(curriculum, 2, "fw")
-    assert curriculum.probs()[[0, 2]].tolist() == pytest.approx([0.1, 0.1])
-    # Of 1.75, 0.25 are for rehearsal. Of what is left over, 398 tasks get as much each.
-    left = 1.0 / 1.75 - 0.2
-    assert curriculum.probs()[1] == pytest.approx(0.25 / 1.75 + left / (num_tasks - 2))
+    # Of 1.75, 0.25 are for rehearsal, of a single task.
+    left = (1.0 / 1.75 - 0.2 + 0.25 / 1.75 - 0.1) / num_tasks
+    assert curriculum.probs()[:3].tolist() == pytest.approx([0.1 + left] * 3)
     for slot in range(3, 20):
         play(curriculum, slot, "fw")
-    # So many that they may have all of the zone's share.
-    assert curriculum.probs()[0] == pytest.approx(1 / 1.75 / 19)
+    # So many that they may have all of the zone's share; only the rehearsed task is limited.
+    left = (0.25 / 1.75 - 0.1) / num_tasks
+    assert curriculum.probs()[0] == pytest.approx(1 / 1.75 / 19 + left)
 
 
-def test_a_small_pool_has_no_limit():
-    curriculum = Frontier(NumberedSource(FEW_TASKS), **{**BARE, "max_share": 0.1})
-    play(curriculum, 0, "fw")
-    assert curriculum.probs()[0] == pytest.approx(1 / 1.5)
+def test_what_is_in_flight_knows_the_limit():
+    curriculum = with_envs(Frontier(NumberedSource(400), **BARE), 101)
+    records = np.zeros(2, dtype=RECORD_DTYPE)
+    records["success"] = [0.0, 1.0]
+    curriculum.observe(records)
+    # At most a twentieth of the other hundred envs play it.
+    assert curriculum._state.tasks["num_stale"][0] <= 5

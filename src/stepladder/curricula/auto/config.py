@@ -4,8 +4,8 @@ Read by `auto`, which builds what was chosen. The choice depends on the tasks al
 that is resumed makes the same one.
 """
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar
 
 from stepladder.configs.checks import Name, each_once
 from stepladder.curricula.cells import find_cells
@@ -70,9 +70,9 @@ class AutoConfig(CurriculumConfig):
         ), by_return
 
     @property
-    def _shared(self) -> dict[str, float]:
+    def _shared(self) -> dict[str, Any]:
         """Settings that every method has."""
-        return {"exploration": self.exploration}
+        return {one.name: getattr(self, one.name) for one in fields(CurriculumConfig)}
 
     def _why(self, pool: Pool) -> str:
         cells = find_cells(pool, self.features)

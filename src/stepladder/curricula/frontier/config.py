@@ -27,9 +27,6 @@ ENOUGH_PLAYS = 4.0
 REACHED_SHARE = 0.9
 """Share of all the plays that a half-life can hold which is taken to be within reach."""
 
-FEW_TASKS = 300
-"""In a pool of so few tasks, all others may wait for one: no limit is set to its draws."""
-
 Draws = Annotated[float, Within(0.0, 1000.0, above=True)]
 StandardErrors = Annotated[float, Within(0.0, 100.0, below=True)]
 
@@ -69,10 +66,6 @@ class FrontierConfig(CurriculumConfig):
     patience_rounds: Positive = 10.0
     """Rounds of probing without anything new mastered after which probing gives way to rehearsal,
     more and more."""
-
-    max_share: Annotated[float, Within(0.0, 1.0, above=True)] = 0.05
-    """Largest share of the draws that one learnable task may have, in (0, 1]; what is left over is
-    spread evenly over all other tasks. Pools of up to 300 tasks have no such limit."""
 
     promote_z: StandardErrors = 2.0
     """Standard errors by which a task must beat its old level to be taken as learnable."""
@@ -122,10 +115,6 @@ class FrontierConfig(CurriculumConfig):
     def evidence(self) -> float:
         """Discounted plays before a task can be taken to be mastered."""
         return min(ENOUGH_PLAYS, REACHED_SHARE / (1.0 - self.keep))
-
-    def largest_share(self, num_tasks: int) -> float:
-        """Return the largest share of the draws that one of so many tasks may have."""
-        return 1.0 if num_tasks <= FEW_TASKS else self.max_share
 
     @property
     def replaces_tasks(self) -> bool:

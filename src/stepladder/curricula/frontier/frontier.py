@@ -24,10 +24,11 @@ import numpy as np
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.cells import find_cells, splits_by_label
 from stepladder.curricula.compiled_method import CompiledMethod
+from stepladder.curricula.config import FEW_TASKS
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.features import feature_table
 from stepladder.curricula.frontier import kernels
-from stepladder.curricula.frontier.config import FEW_TASKS, PRIOR, FrontierConfig
+from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
 from stepladder.curricula.frontier.neighbors import MAX_TASKS, link_neighbors
 from stepladder.curricula.frontier.rounds import (
@@ -74,13 +75,6 @@ class FrontierExplanation(EvictingExplanation):
     pace: float
     """Plays of practice that tasks mastered of late have taken; 0 if there were none."""
 
-    num_crowded: int
-    """Tasks of the zone that get half of all draws or more, if they are one in a hundred or fewer;
-    else 0."""
-
-    crowded_share: float
-    """Their share of the draws."""
-
     zone: tuple[tuple[str, float, float], ...]
     """Some of the tasks in the zone, likeliest first: name, success rate, probability."""
 
@@ -99,12 +93,6 @@ class FrontierExplanation(EvictingExplanation):
     def _scale_lines(self) -> Iterator[str]:
         if self.pace > 0.0:
             yield f"Tasks mastered of late have taken about {self.pace:.0f} plays of practice each."
-        if self.num_crowded:
-            yield (
-                f"Warning: {self.num_crowded} of {self.num_tasks} tasks get "
-                f"{self.crowded_share:.0%} of the draws, so the agent may memorise them. "
-                "Lower max_share, or raise exploration."
-            )
 
 
 class Frontier(CompiledMethod):
@@ -137,7 +125,6 @@ class Frontier(CompiledMethod):
             keep=config.keep,
             evidence=config.evidence,
             lapses_below=config.mastery - config.lapse,
-            largest_share=config.largest_share(self.pool.num_slots),
             heaviest=max(float(self.pool.base_weights.max()), SMALLEST),
             evicts=self.pool.can_replace and config.eviction_plays > 0,
             pools=config.pooled and cells.split,
@@ -216,7 +203,6 @@ class Frontier(CompiledMethod):
         standings, rates, probs = self._state.tasks["standing"], self.rates(), self.probs()
         zone = np.flatnonzero(standings == IN_ZONE)
         zone = zone[np.argsort(-probs[zone], kind="stable")]
-        num_crowded, crowded_share = _crowd(probs[zone], self.pool.num_slots)
         return FrontierExplanation(
             **self._overview_fields(),
             num_probed=int(np.sum(standings == PROBED)),
@@ -224,8 +210,6 @@ class Frontier(CompiledMethod):
             num_mastered=int(np.sum(standings == MASTERED)),
             num_barren_rounds=int(self._state.method["barren_rounds"][0]),
             pace=float(self._state.method["pace"][0]),
-            num_crowded=num_crowded,
-            crowded_share=crowded_share,
             zone=self._top(zone[:5], rates, probs),
         )
 
@@ -282,17 +266,3 @@ class Frontier(CompiledMethod):
             for slot in np.flatnonzero(self._state.tasks["standing"] == MASTERED).tolist():
                 # A list names a slot once, so this adds up.
                 near[links[links[slot] : links[slot + 1]]] += 1
-
-
-def _crowd(probs: Floats, num_tasks: int) -> tuple[int, float]:
-    """Return how many tasks get half of all draws, and their share, if they are suspiciously few.
-
-    Args:
-        probs: Probabilities of the tasks in the zone, largest first.
-        num_tasks: Tasks in the pool.
-    """
-    sums = np.cumsum(probs)
-    count = int(np.searchsorted(sums, 0.5)) + 1
-    if count > len(probs) or count > num_tasks / 100:
-        return 0, 0.0
-    return count, float(sums[count - 1])

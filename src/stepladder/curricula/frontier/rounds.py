@@ -132,7 +132,6 @@ class Settings(FrontierConfig):
     evicts: bool
     pools: bool
     """Whether there are kinds of tasks that are judged together."""
-    largest_share: float  # pyright: ignore[reportIncompatibleMethodOverride]
     heaviest: float
     """The largest of the source's weights."""
 
@@ -251,15 +250,16 @@ def share_in_flight(
     block: Words, table: int, state: State, constants: Constants, slot: int
 ) -> float:
     """Return about the share of the plays in flight that are plays of this slot."""
-    layer, all_shares = state.tasks[slot].layer, 0.0
+    task, all_shares = state.tasks[slot], 0.0
     for other in range(table_of(block, table).num_layers):
         if _layer_total(block, table, other) > 0.0:
             all_shares += group_of(block, table, other).share
-    total = _layer_total(block, table, layer)
+    total = _layer_total(block, table, task.layer)
     if all_shares <= 0.0 or total <= 0.0:
         return 1.0
-    share = group_of(block, table, layer).share / all_shares
-    return min(1.0, share * constants.weights[slot] / total)
+    share = group_of(block, table, task.layer).share / all_shares
+    own = task.worth * constants.weights[slot]
+    return min(table_of(block, table).max_share, share * own / total)
 
 
 @inlined
@@ -291,8 +291,7 @@ def _divide(
         # More plays than these tasks need are not of use to them.
         zone = min(zone, method.need / method.num_envs)
     scale = (1.0 - zone) / rest
-    probing, rehearsal = probing * scale, rehearsal * scale
-    return zone, probing, rehearsal
+    return zone, probing * scale, rehearsal * scale
 
 
 @inlined

@@ -5,7 +5,7 @@ pool as all the others.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, cast
 
 from stepladder.configs.checks import Count, Name, Share, Window, not_empty
@@ -96,7 +96,7 @@ class PhasedConfig(CurriculumConfig):
     kind: ClassVar[str] = "phased"
 
     phases: Annotated[tuple[Phase, ...], not_empty]
-    """The phases in order."""
+    """The phases in order. A `max_share` beside them holds for every curriculum that has none."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield phases of the same name, and phases that would never end."""
@@ -113,6 +113,16 @@ class PhasedConfig(CurriculumConfig):
                     f"has no limit, so what follows {phase.name!r} would never come. Give it "
                     "episodes, steps or success.",
                 )
+
+    def inner(self) -> list[CurriculumConfig]:
+        """Return the config of every phase's curriculum, with what holds for all of them."""
+        inner = [phase.inner() for phase in self.phases]
+        if self.max_share is None:
+            return inner
+        return [
+            replace(one, max_share=self.max_share) if one.max_share is None else one
+            for one in inner
+        ]
 
     def all_phases(self) -> tuple[Phase, ...]:
         """Return the phases in order."""

@@ -35,6 +35,7 @@ class MixtureConfig(CurriculumConfig):
     """Fixed shares of labels."""
 
     kind: ClassVar[str] = "mixture"
+    limits_shares: ClassVar[bool] = False
 
     weights: LabelWeights = field(default_factory=dict[str, float])
     """Weight per label; labels left out are never drawn. Need not sum to one."""

@@ -102,7 +102,7 @@ class Phased(Curriculum):
 
     def _set_up(self) -> None:
         config = self.config
-        self.inner = [phase.inner().make(self.pool, seed=self.seed) for phase in config.phases]
+        self.inner = [inner.make(self.pool, seed=self.seed) for inner in config.inner()]
         """The curriculum of each phase."""
         self.needs_success = any(inner.needs_success for inner in self.inner) or any(
             phase.success is not None for phase in config.phases

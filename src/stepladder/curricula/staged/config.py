@@ -137,6 +137,7 @@ class StagedConfig(CurriculumConfig):
     """Ordered stages; advance on success."""
 
     kind: ClassVar[str] = "staged"
+    limits_shares: ClassVar[bool] = False
 
     stages: Annotated[tuple[Stage, ...], not_empty]
     """The stages, easiest first; a plain string stands for a stage of that name."""
