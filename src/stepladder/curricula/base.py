@@ -246,6 +246,7 @@ class Curriculum(Turnover):
             prob=kernels.prob_of(plan.block, slot),
             reason=reason,
             numbers=numbers,
+            origin=self.pool.source.origin(int(self.pool.task_ids[slot])),
         )
 
     def _top(self, slots: Words, *columns: Floats) -> tuple[Any, ...]:

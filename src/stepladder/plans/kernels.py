@@ -193,6 +193,20 @@ def _choose(
     return _slot_of_leaf(block, values, table, group, _descend(block, values, table, group, rest))
 
 
+@compiled
+def draw_from_group(block: Words, table: int, group: int, uniform: float) -> int:
+    """Return the slot that a number in [0, 1) stands for in one group, by weight; -1 if empty.
+
+    For the host, which alone writes the plan.
+    """
+    values = block.view(np.float64)
+    whole = values[group_of(block, table, group).tree_at + 1]
+    if not whole > 0.0:
+        return -1
+    leaf = _descend(block, values, table, group, uniform * whole)
+    return _slot_of_leaf(block, values, table, group, leaf)
+
+
 @inlined
 def _exploration(block: Words, table: int, total: float) -> float:
     """Return the share of draws that ignore the weights: all of them if there are none."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
+from stepladder.tasks.editing import EditableSource
 from stepladder.tasks.paths import read_path, write_path
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.ranges import MAX_LISTED_VALUES, Range, as_range
@@ -24,9 +25,10 @@ from stepladder.tasks.task import MAX_SEED, Task
 # Second half of the Philox key: keeps the stream of task seeds apart from those of parameters.
 _SEED_STREAM = 1
 _PARAMS_STREAM = 2
+_EDIT_STREAM = 3
 
 
-class ParameterSource(LabelledSource):
+class ParameterSource(LabelledSource, EditableSource):
     """A generator over parameter ranges and choices."""
 
     def __init__(
@@ -93,6 +95,26 @@ class ParameterSource(LabelledSource):
         for path, range_ in self._ranges.items():
             write_path(params, path, copy.deepcopy(range_.sample(bits.random_raw)))
         return params
+
+    def edit(self, task: Task, seed: int) -> Task:
+        """Return a copy of a task in which one parameter moved by a small step in its range.
+
+        The parameter that gives the label stays as it is. `EditableSource.edit` has the rest.
+        """
+        seed = checked_integer(seed, "The seed of an edit", 0, MAX_SEED)
+        paths = [path for path in self._ranges if path != self._label_from]
+        if not paths:
+            return task
+        bits, params = np.random.Philox(key=[seed, _EDIT_STREAM]), task.params
+        # One after the other, from any: a constant cannot move.
+        first = int(bits.random_raw()) * len(paths) >> 64
+        for path in paths[first:] + paths[:first]:
+            value = read_path(params, path)
+            moved = copy.deepcopy(self._ranges[path].step(value, bits.random_raw))
+            if moved != value:
+                write_path(params, path, moved)
+                break
+        return Task(task.name, task.label, params, task.seed)
 
     def name(self, task_id: int) -> str:
         """Return the source's name followed by the id."""

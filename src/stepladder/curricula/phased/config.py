@@ -114,6 +114,11 @@ class PhasedConfig(CurriculumConfig):
                     "episodes, steps or success.",
                 )
 
+    @property
+    def changes_per_edit_made(self) -> int:
+        """Changes in each edit that the curricula inside the phases make; 0 if they make none."""
+        return max(phase.inner().changes_per_edit_made for phase in self.phases)
+
     def all_phases(self) -> tuple[Phase, ...]:
         """Return the phases in order."""
         return self.phases
