@@ -76,6 +76,12 @@ class ParameterSource(LabelledSource, EditableSource):
         self._label_from = label_from
         if label_from is not None:
             self._labels = self._list_labels(label_from)
+        self._movable = [
+            path
+            for path, range_ in self._ranges.items()
+            if path != label_from and len(range_.listed_values() or (0, 1)) > 1
+        ]
+        """What an edit may change."""
         self._cache = TaskCache(cache_size)
 
     @property
@@ -102,18 +108,12 @@ class ParameterSource(LabelledSource, EditableSource):
         The parameter that gives the label stays as it is. `EditableSource.edit` has the rest.
         """
         seed = checked_integer(seed, "The seed of an edit", 0, MAX_SEED)
-        paths = [path for path in self._ranges if path != self._label_from]
-        if not paths:
+        if not self._movable:
             return task
         bits, params = np.random.Philox(key=[seed, _EDIT_STREAM]), task.params
-        # One after the other, from any: a constant cannot move.
-        first = int(bits.random_raw()) * len(paths) >> 64
-        for path in paths[first:] + paths[:first]:
-            value = read_path(params, path)
-            moved = copy.deepcopy(self._ranges[path].step(value, bits.random_raw))
-            if moved != value:
-                write_path(params, path, moved)
-                break
+        path = self._movable[int(bits.random_raw()) * len(self._movable) >> 64]
+        moved = self._ranges[path].step(read_path(params, path), bits.random_raw)
+        write_path(params, path, copy.deepcopy(moved))
         return Task(task.name, task.label, params, task.seed)
 
     def name(self, task_id: int) -> str:
