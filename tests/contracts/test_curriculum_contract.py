@@ -172,6 +172,8 @@ EDITABLE, ALSO_EDITABLE = (
         num_tasks=60,
         seed=seed,
         label_from="kind",
+        # Tests that interrupt at every line count on the same lines each time.
+        cache_size=0,
     )
     for seed in (0, 1)
 )

@@ -128,7 +128,7 @@ class CurriculumConfig(Config):
         return False
 
     @property
-    def changes_per_edit_made(self) -> int:
+    def num_edit_changes(self) -> int:
         """Changes in each edit that the method makes of tasks; 0 if it makes none."""
         return 0
 
@@ -138,7 +138,7 @@ class CurriculumConfig(Config):
         Raises:
             ConfigError: They cannot be edited, or differ in the number of changes.
         """
-        num_changes = self.changes_per_edit_made
+        num_changes = self.num_edit_changes
         if not num_changes:
             return tasks
         source = tasks.source if isinstance(tasks, Pool) else tasks

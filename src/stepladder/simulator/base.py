@@ -343,7 +343,7 @@ class Scenario(ABC):
         return config
 
     def _refuse_edits(self, config: CurriculumConfig, name: str) -> None:
-        if config.changes_per_edit_made:
+        if config.num_edit_changes:
             raise ConfigError(
                 f"{name} edits tasks, and simulated tasks cannot be edited. Set editing to 0 "
                 "(level-replay does without), or train on a source that can."

@@ -95,7 +95,7 @@ class LevelReplayConfig(SignalConfig):
             )
 
     @property
-    def changes_per_edit_made(self) -> int:
+    def num_edit_changes(self) -> int:
         """Changes in each edit that is made; 0 if none is."""
         return self.changes_per_edit if self.editing else 0
 

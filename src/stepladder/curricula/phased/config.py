@@ -115,9 +115,9 @@ class PhasedConfig(CurriculumConfig):
                 )
 
     @property
-    def changes_per_edit_made(self) -> int:
+    def num_edit_changes(self) -> int:
         """Changes in each edit that the curricula inside the phases make; 0 if they make none."""
-        return max(phase.inner().changes_per_edit_made for phase in self.phases)
+        return max(phase.inner().num_edit_changes for phase in self.phases)
 
     def all_phases(self) -> tuple[Phase, ...]:
         """Return the phases in order."""
