@@ -21,12 +21,13 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from stepladder.curricula import Curriculum, LearningProgress, Mixing, Staged, Uniform
+from stepladder.curricula import Curriculum, LearningProgress, LevelReplay, Mixing, Staged, Uniform
 from stepladder.errors import BuildError, WorkerDiedError
 from stepladder.plans.record import Record
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import SharedHost
-from stepladder.tasks import ListSource, Task
+from stepladder.tasks import Choice, FloatRange, IntRange, ListSource, ParameterSource, Task
+from stepladder.tasks.editing import FIRST_EDIT
 from testing_env import ARENAS, Arena, arena, dismiss
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(90, method="signal")]
@@ -410,12 +411,30 @@ def with_evictions() -> LearningProgress:
     )
 
 
-@pytest.mark.parametrize("make", [with_broken_tasks, with_evictions])
+def with_edits() -> LevelReplay:
+    ranges = {
+        "length": IntRange(1, 4),
+        "success": FloatRange(0.2, 0.8),
+        "broken": Choice([False, True], [9, 1]),
+    }
+    return LevelReplay(
+        ParameterSource(ranges, num_tasks=40),
+        seed=7,
+        capacity=10,
+        eviction_plays=2,
+        eviction_percentile=0.8,
+        editing=0.8,
+        changes_per_edit=2,
+    )
+
+
+@pytest.mark.parametrize("make", [with_broken_tasks, with_evictions, with_edits])
 def test_the_same_seed_draws_the_same_whatever_carries_it(make: Any) -> None:
     traces = {way: trace_of(make(), *how) for way, how in WAYS.items()}
     reference = traces["dummy"]
     assert len(reference["quarantined"]) > 1
     assert reference["moved"]
+    assert (max(reference["tasks"]) >= FIRST_EDIT) == (make is with_edits)
     for way, trace in traces.items():
         assert trace == reference, way
 
@@ -449,6 +468,7 @@ def trace_of(
             "quarantined": curriculum.quarantined,
             "moved": getattr(curriculum, "history", None) or curriculum.num_evicted,
             "probs": curriculum.probs().tolist(),
+            "tasks": curriculum.pool.task_ids.tolist(),
         }
 
 

@@ -10,6 +10,7 @@ from curricula.fake_learner import live
 from stepladder.curricula import (
     LearningProgress,
     LearningProgressConfig,
+    LevelReplayConfig,
     Phase,
     Phased,
     StagedConfig,
@@ -20,7 +21,7 @@ from stepladder.stats import METRICS, MetricNames, metrics
 from stepladder.stats.metrics import find
 from stepladder.stats.names import MAX_PER_FAMILY, MAX_UNDECLARED
 from stepladder.stats.rollout import accumulate_rollout_stats, payload, process_training_stats
-from stepladder.tasks import ListSource, Task
+from stepladder.tasks import IntRange, ListSource, ParameterSource, Task
 from testing_env import arena, staged_tasks
 
 PAGE = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text()
@@ -64,11 +65,12 @@ def test_the_page_says_every_name_in_one_line():
 def test_a_curriculum_emits_what_the_page_says_and_all_of_it():
     climb = StagedConfig(stages=("a", "b"))
     curriculum = Phased(
-        TASKS,
+        ParameterSource({"kind": ["a", "b"], "n": IntRange(1, 9)}, num_tasks=40, label_from="kind"),
         capacity=12,
         phases=(
             Phase(name="climb", curriculum=climb, episodes=30),
-            Phase(name="look", curriculum=LearningProgressConfig()),
+            Phase(name="look", curriculum=LearningProgressConfig(), episodes=20),
+            Phase(name="edit", curriculum=LevelReplayConfig(editing=0.5)),
         ),
     )
     meter, emitted = CurriculumMeter(curriculum), set()

@@ -160,7 +160,7 @@ def test_a_picture_of_ours_is_replaced_and_nothing_else(command: CommandLine) ->
 def test_words_stand_for_many_names(command: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("stepladder.cli.compare.SUITE", ("chain-2", "chain-3"))
     monkeypatch.setattr(
-        "stepladder.cli.compare.curriculum_variants", lambda: {"uniform": 0, "learnability": 0}
+        "stepladder.cli.compare.curriculum_variants", lambda **_: {"uniform": 0, "learnability": 0}
     )
     out = command(
         *("compare", "--scenarios", "suite", "chain-2", "--curricula", "all"),

@@ -17,7 +17,7 @@ from stepladder.simulator.scenarios import scenario
 
 PLACE = scenario("chain-4")
 CONFIGS: dict[str, CurriculumConfig] = {
-    **{name: PLACE.curriculum_config(name) for name in curriculum_variants()},
+    **{name: PLACE.curriculum_config(name) for name in curriculum_variants(can_edit=False)},
     "phased": PhasedConfig(
         phases=(
             Phase(name="first", curriculum=FrontierConfig(), episodes=100),

@@ -71,7 +71,16 @@ from stepladder.errors import (
     WrongProcessError,
 )
 from stepladder.plans.record import RECORD_DTYPE
-from stepladder.tasks import ListSource, NumberedSource, Source, Task, UnionSource
+from stepladder.tasks import (
+    FloatRange,
+    IntRange,
+    ListSource,
+    NumberedSource,
+    ParameterSource,
+    Source,
+    Task,
+    UnionSource,
+)
 from worked_examples import WorkedExample
 
 EVICTING = Frontier | Learnability | LearningProgress | LevelReplay
@@ -158,6 +167,18 @@ REPLAY_BY_RETURN = replace(
     min_seen=0.3,
     score_weight=0.5,
 )
+ACCEL = replace(REPLAY, editing=0.7, staleness=0.3, changes_per_edit=2)
+EDITABLE, ALSO_EDITABLE = (
+    ParameterSource(
+        {"kind": ["easy", "medium", "hard"], "gap": FloatRange(0.5, 3.0), "steps": IntRange(1, 40)},
+        num_tasks=60,
+        seed=seed,
+        label_from="kind",
+        # Tests that interrupt at every line count on the same lines each time.
+        cache_size=0,
+    )
+    for seed in (0, 1)
+)
 FRONTIER = FrontierConfig(
     halflife_episodes=3.0,
     trial_episodes=8,
@@ -206,6 +227,13 @@ TO_THE_FRONTIER = PhasedConfig(
     )
 )
 
+TO_ACCEL = PhasedConfig(
+    phases=(
+        Phase(name="climb", curriculum=replace(STAGES, min_episodes=30), episodes=40),
+        Phase(name="edit", curriculum=ACCEL),
+    )
+)
+
 RAREST = contributed()
 
 BANDIT = AdvantageBanditConfig(scored_by="deviation", window_episodes=20)
@@ -243,6 +271,7 @@ CASES = {
     "level_replay": Case(LevelReplay, REPLAY),
     "level_replay_evicting": Case(LevelReplay, REPLAY, LARGE, 12),
     "level_replay_by_return": Case(LevelReplay, REPLAY_BY_RETURN, NumberedSource(10**12), 12),
+    "accel": Case(LevelReplay, ACCEL, EDITABLE, 12),
     "advantage_bandit": Case(AdvantageBandit, BANDIT),
     "advantage_bandit_replacing": Case(AdvantageBandit, BANDIT, LARGE, 12),
     "advantage_bandit_by_return": Case(AdvantageBandit, BANDIT_BY_RETURN, LARGE, 12),
@@ -272,6 +301,7 @@ CASES = {
     "phased_nested": Case(Phased, NESTED),
     "phased_nested_evicting": Case(Phased, NESTED, LARGE, 12),
     "phased_frontier": Case(Phased, TO_THE_FRONTIER),
+    "phased_accel": Case(Phased, TO_ACCEL, EDITABLE, 12),
 }
 
 every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
@@ -877,7 +907,8 @@ def test_a_snapshot_of_other_tasks_is_refused_by_name(case: Case):
         more = case.make(source=labelled(per_label + 1)).snapshot()
         assert_refused(curriculum, more, "another task set .*number of tasks")
     else:
-        other = case.make(source=NumberedSource(12)).snapshot()
+        others = ALSO_EDITABLE if case.source is EDITABLE else NumberedSource(12)
+        other = case.make(source=others).snapshot()
         assert_refused(curriculum, other, "another task set")
 
 

@@ -32,7 +32,10 @@ def test_a_subclass_has_no_compiled_form_of_its_own():
 
 
 def test_every_rule_has_a_curriculum_that_can_tell_its_state_and_a_loop_of_its_own():
-    kinds = {type(scenario("chain-3").curriculum(name, 0)) for name in curriculum_variants()}
+    kinds = {
+        type(scenario("chain-3").curriculum(name, 0))
+        for name in curriculum_variants(can_edit=False)
+    }
     loops = set()
     for kind in kinds:
         rule = kind.compiled_rule()

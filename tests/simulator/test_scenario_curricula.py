@@ -1,5 +1,7 @@
 """Curricula by name: what each may know, and how large its pool is."""
 
+from typing import Any
+
 import pytest
 
 from stepladder.curricula import (
@@ -38,7 +40,7 @@ def test_names_stand_for_curricula(name: str, kind: type):
 
 
 def test_every_name_is_checked_here():
-    assert set(curriculum_variants()) == {
+    assert set(curriculum_variants(can_edit=False)) == {
         "uniform",
         "frontier",
         "frontier-features",
@@ -52,7 +54,7 @@ def test_every_name_is_checked_here():
     }
 
 
-@pytest.mark.parametrize("name", curriculum_variants())
+@pytest.mark.parametrize("name", curriculum_variants(can_edit=False))
 @pytest.mark.parametrize("place", [name for name in SUITE if name not in ("chain-100", "pool-300")])
 def test_every_curriculum_plays_every_scenario(name: str, place: str):
     where = scenario(place)
@@ -60,6 +62,16 @@ def test_every_curriculum_plays_every_scenario(name: str, place: str):
     curriculum = where.curriculum(name, 2)
     DirectEngine(simulator, curriculum).advance(40)
     assert curriculum.num_observed == 40
+
+
+@pytest.mark.parametrize("curriculum", ["accel", LevelReplay.Config(editing=0.5)])
+def test_simulated_tasks_cannot_be_edited(curriculum: Any):
+    with pytest.raises(ConfigError, match=r"edits tasks, and simulated .* Set editing to 0"):
+        scenario("chain-10").curriculum(curriculum, 0)
+
+
+def test_accel_is_the_only_name_that_edits_tasks():
+    assert set(curriculum_variants()) - set(curriculum_variants(can_edit=False)) == {"accel"}
 
 
 @pytest.mark.parametrize("scored_by", ["value_loss", "trainer"])

@@ -11,9 +11,11 @@ from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
+from stepladder.curricula.config import TaskKnowledge
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
+from stepladder.curricula.registry import curriculum_variant
 from stepladder.runs import RunReader
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
@@ -109,6 +111,13 @@ VALUE_LOSS = replace(
 )
 """Episodes that are scored by the agent's advantages; most span several rollouts of 12 steps."""
 
+ACCEL = replace(
+    VALUE_LOSS,
+    source={"stages": ["simplest"], "per_stage": 4},
+    curriculum=replace(curriculum_variant("accel").make(TaskKnowledge()), eviction_percentile=0.9),
+)
+"""Levels that are edited; the pool holds all that are not."""
+
 BANDIT = replace(
     VALUE_LOSS,
     source={"stages": ["simplest", "simple"], "per_stage": 4},
@@ -129,6 +138,7 @@ FOREIGN = TrainingConfig(
 TRAININGS = {
     "ppo": LEDGE_PPO,
     "value loss": VALUE_LOSS,
+    "accel": ACCEL,
     "bandit": BANDIT,
     "sac": SELF_PLAY,
     "dddqn": DISCRETE,

@@ -70,7 +70,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parse(CompareArguments, argv, "compare")
     chosen = _expanded(arguments.scenarios, "suite", SUITE)
     places = [scenario(name) for name in _expanded(chosen, "general", GENERAL_SUITE)]
-    names = _expanded(arguments.curricula, "all", curriculum_variants())
+    names = _expanded(arguments.curricula, "all", curriculum_variants(can_edit=False))
     picture = arguments.picture or (None if arguments.json else PICTURE)
     _check(names, places, picture)
     cells: list[Cell] = []

@@ -247,6 +247,7 @@ class Curriculum(Turnover):
             prob=prob_of(plan.block, slot),
             reason=reason,
             numbers=numbers,
+            origin=self.pool.source.origin(int(self.pool.task_ids[slot])),
         )
 
     def _top(self, slots: Words, *columns: Floats) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from stepladder.configs.checks import Share, Within
 from stepladder.configs.codec import UNREAD, Config, Kinds, make
 from stepladder.configs.problems import Problems
 from stepladder.errors import ConfigError
-from stepladder.tasks import Pool, Source, Task
+from stepladder.tasks import EditedSource, Pool, Source, Task
 
 if TYPE_CHECKING:
     from stepladder.curricula.base import Curriculum
@@ -55,6 +55,9 @@ class Variant:
 
     make: Callable[[TaskKnowledge], "CurriculumConfig"]
     """Returns the settings for tasks of which this is known."""
+
+    edits: bool = False
+    """Whether they need tasks that can be edited."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,6 +149,36 @@ class CurriculumConfig(Config):
     def replaces_tasks(self) -> bool:
         """Whether tasks make room for others if the source has more tasks than the pool."""
         return False
+
+    @property
+    def num_edit_changes(self) -> int:
+        """Changes in each edit that the method makes of tasks; 0 if it makes none."""
+        return 0
+
+    def editable(self, tasks: "Tasks") -> "Tasks":
+        """Return tasks that can be edited, if the method edits any, else what was given.
+
+        Raises:
+            ConfigError: They cannot be edited, or differ in the number of changes.
+        """
+        num_changes = self.num_edit_changes
+        if not num_changes:
+            return tasks
+        source = tasks.source if isinstance(tasks, Pool) else tasks
+        if isinstance(source, EditedSource):
+            if source.num_changes != num_changes:
+                raise ConfigError(
+                    f"changes_per_edit is {num_changes}, and the tasks were given as an "
+                    f"EditedSource with num_changes={source.num_changes}. Make the two equal."
+                )
+            return tasks
+        edited = EditedSource(cast("Source", source), num_changes)
+        if isinstance(tasks, Pool):
+            raise ConfigError(
+                "the tasks were given as a Pool, whose source makes no edits. Make it with "
+                f"Pool(EditedSource(source, {edited.num_changes}), ...), or give the source itself."
+            )
+        return edited
 
     @property
     def trainer_score(self) -> str:

@@ -34,6 +34,17 @@ class Evicting(Curriculum):
         root = cast("Turnover", self._root)
         return root.evict(slot, Eviction(self, self.num_evicted + 1, num_handled))
 
+    def choose_newcomer(self, slot: int, label: str | None) -> int | None:
+        """Return the id of the task that is to come into a slot; None leaves it to the pool.
+
+        The same at any call before the slot has another task: it may be called again.
+
+        Args:
+            slot: Whose task makes room.
+            label: The label that the newcomer must have; None is any.
+        """
+        return None
+
     def note_eviction(self, eviction: Eviction) -> None:
         """Count a task that made room; called when the replacement is complete."""
         self.num_evicted = eviction.num_evicted

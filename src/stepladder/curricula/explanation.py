@@ -118,11 +118,15 @@ class TaskExplanation(JsonDataclass):
     numbers: dict[str, float]
     """What was measured for this task."""
 
+    origin: str = ""
+    """What the task was made from, if it is an edit of another, in one clause."""
+
     def __str__(self) -> str:
         measured = ", ".join(f"{name} {value:.4g}" for name, value in self.numbers.items())
         return (
             f"Task {self.name!r} (label {self.label!r}, slot {self.slot}, generation "
             f"{self.generation}) is drawn with probability {self.prob:.4g}: {self.reason}."
+            + (f" It is {self.origin}." if self.origin else "")
             + (f" Measured: {measured}." if measured else "")
         )
 

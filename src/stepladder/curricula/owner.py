@@ -74,7 +74,7 @@ class PlanOwner(ABC):
     def __init__(self, tasks: Tasks, config: CurriculumConfig, seed: int, capacity: int | None):
         self.config = config
         self.seed = checked_integer(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
-        self.pool = as_pool(tasks, capacity, self.seed)
+        self.pool = as_pool(config.editable(tasks), capacity, self.seed)
         self._keep_state(zeros(PlainState))
         if self.groups_by_label:
             self._labels = self.pool.label_indices.copy()

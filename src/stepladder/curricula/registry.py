@@ -68,8 +68,11 @@ def register_curriculum(config_class: ConfigClass) -> ConfigClass:
     return CURRICULA.register(name)(config_class)
 
 
-def curriculum_variants() -> dict[str, Variant]:
+def curriculum_variants(*, can_edit: bool = True) -> dict[str, Variant]:
     """Return the ready-made settings of every curriculum, by the names that commands accept.
+
+    Args:
+        can_edit: Whether tasks can be edited; settings that need it are left out otherwise.
 
     Raises:
         ConfigError: Two methods use the same name, or an installed package cannot be imported.
@@ -83,7 +86,7 @@ def curriculum_variants() -> dict[str, Variant]:
                     "the second. Rename its variant."
                 )
             found[name] = variant
-    return found
+    return {name: variant for name, variant in found.items() if can_edit or not variant.edits}
 
 
 def curriculum_variant(name: str) -> Variant:
@@ -126,6 +129,7 @@ def rebuilt(snapshot: Snapshot, source: Source) -> Curriculum:
             f"the checkpoint's pool has {capacity} slots, and its array 'task_ids' is {found}. Use "
             "an older checkpoint."
         )
-    curriculum = config.make(Pool(source, capacity, seed), seed=seed)
+    tasks = cast("Source", config.editable(source))
+    curriculum = config.make(Pool(tasks, capacity, seed), seed=seed)
     curriculum.restore(snapshot)
     return curriculum

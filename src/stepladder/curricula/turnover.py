@@ -98,10 +98,13 @@ class Turnover(IntakeOwner):
         return True
 
     def _find_replacement(self, slot: int, eviction: Eviction | None) -> Replacement | None:
+        """Find what a slot gets; changes nothing, so an interrupt in here leaves nothing."""
         if not self._can_replace():
             return None
+        label = self._replacement_label(slot)
+        chosen = None if eviction is None else eviction.evictor.choose_newcomer(slot, label)
         try:
-            newcomer = self.pool.prepare(slot, label=self._replacement_label(slot))
+            newcomer = self.pool.prepare(slot, chosen, label)
         except TaskError:
             return None
         return Replacement(newcomer, eviction)

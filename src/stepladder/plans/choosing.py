@@ -127,6 +127,20 @@ def choose(
     return slot_of_leaf(block, values, table, group, descend(block, values, table, group, rest))
 
 
+@compiled
+def draw_from_group(block: Words, table: int, group: int, uniform: float) -> int:
+    """Return the slot that a number in [0, 1) stands for in one group, by weight; -1 if empty.
+
+    For the host, which alone writes the plan.
+    """
+    values = block.view(np.float64)
+    whole = values[group_of(block, table, group).tree_at + 1]
+    if not whole > 0.0:
+        return -1
+    leaf = descend(block, values, table, group, uniform * whole)
+    return slot_of_leaf(block, values, table, group, leaf)
+
+
 @inlined
 def exploration_of(block: Words, table: int, total: float) -> float:
     """Return the share of draws that ignore the weights: all of them if there are none."""

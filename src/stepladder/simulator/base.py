@@ -328,16 +328,26 @@ class Scenario(ABC):
             ConfigError: The name is unknown, there is no config, or it needs a trainer.
         """
         if isinstance(curriculum, str):
-            return curriculum_variant(curriculum).make(self.knowledge)
+            config = curriculum_variant(curriculum).make(self.knowledge)
+            self._refuse_edits(config, curriculum)
+            return config
         config = curriculum(self) if callable(curriculum) else curriculum
         fix = "Give a name, or a config such as FrontierConfig()."
         require_kind("curriculum", config, CurriculumConfig, fix=fix)
+        self._refuse_edits(config, config.kind)
         if config.needs_trainer:
             raise ConfigError(
                 f"scored_by {getattr(config, 'scored_by', config.trainer_score)!r} needs an agent "
                 "that gives advantages; simulated learners have none. Set it to 'deviation'."
             )
         return config
+
+    def _refuse_edits(self, config: CurriculumConfig, name: str) -> None:
+        if config.num_edit_changes:
+            raise ConfigError(
+                f"{name} edits tasks, and simulated tasks cannot be edited. Set editing to 0 "
+                "(level-replay does without), or train on a source that can."
+            )
 
     def curriculum(self, curriculum: "CurriculumChoice", seed: int) -> Curriculum:
         """Make a curriculum over the tasks.

@@ -16,7 +16,7 @@ import numpy as np
 from stepladder.configs.checks import require_share
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.errors import ConfigError, SnapshotError
+from stepladder.errors import ConfigError, SnapshotError, TaskError
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, require_snapshot
@@ -220,10 +220,9 @@ class Host(Collector):
 
     def _described(self, mails: Mailboxes, has_rings: bool) -> list[SavedArray]:
         pool = self.curriculum.pool
-        num_tasks = pool.source.num_tasks
         return mails.saved_arrays(
             pool.num_slots,
-            MAX_COUNT if num_tasks is None else num_tasks,
+            min(MAX_COUNT, pool.source.id_limit),
             self.curriculum.dial_parts(),
             has_rings,
         )
@@ -239,7 +238,12 @@ class Host(Collector):
         for one in (*self._counted_arrays(), *described):
             one.read(channel.arrays, channel.place)
         heads, rings = channel.arrays["heads"], channel.arrays.get("rings")
-        problem = self.mails.problem_of(heads, rings, self.curriculum.pool.num_slots)
+        pool = self.curriculum.pool
+        problem = self.mails.problem_of(heads, rings, pool.num_slots)
+        try:
+            pool.source.check_ids(heads["draw"]["task_id"])
+        except TaskError as error:
+            problem = str(error)
         if problem is not None:
             raise SnapshotError(
                 f"the mailboxes of {channel.place}: {problem}. They are damaged; use an older one."

@@ -4,6 +4,7 @@ First station of an episode. A source makes tasks by id; the pool keeps some of 
 everything further on (`curricula`, `sync`, `envs`) uses slots and generations.
 """
 
+from stepladder.tasks.editing import EditableSource, EditedSource
 from stepladder.tasks.folder import FolderSource
 from stepladder.tasks.parameters import ParameterSource
 from stepladder.tasks.pool import Pool
@@ -14,6 +15,8 @@ from stepladder.tasks.union import UnionSource
 
 __all__ = [
     "Choice",
+    "EditableSource",
+    "EditedSource",
     "FloatRange",
     "FolderSource",
     "IntRange",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
+from stepladder.tasks.editing import EditableSource
 from stepladder.tasks.paths import read_path, write_path
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.ranges import MAX_LISTED_VALUES, Range, as_range
@@ -24,9 +25,10 @@ from stepladder.tasks.task import MAX_SEED, Task
 # Second half of the Philox key: keeps the stream of task seeds apart from those of parameters.
 _SEED_STREAM = 1
 _PARAMS_STREAM = 2
+_EDIT_STREAM = 3
 
 
-class ParameterSource(LabelledSource):
+class ParameterSource(LabelledSource, EditableSource):
     """A generator over parameter ranges and choices."""
 
     def __init__(
@@ -74,6 +76,12 @@ class ParameterSource(LabelledSource):
         self._label_from = label_from
         if label_from is not None:
             self._labels = self._list_labels(label_from)
+        self._movable = [
+            path
+            for path, range_ in self._ranges.items()
+            if path != label_from and len(range_.listed_values() or (0, 1)) > 1
+        ]
+        """What an edit may change."""
         self._cache = TaskCache(cache_size)
 
     @property
@@ -93,6 +101,20 @@ class ParameterSource(LabelledSource):
         for path, range_ in self._ranges.items():
             write_path(params, path, copy.deepcopy(range_.sample(bits.random_raw)))
         return params
+
+    def edit(self, task: Task, seed: int) -> Task:
+        """Return a copy of a task in which one parameter moved by a small step in its range.
+
+        The parameter that gives the label stays as it is. `EditableSource.edit` has the rest.
+        """
+        seed = checked_integer(seed, "The seed of an edit", 0, MAX_SEED)
+        if not self._movable:
+            return task
+        bits, params = np.random.Philox(key=[seed, _EDIT_STREAM]), task.params
+        path = self._movable[int(bits.random_raw()) * len(self._movable) >> 64]
+        moved = self._ranges[path].step(read_path(params, path), bits.random_raw)
+        write_path(params, path, copy.deepcopy(moved))
+        return Task(task.name, task.label, params, task.seed)
 
     def name(self, task_id: int) -> str:
         """Return the source's name followed by the id."""

@@ -107,8 +107,8 @@ class Pool:
 
     @property
     def can_replace(self) -> bool:
-        """Whether the source has tasks that are not in the pool."""
-        return self.source.num_tasks is None or self.source.num_tasks > self.num_slots
+        """Whether the source has tasks that are not in the pool, or can edit those that are."""
+        return self.source.id_limit > self.num_slots
 
     def task(self, slot: int) -> Task:
         """Make the task that is in a slot now."""
@@ -182,7 +182,9 @@ class Pool:
                 if passed in self._waiting:
                     self._waiting.move_to_end(passed)
             self._waiting.pop(task_id, None)
-            self._waiting[leaving] = None
+            # An edit comes in by its id only; the source does not offer it in turn.
+            if leaving < self._num_ids():
+                self._waiting[leaving] = None
         self._slots.pop(leaving, None)
         self._slots[task_id] = slot
         self.task_ids[slot] = task_id
@@ -252,7 +254,7 @@ class Pool:
             self.source,
             num_slots=self.num_slots,
             num_positions=num_ids,
-            num_waiting=num_ids - self.num_slots if self._is_crowded() else 0,
+            has_queue=self._is_crowded(),
             place=place,
         )
         label_indices = self.source.label_indices(arrays["task_ids"])
@@ -302,7 +304,7 @@ class Pool:
                 break
         if wanted is None:
             raise TaskError(
-                f"All {self.num_slots} tasks of the source are in the pool; there is none to put "
+                f"All {self._num_ids()} tasks of the source are in the pool; there is none to put "
                 "in. Check can_replace first, or make a pool with a smaller capacity."
             )
         raise TaskError(

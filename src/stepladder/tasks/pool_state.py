@@ -34,7 +34,7 @@ def check_state(
     *,
     num_slots: int,
     num_positions: int,
-    num_waiting: int,
+    has_queue: bool,
     place: str,
 ) -> None:
     """Raise SnapshotError unless a snapshot fits a pool.
@@ -45,7 +45,7 @@ def check_state(
         source: The source of the pool.
         num_slots: Number of slots of the pool.
         num_positions: Length of the order in which tasks come in.
-        num_waiting: Length of the queue of tasks outside.
+        has_queue: Whether the tasks outside wait in a queue, which is saved.
         place: Where the snapshot was saved, for messages.
     """
     for part, names, found in (("state", _FIELDS, state), ("arrays", _ARRAYS, arrays)):
@@ -72,17 +72,31 @@ def check_state(
             f"The snapshot has {state['num_slots']} slots and this pool {num_slots}. Make the pool "
             f"with capacity={state['num_slots']}."
         )
-    task = Part.count("task", high=(source.num_tasks or MAX_TASKS) - 1)
-    for name, length, part in (
-        ("task_ids", num_slots, task),
-        ("generations", num_slots, Part.count("generation")),
-        ("waiting", num_waiting, task),
-    ):
-        SavedArray(name, np.zeros(length, dtype=np.int64), (part,)).read(arrays, place)
+    _check_arrays(arrays, source, num_slots, num_positions if has_queue else 0, place)
     ids = np.concatenate([arrays["task_ids"], arrays["waiting"]])
     unique, counts = np.unique(ids, return_counts=True)
     if unique.size < ids.size:
         raise _damaged(f"task {unique[counts > 1][0]} appears more than once", place)
+
+
+def _check_arrays(
+    arrays: Mapping[str, NDArray[Any]], source: Source, num_slots: int, num_queued: int, place: str
+) -> None:
+    """Check each array; unless 0, `num_queued` is the number of ids in a slot or in the queue."""
+
+    def read(name: str, length: int, part: Part) -> None:
+        SavedArray(name, np.zeros(length, dtype=np.int64), (part,)).read(arrays, place)
+
+    read("task_ids", num_slots, Part.count("task", high=source.id_limit - 1))
+    try:
+        source.check_ids(arrays["task_ids"])
+    except TaskError as error:
+        raise _damaged(f"it holds a task that cannot be: {error}", place) from error
+    read("generations", num_slots, Part.count("generation"))
+    # Edits take slots, but never wait.
+    num_inside = int(np.count_nonzero(arrays["task_ids"] < num_queued))
+    own = Part.count("task", high=(source.num_tasks or MAX_TASKS) - 1)
+    read("waiting", num_queued - num_inside, own)
 
 
 def _check_source(state: Mapping[str, Any], source: Source, place: str) -> None:

@@ -21,6 +21,12 @@ from stepladder.tasks.plain import checked_integer
 MAX_LISTED_VALUES = 1000
 """Most values of a range that may serve as labels."""
 
+STEP_SHARE = 0.1
+"""Largest step of an edit, as a share of the range."""
+
+MAX_REDRAWS = 20
+"""Draws after which a choice counts as having one value only."""
+
 RawBits = Callable[[], int]
 """Gives the next raw number, uniform in [0, 2**64)."""
 
@@ -31,6 +37,13 @@ class Range(ABC):
     @abstractmethod
     def sample(self, raw_bits: RawBits) -> Any:
         """Draw a value, plain JSON; takes as many raw numbers as it needs."""
+
+    @abstractmethod
+    def step(self, value: Any, raw_bits: RawBits) -> Any:
+        """Return another value, close to this one where values have an order.
+
+        The same value only if there is no other.
+        """
 
     @abstractmethod
     def listed_values(self) -> list[Any] | None:
@@ -81,6 +94,17 @@ class FloatRange(Range):
         # Rounding may carry the value one last digit past a bound.
         return min(max(value, self.low), self.high)
 
+    def step(self, value: Any, raw_bits: RawBits) -> float:
+        """Move a number by up to a tenth of the range, in logarithms if it is drawn in them."""
+        raw = raw_bits()
+        low, high, place = self.low, self.high, float(value)
+        if self.log:
+            low, high, place = math.log(low), math.log(high), math.log(place)
+        # Halves: the range may be wider than the largest float. The lowest bit is the direction.
+        distance = 2.0 * STEP_SHARE * _unit(raw) * (high / 2 - low / 2) * (1 if raw & 1 else -1)
+        moved = place + (distance if low <= place + distance <= high else -distance)
+        return min(max(math.exp(moved) if self.log else moved, self.low), self.high)
+
     def listed_values(self) -> None:
         """Return None: there are too many."""
         return None
@@ -110,6 +134,14 @@ class IntRange(Range):
     def sample(self, raw_bits: RawBits) -> int:
         """Draw an integer in [low, high]."""
         return self.low + (raw_bits() * (self.high - self.low + 1) >> 64)
+
+    def step(self, value: Any, raw_bits: RawBits) -> int:
+        """Move an integer by at least one and at most a tenth of the range."""
+        raw = raw_bits()
+        most = max(1, int((self.high - self.low) * STEP_SHARE))
+        distance = (1 + (raw * most >> 64)) * (1 if raw & 1 else -1)
+        moved = value + (distance if self.low <= value + distance <= self.high else -distance)
+        return min(max(moved, self.low), self.high)
 
     def listed_values(self) -> list[int] | None:
         """Return all values if they are few."""
@@ -162,6 +194,14 @@ class Choice(Range):
         # last value that has weight.
         last = bisect_right(cumulative, math.nextafter(cumulative[-1], 0))
         return min(bisect_right(cumulative, _unit(raw) * cumulative[-1]), last)
+
+    def step(self, value: Any, raw_bits: RawBits) -> Any:
+        """Draw until another value comes up: a choice says nothing about which are close."""
+        for _ in range(MAX_REDRAWS):
+            other = self.sample(raw_bits)
+            if other != value:
+                return other
+        return value
 
     def listed_values(self) -> list[Any] | None:
         """Return all values, those of inner ranges included, if all can be listed."""

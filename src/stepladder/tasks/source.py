@@ -101,10 +101,20 @@ class Source(ABC):
             return 1.0
         return float(self.weights(np.arange(self.num_tasks, dtype=np.int64)).mean())
 
+    @property
+    def id_limit(self) -> int:
+        """One more than the largest id there may be; above `num_tasks` if tasks can be edited."""
+        return MAX_TASKS if self.num_tasks is None else self.num_tasks
+
+    def origin(self, task_id: int) -> str:
+        """Say in a clause what a task was made from; empty for one of the source's own."""
+        self.check_id(task_id)
+        return ""
+
     def check_id(self, task_id: int) -> int:
         """Return the id as a plain int, or raise TaskError if this source has no such task."""
-        num_tasks = MAX_TASKS if self.num_tasks is None else self.num_tasks
-        return checked_integer(task_id, f"A task id of {type(self).__name__}", 0, num_tasks - 1)
+        what = f"A task id of {type(self).__name__}"
+        return checked_integer(task_id, what, 0, self.id_limit - 1)
 
     def check_ids(self, task_ids: NDArray[np.int64]) -> None:
         """Raise TaskError if any of these ids is not one of this source."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.settings import Mixed
+from stepladder.errors import ConfigError
 from stepladder.games.game import CALLED, Game
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def contradictions(
     if labels:
         for path, text in config.curriculum.about_labels(labels):
             yield f"curriculum.{path}", text
+        yield from _about_edits(config)
     yield from _about_phases(config)
     yield from _about_scores(config)
     yield from _about_opponents(config, game)
@@ -64,6 +66,14 @@ def _about_phases(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
         if name not in names:
             known = f"the phases are {', '.join(names)}" if names else "the curriculum has none"
             yield f"clear_buffer_on.{name}", f"there is no such phase; {known}."
+
+
+def _about_edits(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
+    """Refuse curricula that edit tasks, where the tasks cannot be edited."""
+    try:
+        config.curriculum.editable(config.task_source())
+    except ConfigError as error:
+        yield "curriculum.editing", str(error)
 
 
 def _about_scores(config: "TrainingConfig") -> Iterator[tuple[str, str]]:

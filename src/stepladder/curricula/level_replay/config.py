@@ -4,11 +4,14 @@ Read by `level_replay`; the defaults are those of the paper's Procgen experiment
 one.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from stepladder.configs.checks import Count, CountOrZero, Share, Within
-from stepladder.curricula.config import SignalConfig
+from stepladder.configs.checks import Count, CountOrZero, Integer, Share, Within
+from stepladder.curricula.config import SignalConfig, Variant
+from stepladder.curricula.level_replay.accel import accel_variant
+from stepladder.tasks.editing import MAX_CHANGES
 
 GREEDY_TEMPERATURE = 0.02
 """Temperature of `greedy`: rank 2 is drawn once for 2 ** 50 draws of rank 1."""
@@ -68,6 +71,33 @@ class LevelReplayConfig(SignalConfig):
 
     eviction_plays: Count = 5
     """Scores after which a task may be replaced."""
+
+    editing: Share = 0.0
+    """Share of replacements that are an edit of a task drawn as a replay is drawn, instead of
+    another task of the source, in [0, 1]. The source must be able to edit its tasks."""
+
+    changes_per_edit: Annotated[int, Integer(1, MAX_CHANGES)] = 5
+    """Small changes that one edit makes, such as a tile or a step of one parameter."""
+
+    @classmethod
+    def variants(cls) -> dict[str, Variant]:
+        """Return the default settings, and those of ACCEL."""
+        return {**super().variants(), **accel_variant(cls)}
+
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield edits that would never come in, and returns that do not span a range."""
+        yield from super().contradictions()
+        if self.editing and not self.eviction_percentile:
+            yield (
+                "editing",
+                f"is {self.editing:g}, and eviction_percentile is 0, so no edit would ever come "
+                "in. Raise eviction_percentile.",
+            )
+
+    @property
+    def num_edit_changes(self) -> int:
+        """Changes in each edit that is made; 0 if none is."""
+        return self.changes_per_edit if self.editing else 0
 
     @property
     def newest_weight(self) -> float:

@@ -25,6 +25,7 @@ from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
+from stepladder.curricula.level_replay.editing import Editing
 from stepladder.curricula.level_replay.kernels import (
     BY_AGE,
     BY_RANK,
@@ -68,17 +69,25 @@ class LevelReplayExplanation(EvictingExplanation):
     top: tuple[tuple[str, float, float], ...]
     """The tasks with the highest scores: name, score, probability."""
 
+    num_edits: int = 0
+    """Tasks in the pool that are edits of others."""
+
+    deepest_edit: int = 0
+    """Edits between the source and the task that is farthest from it."""
+
     def lines(self) -> list[str]:
         """Return the text, line by line."""
+        edits = f"{self.num_edits} tasks are edits of others, up to {self.deepest_edit} edits deep."
         return [
             *super().lines(),
             f"{self.num_seen} tasks have a score, {self.num_evicted} have been replaced; the next "
             f"draw is a replay with probability {self.replay_prob:.2f}.",
+            *([edits] if self.num_edits else []),
             *(f"  {name:<24} score {s:.3f}, probability {q:.4f}" for name, s, q in self.top),
         ]
 
 
-class LevelReplay(TrainerScored, CompiledMethod):
+class LevelReplay(Editing, TrainerScored, CompiledMethod):
     """Draws tasks by the rank of their last scores, and unseen ones in between."""
 
     Config = LevelReplayConfig
@@ -199,6 +208,8 @@ class LevelReplay(TrainerScored, CompiledMethod):
             num_seen=self.num_seen,
             replay_prob=self.replay_prob,
             top=self._top(best, scores, probs),
+            num_edits=self.num_edits,
+            deepest_edit=self.deepest_edit,
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:

@@ -124,6 +124,11 @@ class PhasedConfig(CurriculumConfig):
             for one in inner
         ]
 
+    @property
+    def num_edit_changes(self) -> int:
+        """Changes in each edit that the curricula inside the phases make; 0 if they make none."""
+        return max(phase.inner().num_edit_changes for phase in self.phases)
+
     def all_phases(self) -> tuple[Phase, ...]:
         """Return the phases in order."""
         return self.phases

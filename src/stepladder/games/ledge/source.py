@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 
 from stepladder.errors import TaskError
 from stepladder.games.arguments import check_spelling
+from stepladder.games.ledge.edits import edit_level
 from stepladder.games.ledge.generators import GENERATORS, generate
 from stepladder.games.ledge.held_out import held_out
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, STAGES, Level, check_stage
+from stepladder.tasks.editing import EditableSource
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.scramble import stream_key
-from stepladder.tasks.source import MAX_TASKS, ListSource, Source
+from stepladder.tasks.source import MAX_TASKS, ListSource
 from stepladder.tasks.task import MAX_SEED, Task
 
 PARAMETERS = ("level", "stage", "generator", "time_limit")
@@ -29,7 +31,7 @@ GENERATION = 1
 """Raised with every change of what the generators make, so that old snapshots are refused."""
 
 
-class LedgeLevels(Source):
+class LedgeLevels(EditableSource):
     """Generated levels: one label per stage, all stages and generators in turn.
 
     A task's level is made from its seed when it is first played.
@@ -71,6 +73,16 @@ class LedgeLevels(Source):
         seed = stream_key(self._seed, int(task_id)) >> 1
         params = {"stage": stage, "generator": generator}
         return Task(f"{stage}/{generator}/{index}", stage, params, seed)
+
+    def edit(self, task: Task, seed: int) -> Task:
+        """Return a task with one small change in its level, which stays solvable.
+
+        A tile is added or removed, a mine, the start, the switch or the door moves, or a ledge is
+        shifted. `EditableSource.edit` has the rest.
+        """
+        seed = checked_integer(seed, "The seed of an edit", 0, MAX_SEED)
+        edited = edit_level(level_of(task), seed)
+        return Task(task.name, task.label, {**task.params, "level": edited.text}, task.seed)
 
     def name(self, task_id: int) -> str:
         """Return stage, generator and the level's number within its stage."""
@@ -121,8 +133,8 @@ def level_of(task: Task, seed: int | None = None) -> Level:
     """Return the level that a task stands for.
 
     Args:
-        task: With the text of a level as its parameter "level", or with a "stage" and perhaps a
-            "generator". Either may have a "time_limit", in steps.
+        task: With the text of a level as its parameter "level", or else with a "stage" and perhaps
+            a "generator". Either may have a "time_limit", in steps.
         seed: Used for generation if the task has no seed of its own.
 
     Raises:
