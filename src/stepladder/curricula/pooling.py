@@ -15,7 +15,7 @@ results do not tell the clocks apart. Tasks are independent given their cell: no
 from neighbouring cells.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -105,6 +105,21 @@ def rate_of(task: Evidence, cell_rate: float, strength: float) -> float:
     down = (task.failures + losses) / (plays - task.expected + losses)
     success = cell_rate * up
     return success / (success + (1.0 - cell_rate) * down)
+
+
+def rates_of(tasks: Any, cell_rates: Floats, strength: float) -> Floats:
+    """Return every task's success rate now, as `rate_of` does for one.
+
+    Args:
+        tasks: Records with the fields of `Evidence`.
+        cell_rates: The rate of each task's cell.
+        strength: Plays that a cell's rate is worth.
+    """
+    wins, losses = strength * cell_rates, strength * (1.0 - cell_rates)
+    successes, failures, expected = tasks["successes"], tasks["failures"], tasks["expected"]
+    up = cell_rates * (successes + wins) / (expected + wins)
+    down = (1.0 - cell_rates) * (failures + losses) / (successes + failures - expected + losses)
+    return up / (up + down)
 
 
 @inlined

@@ -8,7 +8,7 @@ writes the layout once, `kernels` read and change the numbers in it. A field who
 from stepladder.compiled import inlined, record_at
 from stepladder.records import Fields, Words
 
-VERSION = 2
+VERSION = 3
 """Version of this layout; a client refuses any other."""
 
 
@@ -48,7 +48,10 @@ class Table(Fields):
     """Share of draws that ignore the weights."""
     num_groups: int
     num_layers: int
-    """If positive, every group holds all slots, with weights of its own; then it is a layer."""
+    """If positive, so many sets of groups, each of which holds all slots with weights of its own;
+    then such a set is a layer. Its groups follow those of the layer before."""
+    layer_groups: int
+    """Groups of a layer; of the whole table, if it has no layers."""
     groups_at: int
     places_at: int
     """Per slot its group and its leaf there, packed; only if groups split the slots."""

@@ -28,6 +28,7 @@ import numpy as np
 
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.labels import LabelPooling, know_nothing
 from stepladder.curricula.learnability import kernels
 from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.learnability.kernels import (
@@ -37,7 +38,7 @@ from stepladder.curricula.learnability.kernels import (
     set_shares,
     weight_of,
 )
-from stepladder.curricula.pooling import PRIOR_STRENGTH, splits_by_label
+from stepladder.curricula.pooling import PRIOR_STRENGTH, rates_of
 from stepladder.curricula.ranking import RankedMethod
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping
@@ -70,7 +71,7 @@ class LearnabilityExplanation(EvictingExplanation):
         ]
 
 
-class Learnability(RankedMethod):
+class Learnability(LabelPooling, RankedMethod):
     """Draws tasks by the expectation of p(1 - p), p being their success rate."""
 
     Config = LearnabilityConfig
@@ -88,22 +89,14 @@ class Learnability(RankedMethod):
             eviction_share=self._eviction_share(config.eviction_percentile),
             **signal_settings(config),
         )
-        cells, num_cells = np.zeros(num_slots, dtype=np.int64), 1
-        if self.groups_by_label:
-            cells, num_cells = self.pool.label_indices.copy(), len(self.pool.label_names)
+        cells, num_cells = self._cells()
         state = zeros(State, tasks=num_slots, filed=num_slots, cells=num_cells)
-        state.cells["rate"] = 0.5
-        state.pooling["strength"] = PRIOR_STRENGTH
+        know_nothing(state.cells, state.pooling)
         prior = (config.prior_successes, config.prior_failures)
         if config.pooled:
             prior = (0.5 * PRIOR_STRENGTH, 0.5 * PRIOR_STRENGTH)
         state.tasks["score"] = learnability(0.0, 0.0, *prior)
         self._keep_kernel_state(state, Constants(settings, cells))
-
-    @property
-    def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether labels are groups of the plan: if tasks are pooled and labels have several."""
-        return self.config.pooled and splits_by_label(self.pool)
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping(self._constants.cells, len(self._state.cells))]
@@ -147,15 +140,7 @@ class Learnability(RankedMethod):
             wins = config.prior_successes + wins
             return wins / (wins + config.prior_failures + losses)
         strength = float(state.pooling["strength"][0])
-        rates: Floats = state.cells["rate"][self._constants.cells]
-        expected, prior_wins, prior_losses = (
-            state.tasks["expected"],
-            strength * rates,
-            strength * (1.0 - rates),
-        )
-        up = rates * (wins + prior_wins) / (expected + prior_wins)
-        down = (1.0 - rates) * (losses + prior_losses) / (wins + losses - expected + prior_losses)
-        return up / (up + down)
+        return rates_of(state.tasks, state.cells["rate"][self._constants.cells], strength)
 
     def _explain(self) -> LearnabilityExplanation:
         scores, rates, probs = self.scores(), self.success_rates(), self.probs()
