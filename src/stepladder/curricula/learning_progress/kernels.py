@@ -13,6 +13,7 @@ from stepladder.curricula.labels import LabelledTask, judge, set_share
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.label_progress import (
     ChangingLabel,
+    UsualChange,
     change_of,
     note_variance,
 )
@@ -39,6 +40,8 @@ PRIOR_COUNT = 2.0
 
 LEAST_CHANGE = 1e-6
 """Variance of results below which no task is told from another."""
+
+NEWEST_CHANGE = 0.01
 
 BY_PROGRESS, BY_NOVELTY = 0, 1
 """Layers of the weight table."""
@@ -68,6 +71,7 @@ class State(NamedTuple):
     """One per slot if tasks are pooled by label, else a single one that is not used."""
     labels: Records[ChangingLabel]
     pooling: Records[Pooling]
+    usual: Records[UsualChange]
 
 
 class Scale(Fields):
@@ -191,7 +195,10 @@ def observe_pooled(
     note_variance(label, value)
     rate = judge(own, label, pooling, settings.keep, value)
     label.num_plays += 1
-    label.progress = change_of(label, settings.noise_z)
+    usual = state.usual[0]
+    label.progress = change_of(label, settings.noise_z, usual.square)
+    size = max(1e-3, label.rate * (1.0 - label.rate))
+    usual.square += NEWEST_CHANGE * (min(1.0, label.progress / size)**2 - usual.square)
     part = worth(own.trial) * share_of_label(settings, rate, label.rate)
     if is_active(block, slot):
         set_leaf(block, table, slot, part * state.filed[slot].weight)

@@ -16,10 +16,17 @@ from stepladder.compiled import inlined
 from stepladder.curricula.labels import Label
 from stepladder.curricula.pooling import CLOCK_RATIO, FIRST_HALFLIFE, NUM_CLOCKS
 from stepladder.curricula.returns import update_spread
-from stepladder.records import Count, Limits
+from stepladder.records import Count, Fields, Limits
 
 SLOWEST_RATE = 0.01
 """Least weight of the newest result in the variance of a label's results."""
+
+
+class UsualChange(Fields):
+    """How quickly labels change that are drawn now."""
+
+    square: Annotated[float, Limits(0.0, 1.0)]
+    """Mean square of their change per play: the prior of any label."""
 
 
 class ChangingLabel(Label):
@@ -57,16 +64,17 @@ def note_variance(label: ChangingLabel, value: float) -> None:
 
 
 @inlined
-def change_of(label: ChangingLabel, noise_z: float) -> float:
+def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
     """Return the change of a label's rate per play, beyond what chance explains; at most 1."""
+    size = max(1e-3, label.rate * (1.0 - label.rate))
     if label.num_plays < 2:
-        return 0.0
+        return size * np.sqrt(prior)
     least = np.inf
     for clock in range(NUM_CLOCKS):
         least = min(least, label.losses[clock])
     # One success and one failure more than were seen: no rate is ever certain to be 0 or 1.
     variance = (label.variance * label.num_plays + 0.5) / (label.num_plays + 2.0)
-    total, weights, halflife = 0.0, np.exp(least - label.losses[NUM_CLOCKS - 1]), FIRST_HALFLIFE
+    total, weights, halflife = 0.0, 1e-300, FIRST_HALFLIFE
     fast = 0.5 ** (1.0 / halflife)
     fast_left = fast**label.num_plays
     for clock in range(NUM_CLOCKS - 1):
@@ -75,12 +83,15 @@ def change_of(label: ChangingLabel, noise_z: float) -> float:
         slow_left = slow**label.num_plays
         change = label.successes[clock] / label.plays[clock]
         change -= label.successes[clock + 1] / label.plays[clock + 1]
-        error = noise_z * np.sqrt(variance * _noise(fast, fast_left, slow, slow_left))
+        noise = noise_z * noise_z * variance * _noise(fast, fast_left, slow, slow_left)
         age = _mean_age(slow, slow_left, label.num_plays)
         age -= _mean_age(fast, fast_left, label.num_plays)
         weight = np.exp(least - label.losses[clock])
         if age > 0.0:
-            total += weight * max(0.0, abs(change) - error) / age
-        weights += weight
+            change /= age * size
+            noise /= (age * size) ** 2
+            known = prior / (prior + noise)
+            total += weight * np.sqrt(noise * known + (known * change) ** 2)
+            weights += weight
         fast, fast_left = slow, slow_left
-    return min(1.0, total / weights)
+    return min(1.0, size * total / weights)

@@ -87,6 +87,8 @@ class LearningProgress(LabelPooling, RankedMethod):
             labels=num_cells,
         )
         know_nothing(state.labels, state.pooling)
+        state.usual["square"] = 1e-4
+        state.labels["progress"] = 0.25e-2
         self._keep_kernel_state(state, self._make_constants(cells))
         self._single = Intake()
         self._observe_single = direct(
