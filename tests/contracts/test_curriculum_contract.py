@@ -808,7 +808,7 @@ def test_an_unbuildable_task_makes_room_for_another(case: Case):
 def test_groups_of_slots_follow_labels_only_if_the_curriculum_says_so(case: Case):
     # Otherwise a task that is replaced by one with another label would stay in its old group.
     for _, method in case.make().all_methods():
-        splits = any(split.num_groups > 1 and not split.layered for split in method._groupings())
+        splits = any(split.num_groups > 1 for split in method._groupings())
         assert splits <= method.groups_by_label or isinstance(method, Phased)
 
 

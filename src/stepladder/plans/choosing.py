@@ -20,16 +20,14 @@ LEAF_MASK = (1 << LEAF_BITS) - 1
 def place(block: Words, table: int, slot: int, layer: int) -> tuple[int, int]:
     """Return the group that holds a slot, and its leaf there.
 
-    The groups of a table either split the slots between them, or (then they are called layers)
-    each hold all of them with weights of their own.
+    The groups of a table split the slots between them. With several layers, each has groups that
+    do so, with weights of their own.
     """
     own = table_of(block, table)
-    if own.num_layers > 0:
+    if own.layer_groups == 1:
         return layer, slot
-    if own.num_groups == 1:
-        return 0, slot
-    packed = block[own.places_at + slot]
-    return packed >> LEAF_BITS, packed & LEAF_MASK
+    place = block[own.places_at + slot]
+    return layer * own.layer_groups + (place >> LEAF_BITS), place & LEAF_MASK
 
 
 @compiled
@@ -84,7 +82,7 @@ def slot_of_leaf(block: Words, values: Floats, table: int, group: int, leaf: int
     if values[own.tree_at + own.capacity + leaf] <= 0.0:
         leaf = _last_positive(values, own.tree_at, own.capacity) - own.capacity
     # A reader that raced the writer may end outside the group; it will draw again.
-    if whole.num_groups == 1 or whole.num_layers > 0:
+    if whole.layer_groups == 1:
         return min(leaf, header_of(block).num_slots - 1)
     return block[whole.members_at + own.first_member + min(leaf, own.num_members - 1)]
 

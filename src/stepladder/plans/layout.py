@@ -50,7 +50,10 @@ class Table(Fields):
     """Largest share of draws that the weights may give to one slot; 1 is no limit."""
     num_groups: int
     num_layers: int
-    """If positive, every group holds all slots, with weights of its own; then it is a layer."""
+    """If positive, so many sets of groups, each of which holds all slots with weights of its own;
+    then such a set is a layer. Its groups follow those of the layer before."""
+    layer_groups: int
+    """Groups of a layer; of the whole table, if it has no layers."""
     groups_at: int
     places_at: int
     """Per slot its group and its leaf there, packed; only if groups split the slots."""

@@ -45,8 +45,13 @@ class Grouping:
 
     group_of_slot: Words
     num_groups: int
-    layered: bool = False
-    """Whether every group holds all slots, with weights of its own, instead of some of them."""
+    num_layers: int = 0
+    """If positive, so many layers, each of which splits the slots with weights of its own."""
+
+    @property
+    def layered(self) -> bool:
+        """Whether every slot has a weight in each of several layers."""
+        return self.num_layers > 0
 
     @classmethod
     def single(cls, num_slots: int) -> "Grouping":
@@ -55,8 +60,8 @@ class Grouping:
 
     @classmethod
     def layers(cls, num_slots: int, num_layers: int) -> "Grouping":
-        """All slots in each of several groups."""
-        return cls(np.zeros(num_slots, dtype=np.int64), num_layers, layered=True)
+        """All slots in each of several layers, none of which splits them."""
+        return cls(np.zeros(num_slots, dtype=np.int64), 1, num_layers)
 
 
 class Plan:
@@ -280,12 +285,12 @@ class _TableLayout:
     """Where one weight table's parts lie, and what they hold at the start."""
 
     def __init__(self, layout: _Layout, grouping: Grouping):
-        num_groups, num_slots = grouping.num_groups, len(grouping.group_of_slot)
+        num_slots, num_sets = len(grouping.group_of_slot), max(1, grouping.num_layers)
+        num_groups = grouping.num_groups * num_sets
         self.grouping = grouping
-        self.counts = np.bincount(grouping.group_of_slot, minlength=num_groups).astype(np.int64)
-        if grouping.layered:
-            self.counts[:] = num_slots
-        splits = num_slots if num_groups > 1 and not grouping.layered else 0
+        counts = np.bincount(grouping.group_of_slot, minlength=grouping.num_groups)
+        self.counts = np.tile(counts.astype(np.int64), num_sets)
+        splits = num_slots if grouping.num_groups > 1 else 0
         self.start, self.groups_at = (
             layout.take(TABLE_WORDS),
             layout.take(GROUP_WORDS * num_groups),
@@ -296,17 +301,19 @@ class _TableLayout:
 
     def write(self, plan: "Plan") -> None:
         grouping, block, table = self.grouping, plan.block, plan.table(self.start)
-        num_groups = grouping.num_groups
+        num_groups = len(self.counts)
         table["num_groups"], table["groups_at"] = num_groups, self.groups_at
         table["places_at"], table["members_at"] = self.places_at, self.members_at
-        table["num_layers"] = num_groups if grouping.layered else 0
+        table["num_layers"], table["layer_groups"] = grouping.num_layers, grouping.num_groups
         table["max_share"] = 1.0
         groups = plan.groups(self.start)
-        first = np.cumsum(self.counts) - self.counts
+        own = self.counts[: grouping.num_groups]
+        first = np.cumsum(own) - own
         groups["share"] = 1.0 / num_groups
         groups["tree_at"], groups["capacity"] = self.trees, self.capacities
-        groups["first_member"], groups["num_members"] = first, self.counts
-        if num_groups > 1 and not grouping.layered:
+        groups["first_member"] = np.tile(first, num_groups // grouping.num_groups)
+        groups["num_members"] = self.counts
+        if grouping.num_groups > 1:
             order = np.argsort(grouping.group_of_slot, kind="stable")
             group = grouping.group_of_slot[order]
             leaves = np.arange(len(order)) - first[group]

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.cells import find_cells, splits_by_label
+from stepladder.curricula.cells import find_cells
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.config import FEW_TASKS
 from stepladder.curricula.explanation import EvictingExplanation
@@ -44,7 +44,8 @@ from stepladder.curricula.frontier.rounds import (
     place,
     set_need,
 )
-from stepladder.curricula.pooling import NUM_CLOCKS, PRIOR_STRENGTH, rates_of
+from stepladder.curricula.labels import LabelPooling, know_nothing
+from stepladder.curricula.pooling import NUM_CLOCKS, rates_of
 from stepladder.plans.plan import Grouping
 from stepladder.records import Floats, Words, settings_record, zeros
 from stepladder.saving.saved_array import require_parts
@@ -95,7 +96,7 @@ class FrontierExplanation(EvictingExplanation):
             yield f"Tasks mastered of late have taken about {self.pace:.0f} plays of practice each."
 
 
-class Frontier(CompiledMethod):
+class Frontier(LabelPooling, CompiledMethod):
     """Draws the tasks that succeed sometimes and are getting better."""
 
     Config = FrontierConfig
@@ -118,8 +119,7 @@ class Frontier(CompiledMethod):
         state.tasks["layer"] = NO_LAYER
         state.tasks["worth"] = 1.0
         state.tasks["trial_length"] = config.trial_episodes
-        state.cells["rate"] = 0.5
-        state.pooling["strength"] = PRIOR_STRENGTH
+        know_nothing(state.cells, state.pooling)
         numbers = settings_record(
             config,
             keep=config.keep,
@@ -133,11 +133,6 @@ class Frontier(CompiledMethod):
         kinds = (cells.of_slot, cells.members())
         constants = Constants(numbers, self.pool.base_weights, *kinds, near, links)
         self._keep_kernel_state(state, constants)
-
-    @property
-    def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether tasks are judged by their label, so that only one of the same can follow."""
-        return self.config.pooled and splits_by_label(self.pool)
 
     def _expect_envs(self, num_envs: int) -> None:
         self._state.method["num_envs"] = num_envs

@@ -83,7 +83,7 @@ def shown_by(state: State, constants: Constants, slot: int) -> Shown:
     plays = task.successes + task.failures
     if not constants.settings[0].pools:
         return Shown(task.successes, plays)
-    cell = state.cells[constants.cells[slot]]
+    cell = state.cells[int(constants.cells[slot])]
     strength = min(state.pooling[0].strength, cell.plays[NUM_CLOCKS - 1])
     if strength + plays <= 0.0:
         return Shown(0.0, 0.0)
@@ -176,7 +176,7 @@ def _standing_after(state: State, constants: Constants, slot: int, shown: Shown)
     """Return where a slot stands by what is known of it now."""
     task, settings = state.tasks[slot], constants.settings[0]
     if task.standing == IN_ZONE:
-        kind_changes = settings.pools and changes(state.cells[constants.cells[slot]].trial)
+        kind_changes = settings.pools and changes(state.cells[int(constants.cells[slot])].trial)
         return _after_practice(task, shown, settings, kind_changes)
     if task.standing == MASTERED:
         return _after_rehearsal(task, shown, settings)
@@ -273,7 +273,7 @@ def _worth(state: State, constants: Constants, slot: int, shown: Shown) -> float
         return 1.0
     mean = mean_of(shown)
     teaches = 4.0 * mean * (1.0 - mean)
-    return worth(state.cells[constants.cells[slot]].trial) * teaches * teaches * (1.0 - mean)
+    return worth(state.cells[int(constants.cells[slot])].trial) * teaches * teaches * (1.0 - mean)
 
 
 @bare
@@ -306,8 +306,8 @@ def _judge_siblings(
     block: Words, table: int, state: State, constants: Constants, slot: int
 ) -> None:
     """Judge some other tasks of a slot's kind anew, in turn: its result says something of them."""
-    cell, members = state.cells[constants.cells[slot]], constants.members
-    first, end = members[constants.cells[slot]], members[constants.cells[slot] + 1]
+    kind, members = int(constants.cells[slot]), constants.members
+    cell, first, end = state.cells[kind], int(members[kind]), int(members[kind + 1])
     for _ in range(min(NUM_SIBLINGS, end - first)):
         cell.cursor = cell.cursor + 1 if first + cell.cursor + 1 < end else 0
         other = int(members[first + cell.cursor])
@@ -335,7 +335,7 @@ def observe_one(
     task, settings, method = state.tasks[slot], constants.settings[0], state.method[0]
     keep = _keep(task, settings)
     if settings.pools:
-        cell = state.cells[constants.cells[slot]]
+        cell = state.cells[int(constants.cells[slot])]
         learn(cell, state.pooling[0], task, keep, success)
         watch(cell.trial, success)
     else:

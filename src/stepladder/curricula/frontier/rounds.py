@@ -25,8 +25,8 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.curricula.batch_rule import Noted, Totals
 from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.pooling import Cell, Evidence, Pooling
-from stepladder.curricula.stuck import Trial
+from stepladder.curricula.labels import Label
+from stepladder.curricula.pooling import Evidence, Pooling
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import group_of, is_active, table_of
 from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Share, Words
@@ -105,10 +105,9 @@ class Method(Fields):
     """Envs that play at the same time; 0 if that is not known."""
 
 
-class Kind(Cell):
+class Kind(Label):
     """What is known of all tasks of a kind."""
 
-    trial: Trial
     cursor: Count
     """Position among its tasks of the one that was judged anew last."""
 

@@ -6,17 +6,16 @@ its label: two numbers, however many tasks the label has.
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import observe_batch, settle_noted
+from stepladder.curricula.labels import Label, LabelledTask, judge, set_share
 from stepladder.curricula.learnability.config import LearnabilityConfig
-from stepladder.curricula.pooling import Cell, Evidence, Pooling, learn, rate_of
+from stepladder.curricula.pooling import Pooling
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.curricula.returns import ReturnScale, signal_of
-from stepladder.curricula.stuck import Trial, watch, worth
+from stepladder.curricula.stuck import worth
 from stepladder.plans.kernels import set_leaf
-from stepladder.plans.layout import group_of, is_active
+from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Limits, Records, Words
 
@@ -27,19 +26,12 @@ LARGEST = 0.25
 """The most that p(1 - p) can be."""
 
 
-class TaskEvidence(Evidence):
+class TaskEvidence(LabelledTask):
     """What is known of a slot's task."""
 
-    trial: Trial
     num_plays: Count
     score: Annotated[float, Limits(0.0, LARGEST + 1e-9)]
     """Expectation of p(1 - p)."""
-
-
-class Label(Cell):
-    """What is known of all tasks with one label."""
-
-    trial: Trial
 
 
 class State(NamedTuple):
@@ -95,14 +87,13 @@ def cell_score(cell: Label, pooling: Pooling) -> float:
 
 @inlined
 def _set_share(block: Words, table: int, state: State, constants: Constants, index: int) -> None:
-    """Give a label its share: its own weight, times the sum of its tasks' relative ones."""
-    cell, own, settings = state.cells[index], group_of(block, table, index), constants.settings[0]
-    own.share = block.view(np.float64)[own.tree_at + 1]
+    """Give a label its share: how quickly it is learned, times what is left to learn."""
+    cell, settings, unit = state.cells[index], constants.settings[0], 1.0
     if settings.pooled:
         score = cell_score(cell, state.pooling[0])
-        # How quickly it is learned, times what is left to learn.
-        own.share *= worth(cell.trial) * weight_of(score, settings.label_exponent)
-        own.share *= 1.0 - cell.rate
+        unit = worth(cell.trial) * weight_of(score, settings.label_exponent)
+        unit *= 1.0 - cell.rate
+    set_share(block, table, index, unit)
 
 
 @compiled
@@ -117,10 +108,7 @@ def _judge_pooled(
     task: TaskEvidence, cell: Label, pooling: Pooling, keep: float, value: float
 ) -> None:
     """Take in a result of a task whose label says something about it."""
-    learn(cell, pooling, task, keep, value)
-    watch(task.trial, value)
-    watch(cell.trial, value)
-    rate = rate_of(task, cell.rate, pooling.strength)
+    rate = judge(task, cell, pooling, keep, value)
     plays = pooling.strength + task.successes + task.failures
     task.score = worth(task.trial) * learnability(plays * rate, plays * (1.0 - rate), 0.0, 0.0)
 

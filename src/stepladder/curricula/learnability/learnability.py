@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
-from stepladder.curricula.cells import find_cells, one_cell, splits_by_label
 from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.labels import LabelPooling, know_nothing
 from stepladder.curricula.learnability import kernels
 from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.learnability.kernels import (
@@ -71,7 +71,7 @@ class LearnabilityExplanation(EvictingExplanation):
         ]
 
 
-class Learnability(RankedMethod):
+class Learnability(LabelPooling, RankedMethod):
     """Draws tasks by the expectation of p(1 - p), p being their success rate."""
 
     Config = LearnabilityConfig
@@ -89,20 +89,14 @@ class Learnability(RankedMethod):
             eviction_share=self._eviction_share(config.eviction_percentile),
             **signal_settings(config),
         )
-        cells = find_cells(self.pool, config.features) if config.pooled else one_cell(self.pool)
+        cells = self._cells()
         state = zeros(State, tasks=num_slots, filed=num_slots, cells=cells.count)
-        state.cells["rate"] = 0.5
-        state.pooling["strength"] = PRIOR_STRENGTH
+        know_nothing(state.cells, state.pooling)
         prior = (config.prior_successes, config.prior_failures)
         if config.pooled:
             prior = (0.5 * PRIOR_STRENGTH, 0.5 * PRIOR_STRENGTH)
         state.tasks["score"] = learnability(0.0, 0.0, *prior)
         self._keep_kernel_state(state, Constants(settings, cells.of_slot))
-
-    @property
-    def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether labels are groups of the plan: if tasks are pooled and labels have several."""
-        return self.config.pooled and splits_by_label(self.pool)
 
     def _groupings(self) -> list[Grouping]:
         return [Grouping(self._constants.cells, len(self._state.cells))]

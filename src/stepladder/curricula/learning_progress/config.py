@@ -48,6 +48,12 @@ class LearningProgressConfig(SignalConfig):
     slow_halflife_episodes: Positive = 16.0
     """Half-life of the average that remembers the past, in plays of the same task."""
 
+    pooled: bool = True
+    """Whether tasks of the same label are judged together, where labels stand for kinds of tasks:
+    what a label's success does, measured from the results of all its tasks, is the prior of each
+    of them. Then new tasks have no share of their own: their label speaks for them. Without,
+    every task stands for itself."""
+
     noise_z: Annotated[float, Within(0.0, 100.0, below=True)] | None = 1.5
     """Standard errors that are taken off the difference of the averages: what remains is progress,
     what chance alone would produce is not. None takes off as much as the largest of so many

@@ -7,9 +7,17 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from stepladder.compiled import bare, inlined
+from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import count_record, observe_batch, settle_noted
+from stepladder.curricula.labels import LabelledTask, judge, set_share
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
+from stepladder.curricula.learning_progress.label_progress import (
+    ChangingLabel,
+    UsualChange,
+    change_of,
+    note_variance,
+)
+from stepladder.curricula.pooling import Pooling
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.curricula.returns import (
     ReturnScale,
@@ -18,6 +26,7 @@ from stepladder.curricula.returns import (
     note_return,
     update_spread,
 )
+from stepladder.curricula.stuck import worth
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields, is_bad
@@ -28,6 +37,11 @@ ROUNDING = 1e-20
 
 PRIOR_COUNT = 2.0
 """Returns that the variance of all tasks counts for in that of one."""
+
+LEAST_CHANGE = 1e-6
+"""Variance of results below which no task is told from another."""
+
+NEWEST_CHANGE = 0.01
 
 BY_PROGRESS, BY_NOVELTY = 0, 1
 """Layers of the weight table."""
@@ -53,6 +67,11 @@ class State(NamedTuple):
     returns: Records[ReturnScale]
     spreads: Records[ReturnSpread]
     """One per slot if the signal is the return, else a single one that is not used."""
+    evidence: Records[LabelledTask]
+    """One per slot if tasks are pooled by label, else a single one that is not used."""
+    labels: Records[ChangingLabel]
+    pooling: Records[Pooling]
+    usual: Records[UsualChange]
 
 
 class Scale(Fields):
@@ -72,6 +91,10 @@ class Scale(Fields):
 class Settings(LearningProgressConfig):
     """The config as kernels read it, with what follows from it."""
 
+    pools: bool
+    """Whether labels are groups of the plan."""
+    keep: float
+    """What is left of a task's own results after another play of it."""
     fast_rate: float
     slow_rate: float
     noise_z: float
@@ -87,6 +110,8 @@ class Constants(NamedTuple):
 
     settings: Records[Settings]
     scales: Records[Scale]
+    cells: Words
+    """Every slot's label, if tasks are pooled by label."""
 
 
 @inlined
@@ -150,6 +175,54 @@ def progress_of_returns(
 
 
 @inlined
+def share_of_label(settings: Settings, rate: float, rate_of_label: float) -> float:
+    """Return how quickly a task changes, relative to a task of its label that was never played.
+
+    What all tasks of a label learn moves their odds alike. A success rate near 0 or 1 moves less
+    by that than one in between.
+    """
+    whole = rate_of_label * (1.0 - rate_of_label)
+    return (rate * (1.0 - rate) + LEAST_CHANGE) / (whole + LEAST_CHANGE)
+
+
+@bare
+def observe_pooled(
+    block: Words, table: int, state: State, constants: Constants, slot: int, value: float
+) -> float:
+    """Let a label learn from a result, given in [0, 1]; return the task's part in its progress."""
+    settings, index = constants.settings[0], int(constants.cells[slot])
+    label, pooling, own = state.labels[index], state.pooling[0], state.evidence[slot]
+    note_variance(label, value)
+    rate = judge(own, label, pooling, settings.keep, value)
+    label.num_plays += 1
+    usual = state.usual[0]
+    label.progress = change_of(label, settings.noise_z, usual.square)
+    size = max(1e-3, label.rate * (1.0 - label.rate))
+    usual.square += NEWEST_CHANGE * (min(1.0, label.progress / size) ** 2 - usual.square)
+    part = worth(own.trial) * share_of_label(settings, rate, label.rate)
+    if is_active(block, slot):
+        set_leaf(block, table, slot, part * state.filed[slot].weight)
+    set_share(block, table, index, label.progress)
+    return part
+
+
+@compiled
+def set_shares(block: Words, table: int, state: State) -> None:
+    """Give every label its share. Call between begin and end."""
+    for index in range(len(state.labels)):
+        set_share(block, table, index, state.labels[index].progress)
+
+
+@inlined
+def _unit_value(settings: Settings, returns: ReturnScale, value: float) -> float:
+    """Return a result of `return_signal` in [0, 1]."""
+    if not (settings.uses_return and settings.finds_range):
+        return value
+    span = returns.high - returns.low
+    return min(1.0, max(0.0, (value - returns.low) / span)) if span > 0.0 else 0.0
+
+
+@inlined
 def observe_one(
     block: Words,
     table: int,
@@ -167,19 +240,24 @@ def observe_one(
     task.num_plays += 1
     task.fast += settings.fast_rate * (value - task.fast)
     task.slow += settings.slow_rate * (value - task.slow)
-    before = task.progress
+    before, score = task.progress, 0.0
     if settings.uses_return:
         spread, returns = state.spreads[slot], state.returns[0]
         task.progress = progress_of_returns(task, spread, returns, constants)
     else:
         task.progress = progress_of(task, constants)
-    if task.progress != before and is_active(block, slot):
-        set_leaf(block, table, slot, task.progress * state.filed[slot].weight, BY_PROGRESS)
-    if task.num_plays == settings.novice_plays:
-        set_leaf(block, table, slot, 0.0, BY_NOVELTY)
+    if settings.pools:
+        result = _unit_value(settings, state.returns[0], value)
+        part = observe_pooled(block, table, state, constants, slot, result)
+        score = part / (1.0 + part)
+    else:
+        score = task.progress
+        if task.progress != before and is_active(block, slot):
+            set_leaf(block, table, slot, task.progress * state.filed[slot].weight, BY_PROGRESS)
+        if task.num_plays == settings.novice_plays:
+            set_leaf(block, table, slot, 0.0, BY_NOVELTY)
     if settings.eviction_share > 0.0 and task.num_plays >= settings.eviction_plays:
-        share = settings.eviction_share
-        file_by_score(slot, task.progress, state.filed, state.method[0], share)
+        file_by_score(slot, score, state.filed, state.method[0], settings.eviction_share)
 
 
 @bare

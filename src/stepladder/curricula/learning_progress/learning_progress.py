@@ -22,6 +22,7 @@ from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.intake import NO_NUMBER, Intake
+from stepladder.curricula.labels import LabelPooling, know_nothing
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.kernels import (
@@ -64,7 +65,7 @@ class ProgressExplanation(EvictingExplanation):
         ]
 
 
-class LearningProgress(RankedMethod):
+class LearningProgress(LabelPooling, RankedMethod):
     """Draws tasks by how much their success is changing."""
 
     Config = LearningProgressConfig
@@ -76,8 +77,19 @@ class LearningProgress(RankedMethod):
         super()._set_up()
         self.needs_success = self.config.signal == "success"
         num_slots, by_return = self.pool.num_slots, self.config.signal == "return"
-        state = zeros(State, tasks=num_slots, filed=num_slots, spreads=num_slots * by_return or 1)
-        self._keep_kernel_state(state, self._make_constants())
+        cells, num_cells = self._cells()
+        state = zeros(
+            State,
+            tasks=num_slots,
+            filed=num_slots,
+            spreads=num_slots * by_return or 1,
+            evidence=num_slots * self.groups_by_label or 1,
+            labels=num_cells,
+        )
+        know_nothing(state.labels, state.pooling)
+        state.usual["square"] = 1e-4
+        state.labels["progress"] = 0.25e-2
+        self._keep_kernel_state(state, self._make_constants(cells))
         self._single = Intake()
         self._observe_single = direct(
             kernels.observe_single,
@@ -85,7 +97,7 @@ class LearningProgress(RankedMethod):
             *(0, 0, 0.0, 0.0, 0),
         )
 
-    def _make_constants(self) -> Constants:
+    def _make_constants(self, cells: Words) -> Constants:
         config = self.config
         pair = AveragePair.of_halflives(
             config.fast_halflife_episodes, config.slow_halflife_episodes
@@ -95,6 +107,8 @@ class LearningProgress(RankedMethod):
             noise_z = float(np.sqrt(2.0 * np.log(max(2, self.pool.num_slots))))
         settings = settings_record(
             config,
+            pools=self.groups_by_label,
+            keep=1.0 - pair.slow_rate,
             fast_rate=pair.fast_rate,
             slow_rate=pair.slow_rate,
             noise_z=float(noise_z),
@@ -107,13 +121,19 @@ class LearningProgress(RankedMethod):
         scales["slow"] = 1.0 / np.maximum(pair.slow_sums, 1e-300)
         scales["noise"], scales["count"] = pair.noise, pair.counts
         scales["per_count"] = 1.0 / (pair.counts + 2.0)
-        return Constants(settings, scales)
+        return Constants(settings, scales, cells)
 
     def _groupings(self) -> list[Grouping]:
+        if self.groups_by_label:
+            return [Grouping(self._constants.cells, len(self._state.labels))]
         return [Grouping.layers(self.pool.num_slots, 2)]
 
     def _publish(self) -> None:
         assert self._plan is not None
+        if self.groups_by_label:
+            self._fill_weights(self.pool.base_weights)
+            kernels.set_shares(*self.kernel_state()[:3])
+            return
         tasks, weights = self._state.tasks, self.pool.base_weights
         novices = tasks["num_plays"] < self.config.novice_plays
         self._fill_weights(tasks["progress"] * weights, BY_PROGRESS)
@@ -169,8 +189,18 @@ class LearningProgress(RankedMethod):
         if self.config.signal == "return":
             self._state.spreads["variance"][slot] = 0.0
         weight = float(self.pool.base_weights[slot])
+        if self.groups_by_label:
+            self._state.evidence[slot : slot + 1] = 0
+            self._set_weight(slot, weight)
+            kernels.set_shares(*self.kernel_state()[:3])
+            return
         self._set_weight(slot, 0.0, BY_PROGRESS)
         self._set_weight(slot, weight * (self.config.novice_plays > 0), BY_NOVELTY)
+
+    def _slot_lost(self, slot: int, reason: str) -> None:
+        if self.groups_by_label:
+            with self.plan.writing():
+                kernels.set_shares(*self.kernel_state()[:3])
 
     def progress(self) -> Floats:
         """Return every slot's progress, noise taken off; 0 for a task hardly known."""

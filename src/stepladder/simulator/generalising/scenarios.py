@@ -153,6 +153,10 @@ def _mislabelled(groups: int) -> Generalising:
     return _like_levels(_numbered(groups), 200, mislabelled=0.25)
 
 
+def _shuffled(groups: int) -> Generalising:
+    return _like_levels(_numbered(groups), 200, mislabelled=1.0)
+
+
 def _hinder(groups: int) -> Generalising:
     numbers = np.arange(groups)
     distance = np.abs(numbers[:, None] - numbers)
@@ -215,5 +219,6 @@ GENERAL_FAMILIES: dict[str, tuple[str, int, Callable[..., Generalising]]] = {
         1,
         _mislabelled,
     ),
+    "shuffled": ("groups of levels; all labels are drawn at random", 1, _shuffled),
 }
 """Purpose, number of sizes and learner of scenarios by the first part of their name."""

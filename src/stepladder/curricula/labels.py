@@ -1,0 +1,93 @@
+"""Draws by label: what the methods that judge tasks of a kind together do alike.
+
+Between `pooling` and `stuck`, which measure, and the kernels of `Learnability`, `LearningProgress`
+and `LevelReplay`, which decide what a label is worth. Labels are groups of the plan, so a label's
+share is one number: what a few of its tasks have shown counts for all at once, and a record costs
+the same however many tasks there are.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from stepladder.compiled import inlined
+from stepladder.curricula.cells import Cells, find_cells, one_cell, splits_by_label
+from stepladder.curricula.owner import PlanOwner
+from stepladder.curricula.pooling import (
+    PRIOR_STRENGTH,
+    Cell,
+    Evidence,
+    Pooling,
+    learn,
+    rate_of,
+)
+from stepladder.curricula.stuck import Trial, watch
+from stepladder.plans.layout import group_of
+from stepladder.records import Records, Words
+
+
+class Label(Cell):
+    """What is known of all tasks with one label."""
+
+    trial: Trial
+
+
+class LabelledTask(Evidence):
+    """What is known of a task beyond its label."""
+
+    trial: Trial
+
+
+@inlined
+def judge(task: LabelledTask, label: Label, pooling: Pooling, keep: float, value: float) -> float:
+    """Take in a result of a task whose label says something about it; return the task's rate.
+
+    Args:
+        task: The task.
+        label: Its label.
+        pooling: How much labels say about tasks.
+        keep: What is left of the task's own results after another play of it.
+        value: The result, in [0, 1].
+    """
+    learn(label, pooling, task, keep, value)
+    watch(task.trial, value)
+    watch(label.trial, value)
+    return rate_of(task, label.rate, pooling.strength)
+
+
+@inlined
+def sum_of(block: Words, table: int, group: int) -> float:
+    """Return the sum of the weights in a group."""
+    return block.view(np.float64)[group_of(block, table, group).tree_at + 1]
+
+
+@inlined
+def set_share(block: Words, table: int, group: int, worth: float) -> None:
+    """Give a group its share: what a task of it that was never played is worth, times all weights.
+
+    Weights in the group are relative to that task's. Call between begin and end.
+    """
+    group_of(block, table, group).share = worth * sum_of(block, table, group)
+
+
+class LabelPooling(PlanOwner):
+    """A method whose config says ``pooled``: then labels are groups of its plan."""
+
+    _constants: Any
+
+    @property
+    def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether labels are groups of the plan: if tasks are pooled and labels have several."""
+        return bool(getattr(self.config, "pooled", False)) and splits_by_label(self.pool)
+
+    def _cells(self) -> Cells:
+        """Return the cell of every slot: by labels and features, or one if tasks stand alone."""
+        if not getattr(self.config, "pooled", False):
+            return one_cell(self.pool)
+        return find_cells(self.pool, getattr(self.config, "features", ()))
+
+
+def know_nothing(labels: Records[Label], pooling: Records[Pooling]) -> None:
+    """Set labels to what they are before the first result."""
+    labels["rate"] = 0.5
+    pooling["strength"] = PRIOR_STRENGTH
