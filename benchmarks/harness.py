@@ -49,6 +49,11 @@ class Report:
         if not as_json:
             print(title, flush=True)
 
+    def note(self, text: str) -> None:
+        """Say something that is no figure; nothing in JSON lines."""
+        if not self.as_json:
+            print(text, flush=True)
+
     def add(
         self,
         name: str,

@@ -1,139 +1,89 @@
 """Does a calibrated copy rank curricula as training does? Held-out success, real and predicted.
 
-Reads real trainings from benchmarks/data/prediction_ledge.json, fits the learner that generalises
-to the uniform ones alone, plays every other curriculum on that copy for as many env steps with as
-many envs, and compares held-out success of one label at the end: rank correlation, and whether the
-predicted winner is among the real best. ``--train`` makes such trainings and adds them to the file.
+For every world (`prediction_worlds`): reads real trainings from benchmarks/data, fits the learner
+that generalises to one uniform training, plays every curriculum on that copy for as many env steps
+with as many envs, and compares success on held-out tasks of the judged labels: rank correlation,
+and whether the predicted winner is among the real best. Each uniform training is taken in turn; the
+prediction is the mean over these copies. ``--train`` makes trainings and adds them to the files.
 
     python benchmarks/prediction.py
-    python benchmarks/prediction.py --train staged learning-progress --seeds 2 3 --jobs 2
+    python benchmarks/prediction.py --world minigrid --train all --seeds 0 1 2 3 4 --jobs 16
+    python benchmarks/prediction.py --world all --train all --seeds 0 --quick --out /tmp/try
 """
 
-import json
-import multiprocessing
+import argparse
+import math
+import sys
 from collections import defaultdict
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import harness
 import numpy as np
+from prediction_training import DATA, Item, Run, form_of, read_runs, train_all
+from prediction_worlds import FITTED, WORLDS, World
 
-from stepladder.curricula import (
-    CurriculumConfig,
-    LearnabilityConfig,
-    LearningProgressConfig,
-    LevelReplayConfig,
-    UniformConfig,
-)
 from stepladder.simulator import make_engine
-from stepladder.simulator.calibration import Practice, calibrate
-from stepladder.training.config import EvaluationConfig
-from stepladder.training.presets import PRESETS
+from stepladder.simulator.calibration import HeldOut, Practice, calibrate
 
-DATA = Path(__file__).parent / "data" / "prediction_ledge.json"
-PRESET = PRESETS["ledge"]
-FITTED = "uniform"
-LABEL = "medium"
-NUM_STEPS = 6_000_000
-BIN_STEPS = 500_000
-BAR = 0.8
+BAR, NEAR = 0.8, 0.9
+"""What the rank correlation must be, and the predicted winner's share of the real best."""
 
-CURRICULA: dict[str, CurriculumConfig] = {
-    FITTED: UniformConfig(),
-    "learnability": LearnabilityConfig(),
-    "learnability alone": LearnabilityConfig(pooled=False, exploration=0.0),
-    "learning-progress": LearningProgressConfig(),
-    "level-replay": LevelReplayConfig(),
-    "staged": PRESET.curriculum,
-}
+LAST = 3
+"""Evaluations at the end of a training whose mean is its result."""
 
-EARLIER = "learnability, earlier form"
-"""Trainings whose weights inside a label were another (docs/prediction.md); played as the default,
-which comes nearest. No longer trained."""
-
-Run = dict[str, Any]
+TRY = 0.01
+"""Share of the budget that is trained with ``--quick``."""
 
 
-def trained(item: tuple[str, int]) -> Run:
-    """Train once with the preset's settings; return what was practised, and held-out success."""
-    import torch
-
-    from stepladder.agents.player import make_player
-    from stepladder.training.evaluation import evaluate
-    from stepladder.training.evaluation.request import EvaluationRequest
-    from stepladder.training.loop import Trainer
-
-    torch.set_num_threads(1)
-    name, seed = item
-    evaluation = EvaluationConfig(every_steps=None)
-    config = replace(PRESET, seed=seed, curriculum=CURRICULA[name], evaluation=evaluation)
-    trainer = Trainer(replace(config, total_steps=NUM_STEPS))
-    curriculum = trainer.curriculum
-    labels = list(curriculum.pool.label_names)
-    practised = np.zeros((NUM_STEPS // BIN_STEPS, len(labels), 4))
-
-    def count(records: Any) -> None:
-        row = practised[min(trainer.num_steps // BIN_STEPS, len(practised) - 1)]
-        label = curriculum.pool.label_indices[records["slot"]]
-        success, length = records["success"], records["length"]
-        for column, value in enumerate((1.0, success, success * length, (1 - success) * length)):
-            np.add.at(row[:, column], label, value)
-
-    curriculum.add_listener(count)
-    trainer.begin()
-    while trainer.num_steps < NUM_STEPS:
-        trainer.advance()
-    description, weights = trainer.agent.description(), trainer.agent.weights()
-    trainer.close()
-    request = replace(EvaluationRequest.of(config), is_deterministic=False)
-    result = evaluate(
-        lambda num_rows: make_player(description, weights, num_rows, seed=seed), request
-    )
-    rates = {group.name: group.rate.value for group in result.groups if group.rate is not None}
-    held_out = [rates[label] for label in labels]
-    return {
-        "curriculum": name,
-        "seed": seed,
-        "labels": labels,
-        "practised": practised.round(1).tolist(),
-        "held_out": held_out,
-    }
+def result_of(run: Run, labels: tuple[str, ...]) -> float:
+    """Return the mean success on held-out tasks of some labels at the end of a training."""
+    places = [run["labels"].index(label) for label in labels]
+    exams = [[exam["success"][place] for place in places] for exam in run["evaluations"][-LAST:]]
+    return float(np.mean(exams))
 
 
-def as_practice(run: Run) -> Practice:
+def as_practice(run: Run, world: World) -> Practice:
     """Return a stored training as what `calibrate` reads of a run."""
-    table = np.array(run["practised"])
-    counts = PRESET.task_source().labels()
-    num_tasks = (PRESET.task_source().num_tasks or 0) // len(counts)
+    table = np.array(run["practised"], dtype=np.float64)
+    exams = [
+        HeldOut(
+            step=exam["step"],
+            games=np.array(exam["levels"], dtype=np.float64),
+            successes=np.array(exam["levels"]) * np.array(exam["success"]),
+        )
+        for exam in run["evaluations"]
+    ]
     return Practice(
         name=f"{run['curriculum']}, seed {run['seed']}",
         groups=tuple(run["labels"]),
-        num_tasks=np.full(len(run["labels"]), num_tasks),
-        steps=np.arange(1, len(table) + 1) * BIN_STEPS,
+        num_tasks=np.full(len(run["labels"]), world.num_tasks),
+        steps=np.arange(1, len(table) + 1) * (run["steps"] // len(table)),
         plays=table[:, :, 0],
         successes=table[:, :, 1],
         success_steps=table[:, :, 2],
         failure_steps=table[:, :, 3],
-        num_envs=PRESET.num_envs,
-        update_steps=getattr(PRESET.agent, "rollout_steps", 8192),
+        held_out=tuple(exams),
+        num_envs=world.config.num_envs,
+        update_steps=getattr(world.config.agent, "rollout_steps", 8192),
     )
 
 
-def predicted(runs: list[Run], names: list[str], num_seeds: int) -> dict[str, float]:
-    """Return held-out success of the label at the end, on a copy of the given trainings."""
-    found = calibrate([as_practice(run) for run in runs], target=[LABEL])
-    index = list(found.scenario.dynamics.groups).index(LABEL)
+def predicted(run: Run, world: World, names: list[str], num_seeds: int) -> dict[str, float]:
+    """Return held-out success of the judged labels at the end, on a copy of one training."""
+    found = calibrate([as_practice(run, world)], target=world.judged)
+    groups = list(found.scenario.dynamics.groups)
+    places = [groups.index(label) for label in world.judged]
+    num_envs, curricula = world.config.num_envs, world.curricula
     results: dict[str, float] = {}
     for name in names:
         ends: list[float] = []
         for seed in range(num_seeds):
-            learner = found.scenario.simulator(seed, PRESET.num_envs)
-            config = CURRICULA["learnability" if name == EARLIER else name]
-            curriculum = found.scenario.curriculum(config, seed)
+            learner = found.scenario.simulator(seed, num_envs)
+            curriculum = found.scenario.curriculum(curricula[name], seed)
             kind = "compiled" if curriculum.compiled_rule() else "direct"
-            make_engine(kind, learner, curriculum, num_envs=PRESET.num_envs).advance(NUM_STEPS)
-            ends.append(float(learner.held_out()[index]))
+            engine = make_engine(kind, learner, curriculum, num_envs=num_envs)
+            engine.advance(world.config.total_steps)
+            ends.append(float(learner.held_out()[places].mean()))
         results[name] = float(np.mean(ends))
     return results
 
@@ -145,39 +95,88 @@ def rank_correlation(first: list[float], second: list[float]) -> float:
     return 1.0 - 6.0 * squares / (len(first) * (len(first) ** 2 - 1))
 
 
+def judge(world: World, report: harness.Report, num_seeds: int) -> None:
+    """Predict all curricula of a world that were trained, and say how well."""
+    real: defaultdict[str, list[float]] = defaultdict(list)
+    fitted: list[Run] = []
+    for run in read_runs(world.name):
+        name = run["curriculum"]
+        if name in world.curricula and run["form"] == form_of(name):
+            real[name].append(result_of(run, world.judged))
+            fitted += [run] if name == FITTED else []
+    if not fitted:
+        report.note(f"{world.name}: no uniform training is stored, so nothing can be fitted.")
+        return
+    names = [name for name in world.curricula if real[name]]
+    copies = [predicted(run, world, names, num_seeds) for run in fitted]
+    guesses = [float(np.mean([copy[name] for copy in copies])) for name in names]
+    means = [float(np.mean(real[name])) for name in names]
+    for name, guess, mean in zip(names, guesses, means, strict=True):
+        error = float(np.std(real[name], ddof=1)) if len(real[name]) > 1 else math.nan
+        line = f"{world.name}: {name}, {len(real[name])} seeds, deviation {error:.2f}"
+        report.add(line, guess, "held out", peer=mean)
+    for text, correlation in (
+        ("one uniform run, mean of all", rank_correlation(means, guesses)),
+        *(
+            (f"uniform seed {run['seed']}", rank_correlation(means, [copy[n] for n in names]))
+            for run, copy in zip(fitted, copies, strict=True)
+        ),
+    ):
+        bar = BAR if text.startswith("one") else None
+        report.add(f"{world.name}: rank correlation, {text}", correlation, "", at_least=bar)
+    winner = int(np.argmax(guesses))
+    share = means[winner] / max(means)
+    text = f"{world.name}: predicted winner ({names[winner]}), of the real best"
+    report.add(text, share, "", at_least=NEAR)
+
+
+def train(arguments: argparse.Namespace, worlds: list[World]) -> int:
+    """Make the trainings that were asked for; return how many failed."""
+    share = TRY if arguments.quick else 1.0
+    items = [
+        Item(world.name, name, seed, share)
+        # Seed by seed, so that what is there when time runs out can be compared.
+        for seed in arguments.seeds
+        for world in sorted(worlds, key=lambda world: -world.seconds)
+        for name in world.curricula
+        if name in arguments.train or "all" in arguments.train
+    ]
+    unknown = set(arguments.train) - {item.curriculum for item in items} - {"all"}
+    if unknown:
+        sys.exit(f"there is no curriculum {sorted(unknown)[0]!r} in {[w.name for w in worlds]}.")
+    num_failed = 0
+    folder = Path(arguments.out or DATA)
+    for item, run in train_all(items, arguments.jobs, arguments.budget_seconds, folder):
+        about = f"{item.world:<9} {item.curriculum:<19} {item.seed}"
+        if run is None:
+            num_failed += 1
+            print(f"{about}  FAILED, see above", flush=True)
+        else:
+            judged = next(world.judged for world in worlds if world.name == item.world)
+            print(f"{about}  {result_of(run, judged):.3f}  {run['seconds']:.0f} s", flush=True)
+    return num_failed
+
+
 def main() -> None:
     """Train if asked to; else predict, and say how well."""
     title = (__doc__ or "").splitlines()[0]
     options = harness.parser(title)
-    options.add_argument("--train", nargs="*", default=[], choices=[*CURRICULA], help="curricula")
+    options.add_argument("--world", nargs="*", default=["all"], choices=["all", *WORLDS])
+    options.add_argument("--train", nargs="*", default=[], help="curricula to train, or all")
     options.add_argument("--seeds", type=int, nargs="*", default=[0], help="seeds to train with")
     options.add_argument("--jobs", type=int, default=1, help="trainings at the same time")
+    options.add_argument(
+        "--budget-seconds", type=float, default=math.inf, help="begin nothing that ends later"
+    )
+    options.add_argument("--out", help="folder of the files; by default benchmarks/data")
     arguments = options.parse_args()
-    stored: list[Run] = json.loads(DATA.read_text())
+    chosen = [*WORLDS] if "all" in arguments.world else arguments.world
+    worlds = [WORLDS[name]() for name in chosen]
     if arguments.train:
-        items = [(name, seed) for name in arguments.train for seed in arguments.seeds]
-        with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
-            for run in pool.imap_unordered(trained, items):
-                stored.append(run)
-                DATA.write_text(json.dumps(stored, separators=(",", ":")) + "\n")
-                print(run["curriculum"], run["seed"], run["held_out"], flush=True)
-        return
+        sys.exit(1 if train(arguments, worlds) else 0)
     report = harness.Report(title, as_json=arguments.json)
-    real: defaultdict[str, list[float]] = defaultdict(list)
-    for run in stored:
-        real[run["curriculum"]].append(run["held_out"][run["labels"].index(LABEL)])
-    names = list(real)
-    fitted = [run for run in stored if run["curriculum"] == FITTED]
-    copies = predicted(fitted, names, 2 if arguments.quick else 4)
-    for name in names:
-        mean = float(np.mean(real[name]))
-        report.add(f"{name}, {len(real[name])} real seeds", copies[name], "held out", peer=mean)
-    means = [float(np.mean(real[name])) for name in names]
-    correlation = rank_correlation(means, [copies[name] for name in names])
-    report.add("rank correlation", correlation, "", at_least=BAR)
-    winner = max(names, key=lambda name: copies[name])
-    share = float(np.mean(real[winner])) / max(means)
-    report.add(f"predicted winner ({winner}), of the real best", share, "", at_least=0.9)
+    for world in worlds:
+        judge(world, report, 2 if arguments.quick else 4)
 
 
 if __name__ == "__main__":
