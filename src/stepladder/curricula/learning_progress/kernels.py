@@ -198,7 +198,7 @@ def observe_pooled(
     usual = state.usual[0]
     label.progress = change_of(label, settings.noise_z, usual.square)
     size = max(1e-3, label.rate * (1.0 - label.rate))
-    usual.square += NEWEST_CHANGE * (min(1.0, label.progress / size)**2 - usual.square)
+    usual.square += NEWEST_CHANGE * (min(1.0, label.progress / size) ** 2 - usual.square)
     part = worth(own.trial) * share_of_label(settings, rate, label.rate)
     if is_active(block, slot):
         set_leaf(block, table, slot, part * state.filed[slot].weight)
