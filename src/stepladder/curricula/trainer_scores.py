@@ -7,13 +7,67 @@ score per episode of it and calls `report_scores`. A config says which score it 
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.compiled import inlined
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import ConfigError, RecordError
+from stepladder.plans.kernels import begin_write, end_write
+from stepladder.plans.layout import slot_of
 from stepladder.records import Floats, Words
+
+PRIOR_MEAN = 0.5
+"""What a task's running mean starts from, where deviations are the scores; it counts as one
+play."""
+
+
+@inlined
+def note_deviation(task: Any, value: float, least_weight: float) -> float:
+    """Move a task's running mean by a result; return how far the result lay from it.
+
+    Without a trainer, that is the score of an episode. `task` has a ``mean`` and ``num_plays``,
+    this one included; the newest result weighs at least `least_weight`.
+    """
+    deviation = abs(value - task.mean)
+    task.mean += max(least_weight, 1.0 / (task.num_plays + 1.0)) * (value - task.mean)
+    return deviation
+
+
+@inlined
+def take_scores(
+    take_score: Callable[..., None],
+    block: Words,
+    table: int,
+    state: Any,
+    constants: Any,
+    slots: Words,
+    generations: Words,
+    scores: Floats,
+) -> None:
+    """Let a rule learn from every valid score that a trainer gives, in one write.
+
+    Args:
+        take_score: The rule; called with block, table, state, constants, slot and score.
+        block: The plan.
+        table: The method's weight table in it.
+        state: The method's arrays. Changed in place.
+        constants: Its settings and tables.
+        slots: Slot of each episode.
+        generations: Its generation; a score of a task that was replaced is only counted.
+        scores: What each episode scored.
+    """
+    begin_write(block)
+    for index in range(len(slots)):
+        slot = slots[index]
+        if generations[index] == slot_of(block, slot).generation:
+            take_score(block, table, state, constants, slot, scores[index])
+        else:
+            state.method[0].num_orphaned_scores += 1
+    end_write(block)
 
 
 class TrainerScored(Curriculum):

@@ -22,11 +22,11 @@ import numpy as np
 from stepladder.compiled import direct
 from stepladder.curricula.advantage_bandit import kernels
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
-from stepladder.curricula.advantage_bandit.kernels import PRIOR_MEAN, Constants, State
+from stepladder.curricula.advantage_bandit.kernels import Constants, State
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.returns import signal_settings
-from stepladder.curricula.trainer_scores import TrainerScored
+from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import ConfigError
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import RecordArray

@@ -13,14 +13,15 @@ from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.batch_rule import Totals, observe_batch
 from stepladder.curricula.returns import ReturnScale, signal_of
+from stepladder.curricula.trainer_scores import note_deviation, take_scores
 from stepladder.plans.kernels import begin_write, end_write
-from stepladder.plans.layout import group_of, slot_of
+from stepladder.plans.layout import group_of
 from stepladder.plans.record import RecordFields
 from stepladder.plans.status import DONE
 from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
 
-PRIOR_MEAN, NEWEST_WEIGHT = 0.5, 0.1
-"""For deviations: what a task's running mean starts from, and the least weight of the newest."""
+NEWEST_WEIGHT = 0.1
+"""For deviations: the least weight of the newest result in a task's running mean."""
 
 LARGEST_SCORE = 1e150
 """Where scores end, so that a window of them can be added up."""
@@ -157,6 +158,17 @@ def forget_deviations(state: State) -> None:
             state.windows[index, entry] = 0.0
 
 
+@bare
+def take_trainer_score(
+    block: Words, table: int, state: State, constants: Constants, slot: int, score: float
+) -> None:
+    """Do what `take_score` does with a score of a trainer; the first ends the deviations."""
+    if state.method[0].has_trainer == 0:
+        forget_deviations(state)
+        write_shares(block, table, state, constants)
+    take_score(block, table, state, constants, slot, score)
+
+
 @inlined
 def observe_one(
     block: Words,
@@ -174,8 +186,7 @@ def observe_one(
         value = signal_of(settings, state.returns[0], success, episode_return)
         # Not a number: the env tells no success.
         if value == value:
-            deviation = abs(value - task.mean)
-            task.mean += max(NEWEST_WEIGHT, 1.0 / (task.num_plays + 1.0)) * (value - task.mean)
+            deviation = note_deviation(task, value, NEWEST_WEIGHT)
             take_score(block, table, state, constants, slot, deviation)
 
 
@@ -208,14 +219,4 @@ def observe_scores(
     scores: Floats,
 ) -> None:
     """Take valid scores from a trainer."""
-    begin_write(block)
-    if len(slots) > 0 and state.method[0].has_trainer == 0:
-        forget_deviations(state)
-        write_shares(block, table, state, constants)
-    for index in range(len(slots)):
-        slot = slots[index]
-        if generations[index] != slot_of(block, slot).generation:
-            state.method[0].num_orphaned_scores += 1
-        else:
-            take_score(block, table, state, constants, slot, scores[index])
-    end_write(block)
+    take_scores(take_trainer_score, block, table, state, constants, slots, generations, scores)

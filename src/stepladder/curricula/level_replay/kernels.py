@@ -16,6 +16,7 @@ from stepladder.curricula.batch_rule import (
     observe_batch,
     settle_noted,
 )
+from stepladder.curricula.labels import Label, LabelledTask, sum_of
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
     NUM_BINS,
@@ -25,9 +26,12 @@ from stepladder.curricula.level_replay.ranks import (
     count_below,
     weight_of_ranks,
 )
-from stepladder.curricula.returns import ReturnScale, signal_of
+from stepladder.curricula.pooling import Pooling, learn, rate_of
+from stepladder.curricula.returns import ReturnScale, note_return, signal_of
+from stepladder.curricula.stuck import watch, worth
+from stepladder.curricula.trainer_scores import note_deviation, take_scores
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
-from stepladder.plans.layout import group_of, header_of, is_active, slot_of
+from stepladder.plans.layout import group_of, header_of, is_active
 from stepladder.plans.record import RecordFields
 from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
 from stepladder.saving.saved_array import MAX_FLOAT
@@ -39,11 +43,11 @@ BY_RANK, PROPORTIONAL, SOFTMAX = 0, 1, 2
 """How scores become weights."""
 
 BY_SCORE, BY_AGE, UNSEEN = 0, 1, 2
-"""Layers of the weight table."""
+"""Layers of the weight table; each has a group per label, if tasks are pooled."""
 NUM_LAYERS = 3
 
-PRIOR_MEAN = 0.5
-"""What a task's running mean starts from; it counts as one play."""
+UNSEEN_EXPONENT = 2.0
+"""How keenly unseen tasks of labels with high scores are preferred, if tasks are pooled."""
 
 LARGEST_WEIGHT, LARGEST_EXPONENT = 1e200, 460.0
 """Where weights end, and the exponent that leads there: a million of them can still be added."""
@@ -110,11 +114,22 @@ class State(NamedTuple):
     seen: Records[ScoredSlot]
     seen_versions: Records[SeenVersions]
     returns: Records[ReturnScale]
+    evidence: Records[LabelledTask]
+    """Scores instead of successes; one per slot if tasks are pooled, else one that is not used."""
+    labels: Records[Label]
+    """All labels, or one for all tasks; a label's rate is its mean score."""
+    pooling: Records[Pooling]
+    scores: Records[ReturnScale]
+    """The range of a trainer's scores, if tasks are pooled."""
 
 
 class Settings(LevelReplayConfig):
     """The config as kernels read it, with what follows from it."""
 
+    pools: bool
+    """Whether labels are groups of the plan."""
+    keep: float
+    """What is left of a task's own scores after another one."""
     uses_trainer: bool
     uses_return: bool
     finds_range: bool
@@ -130,6 +145,8 @@ class Constants(NamedTuple):
     """What stays the same."""
 
     settings: Records[Settings]
+    cells: Words
+    """Every slot's label, if tasks are pooled."""
 
 
 @inlined
@@ -140,15 +157,15 @@ def _write(block: Words, table: int, state: State, slot: int, weight: float, lay
 
 
 @bare
-def weight_of(task: TaskScore, method: Method, settings: Settings) -> float:
-    """Return what a seen task's score is worth among all scores at this moment."""
+def weight_of(score: float, bin_index: int, method: Method, settings: Settings) -> float:
+    """Return what a score, counted in its bin, is worth among all scores at this moment."""
     if settings.how == BY_RANK:
-        below = count_below(method.ranks, task.bin)
-        tied = count_below(method.ranks, task.bin + 1) - below
+        below = count_below(method.ranks, bin_index)
+        tied = count_below(method.ranks, bin_index + 1) - below
         return weight_of_ranks(method.num_seen - below - tied + 1, tied, settings.power)
     if settings.how == PROPORTIONAL:
-        return min(task.score**settings.power, LARGEST_WEIGHT)
-    return math.exp(min(task.score * settings.power, LARGEST_EXPONENT))
+        return min(score**settings.power, LARGEST_WEIGHT)
+    return math.exp(min(score * settings.power, LARGEST_EXPONENT))
 
 
 @inlined
@@ -174,6 +191,57 @@ def _touch(block: Words, table: int, state: State, slot: int) -> None:
         _write_age(block, table, state, slot)
 
 
+@bare
+def pooled_score(state: State, constants: Constants, slot: int) -> float:
+    """Return a task's score now: that of its label, moved as far as its own scores say.
+
+    Less if its results have stopped changing: what stays a surprise is none.
+    """
+    own, label = state.evidence[slot], state.labels[int(constants.cells[slot])]
+    unit = state.scores[0].high if constants.settings[0].uses_trainer else 1.0
+    return unit * worth(own.trial) * rate_of(own, label.rate, state.pooling[0].strength)
+
+
+@inlined
+def learn_score(state: State, constants: Constants, slot: int, score: float) -> None:
+    """Let a label learn from a score of one of its tasks."""
+    value, settings = score, constants.settings[0]
+    if settings.uses_trainer:
+        value = note_return(state.scores[0], score)
+        value = value / state.scores[0].high if state.scores[0].high > 0.0 else 0.0
+    label, own = state.labels[int(constants.cells[slot])], state.evidence[slot]
+    learn(label, state.pooling[0], own, settings.keep, min(1.0, value))
+
+
+@bare
+def _weigh(block: Words, table: int, state: State, constants: Constants, slot: int) -> None:
+    """Write the weight of a seen slot by its score at this moment."""
+    task, method, settings = state.tasks[slot], state.method[0], constants.settings[0]
+    score = task.score
+    if settings.pools:
+        score = pooled_score(state, constants, slot)
+        add(method.ranks, task.bin, -1)
+        task.bin = bin_of(score)
+        add(method.ranks, task.bin, 1)
+    _write(block, table, state, slot, weight_of(score, task.bin, method, settings), BY_SCORE)
+
+
+@bare
+def _divide(block: Words, table: int, state: State, layer: int, share: float) -> None:
+    """Divide the share of a layer between its labels: by their weights, unseen ones by score."""
+    count, total = len(state.labels), 0.0
+    for index in range(count):
+        group = layer * count + index
+        part = sum_of(block, table, group)
+        if layer == UNSEEN:
+            part *= state.labels[index].rate ** UNSEEN_EXPONENT
+        group_of(block, table, group).share = part
+        total += part
+    for index in range(count):
+        own = group_of(block, table, layer * count + index)
+        own.share = share * (own.share / total if total > 0.0 else 1.0 / count)
+
+
 @inlined
 def write_shares(block: Words, table: int, state: State, constants: Constants) -> None:
     """Divide the draws between score, age and unseen tasks. Call between begin and end."""
@@ -182,9 +250,9 @@ def write_shares(block: Words, table: int, state: State, constants: Constants) -
     replay = settings.replay_prob if settings.has_fixed_schedule else seen
     if seen < settings.min_seen:
         replay = 0.0
-    group_of(block, table, BY_SCORE).share = replay * (1.0 - settings.staleness)
-    group_of(block, table, BY_AGE).share = replay * settings.staleness
-    group_of(block, table, UNSEEN).share = 1.0 - replay
+    _divide(block, table, state, BY_SCORE, replay * (1.0 - settings.staleness))
+    _divide(block, table, state, BY_AGE, replay * settings.staleness)
+    _divide(block, table, state, UNSEEN, 1.0 - replay)
 
 
 @compiled
@@ -251,19 +319,31 @@ def take_score(
         _enter(block, table, state, constants, slot)
     else:
         add(method.ranks, task.bin, -1)
+    if settings.pools:
+        learn_score(state, constants, slot, max(score, 0.0))
     task.bin = bin_of(task.score)
     add(method.ranks, task.bin, 1)
-    _write(block, table, state, slot, weight_of(task, method, settings), BY_SCORE)
-    if settings.how == BY_RANK:
+    _weigh(block, table, state, constants, slot)
+    if settings.pools or settings.how == BY_RANK:
         for _ in range(min(settings.reranked_per_episode, method.num_seen)):
             method.next_reranked = (method.next_reranked + 1) % method.num_seen
             other = state.seen[method.next_reranked].listed
-            weight = weight_of(state.tasks[other], method, settings)
-            _write(block, table, state, other, weight, BY_SCORE)
+            _weigh(block, table, state, constants, other)
+    if settings.pools:
+        write_shares(block, table, state, constants)
     limit = settings.eviction_share * method.num_seen
     is_known = task.num_scores >= settings.eviction_plays
     if limit >= 1.0 and is_known and count_below(method.ranks, task.bin) < limit:
         note(method.noted, slot)
+
+
+@bare
+def take_active(
+    block: Words, table: int, state: State, constants: Constants, slot: int, score: float
+) -> None:
+    """Give a slot a new score, unless it is quarantined. Call between begin and end."""
+    if is_active(block, slot):
+        take_score(block, table, state, constants, slot, score)
 
 
 @inlined
@@ -283,11 +363,14 @@ def observe_one(
     # A late result of a quarantined task must not bring it back among the ranks.
     if is_active(block, slot):
         _touch(block, table, state, slot)
+        if settings.uses_trainer and not settings.pools:
+            return
+        value = signal_of(settings, state.returns[0], success, episode_return)
+        # Not a number: the env tells no success.
+        if settings.pools and value == value:
+            watch(state.evidence[slot].trial, value)
         if not settings.uses_trainer:
-            value = signal_of(settings, state.returns[0], success, episode_return)
-            deviation = abs(value - task.mean)
-            newest = max(settings.newest_weight, 1.0 / (task.num_plays + 1.0))
-            task.mean += newest * (value - task.mean)
+            deviation = note_deviation(task, value, settings.newest_weight)
             take_score(block, table, state, constants, slot, deviation)
 
 
@@ -314,12 +397,5 @@ def observe_scores(
     scores: Floats,
 ) -> int:
     """Take valid scores from a trainer; return `DONE` or `TO_REPLACE`."""
-    begin_write(block)
-    for index in range(len(slots)):
-        slot = slots[index]
-        if generations[index] != slot_of(block, slot).generation:
-            state.method[0].num_orphaned_scores += 1
-        elif is_active(block, slot):
-            take_score(block, table, state, constants, slot, scores[index])
-    end_write(block)
+    take_scores(take_active, block, table, state, constants, slots, generations, scores)
     return settle_noted(block, table, state, constants)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.labels import LabelPooling, know_nothing
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.editing import Editing
@@ -32,7 +33,6 @@ from stepladder.curricula.level_replay.kernels import (
     BY_SCORE,
     NEVER,
     NUM_LAYERS,
-    PRIOR_MEAN,
     PROPORTIONAL,
     SOFTMAX,
     UNSEEN,
@@ -41,7 +41,7 @@ from stepladder.curricula.level_replay.kernels import (
 )
 from stepladder.curricula.level_replay.ranks import NUM_BINS
 from stepladder.curricula.returns import signal_settings
-from stepladder.curricula.trainer_scores import TrainerScored
+from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw
@@ -87,7 +87,7 @@ class LevelReplayExplanation(EvictingExplanation):
         ]
 
 
-class LevelReplay(Editing, TrainerScored, CompiledMethod):
+class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):
     """Draws tasks by the rank of their last scores, and unseen ones in between."""
 
     Config = LevelReplayConfig
@@ -100,7 +100,16 @@ class LevelReplay(Editing, TrainerScored, CompiledMethod):
         config = self.config
         self.needs_success = config.scored_by == "deviation" and config.signal == "success"
         num_slots = self.pool.num_slots
-        state = zeros(State, tasks=num_slots, seen=num_slots, seen_versions=num_slots)
+        cells, num_cells = self._cells()
+        state = zeros(
+            State,
+            tasks=num_slots,
+            seen=num_slots,
+            seen_versions=num_slots,
+            evidence=num_slots * self.groups_by_label or 1,
+            labels=num_cells,
+        )
+        know_nothing(state.labels, state.pooling)
         state.tasks["mean"], state.tasks["best_return"] = PRIOR_MEAN, -np.inf
         state.tasks["weight"] = self.pool.base_weights
         state.seen["position"] = -1
@@ -108,6 +117,8 @@ class LevelReplay(Editing, TrainerScored, CompiledMethod):
         is_greedy = config.transform == "greedy"
         numbers = settings_record(
             config,
+            pools=self.groups_by_label,
+            keep=1.0 - config.newest_weight,
             uses_trainer=bool(config.trainer_score),
             **signal_settings(config),
             newest_weight=config.newest_weight,
@@ -116,12 +127,12 @@ class LevelReplay(Editing, TrainerScored, CompiledMethod):
             has_fixed_schedule=config.schedule == "fixed",
             eviction_share=self._eviction_share(config.eviction_percentile),
         )
-        self._keep_kernel_state(state, Constants(numbers))
+        self._keep_kernel_state(state, Constants(numbers, cells))
         self._forgotten: Words = np.full(2, -1, dtype=np.int64)
         """Slot and generation of the last newcomer."""
 
     def _groupings(self) -> list[Grouping]:
-        return [Grouping.layers(self.pool.num_slots, NUM_LAYERS)]
+        return [Grouping(self._constants.cells, len(self._state.labels), NUM_LAYERS)]
 
     def _publish(self) -> None:
         # The other layers stay empty: the plan is built before the first record is taken.
@@ -133,6 +144,8 @@ class LevelReplay(Editing, TrainerScored, CompiledMethod):
         super()._slot_replaced(slot)
         weight = float(self.pool.base_weights[slot])
         self._state.tasks["weight"][slot] = weight
+        if self.groups_by_label:
+            self._state.evidence[slot : slot + 1] = 0
         self._set_weight(slot, 0.0, BY_SCORE)
         self._set_weight(slot, 0.0, BY_AGE)
         self._set_weight(slot, weight, UNSEEN)
@@ -179,7 +192,8 @@ class LevelReplay(Editing, TrainerScored, CompiledMethod):
         roots = plan.groups(self._table)["tree_at"] + 1
         sums = plan.block.view(np.float64)[roots]
         shares = np.where(sums > 0.0, plan.shares(self._table), 0.0)
-        return float(shares[:UNSEEN].sum() / shares.sum()) if shares.sum() > 0.0 else 0.0
+        num_replayed = UNSEEN * len(self._state.labels)
+        return float(shares[:num_replayed].sum() / shares.sum()) if shares.sum() > 0.0 else 0.0
 
     @property
     def num_seen(self) -> int:
