@@ -19,6 +19,7 @@ from stepladder.curricula import (
 )
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
+from stepladder.tasks import Task
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Trainer
 from stepladder.training.starting import train
@@ -161,3 +162,12 @@ def test_the_refusal_names_the_phase():
     phases = PhasedConfig(phases=(Phase(name="replay", curriculum=BY_VALUE_LOSS),))
     with pytest.raises(ConfigError, match=r"curriculum\.phases\[0\]\.curriculum\.scored_by"):
         TrainingConfig(agent=DDDQNConfig(), curriculum=phases)
+
+
+def test_tasks_that_cannot_be_edited_are_refused_before_anything_starts():
+    editing = LevelReplayConfig(editing=0.5)
+    for tasks in ({"env": "stepladder/Hockey-v0"}, {"tasks": (Task("one"), Task("two"))}):
+        with pytest.raises(ConfigError) as caught:
+            TrainingConfig(curriculum=editing, **tasks)
+        assert "curriculum.editing: tasks of ListSource cannot be edited" in str(caught.value)
+    assert TrainingConfig(curriculum=editing).curriculum is editing

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.settings import Mixed
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, TaskError
 from stepladder.games.game import CALLED, Game
 
 if TYPE_CHECKING:
@@ -70,10 +70,15 @@ def _about_phases(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
 
 def _about_edits(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
     """Refuse curricula that edit tasks, where the tasks cannot be edited."""
+    if not config.curriculum.num_edit_changes:
+        return
     try:
         config.curriculum.editable(config.task_source())
     except ConfigError as error:
         yield "curriculum.editing", str(error)
+    except TaskError:
+        # Something is wrong with the tasks themselves, which is told elsewhere.
+        return
 
 
 def _about_scores(config: "TrainingConfig") -> Iterator[tuple[str, str]]:
