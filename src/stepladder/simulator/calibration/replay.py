@@ -37,6 +37,9 @@ class Predicted(NamedTuple):
     """Of the tasks that were played."""
     held_out: Floats
     """Of unseen tasks, at the end of the epoch."""
+    echo: Floats
+    """What an earlier play adds to the success of the same task, by a memory with rate 1; without
+    rows where no rehearsals are known."""
 
 
 @compiled
@@ -68,6 +71,17 @@ def mean_taught(ahead: float, spread: float) -> float:
 
 
 @compiled
+def mean_echo(ahead: float, spread: float) -> float:
+    """Return the mean of ``4 p (1 - p)``, what a play teaches, times the slope ``p (1 - p)``."""
+    if spread < NO_SPREAD:
+        chance = _chance(ahead)
+        return 4.0 * (chance * (1.0 - chance)) ** 2
+    high, low = _chance(ahead + spread), _chance(ahead - spread)
+    whole = high * high * (0.5 - high / 3.0) - low * low * (0.5 - low / 3.0)
+    return 4.0 * whole / (2.0 * spread)
+
+
+@compiled
 def _replay(
     plays: Floats,
     tasks: Floats,
@@ -79,6 +93,7 @@ def _replay(
     rates: Floats,
     practised: Floats,
     held_out: Floats,
+    echo: Floats,
 ) -> None:
     """Fill in the expected success; `rates` are those of `Rates` from eta on."""
     eta, eta_memory, forget, forget_memory = rates[0], rates[1], rates[2], rates[3]
@@ -93,6 +108,8 @@ def _replay(
             for group in range(num_groups):
                 ahead = skills[group] + memories[group] - difficulty[group]
                 practised[epoch, group] += mean_success(ahead, spread[group]) / parts
+                if len(echo) > 0:
+                    echo[epoch, group] += mean_echo(ahead, spread[group]) / parts
                 taught = plays[epoch, group] / parts * mean_taught(ahead, spread[group])
                 gains[group] = eta * taught
                 memories[group] *= keep_memory
@@ -110,7 +127,9 @@ def replay(practice: Practice, rates: Rates) -> Predicted:
     shape = practice.plays.shape
     updates = np.diff(practice.steps, prepend=0) / practice.update_steps
     strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
-    found = Predicted(np.zeros(shape), np.zeros(shape))
+    has_rehearsals = practice.rehearsals is not None
+    echo = np.zeros(shape if has_rehearsals else (0, shape[1]))
+    found = Predicted(np.zeros(shape), np.zeros(shape), echo)
     settings = np.array(rates[3:], dtype=np.float64)
     # Compiled once: every layout of an array in memory would be a type of its own.
     plays, tasks, difficulty, spread, coupling = map(
