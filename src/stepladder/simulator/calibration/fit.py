@@ -17,7 +17,7 @@ import numpy as np
 
 from stepladder.records import Floats
 from stepladder.simulator.calibration.practice import Practice
-from stepladder.simulator.calibration.rehearsals import Evidence, mean_echoes, slopes_of
+from stepladder.simulator.calibration.rehearsals import Evidence, mean_by_part, slopes_of
 from stepladder.simulator.calibration.replay import Rates, held_out_rows, replay
 from stepladder.simulator.generalising.config import Generalising
 
@@ -33,6 +33,9 @@ SHARED = ("eta", "eta_memory", "lambda_forget", "lambda_memory", "near", "reach"
 USUAL = np.array([math.log(8e-4), 0.0, math.log(1e-4), math.log(0.05), 0.0, math.log(1.44)])
 DEVIATION = np.array([3.0, 1.0, 1.5, 1.0, 1.0, 0.7])
 """Mean and deviation of the prior of the shared entries: the defaults of `Generalising`."""
+
+MEASURED = np.array([3.0, 2.5, 1.5, 1.5, 1.0, 0.7])
+"""The same deviation where rehearsals are known, which measure the memory."""
 
 FIRST, HARDER = (0.0, 3.0), (2.0, 3.0)
 """Mean and deviation of the easiest group's difficulty, and of the step from one to the next."""
@@ -73,7 +76,7 @@ class Problem:
 
     practices: Sequence[Practice]
     counts: Floats
-    """Plays of every epoch and group, then of evaluations."""
+    """Plays of every epoch and group, then of evaluations, then pairs of plays of one task."""
     successes: Floats
     rehearsed: Evidence
 
@@ -84,6 +87,9 @@ class Problem:
         for one in practices:
             counts += [one.plays.ravel(), *(part.games for part in one.held_out)]
             successes += [one.successes.ravel(), *(part.successes for part in one.held_out)]
+            if one.rehearsals is not None:
+                counts.append(one.rehearsals.pairs.ravel())
+                successes.append(one.rehearsals.discords.ravel())
         known = [one.rehearsals for one in practices if one.rehearsals is not None]
         both = np.concatenate(counts), np.concatenate(successes)
         return cls(practices, *both, Evidence.of(known))
@@ -92,6 +98,12 @@ class Problem:
     def num_groups(self) -> int:
         """Groups of every training."""
         return len(self.practices[0].groups)
+
+    @property
+    def prior(self) -> "Prior":
+        """What is known beforehand."""
+        is_measured = len(self.rehearsed.linear) > 0
+        return Prior.of(self.num_groups, MEASURED if is_measured else DEVIATION)
 
     def chances(self, found: Floats) -> Floats:
         """Return the part of a prediction that belongs to the counts."""
@@ -105,7 +117,12 @@ class Problem:
             found.append(predicted.practised.ravel())
             found.extend(predicted.held_out[row] for row in held_out_rows(one))
             if one.rehearsals is not None:
-                echo = mean_echoes(one.rehearsals, one.steps, one.plays, predicted.echo)
+                taught, echo = (
+                    mean_by_part(one.rehearsals, one.steps, one.plays, table)
+                    for table in (predicted.taught, predicted.echo)
+                )
+                # Two plays differ with probability 2 p (1 - p); a play teaches 4 p (1 - p).
+                found.append(0.5 * taught.ravel())
                 added.append(slopes_of(rates.eta_memory * echo, rates.lambda_memory))
         return np.concatenate([with_slips(np.concatenate(found)), *added])
 
@@ -163,7 +180,7 @@ class Prior(NamedTuple):
     deviation: Floats
 
     @classmethod
-    def of(cls, num_groups: int) -> "Prior":
+    def of(cls, num_groups: int, shared: Floats = DEVIATION) -> "Prior":
         """Return the prior of a learner with so many groups, in the order of their difficulty.
 
         Shared entries are near the usual ones. The first group is of no special difficulty; each
@@ -176,7 +193,7 @@ class Prior(NamedTuple):
             for index in range(first + 1, first + size):
                 sums[index, index - 1] = -1.0
         mean = [*USUAL, FIRST[0], *[HARDER[0]] * (num_groups - 1), FIRST_SPREAD[0]]
-        deviation = [*DEVIATION, FIRST[1], *[HARDER[1]] * (num_groups - 1), FIRST_SPREAD[1]]
+        deviation = [*shared, FIRST[1], *[HARDER[1]] * (num_groups - 1), FIRST_SPREAD[1]]
         mean += [MORE_SPREAD[0]] * (spreads - 1)
         deviation += [MORE_SPREAD[1]] * (spreads - 1)
         return cls(sums, np.array(mean), np.array(deviation))
@@ -248,14 +265,14 @@ def _descend(
 def uncertainty(practices: Sequence[Practice], fitted: Fitted) -> dict[str, float]:
     """Return how uncertain the shared settings still are, as a share of the prior's deviation."""
     problem = Problem.of(practices)
-    prior = Prior.of(problem.num_groups)
+    prior = problem.prior
     found = problem.predict(fitted.vector)
     slopes = _slopes(problem, fitted.vector, found)
     weighted = prior.sums / prior.deviation[:, None]
     known = problem.information(found, slopes, fitted.dispersion)
     curvature = known + weighted.T @ weighted
-    left = np.sqrt(np.diag(np.linalg.inv(curvature)))[: len(SHARED)] / DEVIATION
-    return dict(zip(SHARED, np.minimum(1.0, left).tolist(), strict=True))
+    left = np.sqrt(np.diag(np.linalg.inv(curvature))) / prior.deviation
+    return dict(zip(SHARED, np.minimum(1.0, left[: len(SHARED)]).tolist(), strict=True))
 
 
 def _starts(problem: Problem, prior: Prior, seed: int, num_starts: int) -> list[Floats]:
@@ -298,7 +315,7 @@ def fit(practices: Sequence[Practice], *, seed: int = 0) -> Fitted:
     The same seed gives the same result.
     """
     problem = Problem.of(practices)
-    prior = Prior.of(problem.num_groups)
+    prior = problem.prior
     num_starts = NUM_STARTS if problem.num_groups < MANY_GROUPS else FEW_STARTS
     rough = [
         _descend(problem, prior, 1.0, start, SHORT)

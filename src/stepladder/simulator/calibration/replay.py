@@ -37,9 +37,11 @@ class Predicted(NamedTuple):
     """Of the tasks that were played."""
     held_out: Floats
     """Of unseen tasks, at the end of the epoch."""
+    taught: Floats
+    """What a play teaches, ``4 p (1 - p)``, of the tasks that were played; without rows where no
+    rehearsals are known."""
     echo: Floats
-    """What an earlier play adds to the success of the same task, by a memory with rate 1; without
-    rows where no rehearsals are known."""
+    """What an earlier play adds to the success of its task, by a memory with rate 1; likewise."""
 
 
 @compiled
@@ -93,6 +95,7 @@ def _replay(
     rates: Floats,
     practised: Floats,
     held_out: Floats,
+    taught_by: Floats,
     echo: Floats,
 ) -> None:
     """Fill in the expected success; `rates` are those of `Rates` from eta on."""
@@ -108,9 +111,11 @@ def _replay(
             for group in range(num_groups):
                 ahead = skills[group] + memories[group] - difficulty[group]
                 practised[epoch, group] += mean_success(ahead, spread[group]) / parts
+                each = mean_taught(ahead, spread[group])
                 if len(echo) > 0:
+                    taught_by[epoch, group] += each / parts
                     echo[epoch, group] += mean_echo(ahead, spread[group]) / parts
-                taught = plays[epoch, group] / parts * mean_taught(ahead, spread[group])
+                taught = plays[epoch, group] / parts * each
                 gains[group] = eta * taught
                 memories[group] *= keep_memory
                 memories[group] += eta_memory * taught / tasks[epoch, group]
@@ -127,9 +132,8 @@ def replay(practice: Practice, rates: Rates) -> Predicted:
     shape = practice.plays.shape
     updates = np.diff(practice.steps, prepend=0) / practice.update_steps
     strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
-    has_rehearsals = practice.rehearsals is not None
-    echo = np.zeros(shape if has_rehearsals else (0, shape[1]))
-    found = Predicted(np.zeros(shape), np.zeros(shape), echo)
+    more = shape if practice.rehearsals is not None else (0, shape[1])
+    found = Predicted(*(np.zeros(size) for size in (shape, shape, more, more)))
     settings = np.array(rates[3:], dtype=np.float64)
     # Compiled once: every layout of an array in memory would be a type of its own.
     plays, tasks, difficulty, spread, coupling = map(
