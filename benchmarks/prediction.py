@@ -23,7 +23,7 @@ from prediction_training import DATA, Item, Run, form_of, read_runs, train_all
 from prediction_worlds import FITTED, WORLDS, World
 
 from stepladder.simulator import make_engine
-from stepladder.simulator.calibration import HeldOut, Practice, calibrate
+from stepladder.simulator.calibration import HeldOut, Practice, Rehearsals, calibrate
 
 BAR, NEAR = 0.8, 0.9
 """What the rank correlation must be, and the predicted winner's share of the real best."""
@@ -48,11 +48,14 @@ def as_practice(run: Run, world: World) -> Practice:
     exams = [
         HeldOut(
             step=exam["step"],
-            games=np.array(exam["levels"], dtype=np.float64),
-            successes=np.array(exam["levels"]) * np.array(exam["success"]),
+            games=levels,
+            successes=levels * np.array(exam["success"]),
         )
         for exam in run["evaluations"]
+        # The same levels every time are no further facts.
+        for levels in [np.array(exam["levels"]) / len(run["evaluations"])]
     ]
+    rehearsed = run.get("rehearsals")
     return Practice(
         name=f"{run['curriculum']}, seed {run['seed']}",
         groups=tuple(run["labels"]),
@@ -63,6 +66,7 @@ def as_practice(run: Run, world: World) -> Practice:
         success_steps=table[:, :, 2],
         failure_steps=table[:, :, 3],
         held_out=tuple(exams),
+        rehearsals=None if rehearsed is None else Rehearsals.from_json(rehearsed),
         num_envs=world.config.num_envs,
         update_steps=getattr(world.config.agent, "rollout_steps", 8192),
     )

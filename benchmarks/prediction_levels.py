@@ -36,6 +36,8 @@ WAYS = (((1, 0), (0, 1)), ((0, 1), (-1, 0)), ((-1, 0), (0, -1)), ((0, -1), (1, 0
 NUM_MORE = len(CARRIED) + len(WAYS)
 """Numbers that are seen beside the cells."""
 
+NUM_SEEN = VIEW * VIEW * len(THINGS) + NUM_MORE
+
 Codes = npt.NDArray[np.int64]
 Seen = npt.NDArray[np.float32]
 
@@ -69,11 +71,11 @@ def _code(cell: Any) -> int:
     return THINGS.index(f"{state} door") + 1
 
 
-class GridLevels(gym.Env[Seen, int]):
+class GridLevels(gym.Env[Seen, Any]):
     """Plays the level that the task names; any reward is a success."""
 
     action_space = gym.spaces.Discrete(len(ACTIONS))
-    observation_space = gym.spaces.Box(0, 1, (VIEW**2 * len(THINGS) + NUM_MORE,), np.float32)
+    observation_space = gym.spaces.Box(0, 1, (NUM_SEEN,), np.float32)
 
     def __init__(self) -> None:
         self._made: dict[str, MiniGridEnv] = {}
@@ -104,7 +106,7 @@ class GridLevels(gym.Env[Seen, int]):
         self._cells, self._looks = cells.ravel(), _looks(self._stride)
         return self._seen(), {}
 
-    def step(self, action: int) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Play one step in MiniGrid."""
         level, chosen = self._level, ACTIONS[action]
         _, reward, terminated, truncated, _ = level.step(chosen)
@@ -119,7 +121,7 @@ class GridLevels(gym.Env[Seen, int]):
 
     def _seen(self) -> Seen:
         level = self._level
-        seen = np.zeros(self.observation_space.shape, dtype=np.float32)
+        seen = np.zeros(NUM_SEEN, dtype=np.float32)
         around = self._looks[level.agent_dir] + self._place(*level.agent_pos)
         seen[:-NUM_MORE] = self._table[self._cells[around]].ravel()
         if level.carrying is not None:

@@ -7,7 +7,6 @@ loses only what is running. A training that is stored is not made again.
 
 import contextlib
 import json
-import math
 import multiprocessing
 import os
 import subprocess
@@ -22,18 +21,11 @@ import numpy as np
 from prediction_worlds import EVALUATED_AT, FITTED, FORM, FORMS, NUM_BINS, WORLDS, World
 
 import stepladder
+from stepladder.simulator.calibration.rehearsals import rehearsals_of
 
 DATA = Path(__file__).parent / "data"
 Run = dict[str, Any]
 """A stored training, as plain JSON."""
-
-MEMORY_LOSSES = (0.5, 0.15, 0.05, 0.015, 0.005, 0.0)
-"""Shares of a memory that may be lost with every update; `Rehearsals` looks at each of them."""
-
-KEPT = 1.0 - np.array(MEMORY_LOSSES)
-
-REHEARSAL_PARTS, MOMENTS = 4, 120
-"""Parts of a training whose rehearsals are stored, and moments within which skill is constant."""
 
 
 @dataclass(frozen=True)
@@ -103,68 +95,6 @@ class Counts:
         return {"labels": self.labels, "practised": self.practised.round().astype(int).tolist()}
 
 
-class Rehearsals:
-    """Whether a task succeeds more often after it was played lately: how fast tasks are memorised.
-
-    For a curriculum that draws all tasks alike, where the number of earlier plays is pure chance.
-    Each play has a number per rate of `MEMORY_LOSSES`: its task's earlier plays, each weighted by
-    what is left after the updates since. With its success that makes a vector; stored are sums of
-    products of its entries, less the means of plays at about the same time.
-    """
-
-    def __init__(self, world: World, trainer: Any):
-        self._trainer, self._pool = trainer, trainer.curriculum.pool
-        self._total = world.config.total_steps
-        self._update_steps = getattr(world.config.agent, "rollout_steps", 8192)
-        self._learnt: list[list[int]] = [[] for _ in range(self._pool.num_slots)]
-        size = len(MEMORY_LOSSES) + 1
-        self._moment = 0
-        self._latest: list[tuple[int, Any]] = []
-        self.products = np.zeros((REHEARSAL_PARTS, len(self._pool.label_names), size, size))
-        self.counts = np.zeros((REHEARSAL_PARTS, len(self._pool.label_names)))
-        trainer.curriculum.add_listener(self._count)
-
-    def _count(self, records: Any) -> None:
-        steps, num_envs = self._trainer.num_steps, self._trainer.config.num_envs
-        moment = min(steps * MOMENTS // self._total, MOMENTS - 1)
-        if moment != self._moment:
-            self.settle()
-            self._moment = moment
-        now = steps / self._update_steps
-        for record in records:
-            slot, success = int(record["slot"]), float(record["success"])
-            began = math.floor(now - int(record["length"]) * num_envs / self._update_steps)
-            ages = began - np.array(self._learnt[slot], dtype=np.float64)
-            left = KEPT[:, None] ** ages[ages >= 0.0]
-            label = int(self._pool.label_indices[slot])
-            self._latest.append((label, [*left.sum(axis=1), success]))
-            # What a play teaches counts from the next update on.
-            self._learnt[slot].append(math.ceil(now))
-
-    def settle(self) -> None:
-        """Add the products of the plays since the last time."""
-        part = self._moment * REHEARSAL_PARTS // MOMENTS
-        labels = np.array([label for label, _ in self._latest])
-        values = np.array([vector for _, vector in self._latest])
-        for label in np.unique(labels):
-            some = values[labels == label]
-            some = some - some.mean(axis=0)
-            self.products[part, label] += some.T @ some
-            self.counts[part, label] += len(some) - 1
-        self._latest = []
-
-    def to_json(self) -> Run:
-        """Return the sums, the lower half of the products row by row."""
-        self.settle()
-        rows, columns = np.tril_indices(self.products.shape[-1])
-        lower = self.products[:, :, rows, columns]
-        return {
-            "losses": MEMORY_LOSSES,
-            "counts": self.counts.astype(int).tolist(),
-            "products": [[[float(f"{x:.5g}") for x in row] for row in part] for part in lower],
-        }
-
-
 def _examine(world: World, trainer: Any, seed: int) -> dict[str, list[float]]:
     """Return games and success per label on held-out tasks, with drawn actions."""
     from stepladder.agents.player import make_player
@@ -204,6 +134,14 @@ def _examine(world: World, trainer: Any, seed: int) -> dict[str, list[float]]:
     }
 
 
+def _rehearsals(world: World, trainer: Any, records: list[Any]) -> Run:
+    """Return what tells how fast tasks are memorised, of a training that draws all alike."""
+    update_steps = getattr(world.config.agent, "rollout_steps", 8192)
+    groups = trainer.curriculum.pool.label_indices
+    found = rehearsals_of(np.concatenate(records), groups, world.config.num_envs, update_steps)
+    return found.to_json()
+
+
 def trained(item: Item) -> Run:
     """Train once; return what was practised, and success on held-out tasks on the way."""
     import torch
@@ -221,7 +159,9 @@ def trained(item: Item) -> Run:
     exams: list[dict[str, Any]] = []
     try:
         counts = Counts(world, trainer)
-        rehearsals = Rehearsals(world, trainer) if item.curriculum == FITTED else None
+        records: list[Any] = []
+        if item.curriculum == FITTED:
+            trainer.curriculum.add_listener(lambda some: records.append(some.copy()))
         trainer.begin()
         for share in EVALUATED_AT:
             while trainer.num_steps < share * total:
@@ -233,13 +173,12 @@ def trained(item: Item) -> Run:
         "curriculum": item.curriculum,
         "seed": item.seed,
         "form": form_of(item.curriculum),
-        "config": curriculum.to_json(),
         "version": stepladder.__version__,
         "commit": commit(),
         "steps": total,
         "seconds": round(time.perf_counter() - began, 1),
         **counts.to_json(),
-        **({} if rehearsals is None else {"rehearsals": rehearsals.to_json()}),
+        **({"rehearsals": _rehearsals(world, trainer, records)} if records else {}),
         "evaluations": exams,
     }
 

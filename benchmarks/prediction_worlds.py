@@ -17,6 +17,9 @@ from stepladder.curricula import (
     LearnabilityConfig,
     LearningProgressConfig,
     LevelReplayConfig,
+    Phase,
+    PhasedConfig,
+    Stage,
     StagedConfig,
     UniformConfig,
 )
@@ -58,6 +61,8 @@ class World:
     staged: StagedConfig
     seconds: float
     """What a training takes on one core, roughly."""
+    more: tuple[tuple[str, CurriculumConfig], ...] = ()
+    """Further curricula that only this world has."""
     held_out: Callable[[], tuple[Task, ...]] = tuple
     """Tasks that are evaluated; without any, what the game evaluates by itself."""
 
@@ -87,7 +92,7 @@ class World:
         }
         if "auto" in CURRICULA:
             found["auto"] = CURRICULA["auto"]()
-        return found
+        return found | dict(self.more)
 
     def shortened(self, share: float) -> "World":
         """Return the same with a part of the budget, to try whether all works."""
@@ -95,6 +100,12 @@ class World:
         evaluation = replace(self.config.evaluation, num_games=4)
         config = replace(self.config, total_steps=steps, evaluation=evaluation)
         return replace(self, config=config, seconds=self.seconds * share)
+
+
+def _stages(labels: tuple[str, ...]) -> StagedConfig:
+    """Return one stage per label, as Ledge has them."""
+    stages = tuple(Stage(name=label) for label in labels)
+    return StagedConfig(stages=stages, threshold=0.75, window_episodes=200)
 
 
 # Ledge: generated levels of a platform game, in five stages of 200 levels.
@@ -108,7 +119,7 @@ LEDGE = World(
     ),
     order=tuple(PRESETS["ledge"].task_source().labels()),
     judged=("medium",),
-    staged=PRESETS["ledge"].curriculum,  # type: ignore[arg-type]
+    staged=_stages(tuple(PRESETS["ledge"].task_source().labels())),
     seconds=300.0,
 )
 
@@ -162,7 +173,7 @@ def _minigrid() -> World:
         ),
         order=GRIDS,
         judged=("KeyCorridorS3R3", "KeyCorridorS4R3"),
-        staged=StagedConfig(stages=GRIDS, threshold=0.75, window_episodes=200),
+        staged=_stages(GRIDS),
         seconds=80.0,
         held_out=lambda: _grids(HELD_OUT_SEED, 40),
     )
@@ -210,21 +221,37 @@ HOCKEY_AGENT = PPOConfig(
     normalise_observations=True,
 )
 
+HOCKEY_STEPS = 3_000_000
+
+PHASES = PhasedConfig(
+    phases=(
+        Phase(
+            name="drills",
+            mixture={"shooting": 1.0, "defence": 1.0, "shooting at weak": 1.0},
+            steps=HOCKEY_STEPS // 6,
+        ),
+        Phase(name="weak", mixture={"weak": 1.0}, steps=HOCKEY_STEPS // 3),
+        Phase(name="both", mixture={"weak": 0.4, "strong": 0.6}),
+    )
+)
+"""Drills, then the whole game, as the preset hockey-phases has it."""
+
 HOCKEY = World(
     name="hockey",
     config=TrainingConfig(
         env="stepladder/Hockey-v0",
         env_kwargs={"actions": "discrete", "fineness": 1, "num_threads": 1},
         num_envs=128,
-        total_steps=3_000_000,
+        total_steps=HOCKEY_STEPS,
         tasks=_games(0, NUM_STARTS),
         agent=HOCKEY_AGENT,
         reward_scale=0.1,
-        evaluation=EvaluationConfig(every_steps=None, num_games=100),
+        evaluation=EvaluationConfig(every_steps=None, num_games=200),
     ),
     order=tuple(RIVALRY),
-    judged=("strong",),
-    staged=StagedConfig(stages=tuple(RIVALRY), threshold=0.75, window_episodes=200),
+    judged=("weak", "strong"),
+    staged=_stages(tuple(RIVALRY)),
+    more=(("phased", PHASES),),
     seconds=100.0,
     held_out=lambda: _games(HELD_OUT_SEED, 100),
 )

@@ -3,18 +3,21 @@
 Between `replay`, which predicts, and `calibrate`, which reports. The settings of the learner become
 one vector without bounds. Minimised is the negative log likelihood of the successes seen, binomial
 per epoch and group, divided by how much more they scatter than coins do, plus a normal prior around
-the usual settings. The method is Fisher scoring with a damped step (Levenberg and Marquardt), from
-several starts.
+the usual settings. Where `rehearsals` are known, the squared surprise of how success depends on
+earlier plays of the same task is added. The method is Fisher scoring with a damped step (Levenberg
+and Marquardt), from several starts.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from stepladder.records import Floats
 from stepladder.simulator.calibration.practice import Practice
+from stepladder.simulator.calibration.rehearsals import Evidence, mean_by_part, slopes_of
 from stepladder.simulator.calibration.replay import Rates, held_out_rows, replay
 from stepladder.simulator.generalising.config import Generalising
 
@@ -30,6 +33,9 @@ SHARED = ("eta", "eta_memory", "lambda_forget", "lambda_memory", "near", "reach"
 USUAL = np.array([math.log(8e-4), 0.0, math.log(1e-4), math.log(0.05), 0.0, math.log(1.44)])
 DEVIATION = np.array([3.0, 1.0, 1.5, 1.0, 1.0, 0.7])
 """Mean and deviation of the prior of the shared entries: the defaults of `Generalising`."""
+
+MEASURED = np.array([3.0, 2.5, 1.5, 1.5, 1.0, 0.7])
+"""The same deviation where rehearsals are known, which measure the memory."""
 
 FIRST, HARDER = (0.0, 3.0), (2.0, 3.0)
 """Mean and deviation of the easiest group's difficulty, and of the step from one to the next."""
@@ -64,13 +70,15 @@ def coupling_matrix(num_groups: int, near: float, reach: float) -> Floats:
     return np.where(distances == 0, 1.0, near * np.exp(-(distances - 1.0) / reach))
 
 
-class Problem(NamedTuple):
-    """What is fitted, as vectors of counts."""
+@dataclass(frozen=True)
+class Problem:
+    """What is fitted, as vectors of counts, and what was seen of rehearsals."""
 
     practices: Sequence[Practice]
     counts: Floats
-    """Plays of every epoch and group, then of evaluations."""
+    """Plays of every epoch and group, then of evaluations, then pairs of plays of one task."""
     successes: Floats
+    rehearsed: Evidence
 
     @classmethod
     def of(cls, practices: Sequence[Practice]) -> "Problem":
@@ -79,21 +87,63 @@ class Problem(NamedTuple):
         for one in practices:
             counts += [one.plays.ravel(), *(part.games for part in one.held_out)]
             successes += [one.successes.ravel(), *(part.successes for part in one.held_out)]
-        return cls(practices, np.concatenate(counts), np.concatenate(successes))
+            if one.rehearsals is not None:
+                counts.append(one.rehearsals.pairs.ravel())
+                successes.append(one.rehearsals.discords.ravel())
+        known = [one.rehearsals for one in practices if one.rehearsals is not None]
+        both = np.concatenate(counts), np.concatenate(successes)
+        return cls(practices, *both, Evidence.of(known))
 
     @property
     def num_groups(self) -> int:
         """Groups of every training."""
         return len(self.practices[0].groups)
 
+    @property
+    def prior(self) -> "Prior":
+        """What is known beforehand."""
+        is_measured = len(self.rehearsed.linear) > 0
+        return Prior.of(self.num_groups, MEASURED if is_measured else DEVIATION)
+
+    def chances(self, found: Floats) -> Floats:
+        """Return the part of a prediction that belongs to the counts."""
+        return found[: len(self.counts)]
+
     def predict(self, vector: Floats) -> Floats:
-        """Return the chance of success that belongs to each count."""
-        rates, found = rates_of(vector, self.num_groups), []
+        """Return the chance of success that belongs to each count, then what rehearsals add."""
+        rates, found, added = rates_of(vector, self.num_groups), [], []
         for one in self.practices:
             predicted = replay(one, rates)
             found.append(predicted.practised.ravel())
             found.extend(predicted.held_out[row] for row in held_out_rows(one))
-        return with_slips(np.concatenate(found))
+            if one.rehearsals is not None:
+                taught, echo = (
+                    mean_by_part(one.rehearsals, one.steps, one.plays, table)
+                    for table in (predicted.taught, predicted.echo)
+                )
+                # Two plays differ with probability 2 p (1 - p); a play teaches 4 p (1 - p).
+                found.append(0.5 * taught.ravel())
+                added.append(slopes_of(rates.eta_memory * echo, rates.lambda_memory))
+        return np.concatenate([with_slips(np.concatenate(found)), *added])
+
+    def cost(self, found: Floats, dispersion: float) -> float:
+        """Return the negative log likelihood of what was seen, given a prediction."""
+        seen = log_likelihood(self.chances(found), self.counts, self.successes).sum()
+        return self.rehearsed.cost(found[len(self.counts) :]) - float(seen) / dispersion
+
+    def pull(self, found: Floats, dispersion: float) -> Floats:
+        """Return how much less it would cost if each entry of a prediction were larger by 1."""
+        chances = self.chances(found)
+        inverse = 1.0 / (chances * (1.0 - chances) * dispersion)
+        surprise = (self.successes - self.counts * chances) * inverse
+        return np.concatenate([surprise, self.rehearsed.pull(found[len(self.counts) :])])
+
+    def information(self, found: Floats, slopes: Floats, dispersion: float) -> Floats:
+        """Return what was learnt about the vector (Fisher's matrix), given its slopes."""
+        chances, own = self.chances(found), slopes[: len(self.counts)]
+        weights = self.counts / (chances * (1.0 - chances) * dispersion)
+        rest = self.rehearsed.information(slopes[len(self.counts) :])
+        return (own * weights[:, None]).T @ own + rest
 
 
 def with_slips(chances: Floats) -> Floats:
@@ -130,7 +180,7 @@ class Prior(NamedTuple):
     deviation: Floats
 
     @classmethod
-    def of(cls, num_groups: int) -> "Prior":
+    def of(cls, num_groups: int, shared: Floats = DEVIATION) -> "Prior":
         """Return the prior of a learner with so many groups, in the order of their difficulty.
 
         Shared entries are near the usual ones. The first group is of no special difficulty; each
@@ -143,7 +193,7 @@ class Prior(NamedTuple):
             for index in range(first + 1, first + size):
                 sums[index, index - 1] = -1.0
         mean = [*USUAL, FIRST[0], *[HARDER[0]] * (num_groups - 1), FIRST_SPREAD[0]]
-        deviation = [*DEVIATION, FIRST[1], *[HARDER[1]] * (num_groups - 1), FIRST_SPREAD[1]]
+        deviation = [*shared, FIRST[1], *[HARDER[1]] * (num_groups - 1), FIRST_SPREAD[1]]
         mean += [MORE_SPREAD[0]] * (spreads - 1)
         deviation += [MORE_SPREAD[1]] * (spreads - 1)
         return cls(sums, np.array(mean), np.array(deviation))
@@ -172,17 +222,16 @@ class Fitted(NamedTuple):
 
 
 def _cost(problem: Problem, prior: Prior, dispersion: float, vector: Floats) -> float:
-    seen = log_likelihood(problem.predict(vector), problem.counts, problem.successes).sum()
-    return prior.cost(vector) - float(seen) / dispersion
+    return prior.cost(vector) + problem.cost(problem.predict(vector), dispersion)
 
 
-def _slopes(problem: Problem, vector: Floats, chances: Floats) -> Floats:
-    """Return how every chance changes with every entry of the vector."""
-    slopes = np.empty((len(chances), len(vector)))
+def _slopes(problem: Problem, vector: Floats, found: Floats) -> Floats:
+    """Return how every entry of a prediction changes with every entry of the vector."""
+    slopes = np.empty((len(found), len(vector)))
     for index in range(len(vector)):
         moved = vector.copy()
         moved[index] += STEP
-        slopes[:, index] = (problem.predict(moved) - chances) / STEP
+        slopes[:, index] = (problem.predict(moved) - found) / STEP
     return slopes
 
 
@@ -194,20 +243,18 @@ def _descend(
     cost = _cost(problem, prior, dispersion, vector)
     weighted = prior.sums / prior.deviation[:, None]
     for _ in range(iterations):
-        chances = problem.predict(vector)
-        slopes = _slopes(problem, vector, chances)
-        inverse = 1.0 / (chances * (1.0 - chances) * dispersion)
-        surprise = (problem.successes - problem.counts * chances) * inverse
-        downhill = slopes.T @ surprise - weighted.T @ prior.surprise(vector)
-        curvature = (slopes * (problem.counts * inverse)[:, None]).T @ slopes
-        curvature += weighted.T @ weighted
+        found = problem.predict(vector)
+        slopes = _slopes(problem, vector, found)
+        downhill = slopes.T @ problem.pull(found, dispersion)
+        downhill -= weighted.T @ prior.surprise(vector)
+        curvature = problem.information(found, slopes, dispersion) + weighted.T @ weighted
         before = cost
         for _ in range(8):
             damped = curvature + damping * np.diag(np.diag(curvature))
             tried = vector + np.clip(np.linalg.solve(damped, downhill), -3.0, 3.0)
-            found = _cost(problem, prior, dispersion, tried)
-            if found < cost:
-                vector, cost, damping = tried, found, max(1e-6, damping / 5.0)
+            tried_cost = _cost(problem, prior, dispersion, tried)
+            if tried_cost < cost:
+                vector, cost, damping = tried, tried_cost, max(1e-6, damping / 5.0)
                 break
             damping *= 4.0
         if before - cost < 1e-4:
@@ -218,14 +265,14 @@ def _descend(
 def uncertainty(practices: Sequence[Practice], fitted: Fitted) -> dict[str, float]:
     """Return how uncertain the shared settings still are, as a share of the prior's deviation."""
     problem = Problem.of(practices)
-    prior = Prior.of(problem.num_groups)
-    chances = problem.predict(fitted.vector)
-    slopes = _slopes(problem, fitted.vector, chances)
-    weights = problem.counts / (chances * (1.0 - chances) * fitted.dispersion)
+    prior = problem.prior
+    found = problem.predict(fitted.vector)
+    slopes = _slopes(problem, fitted.vector, found)
     weighted = prior.sums / prior.deviation[:, None]
-    curvature = (slopes * weights[:, None]).T @ slopes + weighted.T @ weighted
-    left = np.sqrt(np.diag(np.linalg.inv(curvature)))[: len(SHARED)] / DEVIATION
-    return dict(zip(SHARED, np.minimum(1.0, left).tolist(), strict=True))
+    known = problem.information(found, slopes, fitted.dispersion)
+    curvature = known + weighted.T @ weighted
+    left = np.sqrt(np.diag(np.linalg.inv(curvature))) / prior.deviation
+    return dict(zip(SHARED, np.minimum(1.0, left[: len(SHARED)]).tolist(), strict=True))
 
 
 def _starts(problem: Problem, prior: Prior, seed: int, num_starts: int) -> list[Floats]:
@@ -252,7 +299,7 @@ def _starts(problem: Problem, prior: Prior, seed: int, num_starts: int) -> list[
 
 def _dispersion(problem: Problem, vector: Floats) -> float:
     """Return how much more successes scatter than coins would: Pearson's statistic, at least 1."""
-    chances = problem.predict(vector)
+    chances = problem.chances(problem.predict(vector))
     variance = problem.counts * chances * (1.0 - chances)
     # Where less than one success or failure is expected, the statistic is no measure.
     counts = variance > 0.5
@@ -268,7 +315,7 @@ def fit(practices: Sequence[Practice], *, seed: int = 0) -> Fitted:
     The same seed gives the same result.
     """
     problem = Problem.of(practices)
-    prior = Prior.of(problem.num_groups)
+    prior = problem.prior
     num_starts = NUM_STARTS if problem.num_groups < MANY_GROUPS else FEW_STARTS
     rough = [
         _descend(problem, prior, 1.0, start, SHORT)

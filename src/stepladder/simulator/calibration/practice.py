@@ -10,6 +10,7 @@ import numpy as np
 
 from stepladder.errors import ConfigError
 from stepladder.records import Floats, Words
+from stepladder.simulator.calibration.rehearsals import Rehearsals
 
 MOST_BINS = 200
 """Epochs that are fitted; shorter ones are added up."""
@@ -50,6 +51,8 @@ class Practice:
     tasks_in_play: Floats | None = None
     """Tasks that plays were spread over, as if each was played alike; by default all."""
     held_out: tuple[HeldOut, ...] = ()
+    rehearsals: Rehearsals | None = None
+    """What tells how fast tasks are memorised; only if all tasks were drawn alike."""
     num_envs: int = 1
     update_steps: int = 8192
     """Env steps of all envs from one update of the agent to the next."""
@@ -100,11 +103,12 @@ class Practice:
         """Return the part of it up to an env step; at least one epoch."""
         count = max(1, int(np.searchsorted(self.steps, step, side="right")))
         early = tuple(one for one in self.held_out if one.step <= step)
-        return replace(self._cut(slice(0, count)), held_out=early)
+        rehearsals = None if self.rehearsals is None else self.rehearsals.until(step)
+        return replace(self._cut(slice(0, count)), held_out=early, rehearsals=rehearsals)
 
     def since(self, epoch: int) -> "Practice":
         """Return the part of it from an epoch on, without evaluations."""
-        return replace(self._cut(slice(epoch, None)), held_out=())
+        return replace(self._cut(slice(epoch, None)), held_out=(), rehearsals=None)
 
     def _cut(self, rows: slice) -> "Practice":
         present = (name for name in TABLES if getattr(self, name) is not None)
@@ -131,4 +135,5 @@ class Practice:
             for name in (*TABLES, "num_tasks")
             if getattr(self, name) is not None
         }
-        return replace(self, groups=groups, held_out=evaluations, **tables)
+        rehearsals = None if self.rehearsals is None else self.rehearsals.in_order(places)
+        return replace(self, groups=groups, held_out=evaluations, rehearsals=rehearsals, **tables)

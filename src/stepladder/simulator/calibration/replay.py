@@ -37,6 +37,11 @@ class Predicted(NamedTuple):
     """Of the tasks that were played."""
     held_out: Floats
     """Of unseen tasks, at the end of the epoch."""
+    taught: Floats
+    """What a play teaches, ``4 p (1 - p)``, of the tasks that were played; without rows where no
+    rehearsals are known."""
+    echo: Floats
+    """What an earlier play adds to the success of its task, by a memory with rate 1; likewise."""
 
 
 @compiled
@@ -68,6 +73,17 @@ def mean_taught(ahead: float, spread: float) -> float:
 
 
 @compiled
+def mean_echo(ahead: float, spread: float) -> float:
+    """Return the mean of ``4 p (1 - p)``, what a play teaches, times the slope ``p (1 - p)``."""
+    if spread < NO_SPREAD:
+        chance = _chance(ahead)
+        return 4.0 * (chance * (1.0 - chance)) ** 2
+    high, low = _chance(ahead + spread), _chance(ahead - spread)
+    whole = high * high * (0.5 - high / 3.0) - low * low * (0.5 - low / 3.0)
+    return 4.0 * whole / (2.0 * spread)
+
+
+@compiled
 def _replay(
     plays: Floats,
     tasks: Floats,
@@ -79,6 +95,8 @@ def _replay(
     rates: Floats,
     practised: Floats,
     held_out: Floats,
+    taught_by: Floats,
+    echo: Floats,
 ) -> None:
     """Fill in the expected success; `rates` are those of `Rates` from eta on."""
     eta, eta_memory, forget, forget_memory = rates[0], rates[1], rates[2], rates[3]
@@ -93,7 +111,11 @@ def _replay(
             for group in range(num_groups):
                 ahead = skills[group] + memories[group] - difficulty[group]
                 practised[epoch, group] += mean_success(ahead, spread[group]) / parts
-                taught = plays[epoch, group] / parts * mean_taught(ahead, spread[group])
+                each = mean_taught(ahead, spread[group])
+                if len(echo) > 0:
+                    taught_by[epoch, group] += each / parts
+                    echo[epoch, group] += mean_echo(ahead, spread[group]) / parts
+                taught = plays[epoch, group] / parts * each
                 gains[group] = eta * taught
                 memories[group] *= keep_memory
                 memories[group] += eta_memory * taught / tasks[epoch, group]
@@ -110,7 +132,8 @@ def replay(practice: Practice, rates: Rates) -> Predicted:
     shape = practice.plays.shape
     updates = np.diff(practice.steps, prepend=0) / practice.update_steps
     strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
-    found = Predicted(np.zeros(shape), np.zeros(shape))
+    more = shape if practice.rehearsals is not None else (0, shape[1])
+    found = Predicted(*(np.zeros(size) for size in (shape, shape, more, more)))
     settings = np.array(rates[3:], dtype=np.float64)
     # Compiled once: every layout of an array in memory would be a type of its own.
     plays, tasks, difficulty, spread, coupling = map(
