@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,28 +24,76 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-SEES_ALL_SEGMENTS = (
+SEES_THE_MACHINE = (
     "tests/envs/test_worker_faults.py",
+    "tests/envs/test_worker_resources.py",
     "tests/envs/test_worker_soak.py",
     "tests/sync/test_segment.py",
 )
-"""Files that make or list shared memory with a name, which is visible to the whole machine."""
+"""Files that look at what the whole machine shares: shared memory with a name, who holds it."""
+
+SECONDS = {"soak": 15.0, "slow": 1.0, "processes": 0.8, "browser": 0.8}
+"""About how long a test with a marker takes; others take a hundredth of a second."""
+
+
+def scope_of(nodeid: str) -> str:
+    """Return what a test shares a process of pytest-xdist with: fixtures and kernels of its file.
+
+    Files that would disturb each other are kept together in the same way.
+    """
+    file = nodeid.partition("::")[0]
+    return "the machine" if file in SEES_THE_MACHINE else file
+
+
+def pytest_configure() -> None:
+    """Keep the files of tests in memory where there is room: thousands wait for the disk else."""
+    memory = Path("/dev/shm")
+    if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK):
+        room = os.statvfs(memory)
+        if room.f_bavail * room.f_frsize >= 4 * 2**30:
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep all tests of a file in one process of pytest-xdist: they share fixtures and kernels.
+    """Let one process begin with the first file and all others with the last.
 
-    Files that would disturb each other are kept together in the same way.
+    The first ones are those whose tests start processes, so those rarely run two at a time. Where
+    they meet there are only short files left, so all end at about the same time.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFile(LoadScopeScheduling):
+    class FromBothEnds(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "segments" if file in SEES_ALL_SEGMENTS else file
+            return scope_of(nodeid)
 
-    return ByFile(config, log)
+        def _assign_work_unit(self, node: Any) -> None:
+            if node is not self.nodes[0]:
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
+
+    config.option.loadscopereorder = False
+    return FromBothEnds(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Order files for pytest-xdist: long ones at both ends, those with processes at the first."""
+    if not hasattr(config, "workerinput"):
+        return
+    with_processes: Counter[str] = Counter()
+    without: Counter[str] = Counter()
+    for item in items:
+        names = {mark.name for mark in item.iter_markers()}
+        seconds = max([SECONDS.get(name, 0.01) for name in names], default=0.01)
+        one_of = with_processes if names & {"processes", "browser"} else without
+        one_of[scope_of(item.nodeid)] += seconds
+
+    def place(item: pytest.Item) -> tuple[float, str]:
+        scope = scope_of(item.nodeid)
+        length = with_processes[scope] + without[scope]
+        return -length if with_processes[scope] > without[scope] else length, scope
+
+    items.sort(key=place)
 
 
 def pytest_collection_finish() -> None:
@@ -61,6 +110,8 @@ def pytest_collection_finish() -> None:
     compileall.compile_dir(Path(stepladder.__file__).parent, quiet=2)
     gc.collect()
     gc.freeze()
+    # Looking for cycles takes a tenth of the time to compile a kernel.
+    gc.set_threshold(20_000, 20, 20)
     loaded = [name for name in ("stable_baselines3", "stepladder.envs") if name in sys.modules]
     multiprocessing.set_forkserver_preload(["__main__", *loaded])
 

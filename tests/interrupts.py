@@ -14,7 +14,7 @@ import stepladder
 
 LIBRARY = str(Path(stepladder.__file__).parent)
 
-COMPILER = (f"{LIBRARY}/compiled.py", f"{LIBRARY}/source_stamp.py")
+COMPILER = tuple(f"{LIBRARY}/{name}.py" for name in ("compiled", "inlining", "source_stamp"))
 """Their lines run while a kernel is compiled: the first time, and not again."""
 
 

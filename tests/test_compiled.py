@@ -105,7 +105,7 @@ def package_in(folder: Path) -> Path:
     package = folder / "stepladder"
     package.mkdir()
     (package / "__init__.py").touch()
-    for name in ("compiled", "forking", "source_stamp"):
+    for name in ("compiled", "forking", "inlining", "source_stamp"):
         shutil.copy(PACKAGE / f"{name}.py", package)
     return package
 

@@ -34,6 +34,11 @@ from numba.np.arrayobj import make_array
 from stepladder.forking import hold_during_forks
 from stepladder.source_stamp import source_stamp
 
+try:
+    from stepladder.inlining import InliningCompiler as Compiler
+except ImportError:  # a numba whose inner parts lie elsewhere: its own compiler takes longer
+    from numba.core.compiler import Compiler
+
 UNKNOWN_CPU = -1
 
 CHECKS_BOUNDS = os.environ.get("STEPLADDER_CHECK_BOUNDS", "") not in ("", "0")
@@ -48,6 +53,7 @@ _SETTINGS: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
     "boundscheck": CHECKS_BOUNDS,
+    "pipeline_class": Compiler,
 }
 
 Function = TypeVar("Function", bound=Callable[..., Any])

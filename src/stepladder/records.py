@@ -18,6 +18,7 @@ its annotations. A state is a named tuple of arrays of such records. Kernels rea
 
 import math
 import types
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from typing import (
@@ -129,7 +130,7 @@ class Fields:
             limits: Smallest and largest value of single fields by dotted path, in place of those
                 that the class declares.
         """
-        return tuple(_parts(cls, "", limits or {}))
+        return tuple(_parts(cls, limits)) if limits else _declared_parts(cls)
 
 
 def zeros(state: type[AnyState], **shapes: int | tuple[int, ...]) -> AnyState:
@@ -194,7 +195,7 @@ def _settings(kind: Any, config: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the types and the values of a config's numbers by field."""
     dtype: dict[str, Any] = {}
     values: dict[str, Any] = {}
-    hints = get_type_hints(kind)
+    hints = _plain_hints(kind)
     for field in fields(kind):
         hint, value = hints[field.name], getattr(config, field.name, None)
         options = get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
@@ -216,6 +217,12 @@ def _settings(kind: Any, config: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def _hints(kind: type[Any]) -> dict[str, Any]:
     """Return the annotations of a class; asked for whenever a state is made or saved."""
     return get_type_hints(kind, include_extras=True)
+
+
+@cache
+def _plain_hints(kind: type[Any]) -> dict[str, Any]:
+    """Return the annotations of a config; asked for whenever a curriculum is made."""
+    return get_type_hints(kind)
 
 
 def _kind(hint: Any) -> tuple[Any, ...]:
@@ -259,15 +266,28 @@ def _part(name: str, where: Any, dtype: np.dtype[Any], limits: tuple[Any, Any]) 
     return Part(name, where, *limits, whole=dtype.base.kind in "iu")
 
 
-def _parts(record: type[Fields], prefix: str, limits: dict[str, tuple[Any, Any]]) -> Any:
+@cache
+def _declared_parts(record: type[Fields]) -> tuple[Part, ...]:
+    return tuple(_parts(record, {}))
+
+
+def _parts(record: type[Fields], limits: dict[str, tuple[Any, Any]]) -> Iterator[Part]:
+    for path, dtype, declared in _leaves(record):
+        pair = limits.get(path) or declared
+        if pair is not None:
+            yield _part(path.replace("_", " "), path, dtype, pair)
+
+
+@cache
+def _leaves(record: type[Fields]) -> tuple[tuple[str, np.dtype[Any], Any], ...]:
+    """Return the path, the type and the declared limits of every field, those within others too."""
+    leaves: list[tuple[str, np.dtype[Any], Any]] = []
     for name, hint in _hints(record).items():
         if get_origin(hint) is ClassVar:
             continue
-        path = f"{prefix}{name}"
         inner = _record_of_hint(hint)
-        if inner is not None:
-            yield from _parts(inner, f"{path}.", limits)
-            continue
-        pair = limits.get(path) or _limits_of(hint)
-        if pair is not None:
-            yield _part(path.replace("_", " "), path, record.dtype[name], pair)
+        if inner is None:
+            leaves.append((name, record.dtype[name], _limits_of(hint)))
+        else:
+            leaves += [(f"{name}.{path}", dtype, pair) for path, dtype, pair in _leaves(inner)]
+    return tuple(leaves)

@@ -15,6 +15,7 @@ import sys
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -956,7 +957,8 @@ def test_a_snapshot_with_impossible_weights_is_refused(case: Case):
         for number in (-1.0, np.nan, np.inf):
             arrays = {**snapshot.arrays, name: snapshot.arrays[name].copy()}
             arrays[name].flat[0] = number
-            assert_refused(curriculum, Snapshot(snapshot.state, arrays), "weight|share")
+            changed = Snapshot(snapshot.state, arrays)
+            assert_refused(curriculum, changed, "weight|share", before=snapshot)
 
 
 def every_key(state: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -1108,10 +1110,15 @@ def test_a_copy_made_by_a_fork_refuses_to_work(case: Case):
 # Cost.
 
 
+@cache
+def many_labelled(num_tasks: int) -> UnionSource:
+    """Make the union once for all: it compares the names of all tasks."""
+    return UnionSource([NumberedSource(num_tasks // 3, label, f"{label}/") for label in LABELS])
+
+
 def words_changed_by_a_record(case: Case, num_tasks: int) -> tuple[int, int]:
     """Return how many words of the plan drawing one task changes, and how many observing it."""
-    labels = [NumberedSource(num_tasks // 3, label, f"{label}/") for label in LABELS]
-    curriculum = replace(case, source=UnionSource(labels), capacity=None).make()
+    curriculum = replace(case, source=many_labelled(num_tasks), capacity=None).make()
     live(curriculum, 2)
     before = curriculum.plan.block.copy()
     draw = curriculum.draw(1)[0]
