@@ -23,17 +23,17 @@ class Cells(NamedTuple):
     """The cell of every slot."""
 
     of_slot: Words
-    count: int
+    num_cells: int
 
     @property
     def split(self) -> bool:
         """Whether there is more than one kind of task."""
-        return self.count > 1
+        return self.num_cells > 1
 
     def members(self) -> Words:
         """Return where every cell's list of slots begins, then the lists, ascending."""
-        counts = np.bincount(self.of_slot, minlength=self.count)
-        starts = self.count + 1 + np.concatenate([[0], np.cumsum(counts)])
+        counts = np.bincount(self.of_slot, minlength=self.num_cells)
+        starts = self.num_cells + 1 + np.concatenate([[0], np.cumsum(counts)])
         order = np.argsort(self.of_slot, kind="stable")
         return np.concatenate([starts, order]).astype(np.int64)
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium.spaces import Space
 
+from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.uniform import UniformConfig
 from stepladder.errors import ConfigError
 from stepladder.games.programme import Fixture, Programme, task_programme
 from stepladder.tasks import Source, Task
@@ -96,7 +96,7 @@ class Game:
 
     def curriculum(self, labels: Sequence[str]) -> CurriculumConfig:
         """Return the curriculum over the game's own tasks if a training names none."""
-        return UniformConfig()
+        return AutoConfig()
 
     def training_arguments(self, gamma: float) -> dict[str, Any]:
         """Return arguments of the envs of a training; those that the user gives come first.

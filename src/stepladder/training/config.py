@@ -148,7 +148,7 @@ class TrainingConfig(Config):
 
     curriculum: CurriculumConfig = UNCHOSEN
     """Which task next. By default the game's own curriculum over its own tasks; over `tasks`, or
-    where the game has none, every task alike."""
+    where the game has none, auto: the method that fits the tasks."""
 
     agent: AgentConfig = field(default_factory=PPOConfig)
     """The agent that learns."""

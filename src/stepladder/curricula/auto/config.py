@@ -85,7 +85,7 @@ class AutoConfig(CurriculumConfig):
             name
             for name, is_there in (
                 (f"{len(pool.label_names)} labels", cells.split and not self.features),
-                (f"{cells.count} kinds by {', '.join(self.features)}", bool(self.features)),
+                (f"{cells.num_cells} kinds by {', '.join(self.features)}", bool(self.features)),
             )
             if is_there
         )

@@ -115,7 +115,7 @@ class Frontier(LabelPooling, CompiledMethod):
             table = feature_table(self.pool, config.features)
             links = link_neighbors(table, config.num_neighbors * len(config.features))
         cells = find_cells(self.pool, config.features if self.pool.num_slots > FEW_TASKS else ())
-        state = zeros(State, tasks=self.pool.num_slots, cells=cells.count)
+        state = zeros(State, tasks=self.pool.num_slots, cells=cells.num_cells)
         state.tasks["layer"] = NO_LAYER
         state.tasks["worth"] = 1.0
         state.tasks["trial_length"] = config.trial_episodes

@@ -90,7 +90,7 @@ class Learnability(LabelPooling, RankedMethod):
             **signal_settings(config),
         )
         cells = self._cells()
-        state = zeros(State, tasks=num_slots, filed=num_slots, cells=cells.count)
+        state = zeros(State, tasks=num_slots, filed=num_slots, cells=cells.num_cells)
         know_nothing(state.cells, state.pooling)
         prior = (config.prior_successes, config.prior_failures)
         if config.pooled:
