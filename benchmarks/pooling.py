@@ -1,15 +1,18 @@
-"""Samples that learnability needs with statistics pooled by label and without, beside uniform.
+"""Samples that curricula need with statistics pooled by label and without, beside uniform.
 
-Every row is a scenario of the simulator; the figure is the ratio of pooled to plain learnability,
-both measured with the same seeds in one run. Seeds are none that tests use.
+Every row is a scenario of the simulator; the figure is the ratio of pooled to plain, both measured
+with the same seeds in one run. Seeds are none that tests use.
 
     python benchmarks/pooling.py
+    python benchmarks/pooling.py --curricula learning-progress level-replay
     python benchmarks/pooling.py --quick --json
 """
 
+from typing import Any
+
 import harness
 
-from stepladder.curricula import LearnabilityConfig
+from stepladder.curricula import LearnabilityConfig, LearningProgressConfig, LevelReplayConfig
 from stepladder.simulator import compare
 
 SCENARIOS = (
@@ -26,8 +29,13 @@ SCENARIOS = (
     "hinder-6",
     "useless-5",
     "mislabelled-5",
+    "shuffled-5",
 )
-CURRICULA = {"pooled": LearnabilityConfig(), "alone": LearnabilityConfig(pooled=False)}
+POOLING: dict[str, Any] = {
+    config.kind: config
+    for config in (LearnabilityConfig, LearningProgressConfig, LevelReplayConfig)
+}
+"""Configs of the curricula that pool, by name."""
 
 
 def main() -> None:
@@ -36,20 +44,30 @@ def main() -> None:
     options = harness.parser(title)
     options.add_argument("--seeds", type=int, default=8)
     options.add_argument("--envs", type=int, default=8)
+    options.add_argument("--first-seed", type=int, default=4200)
+    options.add_argument("--curricula", nargs="+", choices=POOLING, default=["learnability"])
     arguments = options.parse_args()
     report = harness.Report(title, as_json=arguments.json)
     num_seeds = 2 if arguments.quick else arguments.seeds
-    for name in SCENARIOS:
-        table = compare([name], CURRICULA, num_seeds=num_seeds, seed=4200, num_envs=arguments.envs)
-        pooled, alone, uniform = (
-            table.cell(name, one).ratio_to_oracle for one in ("pooled", "alone", "uniform")
-        )
-        report.add(
-            f"{name} (alone {alone:.2f}, uniform {uniform:.2f})",
-            pooled,
-            "x oracle",
-            peer=alone,
-        )
+    for kind in arguments.curricula:
+        both = {"pooled": POOLING[kind](), "alone": POOLING[kind](pooled=False)}
+        for name in SCENARIOS:
+            table = compare(
+                [name],
+                both,
+                num_seeds=num_seeds,
+                seed=arguments.first_seed,
+                num_envs=arguments.envs,
+            )
+            pooled, alone, uniform = (
+                table.cell(name, one).ratio_to_oracle for one in ("pooled", "alone", "uniform")
+            )
+            report.add(
+                f"{kind}, {name} (alone {alone:.2f}, uniform {uniform:.2f})",
+                pooled,
+                "x oracle",
+                peer=alone,
+            )
 
 
 if __name__ == "__main__":

@@ -127,6 +127,7 @@ def test_every_config_field_of_a_documented_curriculum_is_on_its_page():
     common = [field.name for field in fields(stepladder.curricula.CurriculumConfig)]
     for page, configs in {
         "curricula.md": [stepladder.curricula.CurriculumConfig],
+        "auto.md": [stepladder.curricula.AutoConfig],
         "staged.md": [stepladder.curricula.StagedConfig],
         "frontier.md": [stepladder.curricula.FrontierConfig],
         "learnability.md": [stepladder.curricula.LearnabilityConfig],

@@ -146,6 +146,7 @@ STAGES = StagedConfig(
 REHEARSED = replace(STAGES, mixing=Mixing(source="all_earlier"), confidence_z=0.5)
 BALANCED = replace(STAGES, balance_by="maker", ignore_truncated=True)
 PROGRESS = LearningProgressConfig(
+    pooled=False,
     novice_plays=4,
     fast_halflife_episodes=3,
     slow_halflife_episodes=15,
@@ -157,7 +158,7 @@ SEED = replace(AncestorProgressConfig.seed_defaults(), memory=4)
 MATURE = replace(AncestorProgressConfig.mature_defaults(), min_samples_for_lp=3)
 LEARNABLE = LearnabilityConfig(halflife_episodes=5, prior_failures=2.0, eviction_plays=8)
 KEEN = replace(LEARNABLE, signal="return", return_low=-0.5, return_high=1.5, exponent=3.0)
-REPLAY = LevelReplayConfig(temperature=0.5, reranked_per_episode=1, eviction_plays=6)
+REPLAY = LevelReplayConfig(pooled=False, temperature=0.5, reranked_per_episode=1, eviction_plays=6)
 REPLAY_BY_RETURN = replace(
     REPLAY,
     signal="return",
@@ -261,6 +262,17 @@ CASES = {
     "progress": Case(LearningProgress, PROGRESS),
     "progress_evicting": Case(LearningProgress, PROGRESS, LARGE, 12),
     "progress_by_return": Case(LearningProgress, BY_RETURN, NumberedSource(10**12), 12),
+    **{
+        name: Case(kind, replace(config, pooled=True), source, capacity)
+        for name, kind, config, source, capacity in (
+            ("progress_pooled", LearningProgress, PROGRESS, SMALL, None),
+            ("progress_pooled_evicting", LearningProgress, PROGRESS, LARGE, 12),
+            ("progress_pooled_by_return", LearningProgress, BY_RETURN, LARGE, 12),
+            ("level_replay_pooled", LevelReplay, REPLAY, SMALL, None),
+            ("level_replay_pooled_evicting", LevelReplay, REPLAY, LARGE, 12),
+            ("level_replay_pooled_by_return", LevelReplay, REPLAY_BY_RETURN, LARGE, 12),
+        )
+    },
     "ancestor_seed": Case(AncestorProgress, SEED),
     "ancestor_seed_evicting": Case(AncestorProgress, SEED, LARGE, 12),
     "ancestor_mature": Case(AncestorProgress, MATURE),
@@ -1141,12 +1153,14 @@ MOST_LEAVES = {
     "learnability": 1,
     # One in each of two trees: by progress and by novelty.
     "progress": 2,
+    "progress_pooled": 1,
     # Out of one layer and into another; likewise four others of the same kind.
     "frontier": 10,
     "frontier_alone": 2,
     "auto": 10,
     # By age, unseen, by score, and the score of one other whose turn it is to be ranked anew.
     "level_replay": 4,
+    "level_replay_pooled": 4,
 }
 """Weights that one record may change, whatever the number of tasks."""
 

@@ -6,6 +6,7 @@ share is one number: what a few of its tasks have shown counts for all at once, 
 the same however many tasks there are.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from stepladder.curricula.pooling import (
 )
 from stepladder.curricula.stuck import Trial, watch
 from stepladder.plans.layout import group_of
-from stepladder.records import Records, Words
+from stepladder.records import Floats, Records, Words
 
 
 class Label(Cell):
@@ -86,8 +87,27 @@ class LabelPooling(PlanOwner):
             return one_cell(self.pool)
         return find_cells(self.pool, getattr(self.config, "features", ()))
 
+    def _labels_of_slots(self) -> Words:
+        """Return the cell of every slot, as the kernels read it."""
+        return self._constants.cells
+
 
 def know_nothing(labels: Records[Label], pooling: Records[Pooling]) -> None:
     """Set labels to what they are before the first result."""
     labels["rate"] = 0.5
     pooling["strength"] = PRIOR_STRENGTH
+
+
+def best_labels(
+    scores: Mapping[str, float], cells: Words, probs: Floats
+) -> tuple[tuple[str, float, float], ...]:
+    """Return the labels with the highest scores, at most ten: name, score, share of the draws.
+
+    Args:
+        scores: By label, in the order of the cells; empty if tasks are not pooled.
+        cells: The cell of every slot.
+        probs: The probability of every slot.
+    """
+    shares = np.bincount(cells, probs, minlength=len(scores)).tolist()
+    found = [(name, score, shares[index]) for index, (name, score) in enumerate(scores.items())]
+    return tuple(sorted(found, key=lambda one: -one[1])[:10])

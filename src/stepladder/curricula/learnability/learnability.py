@@ -71,7 +71,7 @@ class LearnabilityExplanation(EvictingExplanation):
         ]
 
 
-class Learnability(LabelPooling, RankedMethod):
+class Learnability(LabelPooling, RankedMethod):  # pyright: ignore[reportIncompatibleVariableOverride]
     """Draws tasks by the expectation of p(1 - p), p being their success rate."""
 
     Config = LearnabilityConfig

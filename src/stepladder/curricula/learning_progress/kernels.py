@@ -14,8 +14,9 @@ from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.label_progress import (
     ChangingLabel,
     UsualChange,
-    change_of,
+    note_change,
     note_variance,
+    slope_of,
 )
 from stepladder.curricula.pooling import Pooling
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
@@ -37,11 +38,6 @@ ROUNDING = 1e-20
 
 PRIOR_COUNT = 2.0
 """Returns that the variance of all tasks counts for in that of one."""
-
-LEAST_CHANGE = 1e-6
-"""Variance of results below which no task is told from another."""
-
-NEWEST_CHANGE = 0.01
 
 BY_PROGRESS, BY_NOVELTY = 0, 1
 """Layers of the weight table."""
@@ -174,32 +170,24 @@ def progress_of_returns(
     return min(1.0, (apart - np.sqrt(variance)) / span)
 
 
-@inlined
-def share_of_label(settings: Settings, rate: float, rate_of_label: float) -> float:
-    """Return how quickly a task changes, relative to a task of its label that was never played.
-
-    What all tasks of a label learn moves their odds alike. A success rate near 0 or 1 moves less
-    by that than one in between.
-    """
-    whole = rate_of_label * (1.0 - rate_of_label)
-    return (rate * (1.0 - rate) + LEAST_CHANGE) / (whole + LEAST_CHANGE)
-
-
 @bare
 def observe_pooled(
     block: Words, table: int, state: State, constants: Constants, slot: int, value: float
 ) -> float:
-    """Let a label learn from a result, given in [0, 1]; return the task's part in its progress."""
+    """Let a label learn from a result, given in [0, 1].
+
+    Returns:
+        How quickly the task changes, relative to one of its label that was never played; less if
+        its own results have stopped changing.
+    """
     settings, index = constants.settings[0], int(constants.cells[slot])
     label, pooling, own = state.labels[index], state.pooling[0], state.evidence[slot]
     note_variance(label, value)
     rate = judge(own, label, pooling, settings.keep, value)
     label.num_plays += 1
-    usual = state.usual[0]
-    label.progress = change_of(label, settings.noise_z, usual.square)
-    size = max(1e-3, label.rate * (1.0 - label.rate))
-    usual.square += NEWEST_CHANGE * (min(1.0, label.progress / size) ** 2 - usual.square)
-    part = worth(own.trial) * share_of_label(settings, rate, label.rate)
+    note_change(label, state.usual[0], settings.noise_z)
+    # What all tasks of a label learn moves their log odds alike.
+    part = worth(own.trial) * slope_of(rate) / slope_of(label.rate)
     if is_active(block, slot):
         set_leaf(block, table, slot, part * state.filed[slot].weight)
     set_share(block, table, index, label.progress)

@@ -1,11 +1,16 @@
-"""How quickly the success of a label changes: what its clocks say, noise taken off.
+"""How quickly the success of a label changes: what its clocks say, as far as it is not noise.
 
-Called by `kernels`. A label's rate is followed by several averages (`pooling`). Each two that follow
-each other lie apart as far as the rate has changed between their mean ages: a change per play of the
-label. What chance alone would put between them is taken off first. Which two to believe is found
-by prediction: each pair counts as much as its faster average has predicted the results well. So a
-label that changes within a hundred plays and one that takes ten thousand are both seen to change,
-and one that stands still shows nothing.
+Called by `kernels`. A label's rate is followed by several averages (`pooling`). Two of them that
+follow each other lie apart as far as the rate has changed between their mean ages: a change per
+play of the label. Which two to believe is found by prediction: a pair counts as much as its faster
+average has predicted the results well. So a label that changes within a hundred plays and one that
+takes ten thousand are both seen to change.
+
+What chance alone would put between two averages is known, and the change is shrunk towards a prior
+accordingly: labels are expected to change as quickly as those that are drawn now, on the scale of
+log odds, on which a success rate near 0 or 1 moves as much as one in between. So a label that was
+hardly played is worth trying unless it always or never succeeds, and one that was played much and
+stands still is worth nothing. This is empirical Bayes again, now over labels.
 """
 
 from typing import Annotated
@@ -18,6 +23,18 @@ from stepladder.curricula.pooling import CLOCK_RATIO, FIRST_HALFLIFE, NUM_CLOCKS
 from stepladder.curricula.returns import update_spread
 from stepladder.records import Count, Fields, Limits
 
+USUAL_AT_FIRST = 0.01
+"""Change of log odds per play that is expected before any result."""
+
+NEWEST_WEIGHT = 0.01
+"""Weight of the newest result in how quickly labels change as a rule."""
+
+LEAST_SLOPE = 1e-3
+"""Of success over log odds: success below 1 in 1,000 is not told from none."""
+
+LEAST_WEIGHT = 1e-300
+"""So that weights can be divided by their sum."""
+
 SLOWEST_RATE = 0.01
 """Least weight of the newest result in the variance of a label's results."""
 
@@ -26,7 +43,7 @@ class UsualChange(Fields):
     """How quickly labels change that are drawn now."""
 
     square: Annotated[float, Limits(0.0, 1.0)]
-    """Mean square of their change per play: the prior of any label."""
+    """Mean square of their change of log odds per play: the prior of any label."""
 
 
 class ChangingLabel(Label):
@@ -36,7 +53,7 @@ class ChangingLabel(Label):
     variance: Annotated[float, Limits(0.0, 1.0)]
     """Of its results around its rate."""
     progress: Annotated[float, Limits(0.0, 1.0)]
-    """Change of its rate per play, up or down, noise taken off."""
+    """Expected change of its rate per play, up or down."""
 
 
 @inlined
@@ -64,17 +81,29 @@ def note_variance(label: ChangingLabel, value: float) -> None:
 
 
 @inlined
+def slope_of(rate: float) -> float:
+    """Return how much a rate changes with its log odds."""
+    return max(LEAST_SLOPE, rate * (1.0 - rate))
+
+
+@inlined
 def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
-    """Return the change of a label's rate per play, beyond what chance explains; at most 1."""
-    size = max(1e-3, label.rate * (1.0 - label.rate))
+    """Return the expected change of a label's log odds per play: root of the mean square, up to 1.
+
+    Args:
+        label: The label.
+        noise_z: Standard errors that count as noise.
+        prior: Mean square that is expected of any label.
+    """
     if label.num_plays < 2:
-        return size * np.sqrt(prior)
+        return np.sqrt(prior)
+    slope = slope_of(label.rate)
     least = np.inf
     for clock in range(NUM_CLOCKS):
         least = min(least, label.losses[clock])
     # One success and one failure more than were seen: no rate is ever certain to be 0 or 1.
     variance = (label.variance * label.num_plays + 0.5) / (label.num_plays + 2.0)
-    total, weights, halflife = 0.0, 1e-300, FIRST_HALFLIFE
+    total, weights, halflife = 0.0, LEAST_WEIGHT, FIRST_HALFLIFE
     fast = 0.5 ** (1.0 / halflife)
     fast_left = fast**label.num_plays
     for clock in range(NUM_CLOCKS - 1):
@@ -88,10 +117,18 @@ def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
         age -= _mean_age(fast, fast_left, label.num_plays)
         weight = np.exp(least - label.losses[clock])
         if age > 0.0:
-            change /= age * size
-            noise /= (age * size) ** 2
+            change /= age * slope
+            noise /= (age * slope) ** 2
             known = prior / (prior + noise)
             total += weight * np.sqrt(noise * known + (known * change) ** 2)
             weights += weight
         fast, fast_left = slow, slow_left
-    return min(1.0, size * total / weights)
+    return min(1.0, total / weights)
+
+
+@inlined
+def note_change(label: ChangingLabel, usual: UsualChange, noise_z: float) -> None:
+    """Judge how quickly a label changes, after a result of one of its tasks."""
+    change = change_of(label, noise_z, usual.square)
+    label.progress = slope_of(label.rate) * change
+    usual.square += NEWEST_WEIGHT * (change * change - usual.square)

@@ -22,7 +22,7 @@ from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.intake import NO_NUMBER, Intake
-from stepladder.curricula.labels import LabelPooling, know_nothing
+from stepladder.curricula.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.kernels import (
@@ -32,6 +32,12 @@ from stepladder.curricula.learning_progress.kernels import (
     Scale,
     State,
 )
+from stepladder.curricula.learning_progress.label_progress import (
+    LEAST_SLOPE,
+    USUAL_AT_FIRST,
+    slope_of,
+)
+from stepladder.curricula.pooling import rates_of
 from stepladder.curricula.ranking import RankedMethod
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping, aligned_words
@@ -55,17 +61,28 @@ class ProgressExplanation(EvictingExplanation):
     top: tuple[tuple[str, float, float], ...]
     """The tasks with the most progress: name, progress, probability."""
 
+    labels: tuple[tuple[str, float, float], ...] = ()
+    """The labels with the most progress, if tasks are pooled: name, change of success per 1,000
+    plays of the label, share of the draws."""
+
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         return [
             *super().lines(),
             f"{self.num_progressing} tasks make progress beyond noise, {self.num_novices} are "
             f"hardly known, {self.num_evicted} have been replaced.",
-            *(f"  {name:<24} progress {p:.3f}, probability {q:.4f}" for name, p, q in self.top),
+            *(
+                f"  {name:<24} progress {p:.{'3f' if p >= 0.001 else '2g'}}, probability {q:.4f}"
+                for name, p, q in self.top
+            ),
+            *(
+                f"  label {name:<18} {change:.3f} in 1,000 plays, share {share:.4f}"
+                for name, change, share in self.labels
+            ),
         ]
 
 
-class LearningProgress(LabelPooling, RankedMethod):
+class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportIncompatibleVariableOverride]
     """Draws tasks by how much their success is changing."""
 
     Config = LearningProgressConfig
@@ -87,8 +104,8 @@ class LearningProgress(LabelPooling, RankedMethod):
             labels=num_cells,
         )
         know_nothing(state.labels, state.pooling)
-        state.usual["square"] = 1e-4
-        state.labels["progress"] = 0.25e-2
+        state.usual["square"] = USUAL_AT_FIRST**2
+        state.labels["progress"] = slope_of(0.5) * USUAL_AT_FIRST
         self._keep_kernel_state(state, self._make_constants(cells))
         self._single = Intake()
         self._observe_single = direct(
@@ -203,8 +220,28 @@ class LearningProgress(LabelPooling, RankedMethod):
                 kernels.set_shares(*self.kernel_state()[:3])
 
     def progress(self) -> Floats:
-        """Return every slot's progress, noise taken off; 0 for a task hardly known."""
-        return self._state.tasks["progress"].copy()
+        """Return every slot's progress, noise taken off; 0 for a task hardly known.
+
+        If tasks are pooled by label: the expected change of the task's success per play of its
+        label, hardly known tasks included.
+        """
+        state = self._state
+        if not self.groups_by_label:
+            return state.tasks["progress"].copy()
+        cells, strength = self._constants.cells, float(state.pooling["strength"][0])
+        label_rates: Floats = state.labels["rate"][cells]
+        rates = rates_of(state.evidence, label_rates, strength)
+        part = np.maximum(LEAST_SLOPE, rates * (1.0 - rates))
+        part /= np.maximum(LEAST_SLOPE, label_rates * (1.0 - label_rates))
+        left = 0.5 ** state.evidence["trial"]["num_stuck"]
+        return left * part * state.labels["progress"][cells]
+
+    def label_progress(self) -> dict[str, float]:
+        """Return the change of every label's success per play, if tasks are pooled by label."""
+        if not self.groups_by_label:
+            return {}
+        progress = self._state.labels["progress"].tolist()
+        return dict(zip(self.pool.label_names, progress, strict=True))
 
     def scores(self) -> Floats:
         """Return every slot's `progress`."""
@@ -218,6 +255,11 @@ class LearningProgress(LabelPooling, RankedMethod):
             num_novices=int(np.sum(plays < self.config.novice_plays)),
             num_progressing=int(np.sum(progress > 0)),
             top=self._top(best[progress[best] > 0], progress, probs),
+            labels=best_labels(
+                {name: 1000.0 * one for name, one in self.label_progress().items()},
+                self._labels_of_slots(),
+                probs,
+            ),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
@@ -228,11 +270,29 @@ class LearningProgress(LabelPooling, RankedMethod):
             scale = self._scales(task["num_plays"])
             numbers["fast"] = float(task["fast"][0] * scale["fast"][0])
             numbers["slow"] = float(task["slow"][0] * scale["slow"][0])
+        if self.groups_by_label:
+            return self._pooled_reason(slot, numbers)
         if progress > 0:
             return "its success is changing beyond noise", numbers
         if plays < self.config.novice_plays:
             return "it is hardly known and takes part in the share for new tasks", numbers
         return "its success has stopped changing, so exploration alone draws it", numbers
+
+    def _pooled_reason(self, slot: int, numbers: dict[str, float]) -> tuple[str, dict[str, float]]:
+        state: Any = self._state
+        label, stuck = self.label_of(slot), int(state.evidence["trial"]["num_stuck"][slot])
+        numbers["progress"] = float(self.progress()[slot])
+        numbers["label_progress"] = self.label_progress()[label]
+        numbers["label_success"] = float(state.labels["rate"][self._constants.cells[slot]])
+        reason = (
+            f"the success of its label, {numbers['label_success']:.0%}, changes by about "
+            f"{1000.0 * numbers['label_progress']:.2g} in 1,000 plays"
+        )
+        if numbers["plays"] == 0:
+            return f"it is untried; {reason}", numbers
+        if stuck:
+            reason += f"; nothing has changed in its own last {stuck + 1} trials, so it fades"
+        return reason, numbers
 
     def _scales(self, plays: Words) -> Records[Scale]:
         scales = self._constants.scales

@@ -9,13 +9,7 @@ import math
 from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.curricula.batch_rule import (
-    Noted,
-    Totals,
-    note,
-    observe_batch,
-    settle_noted,
-)
+from stepladder.curricula.batch_rule import Noted, Totals, note, observe_batch, settle_noted
 from stepladder.curricula.labels import Label, LabelledTask, sum_of
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
@@ -341,7 +335,7 @@ def take_score(
 def take_active(
     block: Words, table: int, state: State, constants: Constants, slot: int, score: float
 ) -> None:
-    """Give a slot a new score, unless it is quarantined. Call between begin and end."""
+    """Give a slot a new score, unless it is quarantined."""
     if is_active(block, slot):
         take_score(block, table, state, constants, slot, score)
 

@@ -12,6 +12,11 @@ that is flat in the number of tasks made us deviate from the papers.
 A task whose result stays a surprise whatever is learned keeps the highest score. Do not use it with
 tasks that are noisy by nature, nor with fewer tasks than would be worth remembering: the method is
 made for many levels of one kind, of which a few dozen plays each are all that can be had.
+
+Tasks with the same label are judged together (`pooling`), unless the config says otherwise: a
+task's score is drawn towards the mean score of its label as far as labels have predicted scores
+well, and a label with high scores has its unseen tasks played first. With ``pooled=False``, or
+where labels do not stand for kinds of tasks, the method is the published one.
 """
 
 from dataclasses import dataclass
@@ -23,7 +28,7 @@ import numpy.typing as npt
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.explanation import EvictingExplanation
-from stepladder.curricula.labels import LabelPooling, know_nothing
+from stepladder.curricula.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.editing import Editing
@@ -40,6 +45,7 @@ from stepladder.curricula.level_replay.kernels import (
     State,
 )
 from stepladder.curricula.level_replay.ranks import NUM_BINS
+from stepladder.curricula.pooling import rates_of
 from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import SnapshotError
@@ -75,6 +81,9 @@ class LevelReplayExplanation(EvictingExplanation):
     deepest_edit: int = 0
     """Edits between the source and the task that is farthest from it."""
 
+    labels: tuple[tuple[str, float, float], ...] = ()
+    """The labels with the highest mean scores, if tasks are pooled: name, score, share of draws."""
+
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         edits = f"{self.num_edits} tasks are edits of others, up to {self.deepest_edit} edits deep."
@@ -84,10 +93,11 @@ class LevelReplayExplanation(EvictingExplanation):
             f"draw is a replay with probability {self.replay_prob:.2f}.",
             *([edits] if self.num_edits else []),
             *(f"  {name:<24} score {s:.3f}, probability {q:.4f}" for name, s, q in self.top),
+            *(f"  label {name:<18} score {s:.3f}, share {q:.4f}" for name, s, q in self.labels),
         ]
 
 
-class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):
+class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyright: ignore[reportIncompatibleVariableOverride]
     """Draws tasks by the rank of their last scores, and unseen ones in between."""
 
     Config = LevelReplayConfig
@@ -201,8 +211,30 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):
         return int(self._state.method["num_seen"][0])
 
     def scores(self) -> Floats:
-        """Return every slot's score; 0 for a task without one."""
-        return self._state.tasks["score"].copy()
+        """Return every slot's score; 0 for a task without one.
+
+        If tasks are pooled it is what is known now: that of the label, moved as far as the task's
+        own scores say.
+        """
+        state = self._state
+        if not self.groups_by_label:
+            return state.tasks["score"].copy()
+        rates = state.labels["rate"][self._constants.cells]
+        known = rates_of(state.evidence, rates, float(state.pooling["strength"][0]))
+        left = 0.5 ** state.evidence["trial"]["num_stuck"]
+        return np.where(state.seen["position"] >= 0, self._unit * left * known, 0.0)
+
+    @property
+    def _unit(self) -> float:
+        """The score that counts as 1 in a label's mean."""
+        return float(self._state.scores["high"][0]) if self.config.trainer_score else 1.0
+
+    def label_scores(self) -> dict[str, float]:
+        """Return the mean score of every label, if tasks are pooled by label; else nothing."""
+        if not self.groups_by_label:
+            return {}
+        scores = self._unit * self._state.labels["rate"]
+        return dict(zip(self.pool.label_names, scores.tolist(), strict=True))
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""
@@ -214,7 +246,7 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):
         return np.where(tasks["num_plays"] > 0, tasks["best_return"], np.nan)
 
     def _explain(self) -> LevelReplayExplanation:
-        scores, probs = self._state.tasks["score"], self.probs()
+        scores, probs = self.scores(), self.probs()
         seen = self._state.seen["listed"][: self.num_seen]
         best = seen[np.lexsort((seen, -scores[seen]))][:5]
         return LevelReplayExplanation(
@@ -224,18 +256,24 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):
             top=self._top(best, scores, probs),
             num_edits=self.num_edits,
             deepest_edit=self.deepest_edit,
+            labels=best_labels(self.label_scores(), self._labels_of_slots(), probs),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         task: Any = self._state.tasks[slot]
         numbers = {"plays": float(task["num_plays"])}
+        shown = ""
+        if self.groups_by_label:
+            numbers["label_score"] = self.label_scores()[self.label_of(slot)]
+            shown = f"; its label has shown scores of about {numbers['label_score']:.3g}"
         if self._state.seen["position"][slot] < 0:
-            return "it has no score yet and takes part in the share for unseen tasks", numbers
+            reason = "it has no score yet and takes part in the share for unseen tasks"
+            return reason + shown, numbers
         seen = self._state.seen["listed"][: self.num_seen]
         above = int(np.sum(self._state.tasks["bin"][seen] > task["bin"]))
         age = self.num_observed - self.num_orphaned - int(task["last_play"])
-        numbers |= {"score": float(task["score"]), "rank": above + 1.0, "age": float(age)}
-        return f"its score ranks {above + 1} of {self.num_seen}", numbers
+        numbers |= {"score": float(self.scores()[slot]), "rank": above + 1.0, "age": float(age)}
+        return f"its score ranks {above + 1} of {self.num_seen}{shown}", numbers
 
     def _saved_limits(self) -> dict[str, tuple[Any, Any]]:
         num_slots, weights = self.pool.num_slots, self.pool.base_weights
