@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
-from stepladder.configs.checks import Share, Within
+from stepladder.configs.checks import Name, Share, Within, each_once
 from stepladder.configs.codec import UNREAD, Config, Kinds, make
 from stepladder.configs.problems import Problems
 from stepladder.errors import ConfigError
@@ -196,6 +196,20 @@ class CurriculumConfig(Config):
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain JSON, with the name of the method under "type"."""
         return {self.type_key: self.kind, **super().to_json()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PooledConfig(CurriculumConfig):
+    """Settings of methods that judge tasks of a kind together."""
+
+    pooled: bool = True
+    """Whether tasks of a kind are judged together, where labels or features say which are of a
+    kind. Without, every task stands for itself."""
+
+    features: Annotated[tuple[Name, ...], each_once] = ()
+    """Parameters of the tasks, such as a position or a difficulty: tasks of similar features are of
+    a kind, within their label if labels stand for kinds. Dotted paths reach into nested parameters.
+    None by default; needs a pool that holds all tasks of its source."""
 
 
 @dataclass(frozen=True, kw_only=True)

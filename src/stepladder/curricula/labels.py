@@ -1,18 +1,19 @@
-"""Draws by label: what the methods that judge tasks of a kind together do alike.
+"""Draws by kind of task: what the methods that judge tasks of a kind together do alike.
 
-Between `pooling` and `stuck`, which measure, and the kernels of `Learnability`, `LearningProgress`
-and `LevelReplay`, which decide what a label is worth. Labels are groups of the plan, so a label's
-share is one number: what a few of its tasks have shown counts for all at once, and a record costs
-the same however many tasks there are.
+Between `pooling` and `stuck`, which measure, and the kernels of `Learnability`, `LearningProgress`,
+`LevelReplay` and `Frontier`, which decide what a kind is worth. A kind is a label, or a bin of
+features (`cells`). In the first three, kinds are groups of the plan, so a kind's share is one
+number: what a few of its tasks have shown counts for all at once, and a record costs the same
+however many tasks there are.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from stepladder.compiled import inlined
 from stepladder.curricula.cells import Cells, find_cells, one_cell, splits_by_label
+from stepladder.curricula.config import PooledConfig
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.pooling import (
     PRIOR_STRENGTH,
@@ -72,24 +73,34 @@ def set_share(block: Words, table: int, group: int, worth: float) -> None:
 
 
 class LabelPooling(PlanOwner):
-    """A method whose config says ``pooled``: then labels are groups of its plan."""
+    """A method that judges tasks of a kind together: kinds are groups of its plan."""
 
-    _constants: Any
+    config: PooledConfig  # pyright: ignore[reportIncompatibleVariableOverride]
 
     @property
     def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether labels are groups of the plan: if tasks are pooled and labels have several."""
-        return bool(getattr(self.config, "pooled", False)) and splits_by_label(self.pool)
+        return self.config.pooled and splits_by_label(self.pool)
 
-    def _cells(self) -> Cells:
-        """Return the cell of every slot: by labels and features, or one if tasks stand alone."""
-        if not getattr(self.config, "pooled", False):
-            return one_cell(self.pool)
-        return find_cells(self.pool, getattr(self.config, "features", ()))
+    def _find_cells(self) -> Cells:
+        """Return the cell of every slot: its kind, or one for all if every task stands alone."""
+        config = self.config
+        self._cells = (
+            find_cells(self.pool, config.features) if config.pooled else one_cell(self.pool)
+        )
+        return self._cells
 
-    def _labels_of_slots(self) -> Words:
-        """Return the cell of every slot, as the kernels read it."""
-        return self._constants.cells
+    @property
+    def pools(self) -> bool:
+        """Whether there are kinds of tasks that are judged together."""
+        return self.config.pooled and self._cells.split
+
+    def _kind_names(self) -> list[str]:
+        """Return a name of every kind: its label, and where features cut it, the first task."""
+        if not self.config.features:
+            return list(self.pool.label_names)
+        _, first = np.unique(self._cells.of_slot, return_index=True)
+        return [f"tasks like {self.task_name(slot)}" for slot in first.tolist()]
 
 
 def know_nothing(labels: Records[Label], pooling: Records[Pooling]) -> None:

@@ -98,7 +98,7 @@ def rate_of(task: Evidence, cell_rate: float, strength: float) -> float:
     return success / (success + (1.0 - cell_rate) * down)
 
 
-def rates_of(tasks: Any, cell_rates: Floats, strength: float) -> Floats:
+def rates_of(tasks: Any, cell_rates: Floats, strength: float | Floats) -> Floats:
     """Return every task's success rate now, as `rate_of` does for one.
 
     Args:

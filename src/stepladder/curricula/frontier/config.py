@@ -16,7 +16,7 @@ from stepladder.configs.checks import (
     Within,
     each_once,
 )
-from stepladder.curricula.config import CurriculumConfig, Variant
+from stepladder.curricula.config import PooledConfig, Variant
 
 PRIOR = 0.2
 """Successes, and failures, that a task is taken to have had before its first play."""
@@ -32,7 +32,7 @@ StandardErrors = Annotated[float, Within(0.0, 100.0, below=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrontierConfig(CurriculumConfig):
+class FrontierConfig(PooledConfig):
     """Tasks that can be learned now; found by probing.
 
     Sets what counts as mastered, how soon a task is judged, and how many draws go to probing.

@@ -96,7 +96,7 @@ class FrontierExplanation(EvictingExplanation):
             yield f"Tasks mastered of late have taken about {self.pace:.0f} plays of practice each."
 
 
-class Frontier(LabelPooling, CompiledMethod):
+class Frontier(LabelPooling, CompiledMethod):  # pyright: ignore[reportIncompatibleVariableOverride]
     """Draws the tasks that succeed sometimes and are getting better."""
 
     Config = FrontierConfig
@@ -114,7 +114,9 @@ class Frontier(LabelPooling, CompiledMethod):
         if has_neighbors:
             table = feature_table(self.pool, config.features)
             links = link_neighbors(table, config.num_neighbors * len(config.features))
-        cells = find_cells(self.pool, config.features if self.pool.num_slots > FEW_TASKS else ())
+        # Among few tasks, neighbours tell more than bins.
+        features = config.features if self.pool.num_slots > FEW_TASKS else ()
+        cells = self._cells = find_cells(self.pool, features)
         state = zeros(State, tasks=self.pool.num_slots, cells=cells.num_cells)
         state.tasks["layer"] = NO_LAYER
         state.tasks["worth"] = 1.0
@@ -127,7 +129,7 @@ class Frontier(LabelPooling, CompiledMethod):
             lapses_below=config.mastery - config.lapse,
             heaviest=max(float(self.pool.base_weights.max()), SMALLEST),
             evicts=self.pool.can_replace and config.eviction_plays > 0,
-            pools=config.pooled and cells.split,
+            pools=self.pools,
         )
         near: Words = np.zeros(self.pool.num_slots, dtype=np.int64)
         kinds = (cells.of_slot, cells.members())

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from stepladder.configs.checks import Count as AtLeastOne
-from stepladder.configs.checks import Name, Positive, Share, Within, each_once
-from stepladder.curricula.config import SignalConfig
+from stepladder.configs.checks import Positive, Share, Within
+from stepladder.curricula.config import PooledConfig, SignalConfig
 
 Prior = Annotated[float, Within(0.0, 1e6, above=True, fix="With more, results would not count.")]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnabilityConfig(SignalConfig):
+class LearnabilityConfig(PooledConfig, SignalConfig):
     """Tasks that succeed sometimes: p(1 - p).
 
     Sets how much a task is known before it is played, and how soon results are forgotten.
@@ -35,11 +35,6 @@ class LearnabilityConfig(SignalConfig):
     """Whether tasks of the same label are judged together: what a task's label has shown is its
     prior, in place of `prior_successes` and `prior_failures`, and what no practice changes fades.
     Without, every task stands for itself, as published."""
-
-    features: Annotated[tuple[Name, ...], each_once] = ()
-    """Parameters of the tasks, such as a position or a difficulty: tasks of similar features are
-    judged together, within their label if labels stand for kinds. Dotted paths reach into nested
-    parameters. None by default; needs a pool that holds all tasks of its source."""
 
     exponent: Annotated[float, Within(0.0, 100.0, fix="1 is the plain p(1 - p).")] = 1.0
     """Power of p(1 - p) that is the weight; above 1 is keener, 0 draws all tasks equally often."""

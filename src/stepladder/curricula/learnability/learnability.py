@@ -89,7 +89,7 @@ class Learnability(LabelPooling, RankedMethod):  # pyright: ignore[reportIncompa
             eviction_share=self._eviction_share(config.eviction_percentile),
             **signal_settings(config),
         )
-        cells = self._cells()
+        cells = self._find_cells()
         state = zeros(State, tasks=num_slots, filed=num_slots, cells=cells.num_cells)
         know_nothing(state.cells, state.pooling)
         prior = (config.prior_successes, config.prior_failures)

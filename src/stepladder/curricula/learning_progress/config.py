@@ -17,14 +17,14 @@ from stepladder.configs.checks import (
     Window,
     Within,
 )
-from stepladder.curricula.config import SignalConfig, Variant
+from stepladder.curricula.config import PooledConfig, SignalConfig, Variant
 from stepladder.errors import ConfigError
 
 Term = Annotated[float, Within(0.0, 1e6, below=True)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearningProgressConfig(SignalConfig):
+class LearningProgressConfig(PooledConfig, SignalConfig):
     """Tasks whose success is changing, beyond what is noise.
 
     Sets how quickly progress is noticed, and how much is left to chance.

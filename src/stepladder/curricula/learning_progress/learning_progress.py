@@ -94,13 +94,13 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
         super()._set_up()
         self.needs_success = self.config.signal == "success"
         num_slots, by_return = self.pool.num_slots, self.config.signal == "return"
-        cells, num_cells = self._cells()
+        cells, num_cells = self._find_cells()
         state = zeros(
             State,
             tasks=num_slots,
             filed=num_slots,
             spreads=num_slots * by_return or 1,
-            evidence=num_slots * self.groups_by_label or 1,
+            evidence=num_slots * self.pools or 1,
             labels=num_cells,
         )
         know_nothing(state.labels, state.pooling)
@@ -124,7 +124,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
             noise_z = float(np.sqrt(2.0 * np.log(max(2, self.pool.num_slots))))
         settings = settings_record(
             config,
-            pools=self.groups_by_label,
+            pools=self.pools,
             keep=1.0 - pair.slow_rate,
             fast_rate=pair.fast_rate,
             slow_rate=pair.slow_rate,
@@ -141,13 +141,13 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
         return Constants(settings, scales, cells)
 
     def _groupings(self) -> list[Grouping]:
-        if self.groups_by_label:
+        if self.pools:
             return [Grouping(self._constants.cells, len(self._state.labels))]
         return [Grouping.layers(self.pool.num_slots, 2)]
 
     def _publish(self) -> None:
         assert self._plan is not None
-        if self.groups_by_label:
+        if self.pools:
             self._fill_weights(self.pool.base_weights)
             kernels.set_shares(*self.kernel_state()[:3])
             return
@@ -206,7 +206,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
         if self.config.signal == "return":
             self._state.spreads["variance"][slot] = 0.0
         weight = float(self.pool.base_weights[slot])
-        if self.groups_by_label:
+        if self.pools:
             self._state.evidence[slot : slot + 1] = 0
             self._set_weight(slot, weight)
             kernels.set_shares(*self.kernel_state()[:3])
@@ -215,7 +215,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
         self._set_weight(slot, weight * (self.config.novice_plays > 0), BY_NOVELTY)
 
     def _slot_lost(self, slot: int, reason: str) -> None:
-        if self.groups_by_label:
+        if self.pools:
             with self.plan.writing():
                 kernels.set_shares(*self.kernel_state()[:3])
 
@@ -226,7 +226,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
         label, hardly known tasks included.
         """
         state = self._state
-        if not self.groups_by_label:
+        if not self.pools:
             return state.tasks["progress"].copy()
         cells, strength = self._constants.cells, float(state.pooling["strength"][0])
         label_rates: Floats = state.labels["rate"][cells]
@@ -238,10 +238,10 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
 
     def label_progress(self) -> dict[str, float]:
         """Return the change of every label's success per play, if tasks are pooled by label."""
-        if not self.groups_by_label:
+        if not self.pools:
             return {}
         progress = self._state.labels["progress"].tolist()
-        return dict(zip(self.pool.label_names, progress, strict=True))
+        return dict(zip(self._kind_names(), progress, strict=True))
 
     def scores(self) -> Floats:
         """Return every slot's `progress`."""
@@ -257,7 +257,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
             top=self._top(best[progress[best] > 0], progress, probs),
             labels=best_labels(
                 {name: 1000.0 * one for name, one in self.label_progress().items()},
-                self._labels_of_slots(),
+                self._cells.of_slot,
                 probs,
             ),
         )
@@ -270,7 +270,7 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
             scale = self._scales(task["num_plays"])
             numbers["fast"] = float(task["fast"][0] * scale["fast"][0])
             numbers["slow"] = float(task["slow"][0] * scale["slow"][0])
-        if self.groups_by_label:
+        if self.pools:
             return self._pooled_reason(slot, numbers)
         if progress > 0:
             return "its success is changing beyond noise", numbers
@@ -280,10 +280,13 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
 
     def _pooled_reason(self, slot: int, numbers: dict[str, float]) -> tuple[str, dict[str, float]]:
         state: Any = self._state
-        label, stuck = self.label_of(slot), int(state.evidence["trial"]["num_stuck"][slot])
+        cell, stuck = (
+            int(self._cells.of_slot[slot]),
+            int(state.evidence["trial"]["num_stuck"][slot]),
+        )
         numbers["progress"] = float(self.progress()[slot])
-        numbers["label_progress"] = self.label_progress()[label]
-        numbers["label_success"] = float(state.labels["rate"][self._constants.cells[slot]])
+        numbers["label_progress"] = float(state.labels["progress"][cell])
+        numbers["label_success"] = float(state.labels["rate"][cell])
         reason = (
             f"the success of its label, {numbers['label_success']:.0%}, changes by about "
             f"{1000.0 * numbers['label_progress']:.2g} in 1,000 plays"

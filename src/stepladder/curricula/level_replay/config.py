@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from stepladder.configs.checks import Count, CountOrZero, Integer, Share, Within
-from stepladder.curricula.config import SignalConfig, Variant
+from stepladder.curricula.config import PooledConfig, SignalConfig, Variant
 from stepladder.curricula.level_replay.accel import accel_variant
 from stepladder.tasks.editing import MAX_CHANGES
 
@@ -18,7 +18,7 @@ GREEDY_TEMPERATURE = 0.02
 
 
 @dataclass(frozen=True, kw_only=True)
-class LevelReplayConfig(SignalConfig):
+class LevelReplayConfig(PooledConfig, SignalConfig):
     """Prioritised level replay: the highest scores.
 
     Sets what a task's score is, and how scores, age and chance share the draws.

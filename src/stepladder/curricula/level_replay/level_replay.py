@@ -110,13 +110,13 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
         config = self.config
         self.needs_success = config.scored_by == "deviation" and config.signal == "success"
         num_slots = self.pool.num_slots
-        cells, num_cells = self._cells()
+        cells, num_cells = self._find_cells()
         state = zeros(
             State,
             tasks=num_slots,
             seen=num_slots,
             seen_versions=num_slots,
-            evidence=num_slots * self.groups_by_label or 1,
+            evidence=num_slots * self.pools or 1,
             labels=num_cells,
         )
         know_nothing(state.labels, state.pooling)
@@ -127,7 +127,7 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
         is_greedy = config.transform == "greedy"
         numbers = settings_record(
             config,
-            pools=self.groups_by_label,
+            pools=self.pools,
             keep=1.0 - config.newest_weight,
             uses_trainer=bool(config.trainer_score),
             **signal_settings(config),
@@ -154,7 +154,7 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
         super()._slot_replaced(slot)
         weight = float(self.pool.base_weights[slot])
         self._state.tasks["weight"][slot] = weight
-        if self.groups_by_label:
+        if self.pools:
             self._state.evidence[slot : slot + 1] = 0
         self._set_weight(slot, 0.0, BY_SCORE)
         self._set_weight(slot, 0.0, BY_AGE)
@@ -217,7 +217,7 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
         own scores say.
         """
         state = self._state
-        if not self.groups_by_label:
+        if not self.pools:
             return state.tasks["score"].copy()
         rates = state.labels["rate"][self._constants.cells]
         known = rates_of(state.evidence, rates, float(state.pooling["strength"][0]))
@@ -231,10 +231,10 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
 
     def label_scores(self) -> dict[str, float]:
         """Return the mean score of every label, if tasks are pooled by label; else nothing."""
-        if not self.groups_by_label:
+        if not self.pools:
             return {}
         scores = self._unit * self._state.labels["rate"]
-        return dict(zip(self.pool.label_names, scores.tolist(), strict=True))
+        return dict(zip(self._kind_names(), scores.tolist(), strict=True))
 
     def plays(self) -> Words:
         """Return how often each slot's task was played."""
@@ -256,15 +256,17 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
             top=self._top(best, scores, probs),
             num_edits=self.num_edits,
             deepest_edit=self.deepest_edit,
-            labels=best_labels(self.label_scores(), self._labels_of_slots(), probs),
+            labels=best_labels(self.label_scores(), self._cells.of_slot, probs),
         )
 
     def _reason(self, slot: int) -> tuple[str, dict[str, float]]:
         task: Any = self._state.tasks[slot]
         numbers = {"plays": float(task["num_plays"])}
         shown = ""
-        if self.groups_by_label:
-            numbers["label_score"] = self.label_scores()[self.label_of(slot)]
+        if self.pools:
+            numbers["label_score"] = float(
+                self._unit * self._state.labels["rate"][self._cells.of_slot[slot]]
+            )
             shown = f"; its label has shown scores of about {numbers['label_score']:.3g}"
         if self._state.seen["position"][slot] < 0:
             reason = "it has no score yet and takes part in the share for unseen tasks"
