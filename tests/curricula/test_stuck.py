@@ -3,15 +3,7 @@
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.stuck import (
-    FIRST_TRIAL,
-    LEAST_WORTH_OF_KIND,
-    MAX_STUCK,
-    Trial,
-    watch,
-    worth,
-    worth_of_kind,
-)
+from stepladder.curricula.stuck import FIRST_TRIAL, MAX_STUCK, Trial, watch, worth
 
 
 @compiled
@@ -60,20 +52,3 @@ def test_a_coin_fades_and_a_slow_learner_finds_the_length_of_its_trials():
     slow, trial = watched(rng.random(100_000) < np.linspace(0.2, 0.8, 100_000))
     assert slow >= 0.5
     assert trial["num_doublings"] >= 4
-
-
-@compiled
-def worth_of_first(trials):
-    return worth_of_kind(trials[0])
-
-
-def test_a_kind_that_stands_still_keeps_a_quarter():
-    trials = Trial.zeros()
-    assert [worth_after(trials, stuck) for stuck in (0, 1, 2, 3, MAX_STUCK)] == [
-        *(1.0, 0.5, LEAST_WORTH_OF_KIND, LEAST_WORTH_OF_KIND, LEAST_WORTH_OF_KIND)
-    ]
-
-
-def worth_after(trials, num_stuck: int) -> float:
-    trials["num_stuck"] = num_stuck
-    return worth_of_first(trials)

@@ -27,9 +27,6 @@ LOW, HIGH = 0.1, 0.9
 LEAST_VARIANCE = 0.01
 """Of a single play: no success is believed to be steadier than one in a hundred."""
 
-LEAST_WORTH_OF_KIND = 0.25
-"""What is left of a kind that stands still."""
-
 MAX_STUCK = 10
 """Trials in a row without a change that are counted."""
 
@@ -81,13 +78,3 @@ def changes(trial: Trial) -> bool:
 def worth(trial: Trial) -> float:
     """Return what is left of a task's worth: a half for every trial without a change."""
     return 0.5**trial.num_stuck
-
-
-@inlined
-def worth_of_kind(trial: Trial) -> float:
-    """Return the same for all tasks of a kind, which never lose all of it.
-
-    A kind that stands still may wait for what other kinds teach; played too rarely, it would not
-    show that it moves again.
-    """
-    return max(LEAST_WORTH_OF_KIND, worth(trial))

@@ -33,7 +33,7 @@ from stepladder.curricula.frontier.rounds import (
     turn_rounds,
 )
 from stepladder.curricula.pooling import NUM_CLOCKS, learn, rate_of
-from stepladder.curricula.stuck import changes, watch, worth_of_kind
+from stepladder.curricula.stuck import changes, watch, worth
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
@@ -273,12 +273,7 @@ def _worth(state: State, constants: Constants, slot: int, shown: Shown) -> float
         return 1.0
     mean = mean_of(shown)
     teaches = 4.0 * mean * (1.0 - mean)
-    return (
-        worth_of_kind(state.cells[int(constants.cells[slot])].trial)
-        * teaches
-        * teaches
-        * (1.0 - mean)
-    )
+    return worth(state.cells[int(constants.cells[slot])].trial) * teaches * teaches * (1.0 - mean)
 
 
 @bare

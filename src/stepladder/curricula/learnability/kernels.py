@@ -13,7 +13,7 @@ from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.pooling import Pooling
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.curricula.returns import ReturnScale, signal_of
-from stepladder.curricula.stuck import worth, worth_of_kind
+from stepladder.curricula.stuck import worth
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
@@ -91,7 +91,7 @@ def _set_share(block: Words, table: int, state: State, constants: Constants, ind
     cell, settings, unit = state.cells[index], constants.settings[0], 1.0
     if settings.pooled:
         score = cell_score(cell, state.pooling[0])
-        unit = worth_of_kind(cell.trial) * weight_of(score, settings.label_exponent)
+        unit = worth(cell.trial) * weight_of(score, settings.label_exponent)
         unit *= 1.0 - cell.rate
     set_share(block, table, index, unit)
 
