@@ -62,7 +62,7 @@ class PlainState(NamedTuple):
     method: Records[PlainMethod]
 
 
-class PlanOwner(Targeted, ABC):
+class PlanOwner(ABC, Targeted):
     """Owns a pool of tasks and the plan over it."""
 
     config: CurriculumConfig

@@ -79,6 +79,9 @@ def check_target(target: Target, pool: Pool, name_of: Callable[[int], str]) -> N
 class Targeted:
     """The part of a `PlanOwner` that leans its table to tasks that count."""
 
+    # Nothing of its own: after a fork an owner becomes a `ForeignCurriculum`, which must fit.
+    __slots__ = ()
+
     config: Any
     pool: Pool
     totals: Any
