@@ -27,13 +27,7 @@ from stepladder.simulator.base import (
     by_label,
     performance_metrics,
 )
-from stepladder.simulator.dynamics import (
-    Dynamics,
-    Epochwise,
-    Noise,
-    Prerequisite,
-    learnable_nodes,
-)
+from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite, learnable_nodes
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner_state import IMPOSSIBLE, LEARNABLE, NOISE, LearnerState
 from stepladder.simulator.loops import play_rounds
