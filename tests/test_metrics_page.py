@@ -69,7 +69,7 @@ def test_a_curriculum_emits_what_the_page_says_and_all_of_it():
         capacity=12,
         phases=(
             Phase(name="climb", curriculum=climb, episodes=30),
-            Phase(name="look", curriculum=LearningProgressConfig(), episodes=20),
+            Phase(name="look", curriculum=LearningProgressConfig(target=("b",)), episodes=20),
             Phase(name="edit", curriculum=LevelReplayConfig(editing=0.5)),
         ),
     )

@@ -73,6 +73,7 @@ def test_commands_offer_it_with_its_own_flags(package: Path, command: CommandLin
         "type": "rarest",
         "exploration": 0.0,
         "max_share": None,
+        "target": None,
         "power": 2.0,
     }
     said = json.loads(command("explain", run, "--json").out)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -510,6 +510,76 @@ def test_small_pools_have_no_limit_unless_it_is_set(case: Case):
     assert case.config.largest_share(len(free.probs())) == 1.0
     live(bound, 100)
     assert bound.probs().max() <= 0.01 + 0.99 / len(bound.plan.active) + 1e-12
+
+
+# What the agent is for.
+
+every_targeted_case = pytest.mark.parametrize(
+    "case",
+    [case for case in CASES.values() if case.config.takes_target],
+    ids=[name for name, case in CASES.items() if case.config.takes_target],
+)
+
+
+def aim_of(case: Case) -> Any:
+    labels = case.source.labels()
+    return {labels[-1]: 2.0, labels[0]: 1.0} if len(labels) > 1 else labels
+
+
+@every_targeted_case
+def test_draws_follow_probs_with_a_target_and_a_limit(case: Case):
+    for max_share in (None, 0.15):
+        curriculum = case.make(target=aim_of(case), max_share=max_share)
+        live(curriculum, 120)
+        probs, num_draws = curriculum.probs(), 100_000
+        assert probs.sum() == pytest.approx(1.0, abs=1e-12)
+        told = [cast(TaskExplanation, curriculum.explain(slot)).prob for slot in range(len(probs))]
+        assert told == pytest.approx(probs.tolist(), abs=1e-14)
+        counts = np.bincount(curriculum.draw_batch(num_draws)["slot"], minlength=len(probs))
+        spread = np.sqrt(num_draws * probs * (1.0 - probs))
+        assert np.all(np.abs(counts - num_draws * probs) <= 4.5 * spread)
+
+
+@every_targeted_case
+def test_a_target_is_followed_once_per_record_whatever_the_batches(case: Case):
+    one, other = (case.make(target=aim_of(case)) for _ in range(2))
+    method, twin = one.in_force(), other.in_force()
+    records = [record_for(one, slot, slot % 2, episode_return=0.0) for slot in range(12)]
+    for record in records:
+        one.observe(record)
+    other.observe(records)
+    np.testing.assert_equal(method.target_success, twin.target_success)
+    assert (method.totals["target"] == twin.totals["target"]).all()
+    # A record without success says nothing about it.
+    before = method.target_success
+    if not one.needs_success:
+        one.observe(record_for(one, 11, float("nan")))
+        np.testing.assert_equal(method.target_success, before)
+
+
+@every_targeted_case
+def test_a_target_survives_a_snapshot(case: Case):
+    curriculum, other = (case.make(target=aim_of(case)) for _ in range(2))
+    live_with_incidents(curriculum, 120)
+    other.restore(curriculum.snapshot())
+    np.testing.assert_array_equal(curriculum.probs(), other.probs())
+    assert live(curriculum, 40) == live(other, 40)
+    assert differences(curriculum.snapshot(), other.snapshot()) == []
+
+
+@every_case
+def test_a_target_is_told_or_refused(case: Case):
+    if case.config.takes_target:
+        curriculum = case.make(target=case.source.labels()[:1])
+        # The first phase may be a mixture, which takes none.
+        is_told = curriculum.in_force().config.target is not None
+        line = f"Target: {case.source.labels()[0]}; not played yet"
+        assert (line in str(curriculum.explain())) == is_told
+        with pytest.raises(ConfigError, match="target names 'hrad'"):
+            case.make(target="hrad")
+    else:
+        with pytest.raises(ConfigError, match="whose own settings say what is drawn"):
+            case.make(target=case.source.labels()[:1])
 
 
 # Observing.

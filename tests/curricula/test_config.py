@@ -118,6 +118,7 @@ def test_inner_settings_are_written_with_the_name_of_their_method():
         "type": "mixture",
         "exploration": 0.0,
         "max_share": None,
+        "target": None,
         "weights": {"a": 1.0},
     }
 

@@ -9,6 +9,7 @@ from stepladder.cli.parsing import parse
 from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
+from stepladder.curricula.target import Target
 from stepladder.dashboard import comparison_svg
 from stepladder.errors import ConfigError
 from stepladder.simulator.base import Scenario
@@ -58,6 +59,13 @@ class CompareArguments(Config):
     """Samples after which a seed ends unfinished: plays, or env steps for a learner that
     generalises; by default the scenario's own budget."""
 
+    target: Target | None = None
+    """Labels that count, as NAME or NAME=WEIGHT: a curriculum is done when the tasks with these
+    labels are learned. By default the scenario's own, mostly all tasks."""
+
+    told: bool = False
+    """Also measure every curriculum that can be told what counts, under its name and +target."""
+
     picture: Path | None = None
     """SVG file for the picture; by default comparison.svg, and none with --json."""
 
@@ -70,6 +78,8 @@ def main(argv: Sequence[str]) -> int:
     arguments = parse(CompareArguments, argv, "compare")
     chosen = _expanded(arguments.scenarios, "suite", SUITE)
     places = [scenario(name) for name in _expanded(chosen, "general", GENERAL_SUITE)]
+    if arguments.target is not None:
+        places = [place.aimed_at(arguments.target.weights) for place in places]
     names = _expanded(arguments.curricula, "all", curriculum_variants(can_edit=False))
     picture = arguments.picture or (None if arguments.json else PICTURE)
     _check(names, places, picture)
@@ -119,7 +129,7 @@ def _check(names: Sequence[str], places: Sequence[Scenario], picture: Path | Non
 
 def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments) -> list[Cell]:
     """Compare on one scenario, and show the progress."""
-    total, done = len({UNIFORM, *names}), 0
+    total, done = len({UNIFORM, *names}) * (2 if arguments.told else 1), 0
     with console.progress(f"{place.name}: {total} curricula") as tell:
 
         def count(cell: Cell) -> None:
@@ -134,6 +144,7 @@ def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments
             seed=arguments.seed,
             num_envs=arguments.num_envs,
             budget=arguments.budget,
+            told=arguments.told,
             on_cell=count,
         )
     return list(comparison.cells)

@@ -21,6 +21,7 @@ from tyro.constructors import (
     MISSING,
     MISSING_NONPROP,
     ConstructorRegistry,
+    PrimitiveConstructorSpec,
     StructConstructorSpec,
     StructFieldSpec,
     StructTypeInfo,
@@ -178,12 +179,30 @@ def _flag_type(hint: Any, default: Any, text: str) -> Any:
     if origin is dict or (origin is tuple and dataclasses.is_dataclass(inner[0])):
         # Lists of settings, and settings by name, have no flags.
         return tyro.conf.Suppress[tyro.conf.Fixed[hint]]
+    word_form = _word_form(hint)
+    if word_form is not None:
+        return Annotated[hint, word_form]
     shown = None
     if default is True:
         shown = "(on by default; this flag turns it off)"
     elif default is False or default == () or "by default" in text.lower():
         shown = ""
     return Annotated[hint, tyro.conf.arg(help_behavior_hint=shown)]
+
+
+def _word_form(hint: Any) -> PrimitiveConstructorSpec[Any] | None:
+    """Return how words become settings that have a form for the command line (`from_words`)."""
+    kinds = [kind for kind in (hint, *get_args(hint)) if hasattr(kind, "from_words")]
+    if not kinds:
+        return None
+    (kind,) = kinds
+    return PrimitiveConstructorSpec(
+        nargs="*",
+        metavar="[NAME[=WEIGHT] …]",
+        instance_from_str=lambda words: kind.from_words(words) if words else None,
+        is_instance=lambda value: value is None or isinstance(value, kind),
+        str_from_instance=lambda value: [] if value is None else value.words(),
+    )
 
 
 @cache

@@ -12,6 +12,7 @@ An interrupt (Ctrl-C) can come between any two lines. What it leaves unfinished 
 whatever is called next: a batch is observed, and told to every listener, as a whole and once.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -261,17 +262,26 @@ class Curriculum(Turnover):
         return Explanation(**self._overview_fields())
 
     def _overview_fields(self) -> dict[str, Any]:
-        # Draws are those of the whole plan: the outermost curriculum tells of them.
-        num_crowded, share = crowd(self.probs()) if self._root is self else (0, 0.0)
         return {
             "curriculum": type(self).__name__,
             "num_tasks": self.pool.num_slots,
             "num_quarantined": self.num_quarantined,
             "episodes": self.num_observed,
             "plan_version": self.plan.version,
-            "num_crowded": num_crowded,
-            "crowded_share": share,
+            # Draws are those of the whole plan: the outermost curriculum tells of them.
+            **(self._about_draws() if self._root is self else {}),
         }
+
+    def _about_draws(self) -> dict[str, Any]:
+        probs, method = self.probs(), self.in_force()
+        num_crowded, share = crowd(probs)
+        fields: dict[str, Any] = {"num_crowded": num_crowded, "crowded_share": share}
+        if method.config.target is not None:
+            success = method.target_success
+            fields["target"] = str(method.config.target)
+            fields["target_success"] = None if math.isnan(success) else success
+            fields["stepping_stones"] = float(probs[method.counts() <= 0.0].sum())
+        return fields
 
 
 def nothing_active() -> str:

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 from stepladder.compiled import compiled, inlined
+from stepladder.curricula.pooling import Cell
+from stepladder.curricula.targeting import follow_target
 from stepladder.plans.kernels import begin_write, end_write
-from stepladder.plans.layout import slot_of
+from stepladder.plans.layout import slot_of, table_of
 from stepladder.plans.record import RecordFields, first_bad_record
 from stepladder.plans.status import DONE, TO_REPLACE
 from stepladder.records import Count, Fields, Limits, Records, Shape, Words
@@ -46,6 +48,8 @@ class Totals(Fields):
     """Env steps in them."""
     num_orphaned: Count
     """Results of tasks that were replaced before they arrived; credited to no task."""
+    target: Cell
+    """Success on tasks that count, if some do."""
 
 
 class Noted(Fields):
@@ -56,14 +60,28 @@ class Noted(Fields):
 
 
 @inlined
-def count_record(block: Words, totals: Totals, slot: int, generation: int, length: int) -> bool:
-    """Count a record; return whether the task that was played is still in its slot."""
+def count_record(
+    block: Words,
+    table: int,
+    totals: Totals,
+    slot: int,
+    generation: int,
+    length: int,
+    success: float,
+) -> bool:
+    """Count a record; return whether the task that was played is still in its slot.
+
+    Every method calls it once for each record. If there is a target, the plan follows the success
+    on it; a record without success changes nothing there.
+    """
     totals.num_observed += 1
     totals.num_steps += length
-    if generation == slot_of(block, slot).generation:
-        return True
-    totals.num_orphaned += 1
-    return False
+    if generation != slot_of(block, slot).generation:
+        totals.num_orphaned += 1
+        return False
+    if table_of(block, table).targets_at > 0 and success == success:
+        follow_target(block, table, totals.target, slot, success)
+    return True
 
 
 @compiled
@@ -114,7 +132,7 @@ def observe_batch(
     for index in range(len(records)):
         record = records[index]
         slot, success, episode_return = record.slot, record.success, record.episode_return
-        if count_record(block, totals, slot, record.generation, record.length):
+        if count_record(block, table, totals, slot, record.generation, record.length, success):
             observe_one(block, table, state, constants, slot, success, episode_return)
     status = settle(block, table, state, constants)
     end_write(block)

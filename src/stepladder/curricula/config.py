@@ -6,15 +6,16 @@ reads and writes it. It has a name (`kind`) under which the registry finds it, b
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
-from stepladder.configs.checks import Name, Share, Within, each_once
+from stepladder.configs.checks import Name, Share, Within, each_once, require
 from stepladder.configs.codec import UNREAD, Config, Kinds, make
 from stepladder.configs.problems import Problems
+from stepladder.curricula.target import Target
 from stepladder.errors import ConfigError
-from stepladder.tasks import EditedSource, Pool, Source, Task
+from stepladder.tasks import EditedSource, ListSource, Pool, Source, Task
 
 if TYPE_CHECKING:
     from stepladder.curricula.base import Curriculum
@@ -79,8 +80,26 @@ class CurriculumConfig(Config):
     default 0.05 in pools of more than 300 tasks, and no limit (1) in smaller ones and where the
     user says what is drawn: uniform, staged, mixture."""
 
+    target: Target | None = None
+    """What the agent is for: labels or names of the tasks that count, or weights by name. Tasks
+    that do not count are stepping stones: drawn as the method says while the target fails, and ever
+    less as it succeeds. All tasks count alike by default."""
+
     limits_shares: ClassVar[bool] = True
     """Whether `max_share` has a default in large pools: not where the user says what is drawn."""
+
+    takes_target: ClassVar[bool] = True
+    """Whether the method can be told what the agent is for."""
+
+    def __post_init__(self) -> None:
+        """Check everything; refuse a target where the settings say what is drawn."""
+        super().__post_init__()
+        if self.target is not None and not self.takes_target:
+            text = (
+                f"is given to {self.kind!r}, whose own settings say what is drawn. Leave it out, "
+                "or choose an automatic curriculum."
+            )
+            require("target", self.target, lambda target: text)
 
     @classmethod
     def kinds(cls) -> Kinds:
@@ -266,3 +285,22 @@ def resolve_config(kind: type[Chosen], config: Chosen | None, settings: dict[str
             "config make what it describes with its own make(tasks)."
         )
     return config
+
+
+def as_pool(tasks: Tasks, capacity: int | None, seed: int) -> Pool:
+    """Make a pool of whatever a curriculum was given."""
+    if isinstance(tasks, Pool):
+        if capacity is not None:
+            raise ConfigError(
+                f"capacity {capacity} was given with a Pool, which has one "
+                f"({tasks.num_slots}). Leave it out."
+            )
+        return tasks
+    if isinstance(tasks, Source):
+        return Pool(tasks, capacity, seed)
+    if not isinstance(cast("object", tasks), Iterable) or isinstance(tasks, str):
+        raise ConfigError(
+            f"a curriculum needs tasks: a list of Task, a source or a Pool; got {tasks!r}. "
+            "Give one of these."
+        )
+    return Pool(ListSource(tasks), capacity, seed)

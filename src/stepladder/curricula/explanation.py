@@ -72,6 +72,15 @@ class Explanation(JsonDataclass):
     crowded_share: float = 0.0
     """Their share of the draws."""
 
+    target: str = ""
+    """What the agent is for, in words; empty if all tasks count alike."""
+
+    target_success: float | None = None
+    """Success on the tasks that count, of late; None if nothing is known."""
+
+    stepping_stones: float = 0.0
+    """Share of the draws that go to tasks that do not count."""
+
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         quarantined = f", {self.num_quarantined} quarantined" if self.num_quarantined else ""
@@ -79,7 +88,16 @@ class Explanation(JsonDataclass):
             f"{self.curriculum}: {self.num_tasks} tasks{quarantined}, "
             f"{self.episodes} episodes observed, plan version {self.plan_version}."
         )
-        return [headline, *self._warnings()]
+        return [headline, *self._about_target(), *self._warnings()]
+
+    def _about_target(self) -> Iterator[str]:
+        if self.target:
+            known = self.target_success is not None
+            success = f"success {self.target_success:.2f}" if known else "not played yet"
+            yield (
+                f"Target: {self.target}; {success}; {self.stepping_stones:.0%} of the draws go to "
+                "tasks that do not count."
+            )
 
     def _warnings(self) -> Iterator[str]:
         if self.num_crowded:

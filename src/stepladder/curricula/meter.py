@@ -141,6 +141,11 @@ class CurriculumMeter(TaskCounts):
             "plan_version": curriculum.plan.version,
         }
         numbers |= curriculum.state_metrics()
+        method = curriculum.in_force()
+        if method.config.target is not None:
+            if not np.isnan(method.target_success):
+                numbers["target_success"] = method.target_success
+            numbers["target_share"] = curriculum.probs()[method.counts() > 0.0].sum()
         return {f"{STATS}/{name}": float(number) for name, number in numbers.items()}
 
     def names(self) -> list[str]:

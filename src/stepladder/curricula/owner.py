@@ -5,16 +5,17 @@ weights are found. `sync` asks it to move the plan into shared memory and back.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
 
 from stepladder.curricula.batch_rule import Totals
-from stepladder.curricula.config import CurriculumConfig, Tasks
+from stepladder.curricula.config import CurriculumConfig, Tasks, as_pool
 from stepladder.curricula.foreign import ForeignCurriculum, owners
+from stepladder.curricula.targeting import Targeted, check_target
 from stepladder.errors import (
     ChannelError,
     ConfigError,
@@ -28,7 +29,7 @@ from stepladder.records import Fields, Floats, Records, Words, saved_arrays, zer
 from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count, read_list
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
-from stepladder.tasks import ListSource, Pool, Source
+from stepladder.tasks import Pool
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
 
@@ -61,7 +62,7 @@ class PlainState(NamedTuple):
     method: Records[PlainMethod]
 
 
-class PlanOwner(ABC):
+class PlanOwner(ABC, Targeted):
     """Owns a pool of tasks and the plan over it."""
 
     config: CurriculumConfig
@@ -75,6 +76,8 @@ class PlanOwner(ABC):
         self.config = config
         self.seed = checked_integer(seed, "The seed of a curriculum", 0, MAX_SEED, ConfigError)
         self.pool = as_pool(config.editable(tasks), capacity, self.seed)
+        if config.target is not None:
+            check_target(config.target, self.pool, self.task_name)
         self._keep_state(zeros(PlainState))
         if self.groups_by_label:
             self._labels = self.pool.label_indices.copy()
@@ -95,6 +98,11 @@ class PlanOwner(ABC):
     def _groupings(self) -> list[Grouping]:
         """Say how each weight table splits the slots; most methods have one group."""
         return [Grouping.single(self.pool.num_slots)]
+
+    def _tables(self) -> list[Grouping]:
+        """Return the groupings, with what all methods have."""
+        has_target = self.config.target is not None
+        return [replace(grouping, has_target=has_target) for grouping in self._groupings()]
 
     def _dials(self) -> list[Part]:
         """Describe the numbers that readers need in addition to the weights."""
@@ -130,20 +138,20 @@ class PlanOwner(ABC):
         """Return what the method keeps outside its arrays, as plain JSON."""
         return {}
 
-    def _load_state(self, state: Mapping[str, Any], place: str) -> None:  # noqa: B027, most have none
+    def _load_state(self, state: Mapping[str, Any], place: str) -> None:
         """Take over what `_save_state` returned; may leave things half done when it raises."""
 
-    def _check_loaded(self, place: str) -> None:  # noqa: B027, most arrays stand by themselves
+    def _check_loaded(self, place: str) -> None:
         """Raise `SnapshotError` if arrays disagree with each other, each being possible."""
 
     def _slot_replaced(self, slot: int) -> None:
         """Forget what was measured for a slot and set its weight; called inside a write."""
         self._set_weight(slot, float(self.pool.base_weights[slot]))
 
-    def _slot_lost(self, slot: int, reason: str) -> None:  # noqa: B027, most can do without
+    def _slot_lost(self, slot: int, reason: str) -> None:
         """Raise `BuildError` if the method cannot do without a slot that was just taken out."""
 
-    def _expect_envs(self, num_envs: int) -> None:  # noqa: B027, most go by records alone
+    def _expect_envs(self, num_envs: int) -> None:
         """Take the number of envs, before the first one reports."""
 
     def _can_replace(self) -> bool:
@@ -164,7 +172,7 @@ class PlanOwner(ABC):
     def plan(self) -> Plan:
         """The plan; built when first asked for."""
         if self._plan is None:
-            plan = Plan(self.pool.num_slots, self._groupings(), len(self._dials()), self.seed)
+            plan = Plan(self.pool.num_slots, self._tables(), len(self._dials()), self.seed)
             if self.pool in _bound_pools:
                 raise ConfigError(
                     "this Pool already belongs to another curriculum; two would replace each "
@@ -186,6 +194,7 @@ class PlanOwner(ABC):
         self._first_dial = first_dial
         plan.set_exploration(self._table, self.config.exploration)
         plan.set_max_share(self._table, self.config.largest_share(self.pool.num_slots))
+        self._publish_target()
         self._publish()
 
     def disown(self) -> None:
@@ -262,7 +271,7 @@ class PlanOwner(ABC):
 
     # Saving and resuming.
 
-    def finish(self) -> None:  # noqa: B027, what is unfinished is known above
+    def finish(self) -> None:
         """Complete what an interrupt has left unfinished."""
 
     def snapshot(self) -> Snapshot:
@@ -344,7 +353,7 @@ class PlanOwner(ABC):
             ) from error
         self._restored()
 
-    def _restored(self) -> None:  # noqa: B027, `intake` has the listeners
+    def _restored(self) -> None:
         """Say that any slot may have changed."""
 
     def _take_over(self, snapshot: Snapshot) -> None:
@@ -359,6 +368,7 @@ class PlanOwner(ABC):
             self._load_all(snapshot.part("method"))
             saved_plan = snapshot.part("plan")
             plan.load(saved_plan.arrays, self.dial_parts(), saved_plan.place)
+            self._publish_target()
             plan.header["table_at"] = self._active_table()
             plan.header["tick"] = tick
             self._num_drawn, self.next_episode = num_drawn, next_episode
@@ -377,22 +387,3 @@ class PlanOwner(ABC):
         raise WrongProcessError(
             "a curriculum cannot be copied. Build a second one and `restore` a snapshot into it."
         )
-
-
-def as_pool(tasks: Tasks, capacity: int | None, seed: int) -> Pool:
-    """Make a pool of whatever a curriculum was given."""
-    if isinstance(tasks, Pool):
-        if capacity is not None:
-            raise ConfigError(
-                f"capacity {capacity} was given with a Pool, which has one "
-                f"({tasks.num_slots}). Leave it out."
-            )
-        return tasks
-    if isinstance(tasks, Source):
-        return Pool(tasks, capacity, seed)
-    if not isinstance(cast("object", tasks), Iterable) or isinstance(tasks, str):
-        raise ConfigError(
-            f"a curriculum needs tasks: a list of Task, a source or a Pool; got {tasks!r}. "
-            "Give one of these."
-        )
-    return Pool(ListSource(tasks), capacity, seed)

@@ -131,7 +131,7 @@ def _score_strengths(pooling: Pooling, task: Evidence, cell_rate: float, value: 
 
 
 @inlined
-def _follow(cell: Cell, value: float) -> None:
+def follow(cell: Cell, value: float) -> None:
     """Let every clock predict a result and take it in; mix them by how well they have done so."""
     halflife, least = FIRST_HALFLIFE, np.inf
     for clock in range(NUM_CLOCKS):
@@ -164,4 +164,4 @@ def learn(cell: Cell, pooling: Pooling, task: Evidence, keep: float, value: floa
     task.successes = keep * task.successes + value
     task.failures = keep * task.failures + (1.0 - value)
     task.expected = keep * task.expected + cell.rate
-    _follow(cell, value)
+    follow(cell, value)

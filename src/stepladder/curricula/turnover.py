@@ -122,6 +122,7 @@ class Turnover(IntakeOwner):
             with self.plan.writing() as block:
                 self.pool.admit(newcomer)
                 kernels.put_in(block, newcomer.slot)
+                self._renew_target(newcomer.slot)
                 self._slot_replaced(newcomer.slot)
             replacement.is_in = True
         self._tell_replaced(newcomer.slot, replacement.told)

@@ -67,7 +67,7 @@ def settle_nothing(block: Words, table: int, state: State, constants: Any) -> in
 
 
 @bare
-def observe(block: Words, state: State, records: Records[RecordFields]) -> int:
+def observe(block: Words, table: int, state: State, records: Records[RecordFields]) -> int:
     """Count episodes per slot; return `DONE`, or the index of a bad record with nothing counted."""
     bad = first_bad_record(records, len(state.tasks), False)
     if bad >= 0:
@@ -75,8 +75,9 @@ def observe(block: Words, state: State, records: Records[RecordFields]) -> int:
     totals = state.method[0].totals
     for index in range(len(records)):
         record = records[index]
-        if count_record(block, totals, record.slot, record.generation, record.length):
-            state.tasks[record.slot].num_plays += 1
+        slot, success = record.slot, record.success
+        if count_record(block, table, totals, slot, record.generation, record.length, success):
+            state.tasks[slot].num_plays += 1
     return DONE
 
 
@@ -88,7 +89,7 @@ class PlayCounter(Curriculum):
     def _set_up(self) -> None:
         super()._set_up()
         self._keep_state(zeros(State, tasks=self.pool.num_slots))
-        self._observe_kernel = direct(observe, aligned_words(1), self._state, self._scratch)
+        self._observe_kernel = direct(observe, aligned_words(1), 0, self._state, self._scratch)
 
     @property
     def plays(self) -> Words:
@@ -101,7 +102,8 @@ class PlayCounter(Curriculum):
     def _update(self, records: Records[RecordFields], num_done: int) -> int:
         if num_done:
             return DONE
-        return self._observe_kernel((self._plan or self.plan).block, self._state, records)
+        plan = self._plan or self.plan
+        return self._observe_kernel(plan.block, self._table, self._state, records)
 
     def _slot_replaced(self, slot: int) -> None:
         self.plays[slot] = 0

@@ -8,7 +8,7 @@ the block.
 import numpy as np
 
 from stepladder.compiled import compiled, inlined
-from stepladder.plans.layout import group_of, header_of, is_active, table_of
+from stepladder.plans.layout import Group, group_of, header_of, is_active, table_of
 from stepladder.plans.philox import LIMIT_STREAM, uniform_and_seed
 from stepladder.records import Floats, Words
 
@@ -39,14 +39,36 @@ def get_leaf(block: Words, table: int, slot: int, layer: int = 0) -> float:
 
 
 @inlined
+def lean(values: Floats, own: Group, other_share: float) -> float:
+    """Return the part of a group's weight that counts: what counts itself, and a share of the rest.
+
+    Call it for groups with a positive weight; it is 1 where all slots are alike.
+    """
+    if other_share >= 1.0:
+        return 1.0
+    part = values[own.target_tree_at + 1] / values[own.tree_at + 1]
+    return other_share + (1.0 - other_share) * part
+
+
+@inlined
 def total_share(block: Words, values: Floats, table: int) -> float:
-    """Return the sum of the shares of all groups that have a positive weight in them."""
-    total = 0.0
+    """Return the sum of the shares of all groups that have a positive weight in them.
+
+    A share counts as far as the slots of the group do.
+    """
+    total, other_share = 0.0, table_of(block, table).other_share
     for group in range(table_of(block, table).num_groups):
         own = group_of(block, table, group)
         if values[own.tree_at + 1] > 0.0:
-            total += own.share
+            total += own.share * lean(values, own, other_share)
     return total
+
+
+@inlined
+def counts_of(block: Words, values: Floats, table: int, slot: int) -> float:
+    """Return how much a slot of a table with a target counts."""
+    own = table_of(block, table)
+    return values[own.targets_at + own.targets_capacity + slot]
 
 
 @compiled
@@ -63,12 +85,29 @@ def _last_positive(values: Floats, tree: int, capacity: int) -> int:
 @inlined
 def descend(block: Words, values: Floats, table: int, group: int, rest: float) -> int:
     """Follow the sum tree of one group down to a leaf, without branches to mispredict."""
-    own = group_of(block, table, group)
+    own, other_share = group_of(block, table, group), table_of(block, table).other_share
     tree, capacity = own.tree_at, own.capacity
     node = 1
+    if other_share < 1.0:
+        return _descend_to_target(values, tree, own.target_tree_at, capacity, other_share, rest)
     while node < capacity:
         node *= 2
         left = values[tree + node]
+        right = int(rest >= left)
+        rest -= left * right
+        node += right
+    return node - capacity
+
+
+@compiled
+def _descend_to_target(
+    values: Floats, tree: int, target_tree: int, capacity: int, other_share: float, rest: float
+) -> int:
+    """Do the same with weights that count as far as their slots do: two trees, walked as one."""
+    node, part = 1, 1.0 - other_share
+    while node < capacity:
+        node *= 2
+        left = other_share * values[tree + node] + part * values[target_tree + node]
         right = int(rest >= left)
         rest -= left * right
         node += right
@@ -88,6 +127,36 @@ def slot_of_leaf(block: Words, values: Floats, table: int, group: int, leaf: int
 
 
 @inlined
+def even_position(block: Words, values: Floats, table: int, uniform: float) -> int:
+    """Return the position of an active slot, all being alike as far as they count."""
+    header, own = header_of(block), table_of(block, table)
+    if own.other_share < 1.0:
+        others = own.other_share * header.num_active
+        aimed = (1.0 - own.other_share) * values[own.targets_at + 1]
+        uniform *= 1.0 + aimed / others
+        if uniform >= 1.0 and aimed > 0.0:
+            rest = min(1.0, (uniform - 1.0) * others / aimed) * values[own.targets_at + 1]
+            tree, capacity = own.targets_at, own.targets_capacity
+            slot = _descend_to_target(values, tree, tree, capacity, 1.0, rest)
+            if values[tree + capacity + slot] <= 0.0:
+                slot = _last_positive(values, tree, capacity) - capacity
+            position = block[header.positions_at + min(slot, header.num_slots - 1)]
+            return max(0, min(position, header.num_active - 1))
+    return max(0, min(int(uniform * header.num_active), header.num_active - 1))
+
+
+@inlined
+def even_prob(block: Words, values: Floats, table: int, slot: int) -> float:
+    """Return the probability of an active slot at such a draw."""
+    header, own = header_of(block), table_of(block, table)
+    if own.other_share >= 1.0:
+        return 1.0 / header.num_active
+    counts = own.other_share + (1.0 - own.other_share) * counts_of(block, values, table, slot)
+    aimed = (1.0 - own.other_share) * values[own.targets_at + 1]
+    return counts / (own.other_share * header.num_active + aimed)
+
+
+@inlined
 def split(
     block: Words, values: Floats, table: int, total: float, exploration: float, uniform: float
 ) -> tuple[int, float]:
@@ -97,20 +166,24 @@ def split(
         A group, and how far into its sum of weights to go; or, for exploration, minus one minus
         a position in the list of active slots, and 0.
     """
+    if total <= 0.0:
+        return -1 - even_position(block, values, table, uniform), 0.0
     if uniform < exploration:
         num_active = header_of(block).num_active
         return -1 - min(int(uniform / exploration * num_active), num_active - 1), 0.0
     rest = (uniform - exploration) / (1.0 - exploration) * total
     chosen, chosen_share = 0, 1.0
+    other_share = table_of(block, table).other_share
     for group in range(table_of(block, table).num_groups):
         own = group_of(block, table, group)
-        share = own.share
-        if share > 0.0 and values[own.tree_at + 1] > 0.0:
+        if own.share > 0.0 and values[own.tree_at + 1] > 0.0:
+            share = own.share * lean(values, own, other_share)
             chosen, chosen_share = group, share
             if rest < share:
                 break
             rest -= share
-    whole = values[group_of(block, table, chosen).tree_at + 1]
+    own = group_of(block, table, chosen)
+    whole = values[own.tree_at + 1] * lean(values, own, other_share)
     return chosen, min(rest / chosen_share, 1.0) * whole
 
 
@@ -131,10 +204,11 @@ def draw_from_group(block: Words, table: int, group: int, uniform: float) -> int
 
     For the host, which alone writes the plan.
     """
-    values = block.view(np.float64)
-    whole = values[group_of(block, table, group).tree_at + 1]
+    values, own = block.view(np.float64), group_of(block, table, group)
+    whole = values[own.tree_at + 1]
     if not whole > 0.0:
         return -1
+    whole *= lean(values, own, table_of(block, table).other_share)
     leaf = descend(block, values, table, group, uniform * whole)
     return slot_of_leaf(block, values, table, group, leaf)
 
@@ -152,17 +226,21 @@ def prob_by_weight(
     """Return the probability with which `choose` chooses a slot."""
     if not is_active(block, slot):
         return 0.0
+    if total <= 0.0:
+        return even_prob(block, values, table, slot)
     prob = exploration / header_of(block).num_active
-    if total > 0.0:
-        for layer in range(max(1, table_of(block, table).num_layers)):
-            group, leaf = place(block, table, slot, layer)
-            own = group_of(block, table, group)
-            weight = values[own.tree_at + own.capacity + leaf]
-            if weight > 0.0:
-                # This quotient first: a product with a tiny weight would lose its digits.
-                prob += (
-                    (1.0 - exploration) * (own.share / total) * (weight / values[own.tree_at + 1])
-                )
+    whole, counts = table_of(block, table), 1.0
+    if whole.other_share < 1.0:
+        aimed = counts_of(block, values, table, slot)
+        counts = whole.other_share + (1.0 - whole.other_share) * aimed
+    for layer in range(max(1, whole.num_layers)):
+        group, leaf = place(block, table, slot, layer)
+        own = group_of(block, table, group)
+        weight = values[own.tree_at + own.capacity + leaf]
+        if weight > 0.0:
+            # This quotient first: a product with a tiny weight would lose its digits.
+            part = (1.0 - exploration) * (own.share / total)
+            prob += part * (weight / values[own.tree_at + 1]) * counts
     return prob
 
 
@@ -180,7 +258,8 @@ def limited(
     """Return a chosen slot, or any other in place of one that is chosen too often.
 
     A slot with a probability p above the table's largest share m is kept in m of p cases; else all
-    active slots are drawn alike. So no slot gets more than m and its part of what is left over.
+    active slots are drawn alike, as far as they count. So no slot gets more than m and its part of
+    what is left over.
     """
     prob = prob_by_weight(block, values, table, total, exploration, slot)
     kept = table_of(block, table).max_share / prob
@@ -190,8 +269,8 @@ def limited(
     uniform, _ = uniform_and_seed(header.seed, env_index, episode_index, LIMIT_STREAM)
     if uniform < kept:
         return slot
-    position = int((uniform - kept) / (1.0 - kept) * header.num_active)
-    return block[header.active_at + max(0, min(position, header.num_active - 1))]
+    position = even_position(block, values, table, (uniform - kept) / (1.0 - kept))
+    return block[header.active_at + position]
 
 
 @compiled
@@ -208,7 +287,7 @@ def prob_of(block: Words, slot: int) -> float:
     for other in range(header_of(block).num_slots):
         other_prob = prob_by_weight(block, values, table, total, exploration, other)
         excess += max(0.0, other_prob - limit)
-    return min(prob, limit) + excess / header_of(block).num_active
+    return min(prob, limit) + excess * even_prob(block, values, table, slot)
 
 
 @compiled
@@ -227,4 +306,5 @@ def fill_probs(block: Words, probs: Floats) -> None:
             probs[slot] = min(prob, limit)
     if excess > 0.0:
         for index in range(header.num_active):
-            probs[block[header.active_at + index]] += excess / header.num_active
+            slot = block[header.active_at + index]
+            probs[slot] += excess * even_prob(block, values, table, slot)

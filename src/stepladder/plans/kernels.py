@@ -19,6 +19,7 @@ from stepladder.compiled import (
 )
 from stepladder.plans.choosing import (
     choose,
+    counts_of,
     descend,
     exploration_of,
     get_leaf,
@@ -53,12 +54,8 @@ def end_write(block: Words) -> None:
 
 
 @inlined
-def set_leaf(block: Words, table: int, slot: int, weight: float, layer: int = 0) -> None:
-    """Write one slot's weight and the sums above it. Call between begin and end."""
-    values = block.view(np.float64)
-    group, leaf = place(block, table, slot, layer)
-    own = group_of(block, table, group)
-    tree, node = own.tree_at, own.capacity + leaf
+def _set_node(values: Floats, tree: int, node: int, weight: float) -> None:
+    """Write one node of a tree and the sums above it."""
     values[tree + node] = weight
     node >>= 1
     while node >= 1:
@@ -66,6 +63,18 @@ def set_leaf(block: Words, table: int, slot: int, weight: float, layer: int = 0)
         # has the same bits as one that was never stopped.
         values[tree + node] = values[tree + 2 * node] + values[tree + 2 * node + 1]
         node >>= 1
+
+
+@inlined
+def set_leaf(block: Words, table: int, slot: int, weight: float, layer: int = 0) -> None:
+    """Write one slot's weight and the sums above it. Call between begin and end."""
+    values = block.view(np.float64)
+    group, leaf = place(block, table, slot, layer)
+    own = group_of(block, table, group)
+    _set_node(values, own.tree_at, own.capacity + leaf, weight)
+    if own.target_tree_at > 0:
+        counted = weight * counts_of(block, values, table, slot)
+        _set_node(values, own.target_tree_at, own.capacity + leaf, counted)
 
 
 @compiled
@@ -76,12 +85,39 @@ def fill_leaves(block: Words, table: int, weights: Floats, layer: int = 0) -> No
         group, leaf = place(block, table, slot, layer)
         own = group_of(block, table, group)
         values[own.tree_at + own.capacity + leaf] = weights[slot]
+        if own.target_tree_at > 0:
+            counted = weights[slot] * counts_of(block, values, table, slot)
+            values[own.target_tree_at + own.capacity + leaf] = counted
     for group in range(table_of(block, table).num_groups):
         own = group_of(block, table, group)
-        tree, node = own.tree_at, own.capacity - 1
-        while node >= 1:
-            values[tree + node] = values[tree + 2 * node] + values[tree + 2 * node + 1]
-            node -= 1
+        _sum_tree(values, own.tree_at, own.capacity)
+        if own.target_tree_at > 0:
+            _sum_tree(values, own.target_tree_at, own.capacity)
+
+
+@inlined
+def _sum_tree(values: Floats, tree: int, capacity: int) -> None:
+    """Write all sums of a tree from its leaves."""
+    node = capacity - 1
+    while node >= 1:
+        values[tree + node] = values[tree + 2 * node] + values[tree + 2 * node + 1]
+        node -= 1
+
+
+@compiled
+def set_target(block: Words, table: int, slot: int, counts: float) -> None:
+    """Write how much an active slot counts, and all sums. Call between begin and end."""
+    own = table_of(block, table)
+    _set_node(block.view(np.float64), own.targets_at, own.targets_capacity + slot, counts)
+    for layer in range(max(1, own.num_layers)):
+        set_leaf(block, table, slot, get_leaf(block, table, slot, layer), layer)
+
+
+@compiled
+def fill_targets(block: Words, table: int, counts: Floats) -> None:
+    """Write how much every slot counts, nothing if it is not active. Call between begin and end."""
+    for slot in range(len(counts)):
+        set_target(block, table, slot, counts[slot] if is_active(block, slot) else 0.0)
 
 
 @compiled
@@ -211,8 +247,11 @@ def take_out(block: Words, tables: Words, slot: int) -> None:
         return
     begin_write(block)
     for table in tables:
-        for layer in range(max(1, table_of(block, table).num_layers)):
+        own = table_of(block, table)
+        for layer in range(max(1, own.num_layers)):
             set_leaf(block, table, slot, 0.0, layer)
+        if own.targets_at > 0:
+            _set_node(block.view(np.float64), own.targets_at, own.targets_capacity + slot, 0.0)
     header = header_of(block)
     positions, active = header.positions_at, header.active_at
     position, last = block[positions + slot], block[active + header.num_active - 1]

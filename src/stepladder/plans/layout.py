@@ -48,6 +48,12 @@ class Table(Fields):
     """Share of draws that ignore the weights."""
     max_share: float
     """Largest share of draws that the weights may give to one slot; 1 is no limit."""
+    other_share: float
+    """What the weight of a slot that does not count is worth, in (0, 1]; 1 if all are alike."""
+    targets_at: int
+    """A tree of how much each slot counts, in [0, 1], 0 if it is not active; 0 without a target."""
+    targets_capacity: int
+    """Leaves of that tree, one per slot, a power of two."""
     num_groups: int
     num_layers: int
     """If positive, so many sets of groups, each of which holds all slots with weights of its own;
@@ -68,8 +74,10 @@ class Group(Fields):
     """How often the group is drawn, relative to the other groups."""
     tree_at: int
     """The tree: node 1 is the root, the children of node n are 2n and 2n + 1."""
+    target_tree_at: int
+    """A tree of each weight times how much its slot counts; 0 if there is no target."""
     capacity: int
-    """Leaves of the tree, a power of two."""
+    """Leaves of each tree, a power of two."""
     first_member: int
     num_members: int
 

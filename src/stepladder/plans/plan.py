@@ -47,6 +47,8 @@ class Grouping:
     num_groups: int
     num_layers: int = 0
     """If positive, so many layers, each of which splits the slots with weights of its own."""
+    has_target: bool = False
+    """Whether some slots count more than others."""
 
     @property
     def layered(self) -> bool:
@@ -159,6 +161,12 @@ class Plan:
     def set_max_share(self, table: int, max_share: float) -> None:
         """Set the largest share of draws that one slot may have. Call inside `writing`."""
         self.table(table)["max_share"] = max_share
+
+    def targets(self, table: int) -> Floats:
+        """How much each active slot counts, in [0, 1], in the block; empty without a target."""
+        own = self.table(table)
+        start = int(own["targets_at"]) + int(own["targets_capacity"])
+        return self.block[start : start + self.num_slots * (start > 0)].view(np.float64)
 
     def leaves(self, table: int) -> Floats:
         """Return a copy of all slots' weights; shape ``(layers, num_slots)``."""
@@ -298,6 +306,11 @@ class _TableLayout:
         self.places_at, self.members_at = layout.take(splits), layout.take(splits)
         self.capacities = [_power_of_two(int(count)) for count in self.counts]
         self.trees = [layout.take(2 * capacity) for capacity in self.capacities]
+        self.targets_at, self.target_trees = 0, [0] * num_groups
+        self.targets_capacity = _power_of_two(num_slots) if grouping.has_target else 0
+        if grouping.has_target:
+            self.targets_at = layout.take(2 * self.targets_capacity)
+            self.target_trees = [layout.take(2 * capacity) for capacity in self.capacities]
 
     def write(self, plan: "Plan") -> None:
         grouping, block, table = self.grouping, plan.block, plan.table(self.start)
@@ -305,12 +318,15 @@ class _TableLayout:
         table["num_groups"], table["groups_at"] = num_groups, self.groups_at
         table["places_at"], table["members_at"] = self.places_at, self.members_at
         table["num_layers"], table["layer_groups"] = grouping.num_layers, grouping.num_groups
-        table["max_share"] = 1.0
+        table["max_share"] = table["other_share"] = 1.0
+        table["targets_at"] = self.targets_at
+        table["targets_capacity"] = self.targets_capacity
         groups = plan.groups(self.start)
         own = self.counts[: grouping.num_groups]
         first = np.cumsum(own) - own
         groups["share"] = 1.0 / num_groups
         groups["tree_at"], groups["capacity"] = self.trees, self.capacities
+        groups["target_tree_at"] = self.target_trees
         groups["first_member"] = np.tile(first, num_groups // grouping.num_groups)
         groups["num_members"] = self.counts
         if grouping.num_groups > 1:

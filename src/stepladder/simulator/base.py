@@ -6,7 +6,7 @@ of tasks (`learner`) and the learner that generalises (`generalising`).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -263,6 +263,14 @@ class OracleRun:
         )
 
 
+def require_labels(target: Mapping[str, float], labels: Sequence[str], name: str) -> None:
+    """Raise `ConfigError` if a target names a label that a scenario does not have."""
+    for label in target:
+        if label not in labels:
+            some = f"{', '.join(labels[:20])}{', …' if len(labels) > 20 else ''}"
+            raise ConfigError(f"the scenario {name} has no label {label!r}; it has {some}.")
+
+
 def best_run(runs: list[OracleRun]) -> OracleRun:
     """Return the best policy: the fewest samples, then the largest area."""
     return min(runs, key=lambda run: (run.samples, -run.area))
@@ -300,6 +308,19 @@ class Scenario(ABC):
     @abstractmethod
     def measure(self) -> str:
         """What samples are here, and when a curriculum is done, in words."""
+
+    @property
+    @abstractmethod
+    def aim(self) -> Mapping[str, float]:
+        """What counts, as a curriculum can be told it: weights by label; empty if all tasks do."""
+
+    @abstractmethod
+    def aimed_at(self, target: Mapping[str, float]) -> "Scenario":
+        """Return the same scenario, judged by the tasks with these labels alone.
+
+        Raises:
+            ConfigError: There is no such label.
+        """
 
     @abstractmethod
     def epoch_samples(self, num_envs: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.config import CurriculumConfig
+from stepladder.curricula.target import Target
 from stepladder.errors import ConfigError
 from stepladder.simulator.base import CurriculumChoice, OracleRun, Scenario
 from stepladder.simulator.engines import EngineName, make_engine
@@ -24,6 +25,9 @@ from stepladder.stats.interval import mean_interval
 
 ORACLE = "oracle"
 UNIFORM = "uniform"
+
+TOLD = "+target"
+"""Ends the name of a curriculum that is told what counts."""
 
 HORIZON = 10
 """The area under the curve of progress is taken over this many times the oracle's samples."""
@@ -103,6 +107,8 @@ def compare(
     seed: int = 0,
     num_envs: int = 1,
     budget: int | None = None,
+    target: Mapping[str, float] | None = None,
+    told: bool = False,
     on_cell: OnCell | None = None,
 ) -> Comparison:
     """Measure the samples that curricula need on scenarios.
@@ -115,6 +121,9 @@ def compare(
         seed: First of the seeds.
         num_envs: Envs that play at the same time.
         budget: Samples after which a seed ends unfinished; by default the scenario's own.
+        target: Labels that count, with their weights; by default the scenario's own.
+        told: Whether every curriculum is also measured with the target as its own, under its name
+            and ``+target``; those that take none are left out.
         on_cell: Called with every cell that is done.
     """
     for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
@@ -130,6 +139,8 @@ def compare(
     places = [scenario(entry) if isinstance(entry, str) else entry for entry in scenarios]
     if not places:
         raise ConfigError("there is no scenario to compare on. Name one, such as chain-10.")
+    if target is not None:
+        places = [place.aimed_at(target) for place in places]
     own = curricula if isinstance(curricula, Mapping) else {name: name for name in curricula}
     entries: dict[str, CurriculumChoice] = {UNIFORM: UNIFORM, **own}
     # All configs before the first play: a mistake in the last one costs no time.
@@ -137,6 +148,10 @@ def compare(
         {name: place.curriculum_config(entry) for name, entry in entries.items()}
         for place in places
     ]
+    if told:
+        methods = [
+            _with_target(place, configs) for place, configs in zip(places, methods, strict=True)
+        ]
     seeds = range(seed, seed + num_seeds)
     cells: list[Cell] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -157,6 +172,24 @@ def compare(
                     on_cell(cell)
             cells.extend(_with_winner(row))
     return Comparison(cells=tuple(cells))
+
+
+def _with_target(
+    place: Scenario, configs: Mapping[str, CurriculumConfig]
+) -> dict[str, CurriculumConfig]:
+    """Return the configs, and beside each one that is told what counts."""
+    if not place.aim:
+        raise ConfigError(
+            f"all tasks of {place.name} count alike, so there is no target to tell. Name labels "
+            "that count."
+        )
+    aim = Target(weights=dict(place.aim))
+    both: dict[str, CurriculumConfig] = {}
+    for name, config in configs.items():
+        both[name] = config
+        if config.takes_target:
+            both[f"{name}{TOLD}"] = replace(config, target=aim)
+    return both
 
 
 def start_cell(

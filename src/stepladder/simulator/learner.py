@@ -27,13 +27,7 @@ from stepladder.simulator.base import (
     by_label,
     performance_metrics,
 )
-from stepladder.simulator.dynamics import (
-    Dynamics,
-    Epochwise,
-    Noise,
-    Prerequisite,
-    learnable_nodes,
-)
+from stepladder.simulator.dynamics import Dynamics, Epochwise, Noise, Prerequisite, learnable_nodes
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner_state import IMPOSSIBLE, LEARNABLE, NOISE, LearnerState
 from stepladder.simulator.loops import play_rounds
@@ -65,6 +59,7 @@ class TaskDependencySimulator(Simulator):
         impossible: Nodes that never succeed.
         noisy: Nodes whose success is always a coin toss.
         num_envs: Envs that play at the same time; the epochwise equations divide by it.
+        target: Nodes that count; all of them if there are none.
     """
 
     kernels = Kernels(deal, kernels.learn_round, play_rounds, Dealt.zeros, "num_plays")
@@ -80,6 +75,7 @@ class TaskDependencySimulator(Simulator):
         impossible: Sequence[int] = (),
         noisy: Sequence[int] = (),
         num_envs: int = 1,
+        target: Sequence[int] = (),
     ):
         self.graph = graph if isinstance(graph, TaskGraph) else TaskGraph.chain(graph)
         self.dynamics = dynamics or Prerequisite()
@@ -99,8 +95,12 @@ class TaskDependencySimulator(Simulator):
                 kinds[self._node(node, name)] = kind
         self.state = self._make_state(kinds)
         """The arrays; kernels change them."""
-        self.num_learnable = int(self.state.clock["num_learnable"][0])
-        """Tasks that can be learned, their prerequisites included."""
+        self.target = tuple(sorted({self._node(node, "target") for node in target}))
+        """Nodes that count; all of them if there are none."""
+        if self.target:
+            self.state.nodes["counts"][~np.isin(np.arange(num_tasks), self.target)] = 0
+        self.num_learnable = int(self.state.nodes["counts"].sum())
+        """Tasks that count and can be learned, as can all of their prerequisites."""
         self.reset()
 
     @property
@@ -257,7 +257,7 @@ class TaskDependencySimulator(Simulator):
 
     @property
     def progress(self) -> float:
-        """Share of the learnable tasks that are mastered now."""
+        """Share of the learnable tasks that count which are mastered now."""
         return self.num_mastered / max(1, self.num_learnable)
 
     @property
@@ -339,6 +339,7 @@ class TaskDependencySimulator(Simulator):
             "impossible": np.flatnonzero(self.state.nodes["kind"] == IMPOSSIBLE).tolist(),
             "noisy": np.flatnonzero(self.state.nodes["kind"] == NOISE).tolist(),
             "num_envs": self.num_envs,
+            "target": list(self.target),
         }
 
     # Saving and sharing.

@@ -96,6 +96,8 @@ class Node(Fields):
     """LEARNABLE, IMPOSSIBLE or NOISE."""
     is_learnable: int
     """Whether it can be learned; not so below an impossible task."""
+    counts: int
+    """Whether it is to be mastered: it can be learned, and it is of the target if there is one."""
     num_plays: Count
     num_epoch_plays: Count
     parents_at: int
@@ -129,7 +131,7 @@ class LearnerState(NamedTuple):
         """Lay out a learner; settings, skills and clock are zero."""
         clock, nodes = LearnerClock.zeros(), Node.zeros(len(kinds))
         clock["num_learnable"] = learnable.sum()
-        nodes["kind"], nodes["is_learnable"] = kinds, learnable
+        nodes["kind"], nodes["is_learnable"], nodes["counts"] = kinds, learnable, learnable
         nodes["rate"], nodes["bias"] = rates, biases
         lists = [*parents, *children]
         ends = np.cumsum([len(entry) for entry in lists])
@@ -259,12 +261,12 @@ def learn(learner: LearnerState, node: int) -> bool:
 
 @bare
 def count_mastered(learner: LearnerState) -> int:
-    """Return the number of learnable tasks that are mastered."""
+    """Return the number of tasks that count and are mastered."""
     scale, line = learner.clock[0].scale, learner.settings[0].mastery
     count = 0
     for node in range(len(learner.nodes)):
         own = learner.nodes[node]
-        if own.is_learnable == 1 and own.skill * scale >= line:
+        if own.counts == 1 and own.skill * scale >= line:
             count += 1
     return count
 

@@ -47,7 +47,7 @@ def play_rounds(
             begin_write(block)
         for env in range(len(dealt)):
             one = dealt[env]
-            if count_record(block, totals, one.slot, one.generation, 1):
+            if count_record(block, table, totals, one.slot, one.generation, 1, one.success):
                 OBSERVE_ONE(
                     block, table, state, constants, one.slot, one.success, one.episode_return
                 )

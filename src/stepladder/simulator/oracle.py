@@ -13,6 +13,7 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.records import Words
 from stepladder.simulator.base import OracleRun, best_run
+from stepladder.simulator.dynamics import Epochwise
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.learner_state import LEARNABLE, LearnerState, gate, learn_and_count, skill
 
@@ -61,9 +62,25 @@ def _play_in_order(order: Words, line: float, learner: LearnerState, until: int)
     run_in_order(learner, order, line, until)
 
 
+def _needed(simulator: TaskDependencySimulator) -> set[int]:
+    """Return the nodes that count, and all that must be learned before them."""
+    graph = simulator.graph
+    if not simulator.target:
+        return set(graph.order)
+    gates = graph.children() if isinstance(simulator.dynamics, Epochwise) else graph.parents
+    found, left = set[int](), list(simulator.target)
+    while left:
+        node = left.pop()
+        if node not in found:
+            found.add(node)
+            left += gates[node]
+    return found
+
+
 def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
     """Run every policy once on a simulator, which is reset before each and afterwards."""
-    order, mastery = simulator.graph.order, simulator.dynamics.mastery
+    needed, mastery = _needed(simulator), simulator.dynamics.mastery
+    order = [node for node in simulator.graph.order if node in needed]
     policies: list[tuple[str, Callable[[LearnerState, int], None]]] = []
     for name, nodes in (("in order", order), ("in reverse order", order[::-1])):
         for line in (min(1.0, mastery + above) for above in LINES):

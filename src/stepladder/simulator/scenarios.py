@@ -7,7 +7,7 @@ curriculum over its tasks for a seed; its name gives its shape and size: ``chain
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
@@ -17,7 +17,7 @@ from stepladder.configs.documents import load_document
 from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
 from stepladder.saving.saved_array import MAX_COUNT
-from stepladder.simulator.base import OracleRun, Scenario
+from stepladder.simulator.base import OracleRun, Scenario, require_labels
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
 from stepladder.simulator.generalising import config as general
 from stepladder.simulator.generalising.scenarios import GENERAL_FAMILIES, GeneralScenario
@@ -60,6 +60,8 @@ class GraphScenario(Scenario):
     """Nodes with another skill at the start than the dynamics give, and that skill."""
     impossible: tuple[int, ...] = ()
     noisy: tuple[int, ...] = ()
+    target: tuple[int, ...] = ()
+    """Nodes that count; all of them if there are none."""
 
     @property
     def num_tasks(self) -> int:
@@ -69,7 +71,19 @@ class GraphScenario(Scenario):
     @property
     def measure(self) -> str:
         """What samples are, and when a curriculum is done."""
-        return "plays until every learnable task was mastered at once"
+        what = "learnable task of the target" if self.target else "learnable task"
+        return f"plays until every {what} was mastered at once"
+
+    @property
+    def aim(self) -> dict[str, float]:
+        """What counts: labels of nodes; empty if all of them do."""
+        return {f"{LABEL}{node}": 1.0 for node in self.target}
+
+    def aimed_at(self, target: Mapping[str, float]) -> "GraphScenario":
+        """Return the same scenario, judged by some nodes alone; they count alike."""
+        labels = [f"{LABEL}{node}" for node in range(self.num_tasks)]
+        require_labels(target, labels, self.name)
+        return replace(self, target=tuple(labels.index(label) for label in target))
 
     def epoch_samples(self, num_envs: int) -> int:
         """Return the plays of each env in one epoch."""
@@ -118,6 +132,7 @@ class GraphScenario(Scenario):
             impossible=self.impossible,
             noisy=self.noisy,
             num_envs=num_envs,
+            target=self.target,
         )
 
     def source(self) -> ListSource:
@@ -248,7 +263,8 @@ def _from_file(path: str) -> Scenario:
         return GeneralScenario.from_json({"name": Path(path).stem, **data}, path)
     kinds: dict[str, Any] = {}
     if isinstance(data, dict):
-        kinds = {key: data.pop(key) for key in ("impossible", "noisy", "start") if key in data}
+        names = ("impossible", "noisy", "start", "target")
+        kinds = {key: data.pop(key) for key in names if key in data}
     graph = TaskGraph.from_json(data, path)
     try:
         made = GraphScenario(
@@ -256,13 +272,14 @@ def _from_file(path: str) -> Scenario:
             graph=graph,
             impossible=tuple(kinds.get("impossible", ())),
             noisy=tuple(kinds.get("noisy", ())),
+            target=tuple(kinds.get("target", ())),
             start=tuple((int(node), float(p)) for node, p in dict(kinds.get("start", {})).items()),
             about=path,
         )
     except (TypeError, ValueError) as error:
         raise ConfigError(
-            f"{path}: impossible and noisy must be lists of nodes, start an object from node to "
-            f"skill ({error}). Correct the file."
+            f"{path}: impossible, noisy and target must be lists of nodes, start an object from "
+            f"node to skill ({error}). Correct the file."
         ) from error
     # Made once, so that a node that does not exist is reported now.
     made.simulator()

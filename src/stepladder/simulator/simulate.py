@@ -126,6 +126,9 @@ def simulate(
     if config.samples_per_epoch is None:
         config = replace(config, samples_per_epoch=place.epoch_samples(config.num_envs))
     method = place.curriculum_config("learning-progress" if curriculum is None else curriculum)
+    if method.target is not None and not place.aim:
+        # What a curriculum is told is what it is judged by.
+        place = place.aimed_at(method.target.weights)
     simulator = place.simulator(config.seed, config.num_envs)
     chosen = place.curriculum(method, config.seed)
     # Before there is a folder: a mistake leaves nothing behind.

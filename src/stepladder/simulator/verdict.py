@@ -57,20 +57,20 @@ def judge_graph(simulator: "TaskDependencySimulator") -> Verdict:
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
     shares: dict[str, float] = dict(zip(targets, simulator.shares(), strict=True))
-    skills, learnable = simulator.P, simulator.state.nodes["is_learnable"]
+    skills, counts = simulator.P, simulator.state.nodes["counts"]
+    tasks = "learnable tasks of the target" if simulator.target else "learnable tasks"
     order = learning_order(simulator.graph, simulator.dynamics)
-    unmastered = (n for n in order if learnable[n] and skills[n] < simulator.dynamics.mastery)
+    unmastered = (n for n in order if counts[n] and skills[n] < simulator.dynamics.mastery)
     stalled = next(unmastered, None)
     if stalled is not None and simulator.done_at is None:
         text = (
             f"stalls at task {stalled} (skill {skills[stalled]:.2f}): "
-            f"{simulator.num_mastered} of {simulator.num_learnable} tasks mastered in "
+            f"{simulator.num_mastered} of {simulator.num_learnable} "
+            f"tasks{' of the target' if simulator.target else ''} mastered in "
             f"{simulator.num_plays} plays"
         )
     elif simulator.num_learnable:
-        text = (
-            f"mastered all {simulator.num_learnable} learnable tasks in {simulator.done_at} plays"
-        )
+        text = f"mastered all {simulator.num_learnable} {tasks} in {simulator.done_at} plays"
         if stalled is not None:
             text += f", but has forgotten task {stalled} since"
     else:

@@ -106,6 +106,7 @@ def _learn_mature(task: AncestorTask, settings: Settings, value: float) -> None:
 @compiled
 def observe_first(
     block: Words,
+    table: int,
     state: State,
     settings: Records[Settings],
     records: Records[RecordFields],
@@ -117,7 +118,8 @@ def observe_first(
     to make room.
     """
     record, own, totals = records[0], settings[0], state.method[0].totals
-    if not count_record(block, totals, record.slot, record.generation, record.length):
+    slot, success = record.slot, record.success
+    if not count_record(block, table, totals, slot, record.generation, record.length, success):
         handled[0] = totals.num_observed
         return
     value = signal_of(own, state.returns[0], record.success, record.episode_return)
@@ -223,7 +225,8 @@ class AncestorProgress(Evicting):
             if observed == first + len(records):
                 break
             rest = records[observed - first :]
-            observe_first(self.plan.block, self._state, self._settings, rest, self._handled)
+            block, table = self.plan.block, self._table
+            observe_first(block, table, self._state, self._settings, rest, self._handled)
         if len(records) and self._published.item(0) != observed:
             weights = self._allowed(self.scores())
             publish(self.plan.block, self._table, weights, self._published, observed)

@@ -284,7 +284,7 @@ def observe_single(
     if is_bad(slot, len(state.tasks), success, episode_return, length, needs_success):
         return 0
     begin_write(block)
-    if count_record(block, state.method[0].totals, slot, generation, length):
+    if count_record(block, table, state.method[0].totals, slot, generation, length, success):
         observe_one(block, table, state, constants, slot, success, episode_return)
     end_write(block)
     return settle_noted(block, table, state, constants)

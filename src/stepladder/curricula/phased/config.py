@@ -96,11 +96,14 @@ class PhasedConfig(CurriculumConfig):
     kind: ClassVar[str] = "phased"
 
     phases: Annotated[tuple[Phase, ...], not_empty]
-    """The phases in order. A `max_share` beside them holds for every curriculum that has none."""
+    """The phases in order. A `max_share` or `target` beside them holds for the curriculum of every
+    phase that has none of its own."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield phases of the same name, and phases that would never end."""
         names = [phase.name for phase in self.phases]
+        if self.target is not None and not any(one.takes_target for one in self.inner()):
+            yield "target", "is given, and no phase has a curriculum that takes one. Leave it out."
         for index, phase in enumerate(self.phases):
             if phase.name in names[:index]:
                 yield (
@@ -117,12 +120,14 @@ class PhasedConfig(CurriculumConfig):
     def inner(self) -> list[CurriculumConfig]:
         """Return the config of every phase's curriculum, with what holds for all of them."""
         inner = [phase.inner() for phase in self.phases]
-        if self.max_share is None:
-            return inner
-        return [
-            replace(one, max_share=self.max_share) if one.max_share is None else one
-            for one in inner
-        ]
+        if self.max_share is not None:
+            inner = [replace(one, max_share=one.max_share or self.max_share) for one in inner]
+        if self.target is not None:
+            inner = [
+                replace(one, target=one.target or self.target) if one.takes_target else one
+                for one in inner
+            ]
+        return inner
 
     @property
     def num_edit_changes(self) -> int:

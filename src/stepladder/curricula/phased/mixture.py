@@ -36,6 +36,7 @@ class MixtureConfig(CurriculumConfig):
 
     kind: ClassVar[str] = "mixture"
     limits_shares: ClassVar[bool] = False
+    takes_target: ClassVar[bool] = False
 
     weights: LabelWeights = field(default_factory=dict[str, float])
     """Weight per label; labels left out are never drawn. Need not sum to one."""

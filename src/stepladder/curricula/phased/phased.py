@@ -132,7 +132,10 @@ class Phased(Curriculum):
         return self.config.phases[self.phase_index].name
 
     def _groupings(self) -> list[Grouping]:
-        return [grouping for inner in self.inner for grouping in inner._groupings()]
+        return [grouping for inner in self.inner for grouping in inner._tables()]
+
+    def _tables(self) -> list[Grouping]:
+        return self._groupings()
 
     def _dials(self) -> list[Part]:
         dials = [Part.count("phase", high=len(self.inner) - 1), Part.count("phase_episodes")]
@@ -177,6 +180,7 @@ class Phased(Curriculum):
         if bad >= 0:
             return bad
         if num_done < len(records):
+            _ = self.plan  # The curricula inside use it, and must not make their own.
             self._distribute(records, num_done)
         self._follow_up()
         return DONE
@@ -274,6 +278,14 @@ class Phased(Curriculum):
         if len(self.history) == num_before:
             self.history.append(change)
         self._entering = None
+
+    def _publish_target(self) -> None:
+        for inner in self.inner:
+            inner._publish_target()
+
+    def _renew_target(self, slot: int) -> None:
+        for inner in self.inner:
+            inner._renew_target(slot)
 
     def _slot_replaced(self, slot: int) -> None:
         for inner in self.inner:

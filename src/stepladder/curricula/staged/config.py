@@ -138,6 +138,7 @@ class StagedConfig(CurriculumConfig):
 
     kind: ClassVar[str] = "staged"
     limits_shares: ClassVar[bool] = False
+    takes_target: ClassVar[bool] = False
 
     stages: Annotated[tuple[Stage, ...], not_empty]
     """The stages, easiest first; a plain string stands for a stage of that name."""

@@ -305,7 +305,10 @@ def observe(
     for index in range(start, len(records)):
         record = records[index]
         method.num_envs = max(method.num_envs, record.env_index + 1)
-        if count_record(block, method.totals, record.slot, record.generation, record.length):
+        slot, success = record.slot, record.success
+        if count_record(
+            block, table, method.totals, slot, record.generation, record.length, success
+        ):
             stage = _observe_one(state, constants, record)
             own = state.stages[stage]
             if stage == method.current:

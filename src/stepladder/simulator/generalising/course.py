@@ -193,7 +193,8 @@ def play_endings(
             row = learner.rows[played[index]]
             # The last row of the sums is for tasks that were replaced while they were played.
             total = sums[len(sums) - 1]
-            if count_record(block, totals, row.slot, row.generation, row.length):
+            slot, success = row.slot, row.success
+            if count_record(block, table, totals, slot, row.generation, row.length, success):
                 OBSERVE_ONE(block, table, state, constants, row.slot, row.success, row.success)
                 total = sums[row.slot]
             total.num_plays += 1.0

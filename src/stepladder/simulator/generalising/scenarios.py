@@ -17,7 +17,7 @@ import numpy as np
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import TaskKnowledge
-from stepladder.simulator.base import OracleRun, Scenario
+from stepladder.simulator.base import OracleRun, Scenario, require_labels
 from stepladder.simulator.generalising.config import Generalising
 from stepladder.simulator.generalising.learner import GeneralisingSimulator
 from stepladder.simulator.generalising.oracle import best_general_oracle
@@ -81,7 +81,23 @@ class GeneralScenario(Scenario, Config):
     @property
     def measure(self) -> str:
         """What samples are, and when a curriculum is done."""
-        return f"env steps until success on held-out tasks was {self.dynamics.goal:g}"
+        of_target = " of the target" if self.aim else ""
+        return f"env steps until success on held-out tasks{of_target} was {self.dynamics.goal:g}"
+
+    @property
+    def aim(self) -> dict[str, float]:
+        """What counts: weights of groups; empty if all of them count alike."""
+        weights = self.dynamics.target or ()
+        if len(set(weights)) < 2:
+            return {}
+        named = zip(self.dynamics.groups, weights, strict=True)
+        return {group: weight for group, weight in named if weight > 0.0}
+
+    def aimed_at(self, target: Mapping[str, float]) -> "GeneralScenario":
+        """Return the same scenario, judged by held-out tasks of some groups alone."""
+        require_labels(target, self.dynamics.groups, self.name)
+        weights = tuple(float(target.get(group, 0.0)) for group in self.dynamics.groups)
+        return replace(self, dynamics=replace(self.dynamics, target=weights))
 
     def epoch_samples(self, num_envs: int) -> int:
         """Return the env steps of each env in one epoch: a thousandth of the budget in all."""
