@@ -22,6 +22,7 @@ from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.errors import SnapshotError
+from stepladder.plans.legend import Legend
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
 from stepladder.records import Floats
@@ -49,7 +50,8 @@ class AutoExplanation(Explanation):
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         return [
-            *super().lines(),
+            # What it is for, and warnings, are among the lines of the method.
+            super().lines()[0],
             f"It chose {self.chosen}: {self.reason}.",
             *(f"  {line}" for line in self.inner.lines()),
         ]
@@ -60,7 +62,6 @@ class Auto(Curriculum):
 
     Config = AutoConfig
     config: AutoConfig  # pyright: ignore[reportIncompatibleVariableOverride]
-    needs_success = False
 
     def _set_up(self) -> None:
         self.choices = self.config.choose(self.pool)
@@ -71,6 +72,15 @@ class Auto(Curriculum):
         """Let one of the two methods be in force; what it has observed is what this one has."""
         self._chosen = index
         self._keep_state(self._methods[index]._state)
+
+    @property
+    def needs_success(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether records must say how successful an episode was: the first ones decide."""
+        return self._num_observed.item(0) > 0 and self.method.needs_success
+
+    def legend(self) -> Legend:
+        """Return what a client must know to read the plan: any record may come."""
+        return Legend(needs_success=False)
 
     @property
     def method(self) -> Curriculum:
@@ -96,6 +106,14 @@ class Auto(Curriculum):
 
     def _publish(self) -> None:
         """Leave the plan to the methods."""
+
+    def _publish_target(self) -> None:
+        for method in self._methods:
+            method._publish_target()
+
+    def _renew_target(self, slot: int) -> None:
+        for method in self._methods:
+            method._renew_target(slot)
 
     # Observing.
 
