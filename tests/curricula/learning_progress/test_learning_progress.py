@@ -180,7 +180,8 @@ def test_with_the_default_margin_chance_has_some_say_but_leaves_nobody_out(seed:
     # 1.5 standard errors are passed by one difference in seven, so among a thousand tasks that do
     # not change some always seem to; it takes None to leave them all alike.
     rates = np.random.default_rng(99).uniform(0.05, 0.95, 1000)
-    curriculum = LearningProgress(NumberedSource(1000), seed=seed)
+    # Without a largest share, which would hide what the method itself does.
+    curriculum = LearningProgress(NumberedSource(1000), seed=seed, max_share=1.0)
     slots = practise(curriculum, lambda plays: rates, 200_000, seed, batch=64)
     counts = np.bincount(slots, minlength=1000)
     assert 400 < counts.max() < 1000
