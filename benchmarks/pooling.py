@@ -50,7 +50,7 @@ def main() -> None:
     report = harness.Report(title, as_json=arguments.json)
     num_seeds = 2 if arguments.quick else arguments.seeds
     for kind in arguments.curricula:
-        both = {"pooled": POOLING[kind](), "alone": POOLING[kind](pooled=False)}
+        both = {"pooled": POOLING[kind](pooled=True), "alone": POOLING[kind](pooled=False)}
         for name in SCENARIOS:
             table = compare(
                 [name],

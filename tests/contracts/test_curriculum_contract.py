@@ -158,7 +158,7 @@ SEED = replace(AncestorProgressConfig.seed_defaults(), memory=4)
 MATURE = replace(AncestorProgressConfig.mature_defaults(), min_samples_for_lp=3)
 LEARNABLE = LearnabilityConfig(halflife_episodes=5, prior_failures=2.0, eviction_plays=8)
 KEEN = replace(LEARNABLE, signal="return", return_low=-0.5, return_high=1.5, exponent=3.0)
-REPLAY = LevelReplayConfig(pooled=False, temperature=0.5, reranked_per_episode=1, eviction_plays=6)
+REPLAY = LevelReplayConfig(temperature=0.5, reranked_per_episode=1, eviction_plays=6)
 REPLAY_BY_RETURN = replace(
     REPLAY,
     signal="return",

@@ -47,6 +47,28 @@ def expected_probs(
     return exploration / len(weights) + (1 - exploration) * by_group[groups] * inside
 
 
+def test_layers_may_split_the_slots_and_each_has_weights_of_its_own():
+    groups = np.array([0, 1, 0, 1, 1], dtype=np.int64)
+    plan = Plan(5, [Grouping(groups, 2, num_layers=2)], 0, seed=0)
+    table = plan.tables[0]
+    with plan.writing() as block:
+        kernels.fill_leaves(block, table, np.array([1.0, 1.0, 3.0, 0.0, 1.0]), 0)
+        kernels.fill_leaves(block, table, np.array([0.0, 2.0, 5.0, 6.0, 0.0]), 1)
+        # Groups of the first layer, then those of the second.
+        plan.shares(table)[:] = 0.4, 0.3, 0.2, 0.1
+        kernels.set_leaf(block, table, 3, 2.0, 1)
+    np.testing.assert_array_equal(plan.leaves(table)[1], [0.0, 2.0, 5.0, 2.0, 0.0])
+    # 0.4 of the draws go 1 to 3 between slots 0 and 2, 0.3 are halved between 1 and 4; then 0.2 to
+    # slot 2 alone, and 0.1 are halved between 1 and 3.
+    expected = [0.1, 0.15 + 0.05, 0.3 + 0.2, 0.05, 0.15]
+    np.testing.assert_allclose(plan.probs(), expected, rtol=1e-12)
+    drawn = [choose(plan, uniform) for uniform in (0.05, 0.2, 0.5, 0.6, 0.8, 0.92, 0.97)]
+    assert drawn == [0, 2, 1, 4, 2, 1, 3]
+    take_out(plan, 2)
+    assert plan.probs()[2] == 0.0
+    assert plan.leaves(table)[:, 2].tolist() == [0.0, 0.0]
+
+
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-9, 0.1, 0.25, 1.0, 3.0, 1e6])
 
 

@@ -14,6 +14,7 @@ from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.label_progress import (
     ChangingLabel,
     UsualChange,
+    move_labels,
     note_change,
     note_variance,
     slope_of,
@@ -224,7 +225,10 @@ def observe_one(
     task, settings = state.tasks[slot], constants.settings[0]
     value = success
     if settings.uses_return:
+        low, high = state.returns[0].low, state.returns[0].high
         value = return_signal(task, state, constants, slot, episode_return)
+        if settings.pools and settings.finds_range:
+            move_labels(state.labels, low, high, state.returns[0])
     task.num_plays += 1
     task.fast += settings.fast_rate * (value - task.fast)
     task.slow += settings.slow_rate * (value - task.slow)

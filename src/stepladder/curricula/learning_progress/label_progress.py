@@ -17,11 +17,11 @@ from typing import Annotated
 
 import numpy as np
 
-from stepladder.compiled import inlined
+from stepladder.compiled import bare, inlined
 from stepladder.curricula.labels import Label
 from stepladder.curricula.pooling import CLOCK_RATIO, FIRST_HALFLIFE, NUM_CLOCKS
-from stepladder.curricula.returns import update_spread
-from stepladder.records import Count, Fields, Limits
+from stepladder.curricula.returns import ReturnScale, update_spread
+from stepladder.records import Count, Fields, Limits, Records
 
 USUAL_AT_FIRST = 0.01
 """Change of log odds per play that is expected before any result."""
@@ -124,6 +124,27 @@ def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
             weights += weight
         fast, fast_left = slow, slow_left
     return min(1.0, total / weights)
+
+
+@bare
+def move_labels(
+    labels: Records[ChangingLabel], low: float, high: float, returns: ReturnScale
+) -> None:
+    """Say what labels have shown in the range of returns that is found now.
+
+    It was from `low` to `high` before: a range that grows is no change of a label.
+    """
+    span = returns.high - returns.low
+    if high <= low or span <= 0.0:
+        return
+    factor, shift = (high - low) / span, (low - returns.low) / span
+    for index in range(len(labels)):
+        label = labels[index]
+        for clock in range(NUM_CLOCKS):
+            moved = factor * label.successes[clock] + shift * label.plays[clock]
+            label.successes[clock] = min(label.plays[clock], max(0.0, moved))
+        label.rate = min(1.0, max(0.0, factor * label.rate + shift))
+        label.variance = min(1.0, factor * factor * label.variance)
 
 
 @inlined

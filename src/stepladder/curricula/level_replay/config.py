@@ -38,10 +38,10 @@ class LevelReplayConfig(PooledConfig, SignalConfig):
     """Weight of the newest score in a task's score, in (0, 1]. None is 1, the newest alone, for a
     trainer's scores, and 0.1 for deviations, of which a single one says little."""
 
-    pooled: bool = True
+    pooled: bool = False
     """Whether tasks of the same label are judged together, where labels stand for kinds of tasks:
     a task's score is drawn towards the mean score of its label, unseen tasks of labels with high
-    scores come first, and what no practice changes fades. Without, every task stands for itself,
+    scores come first, and what no practice changes fades. By default every task stands for itself,
     as published."""
 
     transform: Literal["rank", "greedy", "proportional", "softmax"] = "rank"

@@ -13,10 +13,10 @@ A task whose result stays a surprise whatever is learned keeps the highest score
 tasks that are noisy by nature, nor with fewer tasks than would be worth remembering: the method is
 made for many levels of one kind, of which a few dozen plays each are all that can be had.
 
-Tasks with the same label are judged together (`pooling`), unless the config says otherwise: a
-task's score is drawn towards the mean score of its label as far as labels have predicted scores
-well, and a label with high scores has its unseen tasks played first. With ``pooled=False``, or
-where labels do not stand for kinds of tasks, the method is the published one.
+With ``pooled=True`` tasks with the same label are judged together (`pooling`): a task's score is
+drawn towards the mean score of its label as far as labels have predicted scores well, and a label
+with high scores has its unseen tasks played first. By default, and where labels do not stand for
+kinds of tasks, the method is the published one.
 """
 
 from dataclasses import dataclass
