@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_learner import KNOWN, NUM_ENVS
 
+from simulator.calibration.known_learner import KNOWN, NUM_ENVS
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.simulator import Generalising, GeneralScenario
 from stepladder.simulator.calibration import Practice, Rehearsals, rehearsals_of
