@@ -174,7 +174,7 @@ def _minigrid() -> World:
         order=GRIDS,
         judged=("KeyCorridorS3R3", "KeyCorridorS4R3"),
         staged=_stages(GRIDS),
-        seconds=80.0,
+        seconds=60.0,
         held_out=lambda: _grids(HELD_OUT_SEED, 40),
     )
 
@@ -221,7 +221,7 @@ HOCKEY_AGENT = PPOConfig(
     normalise_observations=True,
 )
 
-HOCKEY_STEPS = 3_000_000
+HOCKEY_STEPS = 2_000_000
 
 PHASES = PhasedConfig(
     phases=(
@@ -252,7 +252,7 @@ HOCKEY = World(
     judged=("weak", "strong"),
     staged=_stages(tuple(RIVALRY)),
     more=(("phased", PHASES),),
-    seconds=100.0,
+    seconds=70.0,
     held_out=lambda: _games(HELD_OUT_SEED, 100),
 )
 

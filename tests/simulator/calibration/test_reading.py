@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from simulator.calibration.known_learner import KNOWN, known_scenario, make_training
+from stepladder.curricula.meter import CurriculumMeter
 from stepladder.errors import RunError
 from stepladder.runs import Run, RunReader
+from stepladder.runs.reporter import EpochReporter
 from stepladder.simulator import DirectEngine, Generalising, GeneralScenario, calibrate
 from stepladder.simulator.calibration import read_practice
 
@@ -177,3 +179,27 @@ def test_records_of_episodes_stand_in_for_missing_lengths(tmp_path: Path):
     practice = read_practice(tmp_path / "run")
     failures = (practice.plays - practice.successes).sum(axis=0)
     assert (practice.failure_steps.sum(axis=0) / failures).min() > 20.0
+
+
+def test_kept_records_of_a_uniform_training_tell_how_plays_of_a_task_follow_each_other(
+    tmp_path: Path,
+):
+    place = known_scenario()
+    curriculum = place.curriculum("uniform", 0)
+    folder = make_training(tmp_path / "plain")
+    assert read_practice(folder).rehearsals is None
+    config = {"num_envs": 4, "agent": {"rollout_steps": 64}, "curriculum": {"type": "uniform"}}
+    with Run.create(tmp_path / "run", kind="training", config=config) as run:
+        curriculum.add_listener(run.log_records)
+        meter = CurriculumMeter(curriculum)
+        engine = DirectEngine(place.simulator(0, 4), curriculum, 4, meter)
+        reporter = EpochReporter(curriculum, run, meter=meter)
+        engine.advance(40_000)
+        reporter.end_epoch(40_000, engine.take_stats())
+        reporter.close()
+    found = read_practice(tmp_path / "run").rehearsals
+    assert found is not None
+    # At most every play but the first of each task has one before it.
+    records = RunReader(tmp_path / "run").records()
+    assert 0 < found.pairs.sum() <= len(records) - len(np.unique(records["slot"]))
+    assert 0.0 < found.discords.sum() < found.pairs.sum()

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_learner import KNOWN, NUM_ENVS
 
+from simulator.calibration.known_learner import KNOWN, NUM_ENVS
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.simulator import Generalising, GeneralScenario
 from stepladder.simulator.calibration import Practice, Rehearsals, rehearsals_of
@@ -80,9 +80,13 @@ def test_echoes_by_hand():
 
 
 def test_pairs_of_plays_by_hand():
-    """Task 0 fails, succeeds, succeeds: two pairs, one of which differs. Task 1 is played once."""
-    records = records_of((0, 0, 5, 0.0), (0, 0, 5, 1.0), (0, 1, 5, 1.0), (0, 0, 5, 1.0))
-    found = rehearsals_of(records, np.array([0, 0]), 1, 8)
+    """Task 0 fails, succeeds, succeeds; then, after half of the training, fails again.
+
+    Two pairs, one of which differs; the last play is too long after the one before. Task 1 is
+    played once.
+    """
+    plays = [(0, 0, 5, 0.0), (0, 0, 5, 1.0), (0, 0, 5, 1.0), (0, 1, 800, 1.0), (0, 0, 5, 0.0)]
+    found = rehearsals_of(records_of(*plays), np.array([0, 0]), 1, 8)
     assert found.pairs.sum() == 2.0
     assert found.discords.sum() == 1.0
 

@@ -15,6 +15,7 @@ from stepladder.errors import RunError
 from stepladder.records import Floats, Words
 from stepladder.runs import RunReader
 from stepladder.simulator.calibration.practice import HeldOut, Practice
+from stepladder.simulator.calibration.rehearsals import Rehearsals, rehearsals_of
 from stepladder.simulator.generalising.config import MAX_TASKS
 from stepladder.stats.names import OTHER
 
@@ -72,6 +73,7 @@ def read_practice(folder: str | os.PathLike[str]) -> Practice:
         failure_steps=lost,
         tasks_in_play=_tasks_in_play(reader, groups, steps, num_tasks),
         held_out=evaluations,
+        rehearsals=_rehearsals(reader, groups, num_envs, update_steps),
         num_envs=num_envs,
         update_steps=update_steps,
         notes=tuple(notes),
@@ -146,6 +148,22 @@ def _steps_of_records(
         successes * won / np.maximum(wins, 1e-9),
         (plays - successes) * lost / np.maximum(failures, 1e-9),
     )
+
+
+def _rehearsals(
+    reader: RunReader, groups: tuple[str, ...], num_envs: int, update_steps: int
+) -> Rehearsals | None:
+    """Return what plays of the same task tell; None unless all were drawn alike and are kept."""
+    curriculum = reader.config.get("curriculum")
+    if not isinstance(curriculum, Mapping) or curriculum.get("type") != "uniform":
+        return None
+    records, labels = reader.records(), _columns(reader)["label"]
+    if not len(records) or records["generation"].any() or records["slot"].max() >= len(labels):
+        return None
+    places = np.array([_place(groups, label) for label in labels], dtype=np.int64)
+    found = rehearsals_of(records, places, num_envs, update_steps)
+    # The last labels may have no task that was played.
+    return found.in_order([*range(found.pairs.shape[1]), *[-1] * len(groups)][: len(groups)])
 
 
 def _place(groups: tuple[str, ...], label: str) -> int:

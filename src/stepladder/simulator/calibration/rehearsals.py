@@ -4,9 +4,9 @@ Beside `practice`. For trainings whose curriculum draws all tasks alike: then it
 often, and how long ago, the task of an episode was played before, and harder tasks are not played
 more or less often than others.
 
-- Two plays of a task in a row differ in success with probability ``2 p (1 - p)``. In a label of
-  tasks that are all alike that is twice the product of its rates; in a mix of easy and impossible
-  tasks they never differ. The rate of a label alone does not tell the two apart.
+- Two plays of a task soon after each other differ in success with probability ``2 p (1 - p)``. In
+  a label of tasks that are all alike that is twice the product of its rates; in a mix of easy and
+  impossible tasks they never differ. The rate of a label alone does not tell the two apart.
 - A task that was played lately succeeds more often if it was memorised. Each play gets a number per
   rate of `LOSSES`, its echo: the sum of the task's earlier plays, each weighted by what is left of
   it if that share is lost with every update since. The learner says that success rises in
@@ -31,6 +31,9 @@ LOSSES = (0.5, 0.15, 0.05, 0.015, 0.005, 0.0)
 NUM_PARTS, NUM_MOMENTS = 4, 120
 """Parts of a training that are told apart, and moments within which skill counts as constant."""
 
+NEAR_MOMENTS = 3
+"""Moments within which two plays of a task make a pair."""
+
 MEAN_ROUNDS = 8
 """How often two kinds of means are taken off in turn, until neither is left."""
 
@@ -52,7 +55,7 @@ class Rehearsals:
     counts: Floats
     """Plays, less one per mean that was taken off; shape ``(num_parts, num_groups)``."""
     pairs: Floats
-    """Plays whose task was played before; the same shape."""
+    """Plays whose task was played shortly before; the same shape."""
     discords: Floats
     """Those of them whose success differs from that of the play before."""
     products: Floats
@@ -114,12 +117,14 @@ def rehearsals_of(
     values = _echoes(slots, begins, ends, update_steps / num_envs)
     values[:, -1] = success
     num_groups, total = int(groups.max()) + 1, int(ends.max()) + 1
-    moments = ends * NUM_MOMENTS // total
+    # By the beginning: of plays that end together, the longer ones, which fail more often, began
+    # earlier, with fewer plays before them.
+    moments = begins * NUM_MOMENTS // total
     parts = moments * NUM_PARTS // NUM_MOMENTS
     keys = parts * num_groups + groups[slots]
     of_moment, of_task = moments * num_groups + groups[slots], parts * len(groups) + slots
     values, free = _less_means(values, (of_moment, of_task))
-    before, differs = _against_the_last(slots, success, ends)
+    before, differs = _against_the_last(slots, success, ends, total * NEAR_MOMENTS / NUM_MOMENTS)
     tables = np.zeros((3, NUM_PARTS * num_groups))
     products = np.zeros((NUM_PARTS * num_groups, values.shape[1], values.shape[1]))
     for key in np.unique(keys).tolist():
@@ -186,10 +191,16 @@ def _less_means(values: Floats, keys: tuple[Words, ...]) -> tuple[Floats, Floats
     return left, np.maximum(0.0, free)
 
 
-def _against_the_last(slots: Words, success: Floats, ends: Words) -> tuple[Floats, Floats]:
-    """Return for each play whether its task was played before, and whether that went otherwise."""
+def _against_the_last(
+    slots: Words, success: Floats, ends: Words, near: float
+) -> tuple[Floats, Floats]:
+    """Return for each play whether its task was played shortly before, and went otherwise.
+
+    After longer than `near` vector steps, it may go otherwise because the agent has learnt.
+    """
     order = np.lexsort((ends, slots))
     is_same = np.diff(slots[order], prepend=-1) == 0
+    is_same &= np.diff(ends[order], prepend=0) <= near
     before, differs = np.zeros(len(slots)), np.zeros(len(slots))
     before[order] = is_same
     differs[order] = is_same & (np.diff(success[order], prepend=0.0) != 0.0)
