@@ -50,8 +50,7 @@ class AutoExplanation(Explanation):
     def lines(self) -> list[str]:
         """Return the text, line by line."""
         return [
-            # What it is for, and warnings, are among the lines of the method.
-            super().lines()[0],
+            *super().lines(),
             f"It chose {self.chosen}: {self.reason}.",
             *(f"  {line}" for line in self.inner.lines()),
         ]
