@@ -19,6 +19,7 @@ import numpy as np
 from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
+from stepladder.curricula.cells import splits_by_label
 from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.errors import SnapshotError
@@ -71,6 +72,11 @@ class Auto(Curriculum):
         """Let one of the two methods be in force; what it has observed is what this one has."""
         self._chosen = index
         self._keep_state(self._methods[index]._state)
+
+    @property
+    def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether the methods judge tasks by their labels; both do if labels stand for kinds."""
+        return splits_by_label(self.pool)
 
     @property
     def needs_success(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
