@@ -23,7 +23,6 @@ from stepladder.curricula import (
     StagedConfig,
     UniformConfig,
 )
-from stepladder.curricula.registry import CURRICULA
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.presets import PRESETS
 
@@ -89,9 +88,9 @@ class World:
             "frontier": FrontierConfig(),
             "staged": self.staged,
             "advantage-bandit": AdvantageBanditConfig(),
+            "learnability for the target": LearnabilityConfig(target=self.judged),
         }
-        if "auto" in CURRICULA:
-            found["auto"] = CURRICULA["auto"]()
+        # `auto` is `frontier` here, draw by draw.
         return found | dict(self.more)
 
     def shortened(self, share: float) -> "World":
