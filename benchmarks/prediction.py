@@ -43,7 +43,8 @@ CURRICULA: dict[str, CurriculumConfig] = {
     FITTED: UniformConfig(),
     "learnability": LearnabilityConfig(),
     "learnability alone": LearnabilityConfig(pooled=False, exploration=0.0),
-    "learning-progress": LearningProgressConfig(),
+    # As it was when the trainings were made.
+    "learning-progress": LearningProgressConfig(pooled=False),
     "level-replay": LevelReplayConfig(),
     "staged": PRESET.curriculum,
 }
