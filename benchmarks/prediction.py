@@ -176,7 +176,7 @@ def main() -> None:
     options.add_argument("--out", help="folder of the files; by default benchmarks/data")
     arguments = options.parse_args()
     chosen = [*WORLDS] if "all" in arguments.world else arguments.world
-    worlds = [WORLDS[name]() for name in chosen]
+    worlds = [WORLDS[name] for name in chosen]
     if arguments.train:
         sys.exit(1 if train(arguments, worlds) else 0)
     report = harness.Report(title, as_json=arguments.json)
