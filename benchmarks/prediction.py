@@ -20,7 +20,7 @@ from pathlib import Path
 import harness
 import numpy as np
 from prediction_training import DATA, Item, Run, form_of, read_runs, train_all
-from prediction_worlds import FITTED, WORLDS, World
+from prediction_worlds import EVALUATED_AT, FITTED, WORLDS, World
 
 from stepladder.simulator import make_engine
 from stepladder.simulator.calibration import HeldOut, Practice, Rehearsals, calibrate
@@ -86,8 +86,9 @@ def predicted(run: Run, world: World, names: list[str], num_seeds: int) -> dict[
             curriculum = found.scenario.curriculum(curricula[name], seed)
             kind = "compiled" if curriculum.compiled_rule() else "direct"
             engine = make_engine(kind, learner, curriculum, num_envs=num_envs)
-            engine.advance(world.config.total_steps)
-            ends.append(float(learner.held_out()[places].mean()))
+            for share in EVALUATED_AT[-LAST:]:
+                engine.advance(int(share * world.config.total_steps))
+                ends.append(float(learner.held_out()[places].mean()))
         results[name] = float(np.mean(ends))
     return results
 
@@ -175,7 +176,7 @@ def main() -> None:
     options.add_argument("--out", help="folder of the files; by default benchmarks/data")
     arguments = options.parse_args()
     chosen = [*WORLDS] if "all" in arguments.world else arguments.world
-    worlds = [WORLDS[name]() for name in chosen]
+    worlds = [WORLDS[name] for name in chosen]
     if arguments.train:
         sys.exit(1 if train(arguments, worlds) else 0)
     report = harness.Report(title, as_json=arguments.json)

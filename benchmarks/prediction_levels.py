@@ -42,15 +42,6 @@ Codes = npt.NDArray[np.int64]
 Seen = npt.NDArray[np.float32]
 
 
-def levels(names: tuple[str, ...], seeds: range) -> tuple[Task, ...]:
-    """Return the levels that these seeds make in envs such as ``DoorKey-5x5``; names are labels."""
-    return tuple(
-        Task(f"{name} {seed}", name, {"env": f"MiniGrid-{name}-v0"}, seed=seed)
-        for name in names
-        for seed in seeds
-    )
-
-
 @cache
 def _looks(stride: int) -> Codes:
     """Return where the cells of the view lie in a flat array, from the agent, by direction."""

@@ -150,7 +150,7 @@ def trained(item: Item) -> Run:
 
     torch.set_num_threads(1)
     began = time.perf_counter()
-    world = WORLDS[item.world]()
+    world = WORLDS[item.world]
     if item.share < 1.0:
         world = world.shortened(item.share)
     curriculum = world.curricula[item.curriculum]
@@ -227,7 +227,7 @@ def train_all(
     waiting = [item for item in items if not item.found_in(stored[item.world])]
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     free: list[int | None] = list(cores[:jobs]) if len(cores) >= jobs else [None] * jobs
-    took = {item.world: WORLDS[item.world]().seconds * item.share for item in waiting}
+    took = {item.world: WORLDS[item.world].seconds * item.share for item in waiting}
     context = multiprocessing.get_context("spawn")
     running: dict[Any, tuple[Any, Item, int | None, float]] = {}
     while waiting or running:

@@ -1,32 +1,43 @@
 """MiniGrid's levels as tasks: what is seen is what MiniGrid shows, and a seed makes the level."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+BENCHMARKS = str(Path(__file__).parents[2] / "benchmarks")
 
-pytest.importorskip("minigrid")
+constants: Any = pytest.importorskip("minigrid.core.constants")
 
-from minigrid.core.constants import IDX_TO_OBJECT, STATE_TO_IDX
-from minigrid.minigrid_env import MiniGridEnv
-from prediction_levels import THINGS, VIEW, GridLevels, levels
 
-STATES = {number: name for name, number in STATE_TO_IDX.items()}
+def benchmark(name: str) -> Any:
+    """Import a benchmark; its folder does not stay, because one is named as a folder of tests."""
+    sys.path.append(BENCHMARKS)
+    try:
+        return import_module(name)
+    finally:
+        sys.path.remove(BENCHMARKS)
+
+
+prediction_levels, levels = benchmark("prediction_levels"), benchmark("prediction_worlds").levels
+THINGS, VIEW = prediction_levels.THINGS, prediction_levels.VIEW
+GridLevels = prediction_levels.GridLevels
+
+STATES = {number: name for name, number in constants.STATE_TO_IDX.items()}
 
 
 def things_in_view(level: Any) -> np.ndarray:
     """Return MiniGrid's own view through walls, in our numbers; rows go ahead from the agent."""
     level.see_through_walls = True
-    image = MiniGridEnv.gen_obs(level)["image"]
+    image = prediction_levels.MiniGridEnv.gen_obs(level)["image"]
     found = np.zeros((VIEW, VIEW), dtype=int)
     for ahead in range(VIEW):
         for aside in range(VIEW):
             kind, _, state = image[aside, VIEW - 1 - ahead].tolist()
-            name = IDX_TO_OBJECT[kind]
+            name = constants.IDX_TO_OBJECT[kind]
             name = f"{STATES[state]} door" if name == "door" else name
             found[ahead, aside] = THINGS.index(name) + 1 if name in THINGS else 0
     return found
