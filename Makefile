@@ -81,7 +81,8 @@ demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live
 quick: $(STAMPS)/test  ## What a change breaks most often, within 90 seconds: no processes, no browser, nothing slow
 	$(PYTEST) -m 'not processes and not browser and not slow and not soak' $(TESTS)
 
-test: $(STAMPS)/test $(STAMPS)/browser  ## The whole suite
+# With the kernels of the demo: both cores compile different ones, and no worker has to while a test waits for it.
+test: $(STAMPS)/test $(STAMPS)/browser $(STAMPS)/warm  ## The whole suite
 	$(PYTEST) $(TESTS)
 
 # Kernels with bounds checks have a cache of their own.

@@ -3,6 +3,7 @@
 import compileall
 import gc
 import logging
+import math
 import multiprocessing
 import os
 import signal
@@ -32,6 +33,9 @@ SEES_THE_MACHINE = (
 )
 """Files that look at what the whole machine shares: shared memory with a name, who holds it."""
 
+COMPILES_FIRST = ("tests/contracts/test_curriculum_contract.py", "tests/sync/test_host.py")
+"""Files whose kernels the others need: ten workers would compile one of them ten times at once."""
+
 SECONDS = {"soak": 15.0, "slow": 1.0, "processes": 0.8, "browser": 0.8}
 """About how long a test with a marker takes; others take a hundredth of a second."""
 
@@ -58,8 +62,8 @@ def pytest_configure() -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Let one process begin with the first file and all others with the last.
 
-    The first ones are those whose tests start processes, so those rarely run two at a time. Where
-    they meet there are only short files left, so all end at about the same time.
+    The first ones, after some that compile, are those whose tests start processes, so those rarely
+    run two at a time. Where they meet only short files are left: all end at about the same time.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -90,6 +94,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def place(item: pytest.Item) -> tuple[float, str]:
         scope = scope_of(item.nodeid)
+        if scope in COMPILES_FIRST:
+            return -math.inf, scope
         length = with_processes[scope] + without[scope]
         return -length if with_processes[scope] > without[scope] else length, scope
 
