@@ -23,6 +23,7 @@ from stepladder.curricula import (
     StagedConfig,
     UniformConfig,
 )
+from stepladder.curricula.target import Target
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.presets import PRESETS
 
@@ -88,7 +89,9 @@ class World:
             "frontier": FrontierConfig(),
             "staged": self.staged,
             "advantage-bandit": AdvantageBanditConfig(),
-            "learnability for the target": LearnabilityConfig(target=self.judged),
+            "learnability for the target": LearnabilityConfig(
+                target=Target.from_words(self.judged)
+            ),
         }
         # `auto` is `frontier` here, draw by draw.
         return found | dict(self.more)

@@ -99,6 +99,12 @@ class LevelReplayConfig(PooledConfig, SignalConfig):
                 f"is {self.editing:g}, and eviction_percentile is 0, so no edit would ever come "
                 "in. Raise eviction_percentile.",
             )
+        if self.editing and self.pooled:
+            yield (
+                "pooled",
+                f"is on, and editing is {self.editing:g}: edits are made of the best single tasks. "
+                "Turn one of them off.",
+            )
 
     @property
     def num_edit_changes(self) -> int:
