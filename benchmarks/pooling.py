@@ -12,7 +12,12 @@ from typing import Any
 
 import harness
 
-from stepladder.curricula import LearnabilityConfig, LearningProgressConfig, LevelReplayConfig
+from stepladder.curricula import (
+    FrontierConfig,
+    LearnabilityConfig,
+    LearningProgressConfig,
+    LevelReplayConfig,
+)
 from stepladder.simulator import compare
 
 SCENARIOS = (
@@ -33,7 +38,7 @@ SCENARIOS = (
 )
 POOLING: dict[str, Any] = {
     config.kind: config
-    for config in (LearnabilityConfig, LearningProgressConfig, LevelReplayConfig)
+    for config in (LearnabilityConfig, FrontierConfig, LearningProgressConfig, LevelReplayConfig)
 }
 """Configs of the curricula that pool, by name."""
 

@@ -84,7 +84,7 @@ def predicted(run: Run, world: World, names: list[str], num_seeds: int) -> dict[
         for seed in range(num_seeds):
             learner = found.scenario.simulator(seed, num_envs)
             curriculum = found.scenario.curriculum(curricula[name], seed)
-            kind = "compiled" if curriculum.compiled_rule() else "direct"
+            kind = "compiled" if curriculum.rule_in_force() else "direct"
             engine = make_engine(kind, learner, curriculum, num_envs=num_envs)
             for share in EVALUATED_AT[-LAST:]:
                 engine.advance(int(share * world.config.total_steps))

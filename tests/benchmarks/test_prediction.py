@@ -18,6 +18,8 @@ def benchmark(name: str) -> Any:
         return import_module(name)
     finally:
         sys.path.remove(BENCHMARKS)
+        # The fuzzers have a module of the same name.
+        sys.modules.pop("harness", None)
 
 
 prediction, training = benchmark("prediction"), benchmark("prediction_training")

@@ -20,6 +20,8 @@ def benchmark(name: str) -> Any:
         return import_module(name)
     finally:
         sys.path.remove(BENCHMARKS)
+        # The fuzzers have a module of the same name.
+        sys.modules.pop("harness", None)
 
 
 prediction_levels, levels = benchmark("prediction_levels"), benchmark("prediction_worlds").levels

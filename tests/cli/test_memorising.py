@@ -35,8 +35,8 @@ def make_run(
 def test_a_clear_gap_is_one_line(tmp_path: Any, command: CommandLine) -> None:
     make_run("run", practised=0.81, held_out=score("a", 0.43, 0.35, 0.52))
     line = (
-        "practised 0.81, held-out 0.43 (0.35 to 0.52): the agent memorises `a`; raise exploration, "
-        "lower max_share or add levels"
+        "practised 0.81 in 300 episodes, held-out 0.43 (0.35 to 0.52): the agent may memorise `a`; "
+        "add levels, or let practice spread over more of them (exploration, max_share)"
     )
     assert line in command("explain", "run").out.replace("\n", " ")
     (told,) = json.loads(command("explain", "run", "--json").out)["memorised"]
@@ -48,8 +48,8 @@ def test_another_way_of_acting_is_said(tmp_path: Any) -> None:
     held_out = score("a", 0.43, 0.35, 0.52)
     reader = make_run(str(tmp_path / "run"), practised=0.81, held_out=held_out, best=True)
     assert memorised(reader)[0]["text"].startswith(
-        "practised 0.81, held-out 0.43 (0.35 to 0.52) with its best actions, while practice draws "
-        "them: the agent memorises `a`;"
+        "practised 0.81 in 300 episodes, held-out 0.43 (0.35 to 0.52) with its best actions, "
+        "while practice draws them: the agent may memorise `a`;"
     )
 
 

@@ -6,6 +6,7 @@ import stepladder.curricula
 from stepladder.curricula import (
     AdvantageBanditConfig,
     AncestorProgressConfig,
+    AutoConfig,
     CurriculumConfig,
     DemotionRule,
     FrontierConfig,
@@ -36,6 +37,7 @@ STAGED = StagedConfig(
 
 EXAMPLES = [
     UniformConfig(exploration=0.25),
+    AutoConfig(features=("x",)),
     FrontierConfig(probing=0.2, features=("x", "place.y"), trial_episodes=7),
     LearningProgressConfig(noise_z=None, signal="return", return_high=3.0),
     AncestorProgressConfig.seed_defaults(),

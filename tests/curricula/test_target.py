@@ -49,7 +49,8 @@ def test_a_name_a_list_and_weights_are_targets(given: object, weights: dict[str,
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ([], "must not be empty"),
+        ([], r"must name labels or tasks.* got \[\]"),
+        ([5], r"must name labels or tasks.* got \[5\]"),
         ({"hard": -1.0}, "at least 0"),
         ({"hard": 0.0}, "must have a weight above 0"),
         (3, "must be of type Target"),

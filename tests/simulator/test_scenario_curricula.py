@@ -7,6 +7,7 @@ import pytest
 from stepladder.curricula import (
     AdvantageBandit,
     AncestorProgress,
+    Auto,
     Frontier,
     Learnability,
     LearningProgress,
@@ -24,6 +25,8 @@ from stepladder.simulator import SUITE, DirectEngine, scenario
     ("name", "kind"),
     [
         ("uniform", Uniform),
+        ("auto", Auto),
+        ("auto-features", Auto),
         ("frontier", Frontier),
         ("frontier-features", Frontier),
         ("learning-progress", LearningProgress),
@@ -42,6 +45,8 @@ def test_names_stand_for_curricula(name: str, kind: type):
 def test_every_name_is_checked_here():
     assert set(curriculum_variants(can_edit=False)) == {
         "uniform",
+        "auto",
+        "auto-features",
         "frontier",
         "frontier-features",
         "learning-progress",

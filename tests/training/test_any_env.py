@@ -14,7 +14,7 @@ import stepladder
 from cli.command_line import CommandLine
 from stepladder.agents import DDDQNConfig, PPOConfig
 from stepladder.cli import explain
-from stepladder.curricula import FrontierConfig, UniformConfig
+from stepladder.curricula import AutoConfig, FrontierConfig
 from stepladder.envs.ids import find_env, game_of, known_game, name_of
 from stepladder.errors import ConfigError, RunError
 from stepladder.games import Game, register_game
@@ -175,7 +175,7 @@ def test_the_game_of_an_env_is_found_by_name_spec_class_or_function() -> None:
 def test_a_config_imports_nothing_and_the_game_counts_once_it_is_there(tmp_path: Path) -> None:
     assert known_game("no_such_module:Env") is None
     unknown = TrainingConfig(env="no_such_module:Env", agent=DDDQNConfig(mirror=True))
-    assert unknown.curriculum == UniformConfig()
+    assert unknown.curriculum == AutoConfig()
     with pytest.raises(ConfigError, match="cannot be imported"):
         train(unknown)
 

@@ -8,6 +8,7 @@ import pytest
 from stepladder.agents.config import AGENTS
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.sac.config import SACConfig
+from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import MixtureConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
@@ -58,9 +59,9 @@ def test_by_default_ppo_climbs_five_stages_of_ledge():
 def test_the_default_curriculum_follows_the_levels_and_the_env():
     few = TrainingConfig(source={"stages": ["medium", "complex"]})
     assert [stage.name for stage in few.curriculum.stages] == ["medium", "complex"]
-    assert TrainingConfig(env="CartPole-v1").curriculum == UniformConfig()
+    assert TrainingConfig(env="CartPole-v1").curriculum == AutoConfig()
     named = TrainingConfig(env=HOCKEY, tasks=(Task("a"), Task("b")))
-    assert named.curriculum == UniformConfig()
+    assert named.curriculum == AutoConfig()
 
 
 def test_a_chosen_curriculum_stays_where_a_default_one_follows():

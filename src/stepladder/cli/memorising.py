@@ -21,6 +21,9 @@ LATE = 0.25
 ENOUGH_EPISODES = 200
 """So many of the latest ones are looked at, where there are as many."""
 
+LEAST_REPEATS = 3
+"""Plays per task below which nothing can have been memorised."""
+
 CLEAR_GAP = 0.15
 """Differences up to this are not worth a line."""
 
@@ -41,22 +44,31 @@ def memorised(reader: RunReader) -> list[dict[str, Any]]:
     is_best = last.data.get("is_deterministic") is True
     for label, rate in _held_out(reader, last.data.get("total")):
         success, count = _practised(reader, label, last.step)
-        if wilson_lower(success, float(count), Z) <= rate["high"]:
+        if wilson_lower(success, float(count), Z) <= rate["high"] or not _repeated(reader, label):
             continue
         if success - rate["value"] > CLEAR_GAP:
             numbers = {"practised": success, "num_practised": count, "held_out": rate}
-            text = _text(label, success, rate, is_best)
+            text = _text(label, success, count, rate, is_best)
             found.append({"label": label, "step": last.step, **numbers, "text": text})
     return found
 
 
-def _text(label: str, success: float, rate: Mapping[str, float], is_best: bool) -> str:
+def _text(label: str, success: float, count: int, rate: Mapping[str, float], is_best: bool) -> str:
     acting = " with its best actions, while practice draws them" if is_best else ""
     return (
-        f"practised {success:.2f}, held-out {rate['value']:.2f} ({rate['low']:.2f} to "
-        f"{rate['high']:.2f}){acting}: the agent memorises `{label}`; raise exploration, lower "
-        "max_share or add levels"
+        f"practised {success:.2f} in {count} episodes, held-out {rate['value']:.2f} "
+        f"({rate['low']:.2f} to {rate['high']:.2f}){acting}: the agent may memorise `{label}`; "
+        "add levels, or let practice spread over more of them (exploration, max_share)"
     )
+
+
+def _repeated(reader: RunReader, label: str) -> bool:
+    """Whether the tasks of a label were played several times each: what is new is not memorised."""
+    if SAMPLES + label not in reader.metric_names():
+        return False
+    _, counts = reader.metric(SAMPLES + label)
+    num_tasks = list(reader.tasks().get("label", ())).count(label)
+    return bool(np.nansum(counts) >= LEAST_REPEATS * max(1, num_tasks))
 
 
 def _held_out(reader: RunReader, total: Any) -> Iterator[tuple[str, dict[str, float]]]:

@@ -213,6 +213,10 @@ class Curriculum(Turnover):
         """Return the kernels that a compiled loop may call for this class, if it has any."""
         return vars(cls).get("rule")
 
+    def rule_in_force(self) -> CompiledRule | None:
+        """Return the kernels that a compiled loop may call for this curriculum, if it has any."""
+        return self.compiled_rule()
+
     def kernel_state(self) -> tuple[Any, ...]:
         """Return what the method's kernels take before the records: block, table, state, constants.
 

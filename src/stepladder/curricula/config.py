@@ -230,6 +230,12 @@ class PooledConfig(CurriculumConfig):
     a kind, within their label if labels stand for kinds. Dotted paths reach into nested parameters.
     None by default; needs a pool that holds all tasks of its source."""
 
+    def contradictions(self) -> Iterator[tuple[str, str]]:
+        """Yield features that nothing would look at."""
+        yield from super().contradictions()
+        if self.features and not self.pooled:
+            yield "features", "make kinds of tasks, which are judged together only if pooled is on."
+
 
 @dataclass(frozen=True, kw_only=True)
 class SignalConfig(CurriculumConfig):

@@ -36,7 +36,6 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
     "curricula",
     _check,
     {
-        "auto": "stepladder.curricula.auto.config:AutoConfig",
         "uniform": "stepladder.curricula.uniform:UniformConfig",
         "frontier": "stepladder.curricula.frontier.config:FrontierConfig",
         "learning-progress": "stepladder.curricula.learning_progress.config:LearningProgressConfig",
@@ -47,6 +46,7 @@ CURRICULA: Registry[type[CurriculumConfig]] = Registry(
         "staged": "stepladder.curricula.staged.config:StagedConfig",
         "phased": "stepladder.curricula.phased.config:PhasedConfig",
         "mixture": "stepladder.curricula.phased.mixture:MixtureConfig",
+        "auto": "stepladder.curricula.auto.config:AutoConfig",
     },
 )
 """The config class of every curriculum, by name."""

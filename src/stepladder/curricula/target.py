@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from stepladder.configs.checks import NotNegative, not_empty
-from stepladder.configs.codec import Config
+from stepladder.configs.codec import UNREAD, Config
 from stepladder.configs.problems import Problems
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, shown
 from stepladder.files import parsed_json
 
 
@@ -33,7 +33,12 @@ class Target(Config):
             value = (value,)
         if isinstance(value, list | tuple):
             names = cast("Sequence[Any]", value)
-            return {"weights": {name: 1.0 for name in names if isinstance(name, str)}}
+            if not names or not all(isinstance(name, str) for name in names):
+                problems.add(
+                    f"must name labels or tasks, such as ['medium']; got {shown(list(names))}."
+                )
+                return UNREAD
+            return {"weights": dict.fromkeys(names, 1.0)}
         if isinstance(value, Mapping):
             given = cast("Mapping[Any, Any]", value)
             # A label may be called "weights", too; it has a number then.

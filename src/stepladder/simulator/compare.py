@@ -231,7 +231,7 @@ def play_seed(
     """
     simulator = place.simulator(seed, num_envs)
     curriculum = place.curriculum(config, seed)
-    engine_name: EngineName = "compiled" if curriculum.compiled_rule() else "direct"
+    engine_name: EngineName = "compiled" if curriculum.rule_in_force() else "direct"
     engine = make_engine(engine_name, simulator, curriculum, num_envs=num_envs)
     engine.advance(min(horizon, budget), stops=True)
     played = min(simulator.num_samples, horizon)

@@ -308,7 +308,7 @@ def require_compiled_form(curriculum: Curriculum) -> CompiledRule:
     Raises:
         ConfigError: The curriculum has none.
     """
-    rule = curriculum.compiled_rule()
+    rule = curriculum.rule_in_force()
     if rule is None:
         raise ConfigError(f"{type(curriculum).__name__} has no compiled form. Use engine='direct'.")
     return rule

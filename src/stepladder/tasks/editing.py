@@ -79,7 +79,7 @@ class EditedSource(Source):
         if not isinstance(cast("object", source), EditableSource):
             raise ConfigError(
                 f"tasks of {_described(source)} cannot be edited, and editing was asked for. Set "
-                "editing to 0, or use a source that can: ParameterSource, LedgeLevels, or your own "
+                "editing to 0, or use a source that can: ParameterSource, a game's own, or yours "
                 "as an EditableSource."
             )
         self.source = cast("EditableSource", source)

@@ -42,7 +42,9 @@ def test_labels_that_stand_for_kinds_are_judged_together():
 def test_features_are_handed_on():
     curriculum = Auto(tasks(labels="a"), features=("x",))
     assert curriculum.method.config.features == ("x",)
-    assert "2 kinds by x" in str(curriculum.explain())
+    assert "tasks near a mastered one by x are probed first" in str(curriculum.explain())
+    many = Auto(tasks(400, labels="a"), features=("x",))
+    assert "100 kinds by x" in str(many.explain())
 
 
 def test_without_labels_or_features_every_task_stands_for_itself():
@@ -76,13 +78,31 @@ def test_episodes_without_success_are_judged_by_their_return():
     assert curriculum.plan.header["table_at"] == curriculum.method._active_table()
 
 
-def test_the_first_results_decide_for_good():
+def test_an_env_that_says_success_only_when_it_succeeds_is_judged_by_success():
     curriculum = Auto(tasks())
-    live(curriculum, 20)
-    with pytest.raises(RecordError, match="success"):
-        curriculum.observe(record_for(curriculum, 0, math.nan))
+    by_return(curriculum, 7)
+    draw = curriculum.draw_one()
+    curriculum.report(draw, 1.0)
     assert isinstance(curriculum.method, Frontier)
-    assert curriculum.num_observed == 20
+    assert curriculum.num_observed == 8
+    assert curriculum.plan.header["table_at"] == curriculum.method._active_table()
+    # From here on an episode that says nothing is a failure.
+    before = curriculum.method._state.tasks["failures"][3]
+    curriculum.observe(record_for(curriculum, 3, math.nan))
+    assert curriculum.method._state.tasks["failures"][3] == before + 1.0
+    assert isinstance(curriculum.method, Frontier)
+    assert curriculum.num_observed == 9
+
+
+def test_an_interrupted_choice_is_completed():
+    curriculum = Auto(tasks())
+    by_return(curriculum, 5)
+    # As if Ctrl-C had come between the two halves of the change.
+    curriculum._methods[0].totals[:] = curriculum.totals
+    curriculum._chosen = 0
+    curriculum.report(curriculum.draw_one(), 1.0)
+    assert curriculum._state is curriculum.method._state
+    assert curriculum.num_observed == 6
 
 
 def test_a_bad_first_record_decides_nothing():

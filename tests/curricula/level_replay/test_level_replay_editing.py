@@ -238,6 +238,8 @@ def test_tasks_that_cannot_be_edited_are_refused_with_the_fix():
         LevelReplay(Pool(EditedSource(GAPS, 2), 4), editing=0.5)
     with pytest.raises(ConfigError, match="eviction_percentile"):
         LevelReplay(GAPS, editing=0.5, eviction_percentile=0.0)
+    with pytest.raises(ConfigError, match="best single tasks"):
+        LevelReplay(GAPS, editing=0.5, pooled=True)
     assert LevelReplay(Pool(EditedSource(GAPS, 2), 4), editing=0.5, changes_per_edit=2)
 
 

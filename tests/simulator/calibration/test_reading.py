@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from simulator.calibration.known_learner import KNOWN, known_scenario, make_training
+from stepladder.curricula import LevelReplayConfig
 from stepladder.curricula.meter import CurriculumMeter
 from stepladder.errors import RunError
 from stepladder.runs import Run, RunReader
@@ -55,7 +56,8 @@ def test_reading_changes_nothing(tmp_path: Path):
 
 def test_plays_of_a_few_tasks_are_seen_as_such(tmp_path: Path):
     even = read_practice(make_training(tmp_path / "even"))
-    uneven = read_practice(make_training(tmp_path / "uneven", curriculum="level-replay"))
+    replay = LevelReplayConfig(max_share=1.0)
+    uneven = read_practice(make_training(tmp_path / "uneven", curriculum=replay))
     assert np.mean(even.spread_over) > 150.0
     assert np.mean(uneven.spread_over) < 0.8 * np.mean(even.spread_over)
 

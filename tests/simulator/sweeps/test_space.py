@@ -61,7 +61,10 @@ def test_values_are_read_as_the_field_wants_them(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("porbing=1", "there is no field 'porbing' to vary; there are exploration, mastery,"),
+        (
+            "porbing=1",
+            "there is no field 'porbing' to vary; there are exploration, max_share, pooled,",
+        ),
         ("probing", "'probing' does not name values; expected field=value,value"),
         ("probing=", "does not name values"),
         ("probing=much", "probing must be a finite number; got 'much'"),

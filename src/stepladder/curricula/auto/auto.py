@@ -2,9 +2,10 @@
 
 Gets records from `sync` and hands them to the method that it chose, which gives weights back. What
 is known about the tasks decides: whether there are several, and whether labels or features say
-which are alike. Whether episodes say how successful they were is seen when the first ones end. So
-there are two methods in the plan, each with a weight table of its own; the first batch of records
-decides which one is in force, and the other one learns nothing.
+which are alike. Whether episodes say how successful they were is seen when they end. So there are
+two methods in the plan, each with a weight table of its own; the first batch of records decides
+which one is in force. An env that says success only in some episodes, such as those that succeed,
+is judged by success from the first of these on; then the others are failures.
 
 Do not use it when the order of tasks is known and right; `Staged` does not have to find out. Do not
 use it to compare methods: name them.
@@ -23,7 +24,6 @@ from stepladder.curricula.cells import splits_by_label
 from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.errors import SnapshotError
-from stepladder.plans.legend import Legend
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
 from stepladder.records import Floats
@@ -62,6 +62,7 @@ class Auto(Curriculum):
 
     Config = AutoConfig
     config: AutoConfig  # pyright: ignore[reportIncompatibleVariableOverride]
+    needs_success = False
 
     def _set_up(self) -> None:
         self.choices = self.config.choose(self.pool)
@@ -77,15 +78,6 @@ class Auto(Curriculum):
     def groups_by_label(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Whether the methods judge tasks by their labels; both do if labels stand for kinds."""
         return splits_by_label(self.pool)
-
-    @property
-    def needs_success(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether records must say how successful an episode was: the first ones decide."""
-        return self._num_observed.item(0) > 0 and self.method.needs_success
-
-    def legend(self) -> Legend:
-        """Return what a client must know to read the plan: any record may come."""
-        return Legend(needs_success=False)
 
     @property
     def method(self) -> Curriculum:
@@ -123,17 +115,33 @@ class Auto(Curriculum):
     # Observing.
 
     def _update(self, records: RecordArray, num_done: int) -> int:
-        if self._num_observed.item(0) == 0 and len(records):
+        if self._state is not self.method._state:
+            self._use(self._chosen)  # An interrupt came in between.
+        if not num_done and len(records):
             bad = first_bad_record(records, self.pool.num_slots, False)
             if bad >= 0:
                 return bad
-            self._use(BY_RETURN if np.isnan(records["success"]).all() else BY_SUCCESS)
-            self.plan.header["table_at"] = self._root._active_table()
+            self._decide(records)
+        if self._chosen == BY_SUCCESS and np.isnan(records["success"]).any():
+            records = records.copy()
+            records["success"] = np.nan_to_num(records["success"])
         return self.method._update(records, num_done)
 
-    def compiled_rule(self) -> CompiledRule | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def _decide(self, records: RecordArray) -> None:
+        """Choose by the first records; a success that comes later decides for good."""
+        has_success = not np.isnan(records["success"]).all()
+        if self._chosen == BY_RETURN and has_success:
+            self._methods[BY_SUCCESS].totals[:] = self.totals
+            self._use(BY_SUCCESS)
+        elif self._num_observed.item(0) == 0 and not has_success:
+            self._use(BY_RETURN)
+        else:
+            return
+        self.plan.header["table_at"] = self._root._active_table()
+
+    def rule_in_force(self) -> CompiledRule | None:
         """Return the kernels of the method."""
-        return self.method.compiled_rule()
+        return self.method.rule_in_force()
 
     def kernel_state(self) -> tuple[Any, ...]:
         """Return what the kernels of the method take before the records."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from stepladder.configs.checks import Name, each_once
 from stepladder.curricula.cells import find_cells
-from stepladder.curricula.config import CurriculumConfig, Variant
+from stepladder.curricula.config import FEW_TASKS, CurriculumConfig, Variant
 from stepladder.curricula.frontier.config import FrontierConfig
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.uniform import UniformConfig
@@ -75,18 +75,14 @@ class AutoConfig(CurriculumConfig):
         return {one.name: getattr(self, one.name) for one in fields(CurriculumConfig)}
 
     def _why(self, pool: Pool) -> str:
+        if self.features and pool.num_slots <= FEW_TASKS:
+            return f"tasks near a mastered one by {', '.join(self.features)} are probed first"
         cells = find_cells(pool, self.features)
         if not cells.split:
             return (
                 "neither labels nor features say which tasks are alike, so every task is probed "
                 "and practised by itself"
             )
-        by = " and ".join(
-            name
-            for name, is_there in (
-                (f"{len(pool.label_names)} labels", cells.split and not self.features),
-                (f"{cells.num_cells} kinds by {', '.join(self.features)}", bool(self.features)),
-            )
-            if is_there
-        )
-        return f"there are {by}, so tasks of a kind are judged together"
+        kinds = f"{cells.num_cells} kinds by {', '.join(self.features)}"
+        known = kinds if self.features else f"{cells.num_cells} labels"
+        return f"there are {known}, so tasks of a kind are judged together"

@@ -69,8 +69,12 @@ class ProgressExplanation(EvictingExplanation):
         """Return the text, line by line."""
         return [
             *super().lines(),
-            f"{self.num_progressing} tasks make progress beyond noise, {self.num_novices} are "
-            f"hardly known, {self.num_evicted} have been replaced.",
+            *(
+                ["Tasks of a kind are judged together, by how much their results change."]
+                if self.labels
+                else [f"{self.num_progressing} tasks make progress beyond noise."]
+            ),
+            f"{self.num_novices} tasks are hardly known, {self.num_evicted} have been replaced.",
             *(
                 f"  {name:<24} progress {p:.{'3f' if p >= 0.001 else '2g'}}, probability {q:.4f}"
                 for name, p, q in self.top
@@ -287,8 +291,9 @@ class LearningProgress(LabelPooling, RankedMethod):  # pyright: ignore[reportInc
         numbers["progress"] = float(self.progress()[slot])
         numbers["label_progress"] = float(state.labels["progress"][cell])
         numbers["label_success"] = float(state.labels["rate"][cell])
+        what = "success" if self.config.signal == "success" else "return, scaled to its range,"
         reason = (
-            f"the success of its label, {numbers['label_success']:.0%}, changes by about "
+            f"the {what} of its label, {numbers['label_success']:.0%}, changes by about "
             f"{1000.0 * numbers['label_progress']:.2g} in 1,000 plays"
         )
         if numbers["plays"] == 0:
