@@ -39,6 +39,13 @@ COMPILES_FIRST = ("tests/contracts/test_curriculum_contract.py", "tests/sync/tes
 SECONDS = {"soak": 15.0, "slow": 1.0, "processes": 0.8, "browser": 0.8}
 """About how long a test with a marker takes; others take a hundredth of a second."""
 
+LONG_FILES = {
+    "tests/fuzz/test_fuzz.py": 12.0,
+    "tests/sync/test_interrupted_collection.py": 2.0,
+    "tests/test_invariants.py": 2.0,
+}
+"""About how long a test takes in files whose tests take longer than their markers say."""
+
 
 def scope_of(nodeid: str) -> str:
     """Return what a test shares a process of pytest-xdist with: fixtures and kernels of its file.
@@ -88,7 +95,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     without: Counter[str] = Counter()
     for item in items:
         names = {mark.name for mark in item.iter_markers()}
-        seconds = max([SECONDS.get(name, 0.01) for name in names], default=0.01)
+        usual = max([SECONDS.get(name, 0.01) for name in names], default=0.01)
+        seconds = LONG_FILES.get(scope_of(item.nodeid), usual)
         one_of = with_processes if names & {"processes", "browser"} else without
         one_of[scope_of(item.nodeid)] += seconds
 

@@ -304,7 +304,7 @@ CASES = {
     },
     "frontier": Case(Frontier, FRONTIER),
     "frontier_features": Case(Frontier, NEAR_FIRST),
-    "frontier_evicting": Case(Frontier, replace(FRONTIER, eviction_plays=2), LARGE, 12),
+    "frontier_evicting": Case(Frontier, FRONTIER, LARGE, 12),
     "frontier_weighted": Case(
         Frontier,
         FRONTIER,
