@@ -35,7 +35,7 @@ $(STAMPS)/train: $(STAMPS)/core
 TEST_TOOLS := pytest pytest-timeout pytest-xdist hypothesis scipy psutil
 $(STAMPS)/test: $(STAMPS)/train
 	$(PIP) install -c constraints.txt stable-baselines3 $(TEST_TOOLS)
-	$(PIP) install -c constraints.txt tensorboard wandb optuna av pillow
+	$(PIP) install -c constraints.txt tensorboard wandb optuna av pillow onnx onnxscript onnxruntime
 # Foreign envs and vector envs to test with. Without dependencies: mettagrid asks for a whole server's, and pufferlib-core
 # pins another torch with gigabytes beside it. Both have wheels up to Python 3.12; their tests are skipped without them.
 	$(PIP) install -c constraints.txt --no-deps minigrid pygame-ce pettingzoo \
@@ -70,13 +70,15 @@ $(STAMPS)/warm: $(STAMPS)/train $(shell find src -name '*.py')
 	  $(BIN)/stepladder train --total-steps 20000 --no-keep >/dev/null; wait
 	@touch $@
 
-demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; an agent trained and examined; the vector env measured
+demo: $(STAMPS)/warm  ## Curricula compared; stages over 8 subprocess envs, live; the vector env measured; an agent trained, and what it learnt
 	$(BIN)/stepladder compare --scenarios chain-10 grid-6x6 --num-seeds 16 \
 	  --curricula frontier frontier-features learning-progress --picture demo.svg
 	$(BIN)/python examples/staged_over_subprocesses.py
-	$(BIN)/stepladder train --total-steps 600000 --out runs/demo --overwrite
-	$(BIN)/python examples/hockey_phases.py --seconds 10
+	$(BIN)/python examples/hockey_phases.py --seconds 8
 	$(BIN)/stepladder tune CartPole-v1 --seconds 0.2 --env-counts 1 8 32
+	$(BIN)/stepladder train --source stages=simplest,simpler,simple,medium --total-steps 550000 \
+	  --evaluation.every-steps 250000 --evaluation.num-games 64 --out runs/demo --overwrite
+	$(BIN)/stepladder eval runs/demo --levels test --picture demo-learnt.svg
 
 quick: $(STAMPS)/test  ## What a change breaks most often, within 90 seconds: no processes, no browser, nothing slow
 	$(PYTEST) -m 'not processes and not browser and not slow and not soak' $(TESTS)
@@ -118,7 +120,7 @@ docs: $(STAMPS)/docs  ## Build the documentation site into site/; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
 # torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported.
-EXTRAS := cli sweep train sb3 tensorboard wandb watch
+EXTRAS := cli sweep train sb3 tensorboard wandb watch export
 package: $(STAMPS)/core  ## Build wheel and sdist into dist/, install the wheel with one extra after the other and try each
 	rm -rf dist
 	$(BIN)/python -m hatchling build

@@ -101,8 +101,8 @@ ARMS: dict[str, tuple[type[Any], Wrap] | None] = {
 
 def rewrite_ppo(agent: Any, make: type[Any], wrap: Wrap) -> None:
     """Let autograd compute the updates of a PPO with continuous actions and no memory."""
-    policy, config = agent._policy, agent.config
-    agent._adam = adam = make(
+    policy, config, learner = agent._policy, agent.config, agent._learner
+    agent._adam = learner._adam = adam = make(
         policy.parameters(), config.learning_rate, eps=1e-5, max_grad_norm=config.max_grad_norm
     )
 
@@ -119,12 +119,16 @@ def rewrite_ppo(agent: Any, make: type[Any], wrap: Wrap) -> None:
 
     computed = wrap(losses)
 
-    def update(chosen: Any) -> Figures:
-        loss, *figures = computed(*chosen[0])
+    def update(places: torch.Tensor) -> Figures:
+        batch = learner.minibatch(places)
+        features = policy.encoder.inputs(batch.seen)
+        loss, *figures = computed(
+            features, batch.actions, batch.log_probs, batch.advantages, batch.returns
+        )
         adam.minimise(loss)
         return dict(zip(("policy", "value", "entropy", "clipped_share"), figures, strict=True))
 
-    agent._update = update
+    learner._updated = update
 
 
 def rewrite_dddqn(agent: Any, make: type[Any], wrap: Wrap) -> None:
@@ -258,11 +262,13 @@ def updating_of(side: Any) -> Callable[[], int]:
         learn, agent.learn = agent.learn, lambda: 0
         side.trainer.advance()
         agent.learn = learn
-    batches = list(agent._rows(agent._whole()))
+    learner: Any = agent._learner  # pyright: ignore[reportPrivateUsage]
+    learner.estimate()
+    batches = list(learner._rows())
 
     def learned() -> int:
-        for batch in batches:
-            agent._require_update(agent._update(batch))
+        for places in batches:
+            agent._require_update(learner._update(places))
         return len(batches)
 
     return learned

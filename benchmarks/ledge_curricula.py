@@ -31,8 +31,8 @@ BAR = 2.0
 NUM_LEVELS = 32
 """Held-out levels of the two stages."""
 
-WAYS = {"best action": True, "drawn": False}
-"""How the trained policy plays, and whether that leaves nothing to chance."""
+WAYS = {"drawn": False, "best action": True}
+"""How the trained policy plays, its own way first, and whether that leaves nothing to chance."""
 
 CURRICULA: dict[str, CurriculumConfig | None] = {
     PEER: UniformConfig(),
@@ -61,7 +61,7 @@ def config_of(name: str, seed: int, num_steps: int) -> TrainingConfig:
 
 
 def solved(item: Item) -> dict[str, Any]:
-    """Train once; return the share of held-out levels that are solved, best action and drawn."""
+    """Train once; return the share of held-out levels that are solved, drawn and best action."""
     import torch
 
     from stepladder.agents.player import make_player

@@ -11,6 +11,7 @@ from typing import Any
 from stepladder import Task
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.curricula import (
+    PUBLISHED_MIXING,
     AdvantageBanditConfig,
     CurriculumConfig,
     FrontierConfig,
@@ -107,7 +108,8 @@ class World:
 def _stages(labels: tuple[str, ...]) -> StagedConfig:
     """Return one stage per label, as Ledge has them."""
     stages = tuple(Stage(name=label) for label in labels)
-    return StagedConfig(stages=stages, threshold=0.75, window_episodes=200)
+    # The stored trainings mix in the stage just before alone, which was the default then.
+    return StagedConfig(stages=stages, threshold=0.75, window_episodes=200, mixing=PUBLISHED_MIXING)
 
 
 # Ledge: generated levels of a platform game, in five stages of 200 levels.

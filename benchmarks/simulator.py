@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from harness import Arm, Report, interleave, parser
 
-from stepladder.curricula import Frontier, LearningProgress, Uniform
+from stepladder.curricula import Frontier, Learnability, LearningProgress, Uniform
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.meter import CurriculumMeter
 from stepladder.simulator import (
@@ -189,7 +189,9 @@ def engine_arm(
     return arm
 
 
-def generalising_arm(num_plays: int, *, num_envs: int = 8) -> Arm:
+def generalising_arm(
+    num_plays: int, *, kind: type[Curriculum] = LearningProgress, num_envs: int = 8
+) -> Arm:
     """Measure the learner that generalises in compiled code, in plays per second."""
     dynamics = Generalising(
         groups=tuple("abcde"),
@@ -202,7 +204,7 @@ def generalising_arm(num_plays: int, *, num_envs: int = 8) -> Arm:
 
     def arm() -> float:
         simulator = GeneralisingSimulator(dynamics, num_envs=num_envs)
-        curriculum = LearningProgress(simulator.source())
+        curriculum = kind(simulator.source())  # type: ignore[call-arg]
         engine = make_engine("compiled", simulator, curriculum, num_envs=num_envs)
         engine.advance(100 * num_envs)
         began = time.perf_counter()
@@ -245,8 +247,13 @@ def main() -> None:
         "compiled, Uniform": engine_arm("compiled", 2_000_000 * effort, kind=Uniform),
         "compiled, Frontier": engine_arm("compiled", 2_000_000 * effort, kind=Frontier),
         "compiled, all cores": threads_arm(500_000 * effort, 8),
-        "compiled, learner that generalises, 8 envs": generalising_arm(1_000_000 * effort),
-        "compiled, learner that generalises, 128 envs": generalising_arm(
+        **{
+            f"learner that generalises, {kind.__name__}": generalising_arm(
+                1_000_000 * effort, kind=kind
+            )
+            for kind in (Uniform, Learnability, Frontier, LearningProgress)
+        },
+        "learner that generalises, LearningProgress, 128 envs": generalising_arm(
             1_000_000 * effort, num_envs=128
         ),
         "direct, 1 env": engine_arm("direct", 20_000 * effort, metered=True),

@@ -1,8 +1,10 @@
 """PPO in one file, from top to bottom, on a platform game with a staged curriculum.
 
 Written as CleanRL writes its algorithms: everything that happens is on this page, and nothing is
-configured elsewhere. The curriculum is two calls, `Staged` and `make_vec`; the loop below would be
-the same without it. In the end the policy is examined on held-out levels.
+configured elsewhere. The curriculum is two calls, `Staged` and `make_vec`, and the run is three:
+`stepladder.run`, `run.step` and `run.report`; the loop below would be the same without them.
+``stepladder explain runs/cleanrl`` says why each stage stands where it does, also while it trains.
+In the end the policy is examined on held-out levels.
 
 The envs use next-step autoreset: after an ending, the next step only resets the env. That step
 belongs to no episode and is not learnt from. What its row shows is the last observation of the
@@ -22,10 +24,12 @@ import torch
 import tyro
 from torch import Tensor, nn
 
+import stepladder
 from stepladder import Staged, make_vec
 from stepladder.games import LedgeVectorEnv
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
+from stepladder.runs import ConsoleLogger
 
 STAGES = ("simplest", "simpler", "simple", "medium", "complex")
 NUM_ACTIONS = 6
@@ -42,6 +46,8 @@ class Settings:
     """…or after so many env steps."""
     seed: int = 0
     """Of levels, envs and policy."""
+    run: str = "runs/cleanrl"
+    """Folder of the run; an older one is replaced."""
     num_envs: int = 128
     rollout_length: int = 64
     """Steps of each env between two rounds of updates."""
@@ -218,27 +224,20 @@ def main(settings: Settings) -> None:
     envs = make_vec(
         "stepladder/Ledge-v0", settings.num_envs, curriculum=curriculum, env_kwargs=shaping
     )
-    observations, _ = envs.reset(seed=settings.seed)
-    seen, just_ended = features_of(observations), torch.zeros(settings.num_envs, dtype=torch.bool)
-    policy = Policy(seen.shape[1], settings.hidden_size)
-    optimiser = torch.optim.Adam(policy.parameters(), settings.learning_rate, eps=1e-5, fused=True)
-    rollout = Rollout.empty(settings.rollout_length, settings.num_envs, seen.shape[1])
-    began, num_steps, num_rollouts, num_told = time.perf_counter(), 0, 0, 0
-    while (elapsed := time.perf_counter() - began) < settings.seconds:
-        if num_steps >= settings.steps:
-            break
-        seen = play(envs, policy, rollout, seen, just_ended)
-        entropy = learn(policy, optimiser, rollout, settings)
-        num_steps, num_rollouts = num_steps + rollout.actions.numel(), num_rollouts + 1
-        for change in curriculum.history[num_told:]:
-            print(f"{elapsed:5.1f} s  {num_steps:>8} steps  {change}")
-        num_told = len(curriculum.history)
-        if num_rollouts % 20 == 0:
-            report = curriculum.stage_report(curriculum.current_stage)
-            print(
-                f"{elapsed:5.1f} s  {num_steps:>8} steps  {num_steps / elapsed:6,.0f} steps/s  "
-                f"stage {report.stage:<8}  success {report.success_rate:.2f}  entropy {entropy:.2f}"
-            )
+    shown = ConsoleLogger(["overview/reward", "losses/entropy", "overview/steps_per_second"])
+    rollout_of = settings.rollout_length, settings.num_envs
+    with stepladder.run(settings.run, envs, overwrite=True, loggers=[shown]) as run:
+        seen = features_of(run.reset(seed=settings.seed)[0])
+        just_ended = torch.zeros(settings.num_envs, dtype=torch.bool)
+        policy = Policy(seen.shape[1], settings.hidden_size)
+        adam = torch.optim.Adam(policy.parameters(), settings.learning_rate, eps=1e-5, fused=True)
+        rollout, ends = (
+            Rollout.empty(*rollout_of, seen.shape[1]),
+            time.monotonic() + settings.seconds,
+        )
+        while run.num_steps < settings.steps and time.monotonic() < ends:
+            seen = play(run, policy, rollout, seen, just_ended)
+            run.report({"entropy": learn(policy, adam, rollout, settings)})
     print(curriculum.explain())
     counts = envs.counts
     print(

@@ -2,8 +2,10 @@
 
 Every env is an ordinary Gymnasium env in a `CurriculumEnv`, all of them are in SB3's `DummyVecEnv`,
 and `CurriculumVecEnvWrapper` around that gives each episode its level and moves all envs to the
-next stage together. PPO, its policy and its callbacks need to know nothing about it. In the end the
-policy is examined on held-out levels.
+next stage together. PPO and its policy need to know nothing about it. `stepladder.run` and one
+callback keep a run: `stepladder explain runs/sb3-ledge` says why each stage stands where it does,
+also while it trains, and ``--resume`` goes on with it after a kill. In the end the policy is
+examined on held-out levels.
 
 (`as_vec_env` over `make_vec` steps Ledge many times as fast; this is how it is done with envs and
 vector envs that you already have.)
@@ -24,12 +26,14 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
-import stepladder.games  # noqa: F401  (gymnasium.make knows the games from then on)
+import stepladder
+import stepladder.games  # gymnasium.make knows the games from then on
 from stepladder import CurriculumEnv, Staged
-from stepladder.envs.sb3 import CurriculumVecEnvWrapper
+from stepladder.envs.sb3 import CurriculumCallback, CurriculumVecEnvWrapper, saved_model
 from stepladder.games import LedgeVectorEnv
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
+from stepladder.runs import ConsoleLogger
 
 NUM_ENVS = 32
 GAMMA = 0.99
@@ -53,34 +57,15 @@ class LedgeFeatures(BaseFeaturesExtractor):
         return self.layer(torch.cat([observations["vector"], *planes], dim=1))
 
 
-class Watch(BaseCallback):
-    """Says what the curriculum does, and ends training when the time is up."""
+class StopAfter(BaseCallback):
+    """Ends training when the time is up."""
 
-    def __init__(self, curriculum: Staged, seconds: float):
+    def __init__(self, seconds: float):
         super().__init__()
-        self.curriculum = curriculum
-        self.seconds = seconds
-        self.began = time.monotonic()
-        self.num_told = 0
-        self.num_rollouts = 0
+        self.ends = time.monotonic() + seconds
 
     def _on_step(self) -> bool:
-        elapsed = time.monotonic() - self.began
-        for change in self.curriculum.history[self.num_told :]:
-            print(f"{elapsed:5.1f} s  {self.num_timesteps:>7} steps  {change}")
-        self.num_told = len(self.curriculum.history)
-        return elapsed < self.seconds
-
-    def _on_rollout_end(self) -> None:
-        self.num_rollouts += 1
-        if self.num_rollouts % 10:
-            return
-        report = self.curriculum.stage_report(self.curriculum.current_stage)
-        print(
-            f"{time.monotonic() - self.began:5.1f} s  {self.num_timesteps:>7} steps  "
-            f"stage {report.stage}: success {report.success_rate:.2f} of "
-            f"{report.advancement_threshold:.2f}, {report.episodes} episodes"
-        )
+        return time.monotonic() < self.ends
 
 
 def make_env() -> gym.Env[Any, Any]:
@@ -135,6 +120,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=90.0, help="stop after so many seconds")
     parser.add_argument("--steps", type=int, default=1_000_000, help="or after so many env steps")
     parser.add_argument("--seed", type=int, default=0, help="seed of levels, envs and policy")
+    parser.add_argument("--run", default="runs/sb3-ledge", help="folder of the run")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in that folder")
     arguments = parser.parse_args()
 
     # A network this small gains nothing from more, and loses much where the cores are busy.
@@ -148,8 +135,18 @@ def main() -> None:
         seed=arguments.seed,
     )
     envs = CurriculumVecEnvWrapper(DummyVecEnv([make_env] * NUM_ENVS), curriculum)
-    model = make_model(envs, arguments.seed)
-    model.learn(arguments.steps, callback=Watch(curriculum, arguments.seconds))
+    shown = ConsoleLogger(["overview/reward", "losses/value_loss", "overview/steps_per_second"])
+    with stepladder.run(
+        arguments.run,
+        envs,
+        overwrite=not arguments.resume,
+        resume=arguments.resume,
+        loggers=[shown],
+    ) as run:
+        path = saved_model(run)
+        model = make_model(envs, arguments.seed) if path is None else PPO.load(path, env=envs)
+        callbacks = [CurriculumCallback(run), StopAfter(arguments.seconds)]
+        model.learn(arguments.steps, callback=callbacks)
 
     counts = envs.counts
     print(curriculum.explain())

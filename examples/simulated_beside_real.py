@@ -9,7 +9,6 @@ same plots. Takes a few seconds:
 """
 
 import argparse
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,10 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.vector import SyncVectorEnv
 
+import stepladder
 from stepladder import CurriculumEnv, CurriculumVectorEnv, Task, simulate
 from stepladder.curricula import FrontierConfig
 from stepladder.dashboard import write_report
-from stepladder.runs import Run
-from stepladder.runs.reporter import EpochReporter
-from stepladder.stats import accumulate_rollout_stats
 
 NUM_TASKS = 10
 LEFT, RIGHT = 0, 1
@@ -96,17 +93,14 @@ def train(folder: Path, seed: int, num_epochs: int, num_envs: int = 8) -> None:
         curriculum,
     )
     agent = QTable(seed)
-    about = {"curriculum": config.to_json(), "agent": "Q-table", "num_envs": num_envs}
-    with Run.create(folder, kind="training", config=about, seed=seed, overwrite=True) as run:
-        reporter = EpochReporter(curriculum, run)
-        states, _ = envs.reset()
+    about = {"config": {"agent": "Q-table"}, "overwrite": True, "epoch_steps": 1}
+    with stepladder.run(folder, envs, **about) as run:
+        states, _ = run.reset()
         resetting = np.zeros(num_envs, dtype=bool)
-        steps = 0
         for _ in range(num_epochs):
-            stats: dict[str, list[float]] = defaultdict(list)
             for _ in range(50):
                 actions = agent.act(states)
-                following, rewards, terminated, truncated, infos = envs.step(actions)
+                following, rewards, terminated, truncated, _ = run.step(actions)
                 # The step after an ending only resets its env: there is nothing to learn from it.
                 playing = ~resetting
                 agent.learn(
@@ -116,11 +110,8 @@ def train(folder: Path, seed: int, num_epochs: int, num_envs: int = 8) -> None:
                     terminated[playing],
                     following[playing],
                 )
-                steps += int(playing.sum())
-                accumulate_rollout_stats(infos, stats)
                 states, resetting = following, terminated | truncated
-            reporter.end_epoch(steps, stats)
-        reporter.close()
+            run.report()
     envs.close()
 
 

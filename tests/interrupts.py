@@ -4,6 +4,7 @@ A tracer counts the lines executed in files of the library and raises `KeyboardI
 of them, once. Compiled code has no lines: no signal comes in the middle of it either.
 """
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,6 +14,9 @@ from typing import Any
 import stepladder
 
 LIBRARY = str(Path(stepladder.__file__).parent)
+
+EVERY_LINE = bool(os.environ.get("STEPLADDER_EVERY_LINE"))
+"""Whether tests that try some of the lines by default try all of them, which takes minutes."""
 
 COMPILER = tuple(f"{LIBRARY}/{name}.py" for name in ("compiled", "inlining", "source_stamp"))
 """Their lines run while a kernel is compiled: the first time, and not again."""

@@ -23,6 +23,7 @@ from stepladder.envs.sb3 import CurriculumVecEnvWrapper
 from stepladder.errors import (
     BuildError,
     ConfigError,
+    SignalError,
     SnapshotError,
     StepladderError,
     WrongProcessError,
@@ -136,10 +137,11 @@ def play(wrapped, num_steps):
         wrapped.step(np.zeros(2, dtype=np.int64))
 
 
-def test_a_named_key_that_is_missing_gives_way_to_the_usual_ones():
+def test_a_misspelt_success_key_is_an_error_whether_or_not_the_curriculum_needs_it():
     env = CurriculumEnv(PracticeEnv(), Uniform(TASKS), success_key="won")
     env.reset(seed=0)
-    assert env.step(0)[4]["curriculum_success"] in (0.0, 1.0)
+    with pytest.raises(SignalError, match=r"without info\['won'\], the named success_key"):
+        env.step(0)
 
 
 def test_settings_of_a_phase_reach_a_loop_of_ones_own():

@@ -158,6 +158,7 @@ def test_a_cached_kernel_survives_the_move_of_a_class_that_it_takes(tmp_path: Pa
     assert results(tmp_path, TAKES) == [(5, 1)]
 
 
+@pytest.mark.slow
 def test_the_imports_found_by_pattern_are_those_of_the_syntax_tree() -> None:
     for file in PACKAGE.rglob("*.py"):
         modules: list[str] = []

@@ -80,7 +80,7 @@ def test_a_simulated_run_lies_beside_a_real_one(tmp_path):
     page = (tmp_path / "report.html").read_text()
     assert page.count('<div class="chart"') > 10
     simulated, real = (RunReader(tmp_path / name) for name in ("simulated", "real"))
-    assert (simulated.kind, real.kind) == ("simulation", "training")
+    assert (simulated.kind, real.kind) == ("simulation", "loop")
     shared = set(simulated.metric_names()) & set(real.metric_names())
     assert "overview/sampling_entropy_normalized" in shared
     assert "env_curriculum_stats/per_label_samples/taskclass3" in shared

@@ -126,6 +126,8 @@ LIGHT = (
     "stepladder.agents.config",
     "stepladder.training.config",
     "stepladder.training.evaluation",
+    "stepladder.training.loop_run",
+    "stepladder.training.loop_starting",
     "stepladder.training.presets",
     "stepladder.training.published.config",
 )

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from stepladder import Task, make_vec
+from stepladder.runs import RunReader
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -59,8 +60,8 @@ def load(name: str) -> ModuleType:
 @pytest.mark.parametrize(
     ("example", "steps"), [("sb3_ledge.py", "4096"), ("cleanrl_ppo.py", "16384")]
 )
-def test_ledge_is_practised_and_every_episode_is_accounted_for(run, example, steps):
-    said = run(example, "--steps", steps)
+def test_ledge_is_practised_and_every_episode_is_accounted_for(run, example, steps, tmp_path):
+    said = run(example, "--steps", steps, "--run", str(tmp_path))
     counts = re.search(
         r"Started (\d+) episodes: (\d+) finished and each observed once, 0 aborted, (\d+) being",
         said,
@@ -69,6 +70,9 @@ def test_ledge_is_practised_and_every_episode_is_accounted_for(run, example, ste
     started, finished, playing = map(int, counts.groups())
     assert started == finished + playing
     assert finished > 0
+    reader = RunReader(tmp_path)
+    assert (reader.kind, reader.status) == ("loop", "finished")
+    assert reader.metric("env_curriculum_stats/total_completions")[1].tolist()[-1] == finished
     assert "Held-out levels solved: simplest" in said
 
 

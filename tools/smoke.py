@@ -102,8 +102,19 @@ def watch() -> None:
         assert Path(f"film.{kind}").stat().st_size > 1_000
 
 
+def export() -> None:
+    """Train a moment, and write the policy for other programs."""
+    from stepladder import train
+
+    policy = train(env="CartPole-v1", total_steps=512, num_workers=0).policy
+    for name in ("policy.onnx", "policy.pt"):
+        assert policy.export(name).stat().st_size > 1_000
+
+
+TRIALS = (core, cli, train, sweep, sb3, tensorboard, wandb, watch, export)
+
 if __name__ == "__main__":
-    trials = {f.__name__: f for f in (core, cli, train, sweep, sb3, tensorboard, wandb, watch)}
+    trials = {trial.__name__: trial for trial in TRIALS}
     if len(sys.argv) != 2 or sys.argv[1] not in trials:
         sys.exit(f"usage: python smoke.py {'|'.join(trials)}; got {sys.argv[1:]}")
     with tempfile.TemporaryDirectory() as folder:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stepladder.envs import CurriculumEnv, CurriculumVectorEnv, make_vec
     from stepladder.simulator import compare, simulate
     from stepladder.tasks import FolderSource, ListSource, ParameterSource, Task, UnionSource
-    from stepladder.training import train
+    from stepladder.training import LoopRun, TrainedPolicy, load_policy, run, train
 
 __version__ = "0.2.0"
 
@@ -47,7 +47,7 @@ _HOMES = {
         "stepladder.envs": "CurriculumEnv CurriculumVectorEnv make_vec",
         "stepladder.simulator": "compare simulate",
         "stepladder.tasks": "FolderSource ListSource ParameterSource Task UnionSource",
-        "stepladder.training": "train",
+        "stepladder.training": "LoopRun TrainedPolicy load_policy run train",
     }.items()
     for name in names.split()
 }

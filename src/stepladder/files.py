@@ -90,6 +90,14 @@ def is_real_folder(path: str | os.PathLike[str]) -> bool:
         return False
 
 
+def is_there(path: str) -> bool:
+    """Whether there is something at a path; a text that no file can have as its name is none."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):
+        return False
+
+
 def _kind(mode: int) -> str | None:
     """Return what a path is in words; None is a regular file."""
     kinds = (
@@ -157,6 +165,15 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BufferedWriter, None, N
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def draft_of(path: Path) -> Path:

@@ -15,7 +15,7 @@ from stepladder.agents.networks import (
     TwinCritic,
     orthogonal,
 )
-from stepladder.agents.observations import Layout, Seen
+from stepladder.agents.observations import Encoder, Layout, Seen
 
 LAYOUT = Layout(Box(-1.0, 1.0, (3,), np.float32))
 
@@ -47,7 +47,7 @@ def test_a_trunk_has_an_activation_after_every_layer():
 
 
 def test_the_values_of_a_dueling_network_average_to_the_states_value():
-    network = DuelingNetwork(LAYOUT, 5, (8,), False, chance())
+    network = DuelingNetwork(Encoder(LAYOUT), 5, (8,), chance())
     values = network(seen())
     heads = network.heads(network.trunk(seen().numbers))
     assert values.shape == (4, 4)
@@ -55,7 +55,7 @@ def test_the_values_of_a_dueling_network_average_to_the_states_value():
 
 
 def test_an_actors_spread_stays_within_bounds():
-    actor = GaussianActor(LAYOUT, 4, (8,), False, chance())
+    actor = GaussianActor(Encoder(LAYOUT), 4, (8,), chance())
     with torch.no_grad():
         actor.heads.bias[:] = torch.tensor([0.0, 0.0, 1e3, -1e3])
     mean, log_std = actor(seen().numbers)
@@ -79,7 +79,7 @@ def test_twin_critics_are_two_networks_computed_at_once():
 
 def test_weights_depend_on_the_generator_alone():
     torch.manual_seed(3)
-    one = DuelingNetwork(LAYOUT, 5, (8,), False, chance(5)).state_dict()
+    one = DuelingNetwork(Encoder(LAYOUT), 5, (8,), chance(5)).state_dict()
     torch.manual_seed(4)
-    two = DuelingNetwork(LAYOUT, 5, (8,), False, chance(5)).state_dict()
+    two = DuelingNetwork(Encoder(LAYOUT), 5, (8,), chance(5)).state_dict()
     assert all(torch.equal(one[name], two[name]) for name in one)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Text
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Text
 from gymnasium.vector.utils import batch_space
 
 from stepladder.agents.observations import CLIP, Encoder, Layout
@@ -20,6 +20,8 @@ SPACES: dict[str, tuple[Space[Any], int, list[int]]] = {
     "a choice from -2": (Discrete(4, start=-2), 0, [4]),
     "choices": (MultiDiscrete([2, 7]), 0, [2, 7]),
     "choices from 1": (MultiDiscrete([2, 3], start=[1, -1]), 0, [2, 3]),
+    "switches": (MultiBinary((2, 2)), 0, [2, 2, 2, 2]),
+    "yes or no": (Box(0, 1, (3,), np.bool_), 0, [2, 2, 2]),
     "kinds": (Box(-1, 3, (2, 2), np.int8), 0, [5, 5, 5, 5]),
     "a picture": (Box(0, 255, (2, 2), np.uint8), 4, []),
     "all": (
@@ -37,6 +39,8 @@ def slow_features(space: Space[Any], seen: Any) -> list[float]:
     if isinstance(space, MultiDiscrete):
         codes = (seen - space.start).tolist()
         return [x for n, code in zip(space.nvec, codes, strict=True) for x in np.eye(n)[code]]
+    if isinstance(space, MultiBinary) or space.dtype == np.bool_:
+        return [x for switch in seen.ravel() for x in np.eye(2)[int(switch)]]
     assert isinstance(space, Box)
     span = int(space.high.max() - space.low.min()) + 1 if space.dtype.kind in "iu" else 10**9
     if span <= 64:

@@ -13,7 +13,8 @@ from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.player import make_player
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
-from stepladder.agents.spaces import space_from_json
+from stepladder.agents.spaces import space_from_json, space_to_json
+from stepladder.agents.vision.config import VisionConfig
 from stepladder.errors import ConfigError, SnapshotError
 
 
@@ -36,11 +37,25 @@ def test_what_is_larger_than_the_machine_is_refused(config: AgentConfig, words: 
         make_agent(config, SEEN, actions, 4)
 
 
+def test_pictures_shorten_the_memory_that_is_there_by_default():
+    config, row_bytes = DDDQNConfig(), 2 * 56 * 56 * 3
+    assert config.capacity(200) == 1_000_000
+    assert 200_000 < config.capacity(row_bytes) * row_bytes / row_bytes < 230_000
+    assert config.capacity(row_bytes) * row_bytes <= 4 * 2**30
+    assert DDDQNConfig(buffer_size=10**6).capacity(row_bytes) == 10**6
+    assert DDDQNConfig(batch_size=300_000).capacity(row_bytes) == 300_000
+    pictures = Box(0, 255, (56, 56, 3), np.uint8)
+    with pytest.raises(ConfigError, match="Lower channels or features of vision"):
+        make_agent(DDDQNConfig(vision=VisionConfig(channels=(10**7, 10**7))), pictures, CHOICES, 4)
+
+
 def test_a_file_cannot_ask_for_more_than_there_is():
     agent = make("ppo")
     description: dict[str, Any] = agent.description()
     large: list[dict[str, Any]] = [
         {**description, "config": {**description["config"], "hidden_sizes": [10**9, 10**9]}},
+        {**description, "observation_space": space_to_json(Box(0, 255, (8, 8), np.uint8)),
+         "config": {**description["config"], "vision": {"channels": [10**6, 10**6]}}},
         {**description, "observation_space": {
             "space": "box", "low": 0.0, "high": 1.0, "shape": [10**12], "dtype": "float32"}},
         {**description, "action_space": {"space": "discrete", "n": 10**15, "start": 0}},

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space, Tuple
 
 from stepladder.agents.spaces import space_from_json, space_to_json
 from stepladder.errors import ConfigError, SnapshotError
@@ -16,6 +16,8 @@ SPACES: list[Space[Any]] = [
     MultiDiscrete([2, 3]),
     MultiDiscrete([[2, 3], [4, 5]]),
     MultiDiscrete([2, 3], start=[1, -1]),
+    MultiBinary(3),
+    MultiBinary((2, 4)),
     Box(-1.0, 1.0, (2, 3), np.float32),
     Box(np.array([-1.0, -np.inf]), np.array([np.inf, 2.5]), dtype=np.float64),
     Box(0, 255, (2, 2), np.uint8),

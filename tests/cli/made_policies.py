@@ -16,8 +16,13 @@ HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 STEP = 100
 
 
-def make_run(folder: Path, env: str, agent: AgentConfig, **settings: Any) -> TrainingConfig:
-    """Make the run of a training that was saved before it learnt anything."""
+def make_run(
+    folder: Path, env: str, agent: AgentConfig, *, later: tuple[int, ...] = (), **settings: Any
+) -> TrainingConfig:
+    """Make the run of a training that was saved before it learnt anything.
+
+    With `later` steps, other policies were saved at these, and the first one is the best.
+    """
     config = TrainingConfig(
         env=env, agent=agent, num_envs=1, curriculum=UniformConfig(), **settings
     )
@@ -26,15 +31,17 @@ def make_run(folder: Path, env: str, agent: AgentConfig, **settings: Any) -> Tra
     envs.close()
     if config.env_kwargs.get("players") == "both":
         seen, done = seen["player_one"], done["player_one"]
-    learner = make_agent(config.agent, seen, done, 1)
     curriculum = config.curriculum.make(config.task_source())
-    checkpoint = TrainingCheckpoint(
-        step=STEP,
-        agent=learner.state(),
-        description=learner.description(),
-        envs=Snapshot({}),
-        trainer=Snapshot({}),
-    )
     with Run.create(folder, kind="training", config=config.to_json(), seed=0) as run:
-        save(run, checkpoint, curriculum=curriculum.snapshot())
+        for step in (STEP, *later):
+            learner = make_agent(config.agent, seen, done, 1, seed=step - STEP)
+            checkpoint = TrainingCheckpoint(
+                step=step,
+                agent=learner.state(),
+                description=learner.description(),
+                envs=Snapshot({}),
+                trainer=Snapshot({}),
+            )
+            is_best = bool(later) and step == STEP
+            save(run, checkpoint, curriculum=curriculum.snapshot(), is_best=is_best)
     return config

@@ -61,6 +61,7 @@ def train_tiny(folder: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_training_of_ones_own_env_becomes_a_scenario(command: CommandLine) -> None:
     train_tiny("runs/guess")
     code, out, err = command("calibrate", "runs/guess", "--out", "mine.json", "--goal", 0.8)

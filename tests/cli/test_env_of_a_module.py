@@ -29,6 +29,9 @@ class Corridor(gym.Env):
     def seen(self):
         return np.array([self.place, self.num_steps / 9], np.float32)
 
+    def set_task(self, task):
+        self.length = task.params["length"]
+
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.place, self.num_steps = 0, 0
@@ -44,7 +47,18 @@ class Corridor(gym.Env):
     def render(self):
         return np.full((8, 8, 3), 20 * self.num_steps, np.uint8)
 
+class Lost(Corridor):
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+
+class Also(Corridor):
+    pass
+
 gym.register("Corridor-v0", "corridors:Corridor")
+TASKS = [
+    {"name": "near", "label": "near", "params": {"length": 2}},
+    {"name": "far", "label": "far", "params": {"length": 8}},
+]
 """
 ENV = "corridors:Corridor-v0"
 SMALL = (
@@ -88,5 +102,7 @@ def test_one_of_another_library_is_found_and_its_observations_are_refused(
 ) -> None:
     pytest.importorskip("minigrid")
     said = command.fails("train", "--env", "minigrid:MiniGrid-Empty-5x5-v0", *SMALL)
-    assert said.startswith("agents observe Box, Discrete (up to 256) and MultiDiscrete spaces")
+    assert said.startswith(
+        "agents observe Box, Discrete (up to 256), MultiDiscrete and MultiBinary"
+    )
     assert "got MissionSpace under 'mission'" in said

@@ -39,7 +39,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env_kwargs={"shaping": True, "time_limit": 30},
         source={"stages": ["simplest", "simpler"]},
     )
-    make_run(folder / "pole", "CartPole-v1", PPOConfig(hidden_sizes=SMALL), evaluation=few)
+    pole = PPOConfig(hidden_sizes=SMALL)
+    make_run(folder / "pole", "CartPole-v1", pole, later=(200, 300, 1400), evaluation=few)
     return folder
 
 
@@ -56,8 +57,9 @@ def test_hockey_is_played_against_both_opponents_from_both_sides(
     code, out, err = command("eval", runs / "sac")
     assert (code, err) == (0, "")
     title, head, *lines = out.splitlines()
-    assert title == f"sac (SAC) on {HOCKEY}: 8 games, best actions, seed 10000"
-    assert " ".join(head.split()) == "opponent games won 95 % interval drawn lost return length"
+    moment = "step 100, the last"
+    assert title == f"sac (SAC) on {HOCKEY}: {moment}, 8 games, own way: best actions, seed 10000"
+    assert " ".join(head.split()) == "won games random drawn best (own way) draw lost"
     assert [line.split()[:2] for line in lines] == [
         ["weak", "4"],
         ["starts=one", "2"],
@@ -87,6 +89,7 @@ def test_the_same_policy_has_the_same_result_by_whatever_name(
         f"sac/{checkpoint.name} (SAC)",
         "weights.safetensors (SAC)",
     ]
+    assert [document["step"] for document in named] == [100, 100, 100, None]
     for document in named:
         assert document["total"] == named[0]["total"]
     assert json.loads(Path("all.json").read_text()) == named[0]
@@ -95,19 +98,55 @@ def test_the_same_policy_has_the_same_result_by_whatever_name(
 def test_levels_that_were_held_out_are_played_by_a_policy_with_a_memory(
     command: CommandLine, runs: Path
 ) -> None:
-    total = evaluated(command, runs / "ledge")["total"]
-    assert [(group["name"], group["num_games"]) for group in total["parts"]] == [
+    best = evaluated(command, runs / "ledge", "--best")
+    assert (best["way"], best["levels"], best["beside"]) == ("best", "validation", [])
+    assert [(group["name"], group["num_games"]) for group in best["total"]["parts"]] == [
         ("simplest", 16),
         ("simpler", 16),
     ]
-    out = command("eval", runs / "ledge", "--labels", "simplest", "--each").out
+    simplest = ("--labels", "simplest", "--episodes", 20)
+    out = command("eval", runs / "ledge", *simplest, "--best", "--each").out
     assert "  simplest/00_flat.txt      1   " in out
-    assert "best actions" in out
+    assert "best actions, levels of validation" in out
     assert "\nall " not in out
-    flags = ("--labels", "simplest", "--stochastic", "--episodes", 20)
-    drawn = evaluated(command, runs / "ledge", *flags)
-    assert (drawn["is_deterministic"], drawn["total"]["num_games"]) == (False, 32)
-    assert drawn["total"]["num_trials"] == 16
+    # PPO draws its actions; each level twice, which is no more levels.
+    every = evaluated(command, runs / "ledge", *simplest)
+    assert [one["way"] for one in (every, *every["beside"])] == ["drawn", "best", "random"]
+    assert (every["total"]["num_games"], every["total"]["num_trials"]) == (32, 16)
+    drawn = evaluated(command, runs / "ledge", *simplest, "--drawn")
+    assert drawn == {**every, "beside": []}
+    # Other stages change nothing, nor do other ways.
+    both = evaluated(command, runs / "ledge", "--drawn", "--episodes", 20)
+    assert both["total"]["parts"][0] == every["total"]["parts"][0]
+    assert best["total"]["parts"][0] == every["beside"][0]["total"]["parts"][0]
+
+
+def test_final_tables_are_of_other_levels(command: CommandLine, runs: Path) -> None:
+    flags = ("--labels", "simplest", "--best", "--levels")
+    test = evaluated(command, runs / "ledge", *flags, "test")
+    assert (test["levels"], test["total"]["num_games"]) == ("test", 64)
+    assert "levels must be validation or test; got 'mine'" in command.fails(
+        "eval", runs / "ledge", *flags, "mine"
+    )
+
+
+def test_random_play_plays_as_many_games_as_it_is_asked_for(command: CommandLine) -> None:
+    argv = ("random", "--env-id", LEDGE, "--labels", "simplest", "--episodes", 80)
+    head, columns, row = command("eval", *argv).out.splitlines()
+    assert head == (f"random on {LEDGE}: 80 games, random play, levels of validation, seed 10000")
+    assert columns.split()[:3] == ["games", "distinct", "solved"]
+    assert row.split()[:3] == ["simplest", "80", "16"]
+
+
+def test_torch_computes_in_as_many_threads_as_in_training(
+    command: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    before = torch.get_num_threads()
+    evaluated(command, runs / "pole", "--best", "--episodes", 1)
+    assert asked == [1, before]
 
 
 def test_any_other_env_is_played_as_it_comes(command: CommandLine, runs: Path) -> None:
@@ -116,8 +155,33 @@ def test_any_other_env_is_played_as_it_comes(command: CommandLine, runs: Path) -
     assert evaluated(command, runs / "pole", "--episodes", 3) == one
     assert evaluated(command, runs / "pole", "--episodes", 3, "--seed", 7) != one
     out = command("eval", runs / "pole").out
+    assert " ".join(out.splitlines()[1].split()) == "return games random drawn (own way) best"
+    assert out.splitlines()[2].startswith("all         4 ")
+    out = command("eval", runs / "pole", "--best").out
     assert " ".join(out.splitlines()[1].split()) == "games return 95 % interval length"
-    assert out.splitlines()[2].startswith("all      4 ")
+
+
+def test_the_best_checkpoint_or_one_of_a_step_is_played_if_asked_for(
+    command: CommandLine, runs: Path
+) -> None:
+    checkpoints = {
+        "last": "step 1,400, the last",
+        "best": "step 100, the best",
+        "300": "step 300",
+        "1,400": "step 1,400, the last",
+    }
+    for checkpoint, moment in checkpoints.items():
+        out = command("eval", runs / "pole", "--checkpoint", checkpoint).out
+        assert out.startswith(
+            f"pole (PPO) on CartPole-v1: {moment}, 4 games, own way: drawn actions"
+        )
+    results = {
+        name: evaluated(command, runs / "pole", "--best", "--checkpoint", name)
+        for name in ("best", "100", "300", "last")
+    }
+    assert results["best"]["step"] == 100
+    assert results["best"] == results["100"]
+    assert results["300"]["total"] != results["last"]["total"]
 
 
 def test_other_policies_are_opponents_even_with_another_kind_of_actions(
@@ -178,7 +242,15 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
         (["RUNS/sac", "--opponents", "RUNS/pole"], "pole cannot play stepladder/Hockey-v0: its"),
         (["RUNS/sac", "--env-id", LEDGE], "observation_space is box [18], and here it is dict"),
         (["RUNS/ledge", "--labels", "steep"], "There is no stage 'steep'"),
+        (["RUNS/pole", "--drawn", "--best"], "--drawn and --best exclude each other"),
+        (["RUNS/pole", "--levels", "test"], "levels cannot be chosen; got 'test'"),
         (["RUNS/ledge", "--opponents", "weak"], "--opponents is for games for two players"),
+        (["RUNS/pole", "--checkpoint", "worst"], "must be last, best or a step; got 'worst'"),
+        (["RUNS/pole", "--checkpoint", "9" * 20], "must be last, best or a step; got '999"),
+        (["RUNS/pole", "--checkpoint", "7"], "it has 100 (best), 300, 1,400 (last). Choose one"),
+        (["RUNS/sac", "--checkpoint", "best"], "sac has no best checkpoint: none of its evaluat"),
+        (["RUNS/pole/config.json", "--checkpoint", "best"], "is not a run, so it has no checkp"),
+        (["random", "--checkpoint", "best"], "random play has no checkpoint 'best'"),
         (["RUNS/pole", "--device", "tpu"], "device must be 'cpu', 'cuda', 'cuda:1' or 'auto'"),
         (["RUNS/pole/config.json"], "is not a readable safetensors file"),
     ],
@@ -198,4 +270,4 @@ def test_tasks_of_a_training_on_another_env_are_named(command: CommandLine, runs
         Path("tasked"), "CartPole-v1", PPOConfig(hidden_sizes=SMALL), tasks=(Task("pole", "poles"),)
     )
     said = command.fails("eval", "tasked", "--episodes", 2)
-    assert "the env offers no way to receive a task" in said
+    assert "offers no way to receive a task" in said

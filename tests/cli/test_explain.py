@@ -54,7 +54,7 @@ def test_a_simulated_run_answers_itself(command: CommandLine) -> None:
     assert "Stage 4 of 4: 'taskclass3'." in out
     assert "4 of 4 tasks:" in lines
     assert "taskclass3  0.9500  its stage 'taskclass3' is the current one" in lines
-    assert "taskclass0  0.0000  its stage 'taskclass0' is passed and not mixed in" in lines
+    assert "taskclass0  0.0167  its stage 'taskclass0' is passed and mixed in" in lines
     assert "the last 3 of 3 events:" in lines
     assert "stage_advanced: taskclass0 -> taskclass1 at episode" in out
     assert "as of step" not in out
@@ -64,8 +64,8 @@ def test_the_most_likely_tasks_come_first_and_as_many_as_asked_for(command: Comm
     simulated("run", "staged")
     out = command("explain", "run", "--top", 2, "--events", 1).out
     assert "2 of 4 tasks:" in out
-    assert out.index("taskclass3  0.9500") < out.index("taskclass2  0.0500")
-    assert "taskclass0  " not in out.partition("2 of 4 tasks:")[2]
+    assert out.index("taskclass3  0.9500") < out.index("taskclass0  0.0167")
+    assert "taskclass1  " not in out.partition("2 of 4 tasks:")[2]
     assert "the last 1 of 3 events:" in out
     assert "taskclass2 -> taskclass3" in out.partition("events:")[2]
     none = command("explain", "run", "--top", 0, "--events", 0).out

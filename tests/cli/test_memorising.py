@@ -53,6 +53,19 @@ def test_another_way_of_acting_is_said(tmp_path: Any) -> None:
     )
 
 
+def test_what_was_drawn_counts_where_it_was_measured_beside_best_actions(tmp_path: Any) -> None:
+    reader = make_run(
+        str(tmp_path / "run"), practised=0.81, held_out=score("a", 0.8, 0.7, 0.9), best=True
+    )
+    assert memorised(reader) == []
+    drawn = {"way": "drawn", "total": {"parts": [score("a", 0.43, 0.35, 0.52)]}}
+    with Run.resume(tmp_path / "run") as run:
+        last = reader.events("evaluation")[-1].data
+        run.event(1000, "evaluation", "both", {**last, "beside": [drawn]})
+    (found,) = memorised(RunReader(tmp_path / "run"))
+    assert "held-out 0.43 (0.35 to 0.52): the agent may memorise" in found["text"]
+
+
 @pytest.mark.parametrize(
     ("practised", "held_out", "episodes"),
     [

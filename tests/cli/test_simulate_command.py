@@ -20,6 +20,7 @@ SHORT = ("--scenario", "chain-3", "--num-epochs", "4", "--engine", "direct")
 processes = [pytest.mark.processes, pytest.mark.timeout(60)]
 
 
+@pytest.mark.slow
 def test_by_default_learning_progress_plays_the_ten_chain_and_is_kept(
     command: CommandLine,
 ) -> None:

@@ -39,8 +39,10 @@ def test_a_training_tells_what_it_does_and_what_can_be_done_with_it(command: Com
     assert lines[1].startswith(" 65 steps (32%)  return ")
     assert " steps/s (env " in lines[1]
     assert lines[1].endswith(" left")
-    assert "\nfinished after 200 steps and " in out
-    assert "\nheld out, at 200 steps:\n" in out
+    assert "\nfinished after 200 steps (" in out
+    table = out[out.index("\nheld out, at 200 steps (drawn actions):\n") :].splitlines()
+    assert " ".join(table[2].split()) == "return games random drawn (own way) best"
+    assert table[3].startswith("all         2 ")
     assert lines[-5:] == [
         "kept in runs/cartpole-0:",
         "  stepladder watch runs/cartpole-0    # watch it",
@@ -60,7 +62,10 @@ def test_a_run_on_ledge_can_be_explained_reported_and_watched(command: CommandLi
     assert code == 0
     assert "Stage 1 of 2: 'simplest'." in out
     assert "its stage 'simplest' is the current one" in out
-    assert "evaluation: 16 games: simplest solved" in out
+    assert "evaluation: 16 games, drawn actions: simplest solved" in out
+    # The run's own last evaluation comes out again.
+    again = json.loads(command("eval", told["run"], "--json").out)
+    assert again["total"] == told["evaluation_results"][-1]["total"]
     shown = json.loads(command("explain", told["run"], "--task", "simpler/steps/0", "--json").out)
     assert (shown["step"], shown["as_of"], shown["num_tasks"]) == (150, 150, 400)
     assert "locked until 'simplest' is passed" in shown["tasks"][0]["reason"]
@@ -115,6 +120,11 @@ def test_a_config_in_a_file_gives_the_run_its_name(command: CommandLine) -> None
 
 def test_an_interrupted_or_finished_run_goes_on(command: CommandLine) -> None:
     assert command("train", *SHORT, "--out", "run").code == 0
+    code, out, err = command("train", "--resume", "run")
+    assert (code, err) == (0, "")
+    assert "\nnothing is left to do: run has finished after 200 steps (" in out
+    later = "stepladder train --resume run --total-steps 400"
+    assert out.endswith(f"\ncontinue it with a later end, such as:\n  {later}\n")
     code, out, err = command("train", "--resume", "run", "--total-steps", 900)
     assert (code, err) == (0, "")
     assert out.startswith("run is resumed\n")

@@ -10,6 +10,7 @@ import gymnasium as gym
 import pytest
 
 from cli.command_line import CommandLine
+from stepladder import trusted
 from stepladder.errors import RunError
 from stepladder.runs import Run, RunReader, trust
 from stepladder.training.starting import resume, train
@@ -211,13 +212,109 @@ def test_no_command_lets_a_terminal_obey_what_a_run_says(
     assert r"\x1b]0;title\x07\x1b[2J\x1b[31mred\x9b1m\u202etxt" in command("explain", folder).out
 
 
-def test_a_config_file_that_names_a_module_needs_trust(command: CommandLine) -> None:
+NAMED = [
+    {"env": "payload:X-v0"},
+    {"env": "CartPole-v1", "wrappers": ["payload:X"]},
+    {"env": "CartPole-v1", "tasks": "payload:X"},
+    {"env": "CartPole-v1", "tasks": [{"name": "a"}], "deliver": "payload:X"},
+]
+"""Settings that name code, each in its own way."""
+
+
+@pytest.mark.parametrize("settings", NAMED, ids=lambda settings: ", ".join(settings))
+def test_a_config_file_that_names_a_module_needs_trust(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
     Path("payload.py").write_text("open('executed', 'w').close()\n")
-    Path("config.json").write_text('{"env": "payload:X-v0", "total_steps": 100}')
-    said = command.fails("train", "config.json", "--no-keep")
-    assert "config.json names 'payload:X-v0'" in said
-    assert "add --trust" in said
+    Path("config.json").write_text(json.dumps(settings))
+    # Also where a flag asks what the tasks or the env are.
+    for flags in ((), ("--curriculum", "staged"), ("--total-steps", "9", "--curriculum", "auto")):
+        said = command.fails("train", "config.json", "--no-keep", *flags)
+        assert "config.json names 'payload:X" in said
+        assert "add --trust" in said
     assert not Path("executed").exists()
     command.fails("train", "config.json", "--no-keep", "--trust")
     assert Path("executed").exists()
     sys.modules.pop("payload", None)
+
+
+NETWORK = """
+from pathlib import Path
+from torch import nn
+Path("executed").touch()
+class Net(nn.Linear):
+    def __init__(self, space, width=3):
+        super().__init__(space.shape[0], width)
+"""
+
+
+@pytest.mark.slow
+def test_a_network_that_a_policy_names_is_not_imported(
+    command: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    small = ("--num-envs", "2", "--total-steps", "64", "--epoch-steps", "64", "--num-workers", "0")
+    Path("net_here.py").write_text(NETWORK)
+    wide = ("--agent.encoder", "net_here:Net", "--encoder-kwargs", "width=5")
+    begun = ("train", "--env", "CartPole-v1", "--agent.rollout-steps", "32", *small, *wide)
+    assert command(*begun, "--evaluation.num-games", "2", "--out", "run").code == 0
+    assert RunReader("run").config["agent"]["encoder_kwargs"] == {"width": 5}
+    # As another process finds it: a run that came from elsewhere.
+    Path("run").rename("copy")
+    Path("executed").unlink()
+    monkeypatch.setattr(trusted, "_names", set())
+    monkeypatch.delitem(sys.modules, "net_here")
+    weights = next(Path("copy").glob("checkpoints/*/weights.safetensors"))
+    once = ("--episodes", "1")
+    for argv in (
+        ("eval", "copy", *once),
+        ("eval", weights, "--env-id", "CartPole-v1", *once),
+        ("watch", "CartPole-v1", "--policy", "copy", "--out", "film.gif", "--max-steps", "2"),
+        ("train", "--resume", "copy", "--total-steps", "128"),
+    ):
+        said = command.fails(*argv)
+        assert "names 'net_here:Net': playing it would import 'net_here' and run that code" in said
+        assert not Path("executed").exists()
+    for argv in (
+        ("eval", weights, "--env-id", "CartPole-v1", *once),
+        ("watch", "CartPole-v1", "--policy", "copy", "--out", "film.gif", "--max-steps", "2"),
+        ("train", "--resume", "copy", "--total-steps", "128"),
+    ):
+        monkeypatch.setattr(trusted, "_names", set())
+        assert command(*argv, "--trust").code == 0, argv
+    assert Path("executed").exists()
+    assert "--encoder-kwargs are for a network of your own" in command.fails(
+        "train", "cartpole", "--no-keep", "--encoder-kwargs", "width=5"
+    )
+    sys.modules.pop("net_here")
+
+
+def test_a_flag_replaces_what_a_config_file_names_before_it_is_imported(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("payload.py").write_text("open('executed', 'w').close()\n")
+    Path("config.yaml").write_text("env: payload:X-v0\nnum_envs: 2\nevaluation: {num_games: 1}\n")
+    flags = ("--env", "CartPole-v1", "--curriculum", "uniform", "--total-steps", "50", "--no-keep")
+    assert command("train", "config.yaml", *flags).code == 0
+    assert not Path("executed").exists()
+
+
+@pytest.mark.parametrize("settings", NAMED[1:], ids=lambda settings: ", ".join(settings))
+def test_naming_the_env_does_not_make_the_rest_of_a_run_trusted(
+    command: CommandLine, evil: Path, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path.cwd())
+    Path("payload.py").write_text("open('executed', 'w').close()\n")
+    change(evil / "config.json", lambda document: document["config"].update(settings))
+    for manifest in evil.glob("checkpoints/*/manifest.json"):
+        change(manifest, lambda document: document["run"].update(settings))
+    for argv in (
+        ("eval", evil, "--env-id", "CartPole-v1"),
+        ("watch", evil, "--env-id", "CartPole-v1", "--out", "film.gif"),
+        ("train", "--resume", evil, "--env", "CartPole-v1"),
+    ):
+        said = command.fails(*argv)
+        assert "names 'payload:X': playing it would import 'payload' and run that code" in said
+    assert not Path("executed").exists()

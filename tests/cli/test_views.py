@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stepladder.cli.scoreboard import evaluation_from_json
 from stepladder.cli.views import (
     SAMPLES,
     SUCCESS,
@@ -18,6 +17,7 @@ from stepladder.cli.views import (
 )
 from stepladder.training.config import TrainingConfig
 from stepladder.training.evaluation.scores import Evaluation, Interval, Score
+from stepladder.training.evaluation.stored import evaluation_from_json
 
 pytest.importorskip("torch")
 
@@ -48,8 +48,16 @@ def score(name: str, rate: float, parts: tuple[Score, ...] = ()) -> Score:
 EVALUATION = Evaluation(
     env="stepladder/Ledge-v0",
     seed=1,
-    is_deterministic=True,
+    way="drawn",
     total=score("all", 0.25, (score("simplest", 0.5), score("simpler", 0.0))),
+)
+
+
+BASELINE = Evaluation(
+    env="stepladder/Ledge-v0",
+    seed=1,
+    way="random",
+    total=score("all", 0.3, (score("simplest", 0.4), score("simpler", 0.2))),
 )
 
 
@@ -85,16 +93,18 @@ def shown(*epochs: Progress, terminal: bool, config: Mapping[str, Any] = LEDGE) 
 
 
 def test_the_picture_has_all_stages_with_the_present_one_marked() -> None:
-    picture = shown(progress(evaluation=EVALUATION, news=(NEWS,)), terminal=True)
+    known = progress(evaluation=EVALUATION, baseline=BASELINE, news=(NEWS,))
+    picture = shown(known, terminal=True)
     assert "25%  500 of 2,000 steps  0:00:15 left" in picture
     assert "100 steps/s (env 25%, act 25%, learn 50%)" in picture
     assert "12 episodes, 34 updates, success 0.75, return 1.50" in picture
     lines = [line.split() for line in picture.splitlines()]
-    assert ["simplest", "0.88", "━━━━━━━━╸", "75%", "0.50"] in lines
-    assert ["▶", "simpler", "25%", "0.00"] in lines
+    assert ["simplest", "0.88", "━━━━━━━━╸", "75%", "0.50", "0.40"] in lines
+    assert ["▶", "simpler", "25%", "0.00", "0.20"] in lines
     for stage in ("simple", "medium", "complex"):
         assert [stage] in lines
-    assert "held out, at 500 steps: all solved 0.25 (0.10 to 0.90)" in picture
+    standing = "drawn actions: all solved 0.25 (0.10 to 0.90); random play 0.30"
+    assert f"held out, at 500 steps, {standing}" in picture
     assert NEWS in picture
 
 
@@ -105,8 +115,9 @@ def test_what_was_known_before_stays_in_the_picture() -> None:
     assert "held out, at 500 steps" in last
     assert NEWS in last
     assert "0.88" in last
-    assert "38%  600 of 2,000 steps" in last
-    assert "160 steps in evaluations, 12 episodes, 34 updates" in last
+    # Evaluations are no part of the budget.
+    assert "30%  600 of 2,000 steps" in last
+    assert "160 more steps in evaluations, 12 episodes, 34 updates" in last
 
 
 def test_phases_are_shown_like_stages() -> None:
@@ -129,6 +140,9 @@ def test_where_nobody_watches_there_is_a_line_now_and_then_and_for_all_news() ->
     assert lines[-1].startswith("2,000 steps (100%)  stage simpler, success 0.75, return 1.50  100")
     told = shown(progress(10, evaluation=EVALUATION, news=(NEWS,)), terminal=False).splitlines()
     assert told[2:] == [f"  {NEWS}", f"  held out, {EVALUATION}"]
+    known = [progress(steps, evaluation=EVALUATION, baseline=BASELINE) for steps in (10, 20)]
+    told = [line for line in shown(*known, terminal=False).splitlines() if "held out" in line]
+    assert told == [f"  held out, {one}" for one in (BASELINE, EVALUATION, EVALUATION)]
 
 
 def test_an_evaluation_comes_back_from_a_run() -> None:

@@ -28,7 +28,8 @@ FEW = ("--max-steps", 4, "--fps", 10, "--scale", 0.2)
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make one run of each game and one of another env, once."""
     folder = tmp_path_factory.mktemp("watched")
-    make_run(folder / "pole", "CartPole-v1", PPOConfig(hidden_sizes=SMALL, recurrent=True))
+    pole = PPOConfig(hidden_sizes=SMALL, recurrent=True)
+    make_run(folder / "pole", "CartPole-v1", pole, later=(200, 300))
     make_run(
         folder / "ledge",
         LEDGE,
@@ -53,6 +54,43 @@ def test_a_run_is_played_by_its_own_policy(command: CommandLine, runs: Path, nam
         assert Path("a.gif").read_bytes() == Path("own.gif").read_bytes()
 
 
+def test_the_step_that_plays_is_said_and_can_be_chosen(command: CommandLine, runs: Path) -> None:
+    films: dict[str, bytes] = {}
+    said = {
+        "last": "played by pole, step 300, the last",
+        "best": "played by pole, step 100, the best",
+        "200": "played by pole, step 200",
+    }
+    flags = ("--out", "a.gif", "--best", *FEW)
+    for checkpoint, text in said.items():
+        code, out, _ = command("watch", runs / "pole", "--checkpoint", checkpoint, *flags)
+        assert (code, out.endswith(f"{text}\n")) == (0, True)
+        films[checkpoint] = Path("a.gif").read_bytes()
+        argv = ("CartPole-v1", "--policy", runs / "pole", "--checkpoint", checkpoint, *flags)
+        assert command("watch", *argv).out.endswith(f"{text}\n")
+        assert Path("a.gif").read_bytes() == films[checkpoint]
+    assert len(set(films.values())) > 1
+    # Its tasks are drawn as the curriculum of that checkpoint would draw them.
+    assert command("watch", runs / "ledge", "--checkpoint", 100, *flags).code == 0
+
+
+def test_a_policy_acts_in_its_own_way_unless_told_otherwise(
+    command: CommandLine, runs: Path
+) -> None:
+    films: dict[str, bytes] = {}
+    for flag in ("", "--drawn", "--best"):
+        argv = ("watch", runs / "pole", "--out", "a.gif", *filter(None, [flag]), "--fps", 10)
+        way = "best" if flag == "--best" else "drawn"
+        assert f", 2 episodes, {way} actions" in command(*argv, "--episodes", 2).out
+        films[flag] = Path("a.gif").read_bytes()
+    assert films[""] == films["--drawn"] != films["--best"]
+    assert "best actions" in command("watch", runs / "ledge", "--out", "a.gif", *FEW).out
+    argv = ("watch", runs / "pole", "--out", "a.gif")
+    assert "--drawn and --best exclude each other" in command.fails(*argv, "--drawn", "--best")
+    said = command.fails(*argv, "--policy", "random", "--best")
+    assert "are for trained policies, and --policy random is none. Leave --best out" in said
+
+
 def test_somebody_else_may_play_instead(command: CommandLine, runs: Path) -> None:
     films: set[bytes] = set()
     for policy in ("random", "idle"):
@@ -65,7 +103,7 @@ def test_somebody_else_may_play_instead(command: CommandLine, runs: Path) -> Non
 def test_an_env_by_itself_is_played_by_the_policy_of_a_run_or_a_checkpoint(
     command: CommandLine, runs: Path
 ) -> None:
-    (checkpoint,) = (folder for folder in (runs / "pole/checkpoints").iterdir() if folder.is_dir())
+    checkpoint = runs / "pole/checkpoints/step-000000000300"
     films: set[bytes] = set()
     for policy in (runs / "pole", checkpoint, checkpoint / "weights.safetensors"):
         argv = ("watch", "CartPole-v1", "--out", "a.gif", "--policy", policy, *FEW)
@@ -84,6 +122,8 @@ def test_an_env_by_itself_is_played_by_the_policy_of_a_run_or_a_checkpoint(
             "ledge cannot play CartPole-v1: its observation",
         ),
         (["CartPole-v1", "--policy", "bare"], "has no checkpoint of a training that can be used"),
+        (["CartPole-v1", "--checkpoint", "best"], "is not a run, so it has no checkpoint 'best'"),
+        (["RUNS/pole", "--checkpoint", "7"], "it has 100 (best), 200, 300 (last). Choose one"),
         (["CartPole-v1", "--policy", "clever"], "there is no policy 'clever'; there are random"),
     ],
 )
@@ -110,7 +150,8 @@ def test_without_torch_others_still_play(
 def test_the_policy_is_told_of_every_episode_and_acts_as_its_batch_would(runs: Path) -> None:
     env = make_env("CartPole-v1", {})
     learnt = find_learnt(str(runs / "pole"))
-    policy = SinglePolicy(learnt, env, "pole")
+    assert SinglePolicy(learnt, env, "pole").way == "drawn"
+    policy = SinglePolicy(learnt, env, "pole", way="best")
     begun: list[int] = []
     begin = policy.begin
     policy.begin = lambda: (begun.append(1), begin())[1]  # type: ignore[method-assign]

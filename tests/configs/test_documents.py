@@ -23,6 +23,7 @@ plain_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(plain_values)
 @settings(derandomize=True, max_examples=60)
 def test_plain_values_come_back_equal(value):

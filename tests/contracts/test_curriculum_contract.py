@@ -13,7 +13,7 @@ import pickle
 import random
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -25,6 +25,7 @@ import pytest
 import stepladder.curricula
 from curricula.fake_learner import differences, live, play, record_for
 from stepladder.curricula import (
+    PUBLISHED_MIXING,
     AdvantageBandit,
     AdvantageBanditConfig,
     AncestorProgress,
@@ -45,7 +46,6 @@ from stepladder.curricula import (
     LevelReplay,
     LevelReplayConfig,
     Mixed,
-    Mixing,
     Mixture,
     MixtureConfig,
     Phase,
@@ -143,7 +143,7 @@ STAGES = StagedConfig(
     check_interval_episodes=5,
     demotion=DemotionRule(threshold=0.3, min_episodes=15),
 )
-REHEARSED = replace(STAGES, mixing=Mixing(source="all_earlier"), confidence_z=0.5)
+PUBLISHED = replace(STAGES, mixing=PUBLISHED_MIXING, confidence_z=0.5)
 BALANCED = replace(STAGES, balance_by="maker", ignore_truncated=True)
 PROGRESS = LearningProgressConfig(
     pooled=False,
@@ -217,7 +217,7 @@ NESTED = PhasedConfig(
                 phases=(
                     Phase(name="first", curriculum=MIXTURE, episodes=30),
                     Phase(name="second", curriculum=MATURE, success=0.5, min_episodes=20),
-                    Phase(name="third", curriculum=REHEARSED),
+                    Phase(name="third", curriculum=PUBLISHED),
                 )
             ),
             episodes=150,
@@ -260,7 +260,7 @@ CASES = {
     "mixture": Case(Mixture, MIXTURE),
     "mixture_replacing": Case(Mixture, MIXTURE, LARGE, 12),
     "staged": Case(Staged, STAGES),
-    "staged_rehearsed": Case(Staged, REHEARSED),
+    "staged_published": Case(Staged, PUBLISHED),
     "staged_balanced": Case(Staged, BALANCED),
     "staged_replacing": Case(Staged, STAGES, LARGE, 12),
     "progress": Case(LearningProgress, PROGRESS),
@@ -961,17 +961,18 @@ def test_a_snapshot_does_not_change_with_its_curriculum(case: Case):
     assert differences(snapshot, kept) == []
 
 
-def assert_refused(
-    curriculum: Any,
-    snapshot: Snapshot,
-    words: str | None = None,
-    *,
-    before: Snapshot | None = None,
+def assert_refused(curriculum: Any, snapshot: Snapshot, words: str | None = None) -> None:
+    assert_all_refused(curriculum, [snapshot], curriculum.snapshot(), words)
+
+
+def assert_all_refused(
+    curriculum: Any, snapshots: Iterable[Snapshot], before: Snapshot, words: str | None = None
 ) -> None:
-    """Give `before`, the snapshot of now, where many are refused: making one takes longest."""
-    before, probs = before or curriculum.snapshot(), curriculum.probs()
-    with pytest.raises(SnapshotError, match=words):
-        curriculum.restore(snapshot)
+    """Let a curriculum refuse snapshots and be as `before`; looking at it takes longest."""
+    probs = curriculum.probs()
+    for snapshot in snapshots:
+        with pytest.raises(SnapshotError, match=words):
+            curriculum.restore(snapshot)
     assert differences(before, curriculum.snapshot()) == []
     np.testing.assert_array_equal(curriculum.probs(), probs)
 
@@ -1012,6 +1013,15 @@ def test_a_snapshot_with_another_number_of_slots_is_refused(case: Case):
     assert_refused(curriculum, replace(case, capacity=13).make().snapshot(), "13")
 
 
+tried: set[Any] = set()
+"""Places in snapshots that were damaged for a case; no other one of its method tries them again."""
+
+
+def is_new(case: Case, *place: Any) -> bool:
+    found = (case.kind, *place)
+    return found not in tried and not tried.add(found)
+
+
 def with_another_type(array: np.ndarray) -> np.ndarray:
     """Return an array with other numbers in it: smaller ones, or records without a field."""
     names = array.dtype.names
@@ -1027,17 +1037,17 @@ def test_a_snapshot_with_a_damaged_array_is_refused_and_nothing_has_changed(case
     live(curriculum, 45)
     before = curriculum.snapshot()
     for name, array in before.arrays.items():
-        arrays: dict[str, Any] = dict(before.arrays)
-        del arrays[name]
-        assert_refused(curriculum, Snapshot(before.state, arrays), before=before)
-        for damaged in (
+        if not is_new(case, name, array.dtype, array.size > 0):
+            continue
+        others = {key: other for key, other in before.arrays.items() if key != name}
+        damaged: tuple[Any, ...] = (
             np.concatenate([array, array[:1]]) if array.size else np.zeros(3, dtype=array.dtype),
             with_another_type(array),
             array.reshape(1, -1) if array.ndim == 1 else array.ravel(),
             None,
-        ):
-            arrays[name] = damaged
-            assert_refused(curriculum, Snapshot(before.state, arrays), before=before)
+        )
+        snapshots = [Snapshot(before.state, {**others, name: each}) for each in damaged]
+        assert_all_refused(curriculum, [Snapshot(before.state, others), *snapshots], before)
 
 
 @every_case
@@ -1046,11 +1056,12 @@ def test_a_snapshot_with_impossible_weights_is_refused(case: Case):
     live(curriculum, 45)
     snapshot = curriculum.snapshot()
     for name in [name for name in snapshot.arrays if name.startswith("plan/table")]:
+        damaged: list[Snapshot] = []
         for number in (-1.0, np.nan, np.inf):
             arrays = {**snapshot.arrays, name: snapshot.arrays[name].copy()}
             arrays[name].flat[0] = number
-            changed = Snapshot(snapshot.state, arrays)
-            assert_refused(curriculum, changed, "weight|share", before=snapshot)
+            damaged.append(Snapshot(snapshot.state, arrays))
+        assert_all_refused(curriculum, damaged, snapshot, "weight|share")
 
 
 def every_key(state: dict[str, Any], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
@@ -1069,6 +1080,9 @@ def test_a_snapshot_with_damaged_state_is_refused_and_nothing_has_changed(case: 
     snapshot = curriculum.snapshot()
     rubbish: tuple[Any, ...] = ("absent", "rubbish", None, [7], -(10**30))
     for path in every_key(snapshot.state):
+        if not is_new(case, path):
+            continue
+        damaged: list[Snapshot] = []
         for wrong in rubbish:
             state = copy.deepcopy(snapshot.state)
             parent: Any = state
@@ -1077,9 +1091,9 @@ def test_a_snapshot_with_damaged_state_is_refused_and_nothing_has_changed(case: 
             before = parent.pop(path[-1])
             if wrong != "absent":
                 parent[path[-1]] = wrong
-            if before is None and wrong in ("absent", None):
-                continue
-            assert_refused(curriculum, Snapshot(state, snapshot.arrays), before=snapshot)
+            if before is not None or wrong not in ("absent", None):
+                damaged.append(Snapshot(state, snapshot.arrays))
+        assert_all_refused(curriculum, damaged, snapshot)
 
 
 @every_case
@@ -1228,7 +1242,7 @@ MOST_LEAVES = {
     "contributed": 1,
     "mixture": 0,
     "staged": 0,
-    "staged_rehearsed": 0,
+    "staged_published": 0,
     "phased": 0,
     "learnability": 1,
     # One in each of two trees: by progress and by novelty.

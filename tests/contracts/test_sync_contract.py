@@ -247,7 +247,9 @@ def hammered() -> Staged:
         trend=None,
         demotion=None,
         window_episodes=2,
-        mixing=Mixing(base_ratio=0.0, table=((0.5, 1.0),), otherwise=0.0, min_results=1),
+        mixing=Mixing(
+            source="previous", base_ratio=0.0, table=((0.5, 1.0),), otherwise=0.0, min_results=1
+        ),
     )
 
 

@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.wrappers import OrderEnforcing, TimeLimit
 
-from stepladder.envs.delivery import Delivery
+from stepladder.envs.delivery import Delivery, TaskReceiver
 from stepladder.errors import DeliveryError
 from stepladder.tasks import Task
 from testing_env import OptionsEnv, PracticeEnv
@@ -104,3 +104,20 @@ def test_a_method_that_is_asked_for_must_be_there() -> None:
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(DeliveryError, match="got 'pigeon'"):
         Delivery(DeafEnv(), "pigeon")  # type: ignore[arg-type]
+
+
+# Where no curriculum draws.
+
+
+def test_a_receiver_hands_its_task_on_at_every_reset_in_the_way_it_was_told() -> None:
+    env = DeafEnv()
+    given: list[Any] = []
+    receiver = TaskReceiver(env, lambda inner, task: given.append((inner, task)))
+    receiver.reset(seed=1)
+    assert given == []
+    receiver.set_task(Task("a"))
+    receiver.reset(seed=1)
+    receiver.reset()
+    assert given == [(env, Task("a"))] * 2
+    with pytest.raises(DeliveryError, match="offers no way to receive a task"):
+        TaskReceiver(DeafEnv())

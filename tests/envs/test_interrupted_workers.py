@@ -1,7 +1,8 @@
 """Ctrl-C while a worker is restarted, and at any moment of a training loop of one's own.
 
 The envs, some of them in a worker process, keep a ledger of the episodes that they finish in a file
-that all processes map; a listener keeps one of those that the curriculum was told of.
+that all processes map; a listener keeps one of those that the curriculum was told of. Every other
+line is tried; with ``STEPLADDER_EVERY_LINE=1`` in the environment every one.
 """
 
 import logging
@@ -17,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from interrupts import interrupted
+from interrupts import EVERY_LINE, interrupted
 from stepladder import Staged, Task, make_vec
 from sync.rig import forked, receive, wait_until
 
@@ -101,7 +102,7 @@ def test_ctrl_c_at_any_line_of_a_restart_loses_and_doubles_no_episode(path: Path
     envs.reset()
     line, num_died = 0, 0
     while True:
-        line += 1
+        line += 1 if EVERY_LINE else 2
         # Every other step resets; the worker dies in one that plays.
         envs.step(actions)
         envs.step(actions)
@@ -116,7 +117,7 @@ def test_ctrl_c_at_any_line_of_a_restart_loses_and_doubles_no_episode(path: Path
         assert counts.started == counts.finished + counts.aborted + NUM_ENVS
         assert counts.finished == curriculum.num_observed == ledger[:KILL].sum()
     envs.close()
-    assert num_died > 30
+    assert num_died > (30 if EVERY_LINE else 15)
     assert len(set(told)) == len(told) == curriculum.num_observed == ledger[:KILL].sum()
 
 

@@ -461,6 +461,7 @@ def test_many_envs_that_always_succeed_do_advance(num_envs: int) -> None:
     assert venv.env_method("get_curriculum_stage") == ["simple"] * num_envs
 
 
+@pytest.mark.slow
 def test_two_stages_cannot_take_turns_for_ever() -> None:
     tasks = [Task("easy", "easy", {"success": 1.0}), Task("wall", "wall", {"success": 0.0})]
     demotion = DemotionRule(min_episodes=20)

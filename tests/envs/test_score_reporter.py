@@ -149,6 +149,22 @@ def test_scores_equal_those_of_whole_episodes(opened: Any, mode: Any, score: str
 # Credit.
 
 
+def test_a_step_of_several_agents_counts_with_the_mean_over_those_that_took_part(opened: Any):
+    by_agent, by_mean = make(THREE_STEPS), make(THREE_STEPS)
+    opened += [by_agent, by_mean]
+    both = [ScoreReporter(by_agent), ScoreReporter(by_mean)]
+    for envs in (by_agent, by_mean):
+        envs.reset(seed=0)
+        play(envs, 3)
+    advantages = np.array([[[1.0, -3.0], [2.0, np.nan]]] * 3)
+    took_part = np.array([[[True, True], [True, False]]] * 3)
+    assert both[0].report(advantages, took_part) == 2
+    both[1].report([[2.0, 2.0]] * 3)
+    assert [score for *_, score in told(by_agent)] == [2.0, 2.0] == [x for *_, x in told(by_mean)]
+    with pytest.raises(RecordError, match=r"took_part has shape \[1\]; expected \[3, 2, 2\]"):
+        both[0].report(advantages, [True])
+
+
 def test_a_score_of_a_task_that_was_replaced_reaches_no_task(opened: Any):
     source = ListSource([Task(f"t{n}", params={"length": 2}) for n in range(9)])
     curriculum = LevelReplay(source, scored_by="value_loss", capacity=2)

@@ -37,12 +37,19 @@ def test_is_success_comes_before_success() -> None:
     assert read({"success": 1.0}) == 1.0
 
 
-def test_a_named_key_comes_first_and_the_usual_ones_after_it() -> None:
-    assert read({"has_won": 1, "is_success": 0}, key="has_won") == 1.0
-    assert read({"is_success": 0, "success": 1}, key="has_won") == 0.0
-    assert read({"success": 1}, key="has_won") == 1.0
-    with pytest.raises(SignalError, match="no 'has_won' or 'is_success' or 'success'"):
-        read({"other": 1}, key="has_won")
+@pytest.mark.parametrize("needed", [True, False])
+def test_a_named_key_is_required_in_every_episode(needed: bool) -> None:
+    assert read({"has_won": 1, "is_success": 0}, key="has_won", needed=needed) == 1.0
+    said = r"without info\['has_won'\], the named success_key \(it has \['is_success'\]\)"
+    with pytest.raises(SignalError, match=said):
+        read({"is_success": 0}, key="has_won", needed=needed)
+    missing = {"key": "has_won", "missing_is_failure": True}
+    assert read({"is_success": 1}, needed=needed, **missing) == 0.0
+
+
+def test_success_is_read_from_a_key_or_from_the_return_and_not_from_both() -> None:
+    with pytest.raises(ConfigError, match="success is read from one of them"):
+        SuccessReader(key="has_won", return_threshold=1.0)
 
 
 @pytest.mark.parametrize(("total", "success"), [(9.99, 0.0), (10.0, 1.0), (11.0, 1.0)])

@@ -24,19 +24,19 @@ import psutil
 import pytest
 
 import stepladder
+from interrupts import EVERY_LINE
 from stepladder import make_vec
 from stepladder.curricula import Uniform
 from stepladder.envs.workers import worker_count
 from stepladder.envs.workers.parent.worker_restart import MAX_DEATHS, WorkerRestart
 from stepladder.tasks import Task
 
-EVERY_LINE = bool(os.environ.get("STEPLADDER_EVERY_LINE"))
 TIMEOUT_S = 3600 if EVERY_LINE else 180
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(TIMEOUT_S, method="signal")]
 
 LIBRARY = str(Path(stepladder.__file__).parent)
-NUM_TRIED = 24
+NUM_TRIED = 16
 NUM_ENVS = 4
 
 

@@ -546,6 +546,7 @@ def count_newer_first(lanes: Any, num_pairs: int) -> int:
     return num_wrong
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_worker_finds_the_oldest_order_first() -> None:
     # A worker that took the newer one first would drop the actions that came with the older one.

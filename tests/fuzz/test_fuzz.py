@@ -8,13 +8,13 @@ import pytest
 from fuzz.harness import FUZZERS, PLAYED_ON, REFUSED, fuzz
 
 COUNTS = {
-    "curricula": 1500,
-    "channels": 1500,
-    "games": 1200,
-    "learners": 1500,
-    "checkpoints": 150,
-    "databases": 300,
-    "levels": 800,
+    "curricula": 750,
+    "channels": 750,
+    "games": 600,
+    "learners": 750,
+    "checkpoints": 75,
+    "databases": 150,
+    "levels": 400,
 }
 
 KEPT = {

@@ -113,12 +113,15 @@ def _random_of(space: Any, rng: np.random.Generator) -> Any:
 
 def assert_same(ours: Any, theirs: Any, where: str = "") -> None:
     """Compare two nested values: types, structure, and every element."""
-    assert type(ours) is type(theirs), f"{where}: {type(ours)} and {type(theirs)}"
     if isinstance(theirs, dict):
+        # Infos of a batch are dicts of their own kind.
+        assert isinstance(ours, dict), f"{where}: {type(ours)} and {type(theirs)}"
         assert ours.keys() == theirs.keys(), where
         for key in theirs:
             assert_same(ours[key], theirs[key], f"{where}[{key!r}]")
-    elif isinstance(theirs, tuple | list):
+        return
+    assert type(ours) is type(theirs), f"{where}: {type(ours)} and {type(theirs)}"
+    if isinstance(theirs, tuple | list):
         assert len(ours) == len(theirs), where
         for index, (our, their) in enumerate(zip(ours, theirs, strict=True)):
             assert_same(our, their, f"{where}[{index}]")

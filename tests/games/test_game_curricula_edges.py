@@ -96,6 +96,7 @@ RESUMED: dict[str, Callable[[str], Curriculum]] = {
 }
 
 
+@pytest.mark.slow
 @EACH_GAME
 @pytest.mark.parametrize("kind", RESUMED)
 def test_saved_killed_and_loaded_goes_on_as_if_it_had_never_stopped(

@@ -220,6 +220,7 @@ def random_level(rng: np.random.Generator) -> str:
     return "\n".join("".join(row) for row in cells.reshape(height, width))
 
 
+@pytest.mark.slow
 def test_nobody_leaves_any_map_whatever_is_drawn_on_it() -> None:
     rng = np.random.default_rng(3)
     texts = [random_level(rng) for _ in range(NUM_ENVS)]

@@ -287,8 +287,6 @@ def without(snapshot: Snapshot, name: str) -> Snapshot:
         ({"shaping": True}, lambda saved: saved, "shaping was True and is now False"),
         ({}, lambda saved: without(saved, "envs/games/game/runners"), "'game/runners'.*missing"),
         ({}, lambda saved: without(saved, "envs/seeds"), "'seeds'.*missing"),
-        ({}, lambda saved: changed(saved, texts=[["a"]]), r"shape \(1, 1\); expected \(3, 3\)"),
-        ({}, lambda saved: changed(saved, texts=[[["a"]], ["b"]]), "texts in the snapshot"),
         ({}, lambda saved: without(saved, "channel/heads"), "'heads'.*missing"),
         ({}, lambda _: batch_of_four(), "made with 4 envs and this channel has 3"),
         ({}, lambda _: 5, "expected a Snapshot; got 5"),

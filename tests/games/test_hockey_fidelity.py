@@ -71,6 +71,7 @@ def test_a_step_errs_by_less_than_the_pass_mark(
     assert np.percentile(one_step["velocity"][members], 99) < velocity
 
 
+@pytest.mark.slow
 def test_rackets_at_walls_err_by_less_than_the_pass_mark(one_step: dict[str, Any]) -> None:
     errors = one_step["position"][one_step["static"]]
     assert len(errors) >= 100

@@ -79,6 +79,7 @@ def test_random_play_stays_finite_and_inside_the_rink(mode: int, kind: str, chas
     assert_inside(track)
 
 
+@pytest.mark.slow
 def test_a_million_random_steps_bring_no_nan() -> None:
     rng = np.random.default_rng(5)
     num_steps, part = 0, 0
@@ -125,6 +126,7 @@ def mirrored(worlds: Records[HockeyWorld]) -> Records[HockeyWorld]:
     return turned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_a_mirrored_game_takes_the_mirrored_course(mode: int) -> None:
     worlds, num_steps = begun(mode), 60

@@ -1,11 +1,22 @@
 """The held-out levels: there, solvable as their headers say, and made by the command."""
 
+import json
+
 import pytest
 
 from stepladder.errors import TaskError
+from stepladder.games.ledge import held_out as sets
 from stepladder.games.ledge.generators import GENERATORS
-from stepladder.games.ledge.held_out import FOLDER, held_out
-from stepladder.games.ledge.held_out.make import FIRST_SEED, make
+from stepladder.games.ledge.held_out import (
+    FINGERPRINTS,
+    FOLDER,
+    fingerprint,
+    held_out,
+    kept_fingerprints,
+    validation_fingerprints,
+)
+from stepladder.games.ledge.held_out.generated import draw, generated_levels
+from stepladder.games.ledge.held_out.make import FIRST_SEED, make, make_test
 from stepladder.games.ledge.level import STAGES
 from stepladder.games.ledge.physics import SUCCEEDED
 from stepladder.games.ledge.planner import replay, solve
@@ -34,6 +45,7 @@ def test_all_generators_of_a_stage_are_there_with_seeds_that_no_task_can_have(st
     assert min(seeds) == FIRST_SEED > MAX_SEED
 
 
+@pytest.mark.slow
 def test_the_command_makes_the_same_files_again(tmp_path):
     make(tmp_path)
     written = {file.relative_to(tmp_path): file.read_bytes() for file in tmp_path.rglob("*.txt")}
@@ -62,6 +74,47 @@ def test_held_out_levels_are_tasks_in_the_order_of_stages():
     assert [level_of(source.get(i)) for i in range(16)] == held_out("simple")
 
 
-def test_an_unknown_stage_is_refused():
+def test_an_unknown_stage_or_set_is_refused():
     with pytest.raises(TaskError, match="no stage 'hard'"):
         held_out("hard")
+    with pytest.raises(TaskError, match="levels must be validation or test; got 'final'"):
+        held_out("simple", "final")
+
+
+# The set `test`.
+
+
+def test_the_test_set_has_64_other_levels_per_stage_from_seeds_of_its_own():
+    kept = kept_fingerprints()
+    assert list(kept) == list(STAGES)
+    every = [mark for marks in kept.values() for mark in marks]
+    assert len(every) == len(set(every)) == 64 * len(STAGES)
+    assert not validation_fingerprints() & set(every)
+    source = held_out_source(["simpler"], "test")
+    levels = [level_of(source.get(number)) for number in range(source.num_tasks or 0)]
+    assert [fingerprint(level) for level in levels] == kept["simpler"]
+    assert {level.note("generator") for level in levels} == set(GENERATORS["simpler"])
+    assert min(int(level.note("seed") or 0) for level in levels) > FIRST_SEED + 16
+
+
+def test_levels_that_are_not_those_of_the_test_set_are_refused(monkeypatch):
+    kept = {stage: list(marks) for stage, marks in kept_fingerprints().items()}
+    kept["simplest"][3] = kept["simplest"][2]
+    monkeypatch.setattr(sets, "kept_fingerprints", lambda: kept)
+    monkeypatch.setattr("stepladder.games.ledge.held_out.generated.kept_fingerprints", lambda: kept)
+    generated_levels.cache_clear()
+    with pytest.raises(TaskError, match=r"the test level 'simplest/flat/\d+' of Ledge is not the"):
+        held_out("simplest", "test")
+
+
+@pytest.mark.slow
+def test_the_command_makes_the_same_test_set_again(tmp_path):
+    make_test(tmp_path / "test.json")
+    assert (tmp_path / "test.json").read_bytes() == FINGERPRINTS.read_bytes()
+
+
+def test_a_level_that_was_drawn_for_an_earlier_stage_is_not_drawn_again():
+    (first,) = draw("simplest", (), 1)
+    (other,) = draw("simplest", {fingerprint(first)}, 1)
+    assert first.rows != other.rows
+    assert len(json.loads(FINGERPRINTS.read_text())) == len(STAGES)

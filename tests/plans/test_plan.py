@@ -47,6 +47,7 @@ def expected_probs(
     return exploration / len(weights) + (1 - exploration) * by_group[groups] * inside
 
 
+@pytest.mark.slow
 def test_layers_may_split_the_slots_and_each_has_weights_of_its_own():
     groups = np.array([0, 1, 0, 1, 1], dtype=np.int64)
     plan = Plan(5, [Grouping(groups, 2, num_layers=2)], 0, seed=0)
@@ -72,6 +73,7 @@ def test_layers_may_split_the_slots_and_each_has_weights_of_its_own():
 WEIGHTS = st.sampled_from([0.0, 0.0, 1e-9, 0.1, 0.25, 1.0, 3.0, 1e6])
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=80, deadline=None)
 @given(data=st.data(), num_slots=st.integers(1, 70), num_groups=st.integers(1, 5))
 def test_probs_equal_numpy_for_any_weights_groups_and_updates(

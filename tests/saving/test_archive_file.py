@@ -61,6 +61,7 @@ def test_what_is_written_is_read_again(tmp_path: Path, array: np.ndarray) -> Non
         np.testing.assert_array_equal(archive["one/two"], array)
 
 
+@pytest.mark.slow
 def test_compressed_entries_are_refused_before_memory_is_taken(tmp_path: Path) -> None:
     path = tmp_path / "bomb.npz"
     np.savez_compressed(path, state=np.zeros(256 * 2**20, dtype=np.uint8))

@@ -130,6 +130,7 @@ def test_shares_say_what_plays_were_spent_on():
 # Repeating.
 
 
+@pytest.mark.slow
 def test_the_same_seeds_give_the_same_numbers_whatever_the_threads_do():
     names = ["frontier", "learning-progress", "level-replay"]
     first, second = (compare(["chain-5", "pool-30"], names, num_seeds=6) for _ in range(2))

@@ -108,6 +108,7 @@ def test_lists_do_as_well_as_tuples():
     assert graph.beside(graph).parents == ((), (0,), (), (2,))
 
 
+@pytest.mark.slow
 @settings(derandomize=True, max_examples=80, deadline=None)
 @given(data=st.data(), num_tasks=st.integers(1, 25))
 def test_the_order_is_topological_and_complete(data: st.DataObject, num_tasks: int):

@@ -191,6 +191,7 @@ def test_epochs_are_counted():
 # The ancestor's recipe.
 
 
+@pytest.mark.slow
 def test_the_ancestors_recipe_runs_through_its_own_equations():
     train = recipe("train")
     place = GraphScenario(

@@ -193,6 +193,7 @@ def test_a_host_that_is_killed_leaves_no_memory_behind() -> None:
         assert holders(inode) == set()
 
 
+@pytest.mark.slow
 def test_closing_frees_descriptor_and_mapping() -> None:
     gc.collect()
     before = open_descriptors()

@@ -77,6 +77,7 @@ def test_base_weights_come_from_the_source():
     assert pool.base_weights.tolist() == pytest.approx([0.375] * 4 + [2.25] * 2)
 
 
+@pytest.mark.slow
 def test_a_pool_of_a_million_slots_is_built_and_changed():
     pool = Pool(ListSource.numbered(1_000_000))
     assert pool.num_slots == 1_000_000

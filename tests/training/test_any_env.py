@@ -1,5 +1,6 @@
 """Any Gymnasium env is trained, evaluated and resumed by the same path as the built-in games."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 import stepladder
 from cli.command_line import CommandLine
+from stepladder import named
 from stepladder.agents import DDDQNConfig, PPOConfig
 from stepladder.cli import explain
 from stepladder.curricula import AutoConfig, FrontierConfig
@@ -19,6 +21,7 @@ from stepladder.envs.ids import find_env, game_of, known_game, name_of
 from stepladder.errors import ConfigError, RunError
 from stepladder.games import Game, register_game
 from stepladder.games.registry import GAMES
+from stepladder.runs import RunReader
 from stepladder.training import config, resume, train
 from stepladder.training.config import EvaluationConfig, TrainingConfig
 from training.own_env import TASKS, Corridor, Described, make_corridor
@@ -78,6 +81,7 @@ def test_an_env_inside_a_function_is_resumed_when_it_is_given_again(tmp_path: Pa
 
 SCRIPT = """
 import sys
+import gymnasium as gym
 from stepladder import Task, train
 from stepladder.training.config import EvaluationConfig
 from training.own_env import TASKS, Corridor
@@ -85,15 +89,22 @@ from training.own_env import TASKS, Corridor
 class Mine(Corridor):
     pass
 
+class Timed(gym.Wrapper):
+    pass
+
+def give(env, task):
+    env.get_wrapper_attr("set_task")(task)
+
 if __name__ == "__main__":
     if sys.argv[1] == "begin":
         result = train(
             env=Mine, tasks=TASKS, agent="ppo", num_envs=2, num_workers=1, total_steps=100,
             epoch_steps=64, evaluation=EvaluationConfig(every_steps=None, num_games=2),
-            run_folder="run",
+            run_folder="run", wrappers=[Timed], deliver=give, success_key="is_success",
+            missing_success_is_failure=True,
         )
     else:
-        result = train(env=Mine, resume="run", total_steps=200)
+        result = train(env=Mine, resume="run", trust=True, total_steps=200)
     print(result.run.config["env"], result.total_steps)
 """
 
@@ -112,11 +123,30 @@ def script(folder: Path, *argv: str) -> str:
 @pytest.mark.timeout(250)
 def test_a_script_trains_its_own_class_and_resumes_in_another_process(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(SCRIPT)
-    assert script(tmp_path, "mine.py", "begin").split()[0] == "__main__:Mine"
-    assert int(script(tmp_path, "mine.py", "resume").split()[1]) > 120
-    said = script(tmp_path, "-m", "stepladder", "eval", "run", "--trust")
-    assert "was defined in a script, a notebook or a function" in said
+    assert script(tmp_path, "mine.py", "begin").split()[0] == "mine:Mine"
+    assert int(script(tmp_path, "mine.py", "resume").split()[1]) >= 200
+    # A script can be imported from its folder, so the commands find the env, too.
+    said = json.loads(script(tmp_path, "-m", "stepladder", "eval", "run", "--trust", "--json"))
+    assert [part["name"] for part in said["total"]["parts"]] == ["short", "long"]
+    config = RunReader(tmp_path / "run").config
+    assert (config["wrappers"], config["deliver"]) == (["mine:Timed"], "mine:give")
+
+
+def test_an_env_of_a_notebook_must_be_given_again(
+    tmp_path: Path, command: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Inner(Corridor):
+        pass
+
+    train(env=Inner, agent=PPO, run_folder=tmp_path / "run", **SMALL)
+    # As in another process.
+    monkeypatch.setattr(named, "_given", {})
+    said = command.fails("eval", tmp_path / "run", "--trust")
+    assert "was defined in a notebook or a function, and cannot be found from here" in said
     assert "train(env=..., resume=run)" in said
+    assert "eval and watch RUN --env-id" in said
+    shown = command("eval", tmp_path / "run", "--env-id", "training.own_env:Corridor", "--json")
+    assert json.loads(shown.out)["env"] == "Corridor"
 
 
 # What an env says about itself.

@@ -177,9 +177,9 @@ def test_the_command_says_so_and_does_not_end_well(command: CommandLine):
 def test_a_policy_file_that_is_not_finite_is_refused(growing: str, tmp_path: Path):
     folder = tmp_path / "run"
     train(config(growing, {}), run_folder=folder, total_steps=64)
-    description, weights = checkpoints.load_policy(folder)
-    name = next(iter(weights))
-    weights[name].view(-1)[0] = torch.nan
-    save_policy(tmp_path / "bad.safetensors", description, weights)
+    saved = checkpoints.read_policy(folder)
+    name = next(iter(saved.weights))
+    saved.weights[name].view(-1)[0] = torch.nan
+    save_policy(tmp_path / "bad.safetensors", saved.description, saved.weights)
     with pytest.raises(SnapshotError, match=rf"{name}\[0.*\] is nan"):
         train(config(growing, {}), initial_weights=tmp_path / "bad.safetensors")

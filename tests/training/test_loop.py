@@ -14,6 +14,7 @@ import torch
 
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Seen
+from stepladder.agents.ppo.rollout import PLAYING
 from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
@@ -264,10 +265,10 @@ def test_a_rollout_under_way_ends_with_its_phase():
     with begun(config) as trainer:
         rollout: Any = trainer.agent
         until_the_next_phase(trainer)
-        assert rollout.rollout.num_filled == 0
+        assert rollout.rollout.num_filled == [0]
         trainer.advance()
-        assert rollout.rollout.num_filled == 1
-        assert rollout.rollout.is_playing[0].all()
+        assert rollout.rollout.num_filled == [1]
+        assert rollout.rollout.has(PLAYING)[0].all()
 
 
 # Settings that are drawn per episode.

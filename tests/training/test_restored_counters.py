@@ -75,6 +75,21 @@ def test_no_counter_can_be_what_it_cannot_be(
         assert "\n" not in str(caught.value)
 
 
+def test_random_play_is_taken_back_whole_or_refused(saved: TrainingCheckpoint, session: Session):
+    total = ("session", "baseline", "total")
+    wrong = [(("session", "baseline"), value) for value in (-1, "7", math.nan, [None], True, {})]
+    wrong += [((*total, "num_games"), 0), ((*total, "name"), 3), ((*total, "parts"), [{}])]
+    for path, value in [*wrong, (("session", "baseline", "way"), "by luck")]:
+        with pytest.raises(SnapshotError, match=r"baseline is damaged.*Use an older checkpoint"):
+            session.restore(changed(saved, path, value))
+    # Older checkpoints have none.
+    state = deepcopy(saved.trainer.state)
+    del state["session"]["baseline"]
+    trainer = Trainer(CONFIG)
+    Session(CONFIG, trainer).restore(replace(saved, trainer=Snapshot(state, saved.trainer.arrays)))
+    trainer.close()
+
+
 @pytest.mark.parametrize(
     ("name", "column"),
     [

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from stepladder.runs import RunReader
-from stepladder.training import checkpoints, session
+from stepladder.training import checkpoints, examiner
 from stepladder.training.config import CheckpointConfig, EvaluationConfig
 from stepladder.training.results import Progress
 from stepladder.training.starting import resume, train
@@ -55,19 +55,39 @@ def test_stages_and_phases_are_told_by_name():
     assert any("second" in text for text in news)
 
 
-def test_evaluations_count_in_the_budget():
-    # Two games of up to 30 steps after about every 48: they leave less for training.
+def test_evaluations_do_not_count_in_the_budget_and_the_last_one_is_in_full(tmp_path: Path):
     config = replace(SHORT, evaluation=EvaluationConfig(every_steps=48, num_games=2))
-    result = train(config)
-    assert len(result.evaluation_results) > 2
-    played = [one["total"]["num_steps"] for one in result.evaluation_results]
+    result = train(config, run_folder=tmp_path / "run")
+    assert 240 <= result.total_steps < 243
+    *before, last = result.evaluation_results
+    assert len(before) > 2
+    own = SHORT.agent.own_way
+    assert {one["way"] for one in (*before, last)} == {own}
+    assert not any(one["beside"] for one in before)
+    at_random, other = last["beside"]
+    assert (at_random["way"], {own, other["way"]}) == ("random", {"drawn", "best"})
+    # Random play is measured once.
+    played = [one["total"]["num_steps"] for one in (*before, last, at_random, other)]
     assert result.evaluation_steps == sum(played)
-    # The last one comes when all is used up, and not a step of training after it.
-    assert result.total_steps + sum(played[:-1]) < 240 + SHORT.num_envs + max(played)
-    assert result.total_steps < 240
-    assert result.total_steps + result.evaluation_steps >= 240
-    plain = train(replace(SHORT, evaluation=EvaluationConfig(every_steps=None, num_games=2)))
-    assert 240 <= plain.total_steps < 243
+    reader = RunReader(tmp_path / "run")
+    (baseline,) = reader.events("baseline")
+    assert (baseline.step, baseline.data) == (before[0]["step"], at_random)
+    steps, returns = reader.metric("evaluation/random/return")
+    assert steps.tolist() == [before[0]["step"], last["step"]]
+    assert set(returns.tolist()) == {at_random["total"]["mean_return"]["value"]}
+
+
+def test_random_play_is_not_measured_again_after_a_resume(tmp_path: Path):
+    config = replace(LEDGE_PPO, evaluation=EvaluationConfig(every_steps=128, num_games=2))
+    stopped = train(
+        config, run_folder=tmp_path / "run", on_epoch=lambda one: one.baseline is not None
+    )
+    assert stopped.was_stopped
+    result = resume(tmp_path / "run")
+    assert len(RunReader(tmp_path / "run").events("baseline")) == 1
+    whole = train(config)
+    assert result.evaluation_results == whole.evaluation_results
+    assert result.evaluation_steps == whole.evaluation_steps
 
 
 def test_evaluations_come_when_due_and_once_at_the_end(tmp_path: Path):
@@ -89,6 +109,16 @@ def test_so_many_episodes_are_an_end_too():
     result = train(SHORT, total_episodes=7, total_steps=100_000)
     assert 7 <= result.total_episodes < 7 + SHORT.num_envs
     assert not result.was_stopped
+
+
+def test_a_training_that_has_ended_says_so_and_continues_with_a_later_end(tmp_path: Path):
+    first = train(SHORT, total_episodes=7, run_folder=tmp_path / "run")
+    assert not first.had_ended
+    again = resume(tmp_path / "run")
+    assert (again.had_ended, again.total_steps) == (True, first.total_steps)
+    assert len(again.evaluation_results) == len(first.evaluation_results)
+    later = resume(tmp_path / "run", total_episodes=10, total_steps=100_000)
+    assert (later.had_ended, later.total_episodes >= 10) == (False, True)
 
 
 def test_who_is_stopped_is_not_examined():
@@ -143,13 +173,14 @@ def test_time_alone_is_a_reason_to_save(tmp_path: Path):
 def test_ctrl_c_in_the_last_evaluation_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    evaluate = session.evaluate
+    evaluate = examiner.evaluate
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
+        monkeypatch.setattr(examiner, "evaluate", evaluate)
         signal.raise_signal(signal.SIGINT)
         return evaluate(*arguments, **settings)
 
-    monkeypatch.setattr(session, "evaluate", interrupted)
+    monkeypatch.setattr(examiner, "evaluate", interrupted)
     result = train(SHORT, run_folder=tmp_path / "run")
     assert len(result.evaluation_results) == 1
     assert checkpoints.load_newest(tmp_path / "run")[0].step == result.total_steps

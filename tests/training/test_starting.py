@@ -78,7 +78,7 @@ def test_a_run_that_is_there_is_replaced_only_when_asked(tmp_path: Path):
 
 def test_an_agent_begins_with_the_weights_of_another(tmp_path: Path):
     train(DISCRETE, run_folder=tmp_path / "first", total_steps=200)
-    _, weights = checkpoints.load_policy(tmp_path / "first")
+    weights = checkpoints.read_policy(tmp_path / "first").weights
     trainer = Trainer(replace(DISCRETE, seed=9))
     starting._begin_with(trainer, tmp_path / "first")
     own = trainer.agent.weights()

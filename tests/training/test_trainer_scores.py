@@ -9,6 +9,7 @@ import pytest
 
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.ppo.rollout import ENDED, PLAYING
 from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula import (
     AdvantageBanditConfig,
@@ -54,7 +55,8 @@ def test_scores_are_the_mean_absolute_advantages_of_whole_episodes(
 
     def keep(advantages: Any) -> None:
         rollout = trainer.agent.rollout  # type: ignore[attr-defined]
-        rollouts.append((advantages, rollout.is_playing.copy(), rollout.ended.copy()))
+        flags = (rollout.has(flag).numpy() for flag in (PLAYING, ENDED))
+        rollouts.append((advantages.copy(), *flags))
         report(advantages)
 
     trainer.agent.on_rollout = keep
@@ -117,7 +119,8 @@ def test_a_phase_takes_scores_while_it_is_in_force():
         trainer.advance()
         assert inner.num_seen == 0
     reporter: Any = trainer._scores
-    assert reporter.num_steps == trainer.agent.rollout.num_filled == 0  # type: ignore[attr-defined]
+    assert reporter.num_steps == 0
+    assert trainer.agent.rollout.num_filled == [0]  # type: ignore[attr-defined]
     for _ in range(60):
         trainer.advance()
     trainer.close()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from stepladder.agents.ppo.ppo import PPO
     from stepladder.agents.sac.config import SACConfig
     from stepladder.agents.sac.sac import SAC
+    from stepladder.agents.vision.config import VisionConfig
 
 _HOMES = {
     "Agent": "base",
@@ -33,6 +34,7 @@ _HOMES = {
     "SAC": "sac.sac",
     "SACConfig": "sac.config",
     "VectorStep": "base",
+    "VisionConfig": "vision.config",
     "make_agent": "base",
     "make_player": "player",
     "register_agent": "config",
@@ -51,6 +53,7 @@ __all__ = [
     "Policy",
     "SACConfig",
     "VectorStep",
+    "VisionConfig",
     "make_agent",
     "make_player",
     "register_agent",

@@ -7,7 +7,7 @@ The number of updates depends on the number of env steps alone, not on the numbe
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,11 @@ import numpy.typing as npt
 import torch
 from gymnasium.spaces import Space
 
+from stepladder.agents.agent_state import LOSSES, WEIGHTS, AgentState, named_below
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.divergence import Extent, divergence
-from stepladder.agents.observations import Layout, Observations
+from stepladder.agents.history import History
+from stepladder.agents.observations import Observations, Packed
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.mirror import Mirror
@@ -42,11 +44,6 @@ from stepladder.errors import DivergenceError, SnapshotError
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
-WEIGHTS = "weights/"
-"""Prefix of the tensors of a state that are needed to act."""
-
-LOSSES = "losses/"
-"""Prefix of figures that `take_losses` has not returned yet."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +65,8 @@ class VectorStep:
     """Whether the step belongs to an episode; with next-step autoreset, the step after an ending
     only resets."""
 
-
-@dataclass
-class AgentState:
-    """Everything that an agent needs to continue exactly."""
-
-    numbers: dict[str, Any]
-    """Plain JSON."""
-
-    tensors: dict[str, torch.Tensor] = field(default_factory=dict[str, torch.Tensor])
-    """By name; those that are needed to act begin with "weights/"."""
+    group: int = 0
+    """Which envs it is of, where groups of them take turns."""
 
 
 class Agent(ABC):
@@ -117,7 +106,9 @@ class Agent(ABC):
         self.observation_space, self.action_space = observation_space, action_space
         self.num_envs = num_envs
         self.device = checked_device(device)
-        self.layout = Layout(observation_space)
+        self.layout = config.layout(observation_space)
+        self.history = History(self.layout, num_envs)
+        """What an observation alone does not say of the episodes under way."""
         self.generator = torch.Generator(self.device).manual_seed(seed)
         self.rng = np.random.default_rng(seed)
         self.num_steps = 0
@@ -154,6 +145,17 @@ class Agent(ABC):
     @abstractmethod
     def drop_pending(self) -> None:
         """Drop what belongs to episodes under way, which will not be continued."""
+
+    def _follow_step(self, step: VectorStep, packed: Packed, rows: slice = slice(None)) -> None:
+        """Let frames and returns follow a step of some envs; `packed` is what they saw before."""
+        self.history.advance(packed, step.is_playing, rows)
+        spread = self.policy().rewards
+        if spread is not None:
+            ended = step.terminated | step.truncated
+            returns = self.history.add_rewards(
+                step.rewards, ended, step.is_playing, self.config.gamma, rows
+            )
+            spread.add(returns.to(self.device))
 
     def take_losses(self) -> dict[str, list[float]]:
         """Return the figures of all updates since the last call, by name."""
@@ -254,6 +256,9 @@ class Agent(ABC):
     def _parts(self) -> dict[str, Any]:
         """Return modules, optimisers and memories by name: whatever has a state_dict."""
 
+    def _all_parts(self) -> dict[str, Any]:
+        return {**self._parts(), "history": self.history}
+
     def _numbers(self) -> dict[str, Any]:
         """Return other numbers of this kind of agent; plain JSON."""
         return {}
@@ -271,7 +276,7 @@ class Agent(ABC):
         """
         tensors = {f"{WEIGHTS}{name}": tensor for name, tensor in self.weights().items()}
         structure: dict[str, Any] = {}
-        for name, part in self._parts().items():
+        for name, part in self._all_parts().items():
             structure[name] = flatten(part.state_dict(), f"{name}/", tensors)
         tensors["random/torch"] = self.generator.get_state()
         for name, values in self._losses.items():
@@ -298,7 +303,7 @@ class Agent(ABC):
         weights, losses = named_below(WEIGHTS, tensors), named_below(LOSSES, tensors)
         try:
             structure = numbers["structure"]
-            parts = {name: unflatten(structure[name], tensors) for name in self._parts()}
+            parts = {name: unflatten(structure[name], tensors) for name in self._all_parts()}
             check_state(weights, module_specs(self.policy()))
             check_numbers(numbers, (*self.counters, *self._number_specs()))
             check_generator(tensors.get("random/torch"), self.generator)
@@ -312,7 +317,7 @@ class Agent(ABC):
                 f"the saved agent is damaged: {reason} Use an older checkpoint."
             ) from error
         self.load_weights(weights)
-        for name, part in self._parts().items():
+        for name, part in self._all_parts().items():
             part.load_state_dict(parts[name])
         restore_generator(self.generator, tensors["random/torch"])
         self.rng.bit_generator.state = numbers["rng"]
@@ -329,7 +334,7 @@ class Agent(ABC):
 
     def _check_parts(self, states: Mapping[str, Any]) -> None:
         """Raise unless the state of every part can be restored."""
-        for name, part in self._parts().items():
+        for name, part in self._all_parts().items():
             try:
                 if isinstance(part, torch.nn.Module):
                     check_state(states[name], module_specs(part))
@@ -350,15 +355,6 @@ class Agent(ABC):
                 f"the agent was saved with {numbers.get('num_envs')} envs and now has "
                 f"{self.num_envs}. Use the same number."
             )
-
-
-def named_below(prefix: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the tensors whose names begin with a prefix, by the rest of their names."""
-    return {
-        name.removeprefix(prefix): tensor
-        for name, tensor in tensors.items()
-        if name.startswith(prefix)
-    }
 
 
 def make_agent(
@@ -386,7 +382,7 @@ def make_agent(
         ConfigError: The agent cannot play such an env, or there is too little memory.
     """
     chosen = checked_device(device)
-    require_room_for_networks(config, Layout(observation_space), action_space, chosen)
+    require_room_for_networks(config, config.layout(observation_space), action_space, chosen)
     return config.make(
         observation_space, action_space, num_envs, device=chosen, seed=seed, mirror=mirror
     )

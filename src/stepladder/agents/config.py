@@ -5,6 +5,7 @@ one; its `make` builds the agent. A package adds an agent through the entry-poin
 ``stepladder.agents``: the name of the agent, and its config class.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 ActionKind = Literal["any", "continuous", "discrete"]
 
+OwnWay = Literal["drawn", "best"]
+"""How a policy is meant to act: actions drawn from it, or the best one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class AgentConfig(Config):
@@ -41,9 +45,16 @@ class AgentConfig(Config):
     action_kind: ClassVar[ActionKind] = "any"
     """Which actions it can learn."""
 
+    own_way: ClassVar[OwnWay] = "best"
+    """How the policy is meant to act: the way of headline figures, comparisons and films."""
+
     gives_advantages: ClassVar[bool] = False
     """Whether the agent calls its `on_rollout` with the advantages of every rollout, which some
     curricula learn from."""
+
+    takes_turns: ClassVar[bool] = False
+    """Whether the agent has `take_turns`, for groups of envs that are stepped one after the other
+    while it chooses actions for the others on a GPU."""
 
     agent_class: ClassVar[str] = ""
     """Where the agent is, as ``module:name``; loaded by `make`, because it needs torch."""
@@ -100,6 +111,17 @@ class AgentConfig(Config):
         module, name = place.split(":")
         return getattr(import_module(module), name)
 
+    def layout(self, observation_space: "Space[Any]") -> "Layout":
+        """Return how observations are laid out for networks; pictures are separate numbers."""
+        # Loaded here: it needs torch.
+        from stepladder.agents.observations import Layout
+
+        return Layout(observation_space)
+
+    def largest_encoder_layer(self, layout: "Layout") -> int:
+        """Return how many weights the largest layer has of what makes features, to check sizes."""
+        return 0
+
     def layer_widths(self, num_inputs: int, num_outputs: int) -> tuple[int, ...]:
         """Return the widths of the largest network's layers, to check sizes before memory is taken.
 
@@ -129,6 +151,16 @@ AGENTS: Registry[type[AgentConfig]] = Registry(
     },
 )
 """Every agent's config by the agent's name."""
+
+
+def own_way_of(description: Mapping[str, Any]) -> OwnWay:
+    """Return the own way of acting of an agent, by its description (`Agent.description`).
+
+    Raises:
+        ConfigError: It describes no agent that is known here.
+    """
+    return AgentConfig.from_json(description.get("config"), "the agent").own_way
+
 
 AgentClass = TypeVar("AgentClass", bound=type[AgentConfig])
 

@@ -17,7 +17,8 @@ from stepladder.agents.arithmetic import (
     dueling_values,
     squashed_sample,
 )
-from stepladder.agents.observations import Encoder, Layout, Seen
+from stepladder.agents.coded import Coded, by_column, coded_linear
+from stepladder.agents.observations import Encoder, Seen
 
 ACTIVATIONS: dict[str, tuple[type[nn.Module], Callable[[torch.Tensor], torch.Tensor]]] = {
     "relu": (nn.ReLU, torch.relu_),
@@ -34,11 +35,21 @@ class Linear(nn.Module):
         num_out: Output columns.
         gain: Initial length of the weights' rows.
         generator: Source of the initial weights.
+        reads_codes: Whether the weights lie in memory as `coded` reads them.
     """
 
-    def __init__(self, num_in: int, num_out: int, gain: float, generator: torch.Generator):
+    def __init__(
+        self,
+        num_in: int,
+        num_out: int,
+        gain: float,
+        generator: torch.Generator,
+        *,
+        reads_codes: bool = False,
+    ):
         super().__init__()
-        self.weight = nn.Parameter(orthogonal(num_in, num_out, gain, generator))
+        weight = orthogonal(num_in, num_out, gain, generator)
+        self.weight = nn.Parameter(by_column(weight) if reads_codes else weight)
         self.bias = nn.Parameter(torch.zeros(num_out))
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
@@ -62,6 +73,7 @@ class Trunk(nn.Sequential):
         widths: Output columns of each layer.
         activation: A key of `ACTIVATIONS`.
         generator: Source of the initial weights.
+        reads_codes: Whether the first layer may get codes as they are.
     """
 
     def __init__(
@@ -70,46 +82,56 @@ class Trunk(nn.Sequential):
         widths: Sequence[int],
         activation: str,
         generator: torch.Generator,
+        *,
+        reads_codes: bool = False,
     ):
         module, self._activation = ACTIVATIONS[activation]
-        sizes = pairwise([num_in, *widths])
-        layers = [Linear(*pair, math.sqrt(2.0), generator) for pair in sizes]
+        layers = [
+            Linear(*pair, math.sqrt(2.0), generator, reads_codes=reads_codes and not index)
+            for index, pair in enumerate(pairwise([num_in, *widths]))
+        ]
         super().__init__(*(part for layer in layers for part in (layer, module())))
         self._layers = layers
 
-    def forward(self, input: torch.Tensor) -> torch.Tensor:
+    def forward(self, input: torch.Tensor | Coded) -> torch.Tensor:
         """Return the output of the last layer."""
         # Functions, not modules: calling a module takes as long as computing a small one.
-        for layer in self._layers:
-            input = self._activation(nn.functional.linear(input, layer.weight, layer.bias))
-        return input
+        first, *others = self._layers
+        if isinstance(input, Coded):
+            hidden = coded_linear(input, first.weight, first.bias)
+        else:
+            hidden = nn.functional.linear(input, first.weight, first.bias)
+        hidden = self._activation(hidden)
+        for layer in others:
+            hidden = self._activation(nn.functional.linear(hidden, layer.weight, layer.bias))
+        return hidden
 
 
 class HeadedNetwork(nn.Module):
     """An encoder, hidden layers, and one last layer for all outputs.
 
     Args:
-        layout: How observations are laid out.
+        encoder: Turns observations into features.
         num_outputs: Columns of the last layer.
         widths: Columns of the hidden layers.
-        is_normalised: Whether numbers are scaled to mean 0 and standard deviation 1.
         generator: Source of the initial weights.
     """
 
     def __init__(
         self,
-        layout: Layout,
+        encoder: Encoder,
         num_outputs: int,
         widths: Sequence[int],
-        is_normalised: bool,
         generator: torch.Generator,
     ):
         super().__init__()
-        self.encoder = Encoder(layout, is_normalised)
-        self.trunk = Trunk(self.encoder.num_features, widths, "relu", generator)
+        self.encoder = encoder
+        self.trunk = Trunk(
+            self.encoder.num_features, widths, "relu", generator, reads_codes=encoder.gives_codes
+        )
         self.heads = Linear(widths[-1], num_outputs, 0.1, generator)
 
-    def outputs(self, features: torch.Tensor) -> torch.Tensor:
+    def outputs(self, features: torch.Tensor | Coded) -> torch.Tensor:
         """Return the output of the last layer."""
         return self.heads(self.trunk(features))
 
@@ -122,12 +144,12 @@ class DuelingNetwork(HeadedNetwork):
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return action values of shape ``(rows, num_actions)``."""
-        heads = self.outputs(self.encoder(seen))
+        heads = self.outputs(self.encoder.inputs(self.encoder.prepare(seen)))
         return dueling_values(heads[..., :1], heads[..., 1:])
 
     def advantages(self, seen: Seen) -> torch.Tensor:
         """Return the actions' advantages; the best action has the largest one."""
-        return self.outputs(self.encoder(seen))[..., 1:]
+        return self.outputs(self.encoder.inputs(self.encoder.prepare(seen)))[..., 1:]
 
 
 class GaussianActor(HeadedNetwork):

@@ -1,41 +1,35 @@
-"""Observations, laid out for networks: numbers as they are, codes as one-hot.
+"""Observations, laid out for networks: numbers as they are, codes as one-hot, pictures as bytes.
 
 Between vector envs, which return arrays or dicts of arrays, and the networks of the agents. Any
-observation becomes at most two arrays: floats, and small integers that stand for kinds of
-things (tiles, places), which memories store in one byte each.
+observation becomes at most two arrays: floats, and bytes. Bytes are small integers that stand for
+kinds of things (tiles, places), and the pictures that `encoders` reads with convolutions.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import nn
 
+from stepladder.agents.coded import Coded
+from stepladder.agents.normalising import CLIP, Bounds, add_rows, new_moments
+from stepladder.agents.vision.config import VisionConfig
+from stepladder.agents.vision.grids import MAX_KINDS, Grid, grid_of, num_values_of
 from stepladder.errors import ConfigError
 
 Observations = npt.NDArray[Any] | dict[str, npt.NDArray[Any]]
 """What a vector env returns: an array with a row per env, or several by name."""
 
+Packed = tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]
+"""Numbers and codes, with a row per env."""
+
 MAX_CODES = 256
-"""Codes fit into a byte; a Box of bytes with more values than this is a picture."""
-
-MAX_KINDS = 64
-"""A Box of integers with at most so many values holds codes; with more, numbers."""
-
-CLIP = 10.0
-"""Normalised numbers are clipped to this."""
-
-LARGEST_SEEN = 3.5e38
-"""Above the largest number of 32 bits, the type of observations."""
-
-LARGEST_COUNT = 2.0**53
-"""Above any number of rows."""
-
-SMALLEST_SPREAD = 1e-4
-"""Lower limit of the spread that numbers are divided by."""
+"""Codes fit into a byte."""
 
 
 class Seen(NamedTuple):
@@ -48,46 +42,92 @@ class Seen(NamedTuple):
     """Bytes, of shape ``(rows, num_codes)``."""
 
 
+@dataclass(frozen=True)
+class Part:
+    """One part of an observation: its place in a frame."""
+
+    key: str
+    """Its name in a dict of observations."""
+
+    shape: tuple[int, ...]
+    kinds: tuple[int, ...]
+    """How many kinds each of its code columns has; none if it is numbers."""
+
+    start: int | npt.NDArray[np.int64]
+    """The lowest code."""
+
+    grid: Grid | None = None
+    """How convolutions read it, if they do."""
+
+    first_column: int = 0
+    """Among the numbers or codes of a frame."""
+
+    @property
+    def columns(self) -> slice:
+        """Its columns among the numbers or codes of a frame."""
+        width = len(self.kinds) or math.prod(self.shape)
+        return slice(self.first_column, self.first_column + width)
+
+    @cached_property
+    def is_shifted(self) -> bool:
+        """Whether the lowest code is not 0."""
+        return bool(np.any(self.start))
+
+
 class Layout:
     """Which column of a network's input each part of an observation is.
 
     Args:
         space: Of one env.
+        vision: How pictures and tiles are read; None flattens them.
+        frame_stack: Frames that are seen at once. All columns of the oldest come first.
 
     Raises:
         ConfigError: A part of it is of a type that agents cannot observe.
     """
 
-    def __init__(self, space: Space[Any]):
+    def __init__(self, space: Space[Any], vision: VisionConfig | None = None, frame_stack: int = 1):
         parts = dict(space.spaces) if isinstance(space, Dict) else {"": space}
-        self.is_dict = isinstance(space, Dict)
-        self.number_keys: list[str] = []
-        self.code_keys: list[str] = []
-        self.kinds: list[int] = []
-        """How many kinds each code column has."""
-        self.starts: dict[str, int | npt.NDArray[np.int64]] = {}
-        """The lowest codes of keys where they are not 0."""
-        self.num_numbers = 0
-        for key, part in parts.items():
-            kinds, start = _kinds(part, key)
-            if kinds:
-                self.code_keys.append(key)
-                self.kinds += kinds
-                if np.any(start):
-                    self.starts[key] = start
-            else:
-                self.number_keys.append(key)
-                self.num_numbers += int(np.prod(part.shape or (1,)))
-        self.num_codes = len(self.kinds)
-        self.num_features = self.num_numbers + sum(self.kinds)
+        self.space, self.is_dict = space, isinstance(space, Dict)
+        self.frame_stack = frame_stack
+        self.doubts: list[str] = []
+        """What the settings of pictures may be wrong about, in sentences."""
+        found = [self._part(part, key, vision) for key, part in parts.items()]
+        numbers = [part for part in found if not part.kinds]
+        flat = [part for part in found if part.kinds and part.grid is None]
+        grids = [part for part in found if part.grid is not None]
+        self.numbers, self.frame_numbers = _in_columns(numbers)
+        # Those that convolutions read come last.
+        self.codes, self.frame_codes = _in_columns([*flat, *grids])
+        self.grids = [part for part in self.codes if part.grid is not None]
+        self.kinds = [count for part in flat for count in part.kinds] * frame_stack
+        """How many kinds each one-hot column has."""
+        self.num_flat = len(self.kinds) // frame_stack
+        """Code columns of a frame that are one-hot."""
+        self.num_numbers = self.frame_numbers * frame_stack
+        self.num_codes = self.frame_codes * frame_stack
+        self.num_plain = self.num_numbers + sum(self.kinds)
+        """Columns of what goes into a network without convolutions."""
+        self.num_features = self.num_plain + sum(
+            part.grid.features for part in self.grids if part.grid
+        )
         """Columns of what goes into a network."""
-        self.highest_codes = torch.tensor(self.kinds, dtype=torch.float64) - 1.0
+        kinds = [count for part in self.codes for count in part.kinds] * frame_stack
+        self.highest_codes = torch.tensor(kinds, dtype=torch.float64) - 1.0
         """Largest code of each column; the smallest is 0."""
 
-    def pack(
-        self, observations: Observations
-    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
-        """Return numbers and codes, with a row per env; may be the observations themselves."""
+    def _part(self, space: Space[Any], key: str, vision: VisionConfig | None) -> Part:
+        if isinstance(space, Box) and vision is not None:
+            grid, doubts = grid_of(space, key, vision, self.frame_stack)
+            self.doubts += doubts
+            if grid is not None:
+                kinds = (grid.num_values,) * grid.size
+                return Part(key, grid.shape, kinds, int(space.low.min()), grid)
+        kinds, start = _kinds(space, key)
+        return Part(key, space.shape or (), tuple(kinds), start)
+
+    def pack(self, observations: Observations) -> Packed:
+        """Return a frame of every env; may be the observations themselves."""
         if not (self.is_dict or self.num_codes):
             # The usual case, in every step.
             rows = np.asarray(observations)
@@ -95,22 +135,37 @@ class Layout:
             return numbers, np.zeros((len(rows), 0), dtype=np.uint8)
         parts: Any = observations if self.is_dict else {"": observations}
         num_rows = len(next(iter(parts.values())))
-        numbers = _joined([parts[key] for key in self.number_keys], num_rows, np.float32)
+        numbers = _joined([parts[part.key] for part in self.numbers], num_rows, np.float32)
         codes = _joined(
-            [parts[key] - self.starts[key] if key in self.starts else parts[key]
-             for key in self.code_keys],
+            [parts[part.key] - part.start if part.is_shifted else parts[part.key]
+             for part in self.codes],
             num_rows,
             np.uint8,
         )  # fmt: skip
         return numbers, codes
 
     def to_seen(self, observations: Observations, device: torch.device) -> Seen:
-        """Return observations as tensors on a device."""
-        numbers, codes = self.pack(observations)
-        return Seen(
-            torch.from_numpy(np.ascontiguousarray(numbers)).to(device),
-            torch.from_numpy(np.ascontiguousarray(codes)).to(device),
-        )
+        """Return a frame of every env as tensors on a device."""
+        return on_device(self.pack(observations), device)
+
+
+def on_device(packed: Packed, device: torch.device) -> Seen:
+    """Return packed observations as tensors on a device."""
+    numbers, codes = packed
+    return Seen(
+        torch.from_numpy(np.ascontiguousarray(numbers)).to(device),
+        torch.from_numpy(np.ascontiguousarray(codes)).to(device),
+    )
+
+
+def _in_columns(parts: list[Part]) -> tuple[list[Part], int]:
+    """Return parts with their columns, one after the other, and the number of columns."""
+    placed: list[Part] = []
+    start = 0
+    for part in parts:
+        placed.append(replace(part, first_column=start))
+        start = placed[-1].columns.stop
+    return placed, start
 
 
 def _kinds(space: Space[Any], key: str) -> tuple[list[int], int | npt.NDArray[np.int64]]:
@@ -119,19 +174,21 @@ def _kinds(space: Space[Any], key: str) -> tuple[list[int], int | npt.NDArray[np
         return [int(space.n)], int(space.start)
     if isinstance(space, MultiDiscrete) and (space.nvec <= MAX_CODES).all():
         return [int(count) for count in space.nvec.reshape(-1)], space.start.astype(np.int64)
+    if isinstance(space, MultiBinary):
+        return [2] * int(np.prod(space.shape)), 0
     if isinstance(space, Box):
-        if np.issubdtype(np.dtype(space.dtype), np.integer):
-            low, high = int(space.low.min()), int(space.high.max())
-            if high - low < MAX_KINDS:
-                return [high - low + 1] * int(np.prod(space.shape)), low
+        num_values = num_values_of(space)
+        if num_values is not None and num_values <= MAX_KINDS:
+            return [num_values] * int(np.prod(space.shape)), int(space.low.min())
         return [], 0
     where = f" under {key!r}" if key else ""
     # Spaces of other libraries may print functions and addresses.
     is_gymnasiums = type(space).__module__.startswith("gymnasium.")
     found = space if is_gymnasiums else type(space).__name__
     raise ConfigError(
-        f"agents observe Box, Discrete (up to {MAX_CODES}) and MultiDiscrete spaces and dicts of "
-        f"them; got {found}{where}. Wrap the env so that its observations are one of these."
+        f"agents observe Box, Discrete (up to {MAX_CODES}), MultiDiscrete and MultiBinary spaces "
+        f"and dicts of them; got {found}{where}. Wrap the env so that its observations are one of "
+        "these."
     )
 
 
@@ -158,62 +215,84 @@ class Encoder(nn.Module):
     moments: torch.Tensor
     offsets: torch.Tensor
 
-    saved_bounds: Mapping[str, tuple[float | torch.Tensor, float | torch.Tensor]]
-    """Lowest and highest values in a saved state."""
+    saved_bounds: Bounds
+
+    learns: ClassVar[bool] = False
+    """Whether it has weights."""
+
+    is_own: ClassVar[bool] = False
+    """Whether a user has written a part of it."""
 
     def __init__(self, layout: Layout, is_normalised: bool = False):
         super().__init__()
-        self.num_features = layout.num_features
+        self.num_features = layout.num_plain
         self.is_normalised = is_normalised
         self.saved_bounds = {}
-        self._has_codes = layout.num_codes > 0
+        self.is_exported = False
+        """Whether the first layer always reads columns: other programs know plain products only."""
+        self._has_codes, self._has_grids = layout.num_flat > 0, bool(layout.grids)
+        self._frame_stack, self._num_flat = layout.frame_stack, layout.num_flat
         self._kinds = sum(layout.kinds)
         starts = np.cumsum([0, *layout.kinds])[:-1].astype(np.int64)
         self.register_buffer("offsets", torch.from_numpy(starts), persistent=False)
+        self._code_offsets = starts
         if is_normalised:
             width = layout.num_numbers
             self.register_buffer("mean", torch.zeros(width))
             self.register_buffer("spread", torch.ones(width))
-            # Count, mean and sum of squared deviations, in double: they run for millions of rows.
-            self.register_buffer("moments", torch.zeros(2 * width + 1, dtype=torch.float64))
-            lowest = torch.zeros_like(self.moments)
-            lowest[1 : 1 + width] = -LARGEST_SEEN
-            highest = torch.full_like(self.moments, LARGEST_SEEN**2 * LARGEST_COUNT)
-            highest[0], highest[1 : 1 + width] = LARGEST_COUNT, LARGEST_SEEN
-            self.saved_bounds = {
-                "spread": (SMALLEST_SPREAD, LARGEST_SEEN),
-                "moments": (lowest, highest),
-            }
+            moments, self.saved_bounds = new_moments(width)
+            self.register_buffer("moments", moments)
 
     def forward(self, seen: Seen) -> torch.Tensor:
         """Return features of shape ``(rows, num_features)``."""
-        numbers = seen.numbers
-        if self.is_normalised:
-            numbers = ((numbers - self.mean) / self.spread).clamp(-CLIP, CLIP)
-        if not self._has_codes:
+        return self.join(self.prepare(seen))
+
+    def prepare(self, seen: Seen) -> Seen:
+        """Return observations with normalised numbers, which are made once per rollout."""
+        return Seen(self._normalised(seen.numbers), seen.codes)
+
+    @property
+    def gives_codes(self) -> bool:
+        """Whether the first layer gets codes as they are, on the CPU."""
+        return self._has_codes and not self.learns
+
+    def inputs(self, prepared: Seen) -> torch.Tensor | Coded:
+        """Return what the first layer reads of what `prepare` returned."""
+        if self.is_exported or not self.gives_codes or prepared.codes.device.type != "cpu":
+            return self.join(prepared)
+        return Coded(prepared.numbers, prepared.codes, self._code_offsets)
+
+    def _normalised(self, numbers: torch.Tensor) -> torch.Tensor:
+        if not self.is_normalised:
             return numbers
-        spots = seen.codes.long() + self.offsets
+        return ((numbers - self.mean) / self.spread).clamp(-CLIP, CLIP)
+
+    def _split(self, codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the codes that are one-hot, and those of grids."""
+        if not self._has_grids:
+            return codes, codes[..., :0]
+        frames = codes.unflatten(-1, (self._frame_stack, -1))
+        return frames[..., : self._num_flat].flatten(-2), frames[..., self._num_flat :].flatten(-2)
+
+    def _plain(self, prepared: Seen) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return numbers with one-hot codes, and the bytes that convolutions read."""
+        numbers, codes = prepared
+        codes, grids = self._split(codes)
+        if not self._has_codes:
+            return numbers, grids
+        spots = codes.long() + self.offsets
         shape = (*spots.shape[:-1], self._kinds)
         ones = torch.zeros(shape, device=spots.device).scatter_(-1, spots, 1.0)
-        return torch.cat([numbers, ones], dim=-1)
+        return torch.cat([numbers, ones], dim=-1), grids
+
+    def join(self, prepared: Seen) -> torch.Tensor:
+        """Return features of what `prepare` returned."""
+        return self._plain(prepared)[0]
 
     @torch.no_grad()
     def update_normaliser(self, numbers: torch.Tensor) -> None:
-        """Include rows of numbers in mean and spread, after Chan et al. 1983."""
-        if not self.is_normalised or not len(numbers):
-            return
-        width = self.mean.shape[0]
-        rows = numbers.double()
-        count, mean, squares = (
-            self.moments[0],
-            self.moments[1 : 1 + width],
-            self.moments[1 + width :],
-        )
-        num_new, mean_new = len(rows), rows.mean(0)
-        total = count + num_new
-        shift = mean_new - mean
-        squares += ((rows - mean_new) ** 2).sum(0) + shift**2 * (count * num_new / total)
-        mean += shift * (num_new / total)
-        count.copy_(total)
-        self.mean.copy_(mean)
-        self.spread.copy_((squares / total).sqrt().clamp_min(SMALLEST_SPREAD))
+        """Include rows of numbers in mean and spread."""
+        if self.is_normalised and len(numbers):
+            mean, spread = add_rows(self.moments, numbers)
+            self.mean.copy_(mean)
+            self.spread.copy_(spread)

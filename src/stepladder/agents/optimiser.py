@@ -37,7 +37,8 @@ class Adam:
         self.learning_rate = learning_rate
         """Step size; a recorded update (`repetition`) keeps the one it was recorded with."""
         self._eps, self._max_grad_norm = eps, max_grad_norm
-        self._parameters = list(parameters)
+        self._parameters = [one for one in parameters if one.requires_grad]
+        self._by_column = [lies_by_column(parameter) for parameter in self._parameters]
         self.weights = flatten_parameters(self._parameters)
         """All weights in one row; writing to it changes the network."""
         self._gradient = torch.zeros_like(self.weights)
@@ -67,7 +68,13 @@ class Adam:
         """
         parts = torch.autograd.grad(loss, self._parameters)
         with torch.no_grad():
-            torch.cat([part.reshape(-1) for part in parts], out=self._gradient)
+            torch.cat(
+                [
+                    (part.t() if by_column else part).reshape(-1)
+                    for part, by_column in zip(parts, self._by_column, strict=True)
+                ],
+                out=self._gradient,
+            )
             length = torch.linalg.vector_norm(self._gradient)
             self._stopped.masked_fill_(~length.isfinite(), 1.0)
             if self._max_grad_norm is not None:
@@ -110,10 +117,23 @@ class Adam:
         self._stopped.zero_()
 
 
+def lies_by_column(matrix: torch.Tensor) -> bool:
+    """Return whether a matrix lies column by column in memory, and not row by row."""
+    return matrix.ndim == 2 and not matrix.is_contiguous() and matrix.t().is_contiguous()
+
+
 def flatten_parameters(parameters: Sequence[nn.Parameter]) -> torch.Tensor:
-    """Move parameters into one flat tensor, which they become views of; return it."""
-    flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
-    parts = flat.split([parameter.numel() for parameter in parameters])
-    for parameter, part in zip(parameters, parts, strict=True):
-        parameter.data = part.view_as(parameter)
+    """Move parameters into one flat tensor, which they become views of; return it.
+
+    Each keeps its order in memory.
+    """
+    views = [
+        parameter.detach().t() if lies_by_column(parameter) else parameter.detach()
+        for parameter in parameters
+    ]
+    flat = torch.cat([view.reshape(-1) for view in views])
+    parts = flat.split([view.numel() for view in views])
+    for parameter, view, part in zip(parameters, views, parts, strict=True):
+        placed = part.view_as(view)
+        parameter.data = placed.t() if lies_by_column(parameter) else placed
     return flat

@@ -11,7 +11,9 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from stepladder.agents.normalising import ReturnSpread
 from stepladder.agents.observations import Seen
+from stepladder.errors import ConfigError
 
 
 class Policy(nn.Module):
@@ -20,6 +22,11 @@ class Policy(nn.Module):
     Those of the built-in agents are made with the layout of the observations, the action space, the
     settings, and the generator of the initial weights.
     """
+
+    def __init__(self):
+        super().__init__()
+        self.rewards: ReturnSpread | None = None
+        """What rewards are divided by in learning; it is saved with the weights."""
 
     def first_memory(self, num_rows: int) -> torch.Tensor:
         """Return the memory of rows that begin an episode; by default nothing is remembered."""
@@ -40,3 +47,16 @@ class Policy(nn.Module):
         Returns:
             The actions, and the memory after this step.
         """
+
+    def best_actions(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the best action of every row as the env takes it, and the memory after this step.
+
+        In torch alone, so that it can be exported; `act` with `deterministic` does the same.
+
+        Raises:
+            ConfigError: This kind of policy cannot be exported.
+        """
+        raise ConfigError(
+            f"{type(self).__name__} cannot be exported: it has no best_actions. Add this method to "
+            "the class, or use predict."
+        )

@@ -10,8 +10,9 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from gymnasium.spaces import Discrete, Space
+from gymnasium.spaces import Space
 
+from stepladder.agents.choices import choices_of
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.observations import Layout
 from stepladder.errors import ConfigError
@@ -63,13 +64,16 @@ def require_room_for_networks(
     Raises:
         ConfigError: They are.
     """
-    num_outputs = (
-        int(action_space.n)
-        if isinstance(action_space, Discrete)
-        else math.prod(action_space.shape or (1,))
-    )
+    choices = choices_of(action_space)
+    num_outputs = math.prod(action_space.shape or (1,)) if choices is None else choices.num_options
     widths = config.layer_widths(layout.num_features, num_outputs)
     num_weights = sum(one * two for one, two in pairwise(widths))
+    require_room(
+        config.largest_encoder_layer(layout) * FLOAT_BYTES * NUM_COPIES,
+        "convolutions over the observations",
+        "Lower channels or features of vision.",
+        device,
+    )
     require_room(
         num_weights * FLOAT_BYTES * NUM_COPIES,
         f"networks with the layers {list(widths)}",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 
 from stepladder.configs.documents import DOCUMENT, to_plain
 from stepladder.errors import ConfigError, SnapshotError, shown
@@ -28,6 +28,10 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
     if isinstance(space, MultiDiscrete):
         parts = {"nvec": space.nvec.tolist(), "start": space.start.tolist()}
         return {"space": "multi_discrete", **parts}
+    if isinstance(space, MultiBinary):
+        # Three switches and a row of three are different spaces to Gymnasium.
+        size = space.n if isinstance(space.n, int) else list(space.shape)
+        return {"space": "multi_binary", "n": size}
     if isinstance(space, Box):
         return {
             "space": "box",
@@ -40,7 +44,8 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
         parts = {name: space_to_json(part) for name, part in space.spaces.items()}
         return {"space": "dict", "parts": parts}
     raise ConfigError(
-        f"agents know Box, Discrete, MultiDiscrete and Dict spaces; got {space}. Wrap the env."
+        "agents know Box, Discrete, MultiDiscrete, MultiBinary and Dict spaces; got "
+        f"{space}. Wrap the env."
     )
 
 
@@ -55,6 +60,10 @@ def space_from_json(data: Any) -> Space[Any]:
             return Discrete(data["n"], start=data["start"])
         if kind == "multi_discrete":
             return MultiDiscrete(data["nvec"], start=data["start"])
+        if kind == "multi_binary":
+            is_row = not isinstance(data["n"], list)
+            shape = _shape([data["n"]] if is_row else data["n"])
+            return MultiBinary(shape[0] if is_row else shape)
         if kind == "box":
             shape, dtype = _shape(data["shape"]), np.dtype(data["dtype"])
             if dtype.kind not in "biuf":

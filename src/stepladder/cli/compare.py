@@ -38,9 +38,9 @@ class CompareArguments(Config):
     """
 
     scenarios: tuple[str, ...] = ("chain-10", "chain-30")
-    """Names of scenarios, such as chain-10, tree-31 or grid-6x6, or .json files; "suite" stands for
-    all scenarios of the test suite for curricula, "general" for those with a learner that
-    generalises."""
+    """Names of scenarios, such as chain-10, tree-31 or grid-6x6, or .json or .yaml files; "suite"
+    stands for all scenarios of the test suite for curricula, "general" for those with a learner
+    that generalises."""
 
     curricula: tuple[str, ...] = ("frontier", "learning-progress", "learnability", "level-replay")
     """Names of curricula, as the subcommands of stepladder simulate; "all" stands for all of

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,22 +12,34 @@ from gymnasium.spaces import Space
 
 from stepladder.cli import console
 from stepladder.cli.finding import guarded, learning, look_for
-from stepladder.cli.parsing import parse, read_settings
+from stepladder.cli.parsing import parse, read_checkpoint, read_settings
 from stepladder.cli.scoreboard import scoreboard
 from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
+from stepladder.dashboard.evaluation_picture import evaluation_svg
 from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
-from stepladder.runs.trust import require_trust
-from stepladder.training.evaluation import PlayerLike, PlayerMaker, Random, evaluate, spaces_of
+from stepladder.runs.checkpoint_choice import LAST
+from stepladder.runs.trust import names_of_code, require_trust
+from stepladder.training.evaluation import (
+    InOneWay,
+    PlayerLike,
+    PlayerMaker,
+    Random,
+    evaluate,
+    spaces_of,
+)
 from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.evaluation.scores import Evaluation
+from stepladder.training.evaluation.scores import WAYS, Evaluation, Way
 
 if TYPE_CHECKING:
     from stepladder.cli.learnt import Learnt
 
 MARK = '"stepladder": "evaluation"'
-"""Text that every file of this command holds."""
+"""Text that every file of figures of this command holds."""
+
+PICTURE_MARK = "<!-- stepladder eval -->"
+"""Text that every picture of this command holds."""
 
 RANDOM: Random = "random"
 """The policy that draws all actions at random."""
@@ -38,15 +51,19 @@ class EvalArguments(Config):
 
     A built-in game is played on its held-out levels, or as whole games against each opponent, half
     from each starting side. Other envs are played with their tasks, or as they are, with other
-    seeds than in training. All games run at once; the same seed gives the same result.
+    seeds than in training. The same seed gives the same games, whatever else is named.
     """
 
     policy: tyro.conf.Positional[str]
     """Folder of a run (its newest policy), a checkpoint in it, a file of weights, or random."""
 
+    checkpoint: str = LAST
+    """Which policy of the run is played: last, the newest; best, that of its best evaluation so
+    far; or the step of a checkpoint."""
+
     episodes: Count | None = None
-    """Games per opponent or in all. By default as many as in the run's own evaluations, else
-    200. Deterministic policies play each held-out level once."""
+    """Games per label or opponent, at least. By default as many as in the run's own evaluations,
+    else 200. Best actions play each held-out level once: again would be the same game."""
 
     opponents: tuple[str, ...] = ()
     """In a game for two: scripted players (weak, strong), random, or other policies, named like
@@ -55,17 +72,26 @@ class EvalArguments(Config):
     labels: tuple[str, ...] = ()
     """Labels of the tasks to play, such as stages. By default those that the run practises."""
 
-    seed: CountOrZero = 10_000
-    """Seed of the games."""
+    levels: str | None = None
+    """Which of the game's own held-out sets is played, where it has several: validation, which
+    trainings use too and which is the default, or test, for final tables."""
+
+    seed: CountOrZero | None = None
+    """Seed of the games; by default that of the run's own evaluations, else 10000."""
 
     device: str = "cpu"
     """Device of the networks: cpu, cuda, cuda:1, or auto."""
 
-    stochastic: bool = False
-    """All players draw their actions instead of taking the best one."""
+    drawn: bool = False
+    """Only the policy's drawn actions. By default drawn and best actions are played, and random
+    play beside them."""
+
+    best: bool = False
+    """Only the policy's best actions."""
 
     env_id: str | None = None
-    """Gymnasium id of the env, module:id or module:function. By default the env of the run."""
+    """Gymnasium id of the env, module:id or module:function. By default the env of the run; another
+    one is played with the run's tasks."""
 
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE; may be given several times."""
@@ -80,6 +106,9 @@ class EvalArguments(Config):
     out: Path | None = None
     """File to write the whole evaluation to, as JSON; none by default."""
 
+    picture: Path | None = None
+    """SVG file for a picture of the table; none by default."""
+
     json: bool = False
     """Write one line of JSON, and nothing else to standard output."""
 
@@ -87,26 +116,53 @@ class EvalArguments(Config):
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(EvalArguments, argv, "eval")
+    if arguments.drawn and arguments.best:
+        raise ConfigError("--drawn and --best exclude each other; without either, both are shown.")
     if arguments.out is not None:
         console.refuse_foreign(arguments.out, MARK, "--out")
-    subject = _found(arguments.policy)
-    evaluation = _evaluated(arguments, _request(arguments, subject), subject)
+    if arguments.picture is not None:
+        console.refuse_foreign(arguments.picture, PICTURE_MARK, "--picture")
+    checkpoint = read_checkpoint(arguments.checkpoint)
+    subject = _found(arguments.policy, checkpoint, arguments.trust)
+    with nullcontext() if subject == RANDOM else subject.threads():
+        evaluation = _evaluated(arguments, _request(arguments, subject), subject)
     name = RANDOM if subject == RANDOM else f"{subject.name} ({subject.kind})"
-    document = {"stepladder": "evaluation", "policy": name, **evaluation.to_json()}
+    step = None if subject == RANDOM else subject.saved.step
+    document = {"stepladder": "evaluation", "policy": name, "step": step}
+    document |= evaluation.to_json()
     if arguments.out is not None:
         console.write_whole(arguments.out, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    if arguments.picture is not None:
+        picture = evaluation_svg(document, title=f"{name} on {evaluation.env}")
+        console.write_whole(arguments.picture, f"{picture}{PICTURE_MARK}\n")
     if arguments.json:
         console.print_json(document)
         return 0
-    manner = "drawn actions" if arguments.stochastic or subject == RANDOM else "best actions"
-    games = f"{evaluation.num_games:,} games, {manner}, seed {evaluation.seed}"
-    console.say(f"{name} on {evaluation.env}: {games}")
+    moment = "" if subject == RANDOM else subject.moment
+    console.say(f"{name} on {_described(evaluation, moment)}")
     console.results().print(scoreboard(evaluation, in_full=arguments.each))
+    if arguments.picture is not None:
+        console.say(f"picture: {arguments.picture}")
     return 0
 
 
-def _found(text: str) -> "Learnt | Random":
-    return RANDOM if text == RANDOM else learning().find_learnt(text)
+def _described(evaluation: Evaluation, moment: str) -> str:
+    """Return what was played, in one line; the moment is that of the policy."""
+    games = f"{evaluation.num_games:,} game{'' if evaluation.num_games == 1 else 's'}"
+    manner = f"own way: {WAYS[evaluation.way]}" if evaluation.beside else WAYS[evaluation.way]
+    levels = "" if evaluation.levels is None else f"levels of {evaluation.levels}"
+    parts = (moment, games, manner, levels, f"seed {evaluation.seed}")
+    return f"{evaluation.env}: {', '.join(filter(None, parts))}"
+
+
+def _found(text: str, checkpoint: str | int, trust: bool) -> "Learnt | Random":
+    if text != RANDOM:
+        return learning().find_learnt(text, checkpoint, trust=trust)
+    if checkpoint != LAST:
+        raise ConfigError(
+            f"random play has no checkpoint {checkpoint!r}. Name a run, or leave --checkpoint out."
+        )
+    return RANDOM
 
 
 def _request(arguments: EvalArguments, subject: "Learnt | Random") -> EvaluationRequest:
@@ -118,13 +174,16 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
             f"{arguments.policy} is not part of a run, so its env is not known. Name the env with "
             "--env-id, such as CartPole-v1."
         )
-    if subject != RANDOM and subject.run is not None and arguments.env_id is None:
-        require_trust(subject.run.folder, subject.run.config, arguments.trust)
+    if subject != RANDOM and subject.run is not None:
+        # An env that is named here need not be imported as the run says.
+        unknown = dict(subject.run.config)
+        if arguments.env_id is not None:
+            unknown["env"] = None
+        require_trust(subject.run.folder, unknown, arguments.trust)
+        look_for(*names_of_code(unknown))
     look_for(env)
-    if config is not None and config.env == env:
-        request = EvaluationRequest.of(config)
-    else:
-        request = EvaluationRequest(env=env)
+    plain = EvaluationRequest(env=env)
+    request = plain if config is None else EvaluationRequest.of(config, env)
     if arguments.opponents and not game_of(env).opponents:
         raise ConfigError(
             f"--opponents is for games for two players; {request.name} has one. Leave it out."
@@ -134,8 +193,8 @@ def _request(arguments: EvalArguments, subject: "Learnt | Random") -> Evaluation
         env_kwargs={**request.env_kwargs, **read_settings(arguments.env)},
         num_games=arguments.episodes or request.num_games,
         labels=arguments.labels or request.labels,
-        seed=arguments.seed,
-        is_deterministic=not arguments.stochastic,
+        levels=arguments.levels,
+        seed=request.seed if arguments.seed is None else arguments.seed,
     )
 
 
@@ -146,7 +205,8 @@ def _evaluated(
     game = game_of(request.env)
     others: dict[str, Learnt | Random | None] = {}
     if game.opponents:
-        others = _others(arguments.opponents or game.usual_opponents, game.opponents)
+        named = arguments.opponents or game.usual_opponents
+        others = _others(named, game.opponents, arguments.trust)
     rivals: dict[str, Learnt | Random] = {
         name: one for name, one in others.items() if one is not None
     }
@@ -155,24 +215,42 @@ def _evaluated(
         kwargs = game.shared_arguments(request.env_kwargs, [one.num_choices for one in players])
         request = replace(request, opponents=tuple(others), env_kwargs=kwargs)
     spaces = guarded(request.name, spaces_of, request)
-    # Two players of one policy must not draw the same actions, so each has its own seed.
-    player, *makers = (
-        _maker(arguments, request, spaces, one, arguments.seed + number)
-        for number, one in enumerate((subject, *rivals.values()))
-    )
-    named = dict(zip(rivals, makers, strict=True))
-    with console.progress("playing"):
-        return guarded(request.name, evaluate, player, request, rivals=named)
+    player = _maker(arguments, request, spaces, subject)
+    # Two players of one policy must not draw the same actions, so opponents have another seed.
+    named = {
+        name: _maker(arguments, request, spaces, one, is_rival=True) for name, one in rivals.items()
+    }
+    with console.progress("playing") as tell:
+
+        def played(way: Way) -> Evaluation:
+            tell(f"playing: {WAYS[way]}")
+            asked = replace(request, is_deterministic=way == "best")
+            who = RANDOM if way == RANDOM else player
+            return guarded(request.name, evaluate, who, asked, rivals=named)
+
+        own, *beside = map(played, _ways(arguments, subject))
+    return replace(own, beside=tuple(beside))
 
 
-def _others(texts: Sequence[str], scripted: Sequence[str]) -> "dict[str, Learnt | Random | None]":
+def _ways(arguments: EvalArguments, subject: "Learnt | Random") -> tuple[Way, ...]:
+    """Return in which ways the games are played; the one that counts is the first."""
+    if subject == RANDOM:
+        return (RANDOM,)
+    if arguments.drawn or arguments.best:
+        return ("drawn",) if arguments.drawn else ("best",)
+    return (subject.own_way, "best" if subject.own_way == "drawn" else "drawn", RANDOM)
+
+
+def _others(
+    texts: Sequence[str], scripted: Sequence[str], trust: bool
+) -> "dict[str, Learnt | Random | None]":
     """Return opponents by name; None for the scripted ones, which the env plays itself."""
     reserved = (*scripted, RANDOM)
     others: dict[str, Learnt | Random | None] = {}
     for text in texts:
         if text in reserved and text in others:
             raise ConfigError(f"the opponent {text} is given twice. Name each once.")
-        one = None if text in scripted else _found(text)
+        one = None if text in scripted else _found(text, LAST, trust)
         if one is None or one == RANDOM:
             others[text] = one
             continue
@@ -190,9 +268,13 @@ def _maker(
     request: EvaluationRequest,
     spaces: tuple[Space[Any], Space[Any]],
     one: "Learnt | Random",
-    seed: int,
+    *,
+    is_rival: bool = False,
 ) -> PlayerMaker | Random:
-    """Return what makes a player; raise unless the policy fits the env's spaces."""
+    """Return what makes a player; raise unless the policy fits the env's spaces.
+
+    A rival acts in its own way whatever the others do.
+    """
     if one == RANDOM:
         return RANDOM
     seen, done = spaces
@@ -201,7 +283,9 @@ def _maker(
     one.require_fit(request.name, seen, done if translator is None else None)
 
     def make(num_rows: int) -> PlayerLike:
+        seed = request.seed + is_rival
         player = one.player(num_rows, device=arguments.device, seed=seed)
-        return player if translator is None else translator(player)
+        translated = player if translator is None else translator(player)
+        return InOneWay(translated, one.own_way == "best") if is_rival else translated
 
     return make

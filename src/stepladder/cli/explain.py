@@ -21,6 +21,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.ids import game_of, known_game
 from stepladder.errors import ConfigError, SnapshotError
 from stepladder.runs import RunReader
+from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.visible import visible
 
 CLOSING = ("explanation", "verdict")
@@ -100,15 +101,18 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _trained_curriculum(reader: RunReader, trust: bool) -> Curriculum:
-    """Return the curriculum of a training; the module of its env is imported only with trust."""
-    env = reader.config["env"]
+    """Return the curriculum of a training; modules that it names are imported only with trust."""
+    env, tasks = reader.config["env"], reader.config["tasks"]
+    if isinstance(tasks, str):
+        # Without them there is nothing to explain; its env is not played.
+        require_trust(reader.folder, {"tasks": tasks}, trust)
     if trust:
-        look_for(env)
+        look_for(*names_of_code(reader.config))
         game_of(env)
     try:
         return run_curriculum(reader)
     except SnapshotError as error:
-        if reader.config["tasks"] or known_game(env) is not None:
+        if tasks or known_game(env) is not None:
             raise
         raise SnapshotError(
             f"{error} If the env {env!r} has its own tasks, only its module can make them: add "

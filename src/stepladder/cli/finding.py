@@ -4,15 +4,19 @@ Used by the verbs that run such code; its module may lie in the working director
 """
 
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 
-from stepladder.envs.ids import module_of
+import stepladder
+from stepladder import named
 from stepladder.errors import ConfigError, EnvError, StepladderError
+from stepladder.named import module_of
 
 FOREIGN_ERRORS = (
     ArithmeticError,
@@ -41,9 +45,9 @@ def look_here() -> None:
         sys.path.insert(0, here)
 
 
-def look_for(env: str) -> None:
-    """Import from the working directory too, if the id of an env names a module."""
-    if module_of(env) is not None:
+def look_for(*names: str) -> None:
+    """Import from the working directory too, if one of these names has a module."""
+    if any(module_of(name) is not None for name in names):
         look_here()
 
 
@@ -57,26 +61,8 @@ def find_function(text: str, purpose: str) -> Callable[..., Any]:
     Raises:
         ConfigError: The module or the function does not exist.
     """
-    module, colon, name = text.partition(":")
-    if not colon or not all(part.isidentifier() for part in [*module.split("."), name]):
-        raise ConfigError(
-            f"{text!r} does not name a function. Write package.module:function, with a function "
-            f"that {purpose}."
-        )
     look_here()
-    try:
-        found = import_module(module)
-    except ImportError as error:
-        raise ConfigError(
-            f"the module {module!r} cannot be imported: {error}. Correct its name, or run the "
-            "command where it lies."
-        ) from error
-    function = getattr(found, name, None)
-    if not callable(function):
-        raise ConfigError(
-            f"{module} has no function {name!r}. Name a function in it that {purpose}."
-        )
-    return function
+    return named.find_function(text, f"a function that {purpose}")
 
 
 def guarded(name: str, call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
@@ -91,6 +77,28 @@ def guarded(name: str, call: Callable[..., Any], *arguments: Any, **keywords: An
         raise
     except FOREIGN_ERRORS as error:
         raise EnvError(f"{name} raised {type(error).__name__}: {error}. Fix its code.") from error
+
+
+@contextmanager
+def one_line_for_env(name: str) -> Iterator[None]:
+    """Turn whatever an env raises inside the block into one line; its notes stay.
+
+    Raises:
+        EnvError: An env of a vector env has raised something.
+    """
+    try:
+        yield
+    except Exception as error:  # the env may raise anything; a command prints it as one line
+        if isinstance(error, StepladderError) or not hasattr(error, "env_index"):
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f" in {frame.name}, {Path(frame.filename).name} line {frame.lineno}"
+        # One from a worker process has no frame of the env here.
+        where = "" if Path(stepladder.__file__).parent in Path(frame.filename).parents else where
+        shown = EnvError(f"{name} raised {type(error).__name__}: {error}{where}. Fix the env.")
+        for note in getattr(error, "__notes__", ()):
+            shown.add_note(note.partition("; there:")[0])
+        raise shown from error
 
 
 def learning() -> Any:

@@ -4,25 +4,31 @@ Used by `eval` and `watch`, which import this module only when they need it: it 
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-import torch
+import numpy.typing as npt
 from gymnasium.spaces import Dict
 
+from stepladder.agents.config import OwnWay, own_way_of
 from stepladder.agents.player import Player, make_player
 from stepladder.agents.spaces import space_from_json, space_to_json
+from stepladder.cli.finding import look_here
 from stepladder.cli.run_curriculum import training_config
+from stepladder.envs.agent_rows import PARTS
 from stepladder.errors import ConfigError
 from stepladder.games.game import PLAYERS
 from stepladder.runs import RunReader
-from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
-from stepladder.training.checkpoints import load_policy
+from stepladder.runs.checkpoint_choice import BEST, LAST, names_by_step
+from stepladder.runs.trust import names_of_code, require_trust_in_policy
+from stepladder.training.checkpoints import SavedPolicy, read_policy
 from stepladder.training.config import TrainingConfig
 from stepladder.training.opponents.member import SPACES, misfit
+from stepladder.training.starting import threads
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,13 +38,28 @@ class Learnt:
     name: str
     """Name of its run, with the checkpoint if one was named; or of its file."""
 
-    description: Mapping[str, Any]
-    """As `Agent.description` returned it."""
-
-    weights: Mapping[str, torch.Tensor]
+    saved: SavedPolicy
+    """What plays, and where it comes from."""
 
     run: RunReader | None
     """The run that holds it; None for a single file."""
+
+    @property
+    def description(self) -> Mapping[str, Any]:
+        """As `Agent.description` returned it."""
+        return self.saved.description
+
+    @property
+    def moment(self) -> str:
+        """Which policy of its run it is: "step 480,000, the best", say; empty if not known."""
+        step = self.saved.step
+        if step is None or self.run is None:
+            return ""
+        names = names_by_step(self.run)
+        best = self.run.best_checkpoint()
+        marks = {LAST: max(names, default=None) == step, BEST: self.saved.checkpoint == best}
+        words = " and ".join(f"the {word}" for word, holds in marks.items() if holds)
+        return f"step {step:,}" + (f", {words}" if words else "")
 
     @property
     def kind(self) -> str:
@@ -52,13 +73,28 @@ class Learnt:
         return space.get("n") if isinstance(space, Mapping) else None
 
     @property
+    def own_way(self) -> OwnWay:
+        """How the agent is meant to act.
+
+        Raises:
+            ConfigError: Its kind is not known here.
+        """
+        return own_way_of(self.description)
+
+    @property
     def config(self) -> TrainingConfig | None:
         """The config of its training; None for a single file."""
         return None if self.run is None else training_config(self.run)
 
     def player(self, num_rows: int, *, device: str = "cpu", seed: int = 0) -> Player:
         """Return a player of so many games at once."""
-        return make_player(self.description, self.weights, num_rows, device=device, seed=seed)
+        saved = self.saved
+        return make_player(saved.description, saved.weights, num_rows, device=device, seed=seed)
+
+    def threads(self) -> AbstractContextManager[None]:
+        """Let torch compute in as many threads as in its training meanwhile, or in one."""
+        config = self.config
+        return threads(1 if config is None else config.num_threads)
 
     def require_fit(self, env: str, seen: gym.Space[Any], done: gym.Space[Any] | None) -> None:
         """Raise unless its spaces are those of an env.
@@ -82,11 +118,17 @@ class Learnt:
             )
 
 
-def find_learnt(text: str) -> Learnt:
+def find_learnt(text: str, checkpoint: str | int = LAST, *, trust: bool = False) -> Learnt:
     """Return the policy in a run, in a checkpoint or in a file of weights.
 
+    Args:
+        text: The path.
+        checkpoint: Of a run: ``"last"``, ``"best"`` or a step.
+        trust: Whether a network that it names may be imported.
+
     Raises:
-        ConfigError: The path does not exist.
+        ConfigError: The path does not exist, or is not a run, which a checkpoint could be of.
+        RunError: It names a network, and is not trusted.
         SnapshotError: It holds no policy, or a damaged one.
     """
     path = Path(text).absolute()
@@ -95,40 +137,59 @@ def find_learnt(text: str) -> Learnt:
             f"there is no {text!r}. Name the folder of a run, a checkpoint in it, or a file of "
             "weights."
         )
-    description, weights = load_policy(path)
+    saved = read_policy(path, checkpoint)
+    require_trust_in_policy(path, saved.description, trust)
+    if names_of_code({"agent": saved.description.get("config")}):
+        look_here()
     for part in SPACES:
         # `require_fit` relies on them.
-        space_from_json(description.get(part))
-    # The path is a run, or lies among the checkpoints of one.
-    owners = [folder.parent for folder in (path, *path.parents) if folder.name == CHECKPOINTS]
-    runs = [folder for folder in (path, *owners) if (folder / CONFIG).is_file()]
-    run, name = RunReader(runs[0]) if runs else None, path.name
+        space_from_json(saved.description.get(part))
+    run = None if saved.run_folder is None else RunReader(saved.run_folder)
+    name = path.name
     if run is not None and run.folder != path:
-        name = f"{run.name}/{path.relative_to(run.folder / CHECKPOINTS).parts[0]}"
-    return Learnt(name=name, description=description, weights=weights, run=run)
+        name = f"{run.name}/{saved.checkpoint}"
+    return Learnt(name=name, saved=saved, run=run)
 
 
 class SinglePolicy:
-    """A trained policy that plays a single env with its best actions.
+    """A trained policy that plays a single env.
 
-    In an env where the caller plays both players, it plays both.
+    In an env where the caller plays both players, it plays both; of several agents, all.
 
     Args:
         learnt: The policy.
         env: The env.
         env_name: Name of the env.
+        way: How it acts; None is its own way.
+        seed: Of what it draws.
 
     Raises:
         ConfigError: It was trained with other spaces.
     """
 
-    def __init__(self, learnt: Learnt, env: gym.Env[Any, Any], env_name: str):
+    def __init__(
+        self,
+        learnt: Learnt,
+        env: gym.Env[Any, Any],
+        env_name: str,
+        *,
+        way: OwnWay | None = None,
+        seed: int = 0,
+    ):
         seen, done = env.observation_space, env.action_space
         self._plays_both = isinstance(seen, Dict) and tuple(seen) == PLAYERS
         if isinstance(seen, Dict) and isinstance(done, Dict) and self._plays_both:
             seen, done = seen[PLAYERS[0]], done[PLAYERS[0]]
+        self._num_agents = 0
+        if isinstance(seen, Dict) and set(seen) == set(PARTS):
+            self._num_agents = env.get_wrapper_attr("num_agents")
+            seen = env.get_wrapper_attr("agent_observation_space")
+            done = env.get_wrapper_attr("agent_action_space")
         learnt.require_fit(env_name, seen, done)
-        self._player = learnt.player(2 if self._plays_both else 1)
+        self.name = ", ".join(filter(None, (learnt.name, learnt.moment)))
+        """What plays, and of which step it is."""
+        self.way: OwnWay = way or learnt.own_way
+        self._player = learnt.player(self._num_agents or (2 if self._plays_both else 1), seed=seed)
 
     def begin(self) -> None:
         """Begin an episode: forget the last one."""
@@ -136,10 +197,15 @@ class SinglePolicy:
 
     def __call__(self, observation: Any) -> Any:
         """Return the action for an observation."""
+        if self._num_agents:
+            return self._player.act_batch(observation["agents"])
         if not self._plays_both:
-            return self._player.act_batch(stacked([observation]))[0]
-        actions = self._player.act_batch(stacked([observation[name] for name in PLAYERS]))
+            return self._act([observation])[0]
+        actions = self._act([observation[name] for name in PLAYERS])
         return dict(zip(PLAYERS, actions, strict=True))
+
+    def _act(self, rows: Sequence[Any]) -> npt.NDArray[Any]:
+        return self._player.act_batch(stacked(rows), deterministic=self.way == "best")
 
 
 def stacked(rows: Sequence[Any]) -> Any:

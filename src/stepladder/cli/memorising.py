@@ -11,6 +11,7 @@ import numpy as np
 
 from stepladder.curricula.meter import STATS
 from stepladder.runs import RunReader
+from stepladder.runs.evaluation_events import by_way
 from stepladder.stats.interval import wilson_lower
 
 SAMPLES, SUCCESS = f"{STATS}/per_label_samples/", f"{STATS}/per_label_success/"
@@ -41,8 +42,11 @@ def memorised(reader: RunReader) -> list[dict[str, Any]]:
     if not evaluations:
         return found
     last = evaluations[-1]
-    is_best = last.data.get("is_deterministic") is True
-    for label, rate in _held_out(reader, last.data.get("total")):
+    ways = by_way(last.data)
+    # Practice draws its actions; so what was drawn is compared with it where it was measured.
+    is_best = "drawn" not in ways and "best" in ways
+    measured = ways.get("drawn", last.data)
+    for label, rate in _held_out(reader, measured.get("total")):
         success, count = _practised(reader, label, last.step)
         if wilson_lower(success, float(count), Z) <= rate["high"] or not _repeated(reader, label):
             continue

@@ -30,8 +30,12 @@ from tyro.constructors import (
 from stepladder.configs.codec import hints_of
 from stepladder.errors import ConfigError
 from stepladder.files import parsed_json
+from stepladder.runs.checkpoint_choice import BEST, LAST
 
 Arguments = TypeVar("Arguments")
+
+MOST_DIGITS = 19
+"""Of a step."""
 
 _registry = ConstructorRegistry()
 
@@ -118,6 +122,21 @@ def read_settings(settings: Sequence[str], flag: str = "--env") -> dict[str, Any
     return kwargs
 
 
+def read_checkpoint(text: str) -> str | int:
+    """Return which checkpoint ``--checkpoint`` asks for: last, best or a step.
+
+    Example:
+        >>> read_checkpoint("best"), read_checkpoint("16,384")
+        ('best', 16384)
+    """
+    if text in (LAST, BEST):
+        return text
+    digits = text.replace(",", "").replace("_", "")
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+        raise ConfigError(f"--checkpoint must be last, best or a step; got {text!r}.")
+    return int(digits)
+
+
 def command_line(verb: str, *words: object, **flags: object) -> str:
     """Return a command line as it can be typed; flags that are None or False are left out.
 
@@ -175,8 +194,8 @@ def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
 
 def _flag_type(hint: Any, default: Any, text: str) -> Any:
     """Return the type of a flag, with what the help says about its default."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is dict or (origin is tuple and dataclasses.is_dataclass(inner[0])):
+    inner = get_args(hint)
+    if any(map(_is_of_settings, (hint, *inner))):
         # Lists of settings, and settings by name, have no flags.
         return tyro.conf.Suppress[tyro.conf.Fixed[hint]]
     word_form = _word_form(hint)
@@ -188,6 +207,14 @@ def _flag_type(hint: Any, default: Any, text: str) -> Any:
     elif default is False or default == () or "by default" in text.lower():
         shown = ""
     return Annotated[hint, tyro.conf.arg(help_behavior_hint=shown)]
+
+
+def _is_of_settings(hint: Any) -> bool:
+    """Return whether a hint is of settings by name, or of a list of settings or tasks."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is tuple:
+        return dataclasses.is_dataclass(inner[0]) or hasattr(inner[0], "from_json")
+    return origin is dict
 
 
 def _word_form(hint: Any) -> PrimitiveConstructorSpec[Any] | None:

@@ -4,9 +4,10 @@ Between the command line and `playing`: turns what the user named into one env t
 itself, and the tasks to play.
 """
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,17 @@ from stepladder.cli.finding import FOREIGN_ERRORS, look_for
 from stepladder.cli.parsing import read_settings
 from stepladder.cli.run_curriculum import is_training, run_curriculum, training_config
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.ids import UnknownEnvError, find_env, game_of, module_of
+from stepladder.envs.env_settings import EnvSettings
+from stepladder.envs.ids import UnknownEnvError, find_env, game_of, give_env, module_of
+from stepladder.envs.parallel import as_gymnasium
 from stepladder.errors import ConfigError, RunError, StepladderError
 from stepladder.files import is_real_folder, read_bytes
 from stepladder.games.registry import GAMES
 from stepladder.runs import RunReader
+from stepladder.runs.checkpoint_choice import LAST
 from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS
-from stepladder.runs.trust import require_trust
+from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.tasks import Task
 
 MODE = "rgb_array"
@@ -48,9 +52,21 @@ class Playable:
     learnt: Path | None = None
     """The folder of a run that holds a trained policy."""
 
+    settings: EnvSettings = field(default_factory=EnvSettings)
+    """How the env gets its tasks, and where its success is read."""
+
+    checkpoint: str | int = LAST
+    """Which policy of a run plays: ``"last"``, ``"best"`` or that of a step."""
+
 
 def find_playable(
-    text: str, settings: Sequence[str], seed: int, *, trust: bool = False
+    text: str,
+    settings: Sequence[str],
+    seed: int,
+    *,
+    env_id: str | None = None,
+    trust: bool = False,
+    checkpoint: str | int = LAST,
 ) -> Playable:
     """Return what the folder of a run, the file of a level, an env's id or a function stands for.
 
@@ -58,7 +74,9 @@ def find_playable(
         text: What the user named.
         settings: Arguments of the env, each as KEY=VALUE.
         seed: Decides which tasks of a run are drawn.
+        env_id: Another name of the env of a run.
         trust: Whether modules that a run names may be imported.
+        checkpoint: Which checkpoint of a run says what is drawn, and which policy plays.
 
     Raises:
         StepladderError: It cannot be watched; the message says why.
@@ -66,8 +84,19 @@ def find_playable(
     path, kwargs = Path(text), read_settings(settings)
     if path.is_dir():
         reader = RunReader(path)
-        require_trust(reader.folder, reader.config, trust)
-        return _of_run(reader, kwargs, seed)
+        # An env that is named here need not be imported as the run says.
+        unknown = dict(reader.config)
+        if env_id is not None:
+            unknown["env"] = None
+        require_trust(reader.folder, unknown, trust)
+        look_for(*names_of_code(unknown))
+        return _of_run(reader, kwargs, seed, env_id, checkpoint)
+    if env_id is not None:
+        raise ConfigError(f"--env-id is for runs, and {text} is none. Leave it out.")
+    if checkpoint != LAST:
+        raise ConfigError(
+            f"{text} is not a run, so it has no checkpoint {checkpoint!r}. Leave --checkpoint out."
+        )
     if path.is_file():
         return _of_level(path, kwargs)
     return Playable(name=text, env=make_env(text, kwargs))
@@ -92,7 +121,9 @@ def _of_level(path: Path, kwargs: Mapping[str, Any]) -> Playable:
     return Playable(name=path.stem, env=make_env(env, kwargs), next_task=lambda: task)
 
 
-def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
+def make_env(
+    text: str, kwargs: Mapping[str, Any], wrappers: Sequence[Callable[[Any], Any]] = ()
+) -> gym.Env[Any, Any]:
     """Make an env that can draw itself, from its id or from a function that makes it."""
     look_for(text)
     try:
@@ -110,7 +141,8 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
         with warnings.catch_warnings():
             # Gymnasium warns of an env that cannot draw itself; the error below says more.
             warnings.simplefilter("ignore", UserWarning)
-            env = make(render_mode=MODE, **kwargs)
+            mode = {"render_mode": MODE} if takes(make, "render_mode") else {}
+            env = as_gymnasium(make(**mode, **kwargs), wrappers)
     except StepladderError:
         raise
     except FOREIGN_ERRORS as error:
@@ -132,14 +164,29 @@ def make_env(text: str, kwargs: Mapping[str, Any]) -> gym.Env[Any, Any]:
     return env
 
 
-def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable:
+def takes(make: Callable[..., Any], argument: str) -> bool:
+    """Return whether a function can be called with an argument; True if that is not known."""
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except (TypeError, ValueError):
+        return True
+    return any(one.name == argument or one.kind is one.VAR_KEYWORD for one in parameters)
+
+
+def _of_run(
+    reader: RunReader,
+    kwargs: Mapping[str, Any],
+    seed: int,
+    env_id: str | None,
+    checkpoint: str | int,
+) -> Playable:
     config = reader.config
     if "simulator" in config:
         raise RunError(
             f"{reader.folder} is a run of the simulator, which has no env to watch. See it with: "
             f"stepladder report {reader.folder}"
         )
-    env_id, run_kwargs = config.get("env"), config.get("env_kwargs") or {}
+    env_id, run_kwargs = env_id or config.get("env"), config.get("env_kwargs") or {}
     if not isinstance(env_id, str) or not isinstance(run_kwargs, Mapping):
         raise RunError(
             f"the run {reader.folder} does not say which env it plays: its config must have 'env', "
@@ -147,18 +194,29 @@ def _of_run(reader: RunReader, kwargs: Mapping[str, Any], seed: int) -> Playable
             f"stepladder report {reader.folder}"
         )
     look_for(env_id)
+    named = str(config.get("env"))
+    if env_id != named and module_of(named) is not None:
+        # What the env says about itself, such as its tasks, is asked of the one named here.
+        give_env(named, env_id)
     next_task: Callable[[], Task] | None = None
-    if _has_tasks(reader):
-        curriculum = run_curriculum(reader)
+    settings = EnvSettings()
+    if is_training(reader):
+        settings = training_config(reader).env_settings()
+    if _has_tasks(reader, env_id):
+        curriculum = run_curriculum(reader, checkpoint)
         curriculum.draw_batch(seed % MOST_PASSED_OVER)
         next_task = partial(_drawn_task, curriculum)
     folder = reader.folder / CHECKPOINTS
-    has_learnt = is_real_folder(folder) and any(map(is_folder, folder.iterdir()))
+    # A loop of one's own has other files there.
+    is_trained = reader.kind == "training" and is_real_folder(folder)
+    has_learnt = is_trained and any(map(is_folder, folder.iterdir()))
     return Playable(
         name=reader.name,
-        env=make_env(env_id, {**run_kwargs, **kwargs}),
+        env=make_env(env_id, {**run_kwargs, **kwargs}, settings.wrappers),
+        settings=settings,
         next_task=next_task,
         learnt=reader.folder if has_learnt else None,
+        checkpoint=checkpoint,
     )
 
 
@@ -166,10 +224,10 @@ def _drawn_task(curriculum: Curriculum) -> Task:
     return curriculum.task(curriculum.draw_one())
 
 
-def _has_tasks(reader: RunReader) -> bool:
+def _has_tasks(reader: RunReader, env: str) -> bool:
     """Return whether a curriculum chooses what is played; a training may also have no tasks."""
     config = reader.config
     if is_training(reader):
-        game_of(config["env"])
+        game_of(env)
         return bool(config["tasks"]) or training_config(reader).own_source() is not None
     return "curriculum" in config or "tasks" in config or bool(reader.checkpoints())

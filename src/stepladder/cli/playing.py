@@ -6,19 +6,21 @@ Between `playable` and a film or a window. Steps are played when their pictures 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
+from stepladder.agents.config import OwnWay
 from stepladder.cli.finding import find_function, guarded, learning
 from stepladder.cli.playable import Playable
 from stepladder.envs.delivery import Delivery
-from stepladder.envs.success import SuccessReader
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
+from stepladder.runs.checkpoint_choice import LAST
 
 ChooseAction = Callable[[Any], Any]
 """A policy: from an observation to an action. Its method ``begin``, if it has one, is called at the
@@ -40,6 +42,15 @@ class PlayCounts:
 
     num_successes: int = 0
     num_pictures: int = 0
+
+    @property
+    def outcome(self) -> str:
+        """Successes and failures in words; empty if no episode says."""
+        if not self.num_judged:
+            return ""
+        text = f"{self.num_successes} succeeded, {self.num_judged - self.num_successes} failed"
+        unknown = self.num_episodes - self.num_judged
+        return f"{text}, {unknown} did not say" if unknown else text
 
 
 class Shutter:
@@ -87,13 +98,13 @@ def play(
     Raises:
         EnvError: The env or the policy raised something.
     """
-    env, name = playable.env, playable.name
+    env, name, reader = playable.env, playable.name, playable.settings.success
     begin_policy = getattr(policy, "begin", None)
     for episode_seed in range(seed, seed + num_episodes):
         if playable.next_task is None:
             observation = guarded(name, env.reset, seed=episode_seed)[0]
         else:
-            reset = Delivery(env, "auto").reset
+            reset = Delivery(env, playable.settings.deliver).reset
             observation = guarded(name, reset, playable.next_task(), episode_seed, None)[0]
         if begin_policy is not None:
             guarded("the policy", begin_policy)
@@ -111,13 +122,24 @@ def play(
             observation, reward, terminated, truncated, info = guarded(name, env.step, action)
             episode_return, length = episode_return + float(reward), length + 1
             has_ended = bool(terminated or truncated)
-        success = SuccessReader().read(info, episode_return, needed=False)
+        read = reader.read_cut_off
+        if has_ended:
+            read = partial(reader.read, needed=False)
+        success = read(info, episode_return)
         counts.num_episodes += 1
         counts.num_judged += not math.isnan(success)
         counts.num_successes += success > 0.5
 
 
-def make_policy(name: str | None, playable: Playable) -> ChooseAction:
+def make_policy(
+    name: str | None,
+    playable: Playable,
+    checkpoint: str | int = LAST,
+    *,
+    trust: bool = False,
+    way: OwnWay | None = None,
+    seed: int = 0,
+) -> ChooseAction:
     """Return the policy that plays.
 
     Args:
@@ -125,15 +147,25 @@ def make_policy(name: str | None, playable: Playable) -> ChooseAction:
             (the policy of the run), module:function, or the path of a trained policy. None takes
             the policy of the run, else the expert where there is one, else random actions.
         playable: What it plays.
+        checkpoint: Which policy of the run that `name` is the path of.
+        trust: Whether a network that a trained policy names may be imported.
+        way: How a trained policy acts; None is its own way.
+        seed: Of what a trained policy draws.
 
     Raises:
-        ConfigError: This env has no such policy.
+        ConfigError: This env has no such policy, or it cannot act in this way.
     """
     env = playable.env
     expert = getattr(env.unwrapped, "scripted_action", None)
     if name is None:
         name = "random" if expert is None else "scripted"
         name = name if playable.learnt is None else "learnt"
+    is_learnt = name == "learnt" or Path(name).exists()
+    if way is not None and not is_learnt:
+        raise ConfigError(
+            f"--drawn and --best are for trained policies, and --policy {name} is none. Leave "
+            f"--{way} out."
+        )
     if name == "random":
         return lambda observation: env.action_space.sample()
     if name == "idle":
@@ -146,15 +178,18 @@ def make_policy(name: str | None, playable: Playable) -> ChooseAction:
                 "random, idle or module:function."
             )
         return lambda observation: expert()
-    if name == "learnt" or Path(name).exists():
-        path = playable.learnt if name == "learnt" else name
+    if is_learnt:
+        path, chosen = name, checkpoint
+        if name == "learnt":
+            path, chosen = playable.learnt, playable.checkpoint
         if path is None:
             raise ConfigError(
                 f"{playable.name} has no trained policy yet, so --policy learnt cannot play it. "
                 "Name a run that has one, or use another --policy."
             )
         learnt = learning()
-        return learnt.SinglePolicy(learnt.find_learnt(str(path)), env, playable.name)
+        found = learnt.find_learnt(str(path), chosen, trust=trust)
+        return learnt.SinglePolicy(found, env, playable.name, way=way, seed=seed)
     return _user_policy(name, env)
 
 
@@ -177,6 +212,8 @@ def idle_action(space: gym.Space[Any]) -> Any:
     """Return the action that does nothing: 0, or the nearest to it in the space."""
     if isinstance(space, Discrete | MultiDiscrete):
         return space.start
+    if isinstance(space, MultiBinary):
+        return np.zeros(space.shape, space.dtype)
     if isinstance(space, Box):
         return np.clip(np.zeros(space.shape), space.low, space.high).astype(space.dtype)
     if isinstance(space, Dict):

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from stepladder.cli.finding import find_function
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.registry import rebuilt
+from stepladder.envs.ids import known_game
 from stepladder.errors import RunError
 from stepladder.runs import RunReader
+from stepladder.runs.checkpoint_choice import LAST, checkpoint_named
 from stepladder.runs.run_folder import CONFIG
 from stepladder.simulator.generalising import Generalising
 from stepladder.simulator.graph import TaskGraph
@@ -39,8 +41,12 @@ def training_config(reader: RunReader) -> TrainingConfig:
     return TrainingConfig.from_json(reader.config, str(reader.folder / CONFIG))
 
 
-def run_curriculum(reader: RunReader) -> Curriculum:
-    """Return a copy of a run's curriculum as its last checkpoint left it.
+def run_curriculum(reader: RunReader, checkpoint: str | int = LAST) -> Curriculum:
+    """Return a copy of a run's curriculum as a checkpoint left it.
+
+    Args:
+        reader: The run.
+        checkpoint: ``"last"``, ``"best"`` or a step.
 
     Raises:
         RunError: The run has no checkpoint, or its settings do not say what its tasks are.
@@ -52,7 +58,9 @@ def run_curriculum(reader: RunReader) -> Curriculum:
             f"the run {reader.folder} has no checkpoint yet, so there is no curriculum to draw "
             "from. Wait for its first one, or watch its env by itself."
         )
-    snapshot = reader.checkpoint()
+    snapshot = reader.checkpoint(
+        None if checkpoint == LAST else checkpoint_named(reader, checkpoint)
+    )
     if "channel" in snapshot.state:
         # Saved together with its envs.
         snapshot = snapshot.part("curriculum")
@@ -75,7 +83,14 @@ def _source(reader: RunReader) -> Source:
         return made if isinstance(made, Source) else ListSource(made)
     if isinstance(tasks, str):
         return FolderSource(tasks)
+    env, settings = reader.config.get("env"), reader.config.get("source")
+    if isinstance(env, str) and isinstance(settings, Mapping):
+        game = known_game(env)
+        own = None if game is None else game.source(settings)
+        if own is not None:
+            return own
     raise RunError(
         f"the run {reader.folder} does not say what its tasks are: its config must have 'tasks', a "
-        f"list of tasks, a folder or module:function; got {tasks!r}. Watch its env by itself."
+        f"list of tasks, a folder or module:function; got {tasks!r}. Or 'source', what its game's "
+        "own tasks are chosen by. Watch its env by itself."
     )

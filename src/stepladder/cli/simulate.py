@@ -162,7 +162,7 @@ def _subcommand(name: str, config: CurriculumConfig, about: str) -> Any:
 
 
 def from_file(file: tyro.conf.Positional[Path]) -> ChosenCurriculum:
-    """Settings in a JSON file, as in a run's config.json under "curriculum".
+    """Settings in a JSON or YAML file, as in a run's config.json under "curriculum".
 
     Args:
         file: A file with an object such as {"type": "frontier", "probing": 0.1}. Phased, staged and

@@ -5,7 +5,7 @@ the settings of its agent and of its curriculum have their own flags.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from stepladder.agents.config import AgentConfig, agent_named
+from stepladder.agents.network_config import NetworkConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.cli import console
-from stepladder.cli.finding import look_for, needing_torch
+from stepladder.cli.finding import look_for, needing_torch, one_line_for_env
 from stepladder.cli.main import INTERRUPTED
 from stepladder.cli.parsing import command_line, given, parse, read_settings
 from stepladder.cli.run_flags import RunFlags
-from stepladder.cli.scoreboard import evaluation_from_json, scoreboard
+from stepladder.cli.scoreboard import scoreboard
 from stepladder.cli.views import TrainingView, duration
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
@@ -32,6 +33,8 @@ from stepladder.games.registry import DEFAULT_ENV
 from stepladder.runs.run_folder import RunInfo
 from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.training.config import UNCHOSEN, TrainingConfig, load_config
+from stepladder.training.evaluation.scores import WAYS
+from stepladder.training.evaluation.stored import evaluation_from_json
 from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 if TYPE_CHECKING:
@@ -44,10 +47,13 @@ WITH_TRUST = ("watch", "eval")
 """Those of them that play the run's env, and import it."""
 
 WITH_RESUME = {
-    *("--resume", "--total-steps", "--device", "--trust", "--json"),
+    *("--resume", "--total-steps", "--total-episodes", "--device", "--env", "--trust", "--json"),
     *("--tensorboard", "--wandb", "--wandb-mode"),
 }
 """Flags that can be given beside ``--resume``; all others are fixed when a training starts."""
+
+CHANGED_BY_RESUME = ("total_steps", "total_episodes", "device", "env")
+"""Settings that can be given to a resumed training."""
 
 _FLAG = re.compile(r"--[a-z][\w.-]*")
 
@@ -61,15 +67,15 @@ class TrainArguments(RunFlags, TrainingConfig):
     """
 
     preset_or_config: tyro.conf.Positional[str | None] = None
-    """Name of a preset, or a JSON file with settings; the first preset by default. Flags change
-    single settings of it."""
+    """Name of a preset, or a JSON or YAML file with settings; the first preset by default. Flags
+    change single settings of it."""
 
     list_presets: bool = False
     """List all presets and exit."""
 
     resume: Path | None = None
-    """Folder of a run to resume. Beside it, only --total-steps, --device, --trust, --json and
-    loggers can be given. By default a new training starts."""
+    """Folder of a run to resume. Beside it can be given: a later end in steps or episodes, the
+    device, another name of its env, trust, json and loggers. By default a new training starts."""
 
     trust: bool = False
     """Allow imports of modules that the resumed run or the config file names, which runs their
@@ -93,13 +99,24 @@ class TrainArguments(RunFlags, TrainingConfig):
     """Which of its own tasks a game offers, as KEY=VALUE; may be given several times. The page of
     a game lists its settings."""
 
+    tasks_named: Annotated[str | None, tyro.conf.arg(name="tasks", metavar="FILE|MODULE:NAME")] = (
+        None
+    )
+    """What is practised: a JSON or YAML file with tasks; or module:name, a list of tasks, a source,
+    or a function that returns one. By default what the game offers, else the env as it is."""
+
+    encoder_arguments: Annotated[
+        tyro.conf.UseAppendAction[tuple[str, ...]], tyro.conf.arg(name="encoder-kwargs")
+    ] = ()
+    """An argument for the network of --agent.encoder as KEY=VALUE; may be given several times."""
+
     agent_kind: Annotated[str | None, tyro.conf.arg(name="agent", metavar="NAME")] = None
     """The agent: ppo, sac, dddqn, or an agent of an installed package; the preset's by default.
     Another agent starts with its own default settings."""
 
     curriculum_kind: Annotated[str | None, tyro.conf.arg(name="curriculum", metavar="NAME")] = None
-    """The curriculum: the name of a subcommand of stepladder simulate, or a JSON file such as
-    {"type": "frontier"}; the preset's by default."""
+    """The curriculum: the name of a subcommand of stepladder simulate, or a JSON or YAML file such
+    as {"type": "frontier"}; the preset's by default."""
 
     # Redeclared for the help alone, which has a group of flags for each.
     curriculum: CurriculumConfig = UNCHOSEN
@@ -117,7 +134,11 @@ class TrainArguments(RunFlags, TrainingConfig):
         if self.preset_or_config is not None:
             name = Path(self.preset_or_config).stem
         else:
-            name = re.sub(r"-v\d+$", "", re.split("[/:]", self.env)[-1]).lower()
+            module, _, name = self.env.rpartition(":")
+            if module and name.isidentifier() and name.islower():
+                # A function is mostly called make or parallel_env, and its module says more.
+                name = module.rpartition(".")[2]
+            name = re.sub(r"-v\d+$", "", name.rpartition("/")[2]).lower()
         return f"{name}-{self.seed}"
 
 
@@ -139,15 +160,19 @@ def main(argv: Sequence[str]) -> int:
         flags = _given_flags(argv)
         changes = {
             name: getattr(arguments, name)
-            for name, flag in (("total_steps", "--total-steps"), ("device", "--device"))
-            if flag in flags
+            for name in CHANGED_BY_RESUME
+            if f"--{name.replace('_', '-')}" in flags
         }
     else:
         folder = arguments.folder(arguments.run_name)
     result = _train(arguments, config, folder, changes)
     # Another end or device is not kept in the run, and must be given again.
     can_resume = result.was_stopped and folder is not None
-    changes["trust"] = folder is not None and bool(names_of_code(RunInfo.read(folder).config))
+    about = {} if folder is None else RunInfo.read(folder).config
+    changes["trust"] = bool(names_of_code(about))
+    if result.had_ended:
+        changes |= _later_end(about, result)
+    can_resume = can_resume or result.had_ended
     again = command_line("train", "--resume", folder, **changes) if can_resume else ""
     if arguments.json:
         told = {"run": None if folder is None else str(folder), **result.to_json()}
@@ -158,6 +183,14 @@ def main(argv: Sequence[str]) -> int:
     return INTERRUPTED if result.was_stopped else 0
 
 
+def _later_end(config: Mapping[str, Any], result: "TrainingResult") -> dict[str, int]:
+    """Return the setting that continues a run that has ended, for twice as long."""
+    most = config.get("total_episodes")
+    if most is not None and result.total_episodes >= most:
+        return {"total_episodes": 2 * result.total_episodes}
+    return {"total_steps": 2 * result.total_steps}
+
+
 def _train(
     arguments: TrainArguments, config: TrainingConfig, folder: Path | None, changes: dict[str, Any]
 ) -> "TrainingResult":
@@ -165,10 +198,13 @@ def _train(
     shown = console.progress_console() if arguments.json else console.results()
     loggers = () if folder is None else partial(arguments.loggers, folder)
     if arguments.resume is None:
-        look_for(config.env)
+        look_for(*names_of_code(config.to_json()))
         title = f"{config.agent.kind} on {config.env}, {config.num_envs} envs"
         title += f", seed {config.seed}, {config.device}"
-        with TrainingView(title, config.to_json(), shown) as view:
+        with (
+            one_line_for_env(config.env),
+            TrainingView(title, config.to_json(), shown) as view,
+        ):
             return needing_torch("stepladder.training.starting", "trainings").train(
                 config,
                 run_folder=folder,
@@ -178,10 +214,15 @@ def _train(
                 on_epoch=view,
             )
     info = RunInfo.read(arguments.resume)
-    require_trust(arguments.resume, info.config, arguments.trust)
-    look_for(str(info.config.get("env")))
+    # An env that is named here need not be imported as the run says.
+    unknown = {name: value for name, value in info.config.items() if name not in changes}
+    require_trust(arguments.resume, unknown, arguments.trust)
+    look_for(*names_of_code(unknown))
     about = load_config(info.config).to_json() if info.kind == "training" else {}
-    with TrainingView(f"{folder} is resumed", about, shown) as view:
+    with (
+        one_line_for_env(str(info.config.get("env"))),
+        TrainingView(f"{folder} is resumed", about, shown) as view,
+    ):
         return needing_torch("stepladder.training.starting", "trainings").resume(
             folder, trust=arguments.trust, loggers=loggers, on_epoch=view, **changes
         )
@@ -191,19 +232,28 @@ def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_tr
     """Print the result, and the commands that resume or use the run."""
     for text in result.refused_checkpoints:
         console.say(f"a checkpoint could not be used: {text}")
-    examined = f" and {result.evaluation_steps:,} in evaluations" * bool(result.evaluation_steps)
+    examined = f" ({result.evaluation_steps:,} more in evaluations)"
+    examined *= bool(result.evaluation_steps)
+    how = "stopped" if result.was_stopped else "finished"
+    if result.had_ended:
+        how = f"nothing is left to do: {folder} has finished"
     console.say(
-        f"\n{'stopped' if result.was_stopped else 'finished'} after {result.total_steps:,} steps"
+        f"\n{how} after {result.total_steps:,} steps"
         f"{examined}, {result.total_episodes:,} episodes, {result.total_gradient_steps:,} updates "
         f"in {duration(result.seconds)}"
     )
     if result.evaluation_results:
         latest = result.evaluation_results[-1]
-        table = scoreboard(evaluation_from_json(latest))
-        console.say(f"\nheld out, at {latest['step']:,} steps:")
-        console.results().print(table)
+        evaluation = evaluation_from_json(latest)
+        console.say(f"\nheld out, at {latest['step']:,} steps ({WAYS[evaluation.way]}):")
+        console.results().print(scoreboard(evaluation))
+        if folder is not None and result.best_step not in (None, latest["step"]):
+            best = command_line("eval", folder, checkpoint="best")
+            console.say(f"the best evaluation was at {result.best_step:,} steps: {best}")
     if folder is None:
         console.say("\nnothing was kept")
+    elif result.had_ended:
+        console.say(f"\ncontinue it with a later end, such as:\n  {again}")
     elif again:
         console.say(f"\neverything is saved in {folder}; resume with:\n  {again}")
     else:
@@ -235,25 +285,42 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
         if beside:
             raise ConfigError(
                 f"{beside[0]} cannot be given beside --resume: a resumed training keeps its "
-                "settings, except --total-steps and --device. Leave it out, or start a new one."
+                "settings, except --total-steps, --total-episodes, --device and --env. Leave it "
+                "out, or start a new one."
             )
         return arguments, base
-    is_file = named is not None and named not in PRESETS
-    if arguments.trust and not is_file:
+    if arguments.trust and (named is None or named in PRESETS):
         raise ConfigError(
             "--trust is for --resume and config files: what you name on the command line is "
             "imported in any case. Leave it out."
         )
-    if is_file and not arguments.trust:
-        # A flag replaces what the file names.
-        settings = {key: value for key, value in base.to_json().items() if f"--{key}" not in flags}
-        names = names_of_code(settings)
-        if names:
-            raise ConfigError(
-                f"{named} names {' and '.join(map(repr, names))}: training it would import that "
-                "module and run its code. If you trust where this file came from, add --trust."
-            )
     return arguments, _config(arguments, base, before)
+
+
+def _require_trusted_file(name: str, base: TrainingConfig, flags: frozenset[str]) -> None:
+    """Raise if a config file names a module and the user has not said that it is trusted."""
+    if name in PRESETS or "--trust" in flags:
+        return
+    # A flag replaces what the file names.
+    settings = {key: value for key, value in base.to_json().items() if f"--{key}" not in flags}
+    if "--agent.encoder" in flags:
+        settings.pop("agent", None)
+    names = names_of_code(settings)
+    if names:
+        raise ConfigError(
+            f"{name} names {' and '.join(map(repr, names))}: training it would import that "
+            "module and run its code. If you trust where this file came from, add --trust."
+        )
+
+
+def _with_encoder_kwargs(agent: AgentConfig, texts: Sequence[str]) -> AgentConfig:
+    given = read_settings(texts, "--encoder-kwargs")
+    if not isinstance(agent, NetworkConfig) or agent.encoder is None:
+        raise ConfigError(
+            "--encoder-kwargs are for a network of your own, and none is named. Add "
+            "--agent.encoder module:Class."
+        )
+    return replace(agent, encoder_kwargs={**agent.encoder_kwargs, **given})
 
 
 def _given_flags(argv: Sequence[str]) -> frozenset[str]:
@@ -272,23 +339,29 @@ def _parsed(
         game_of(env)
     if named or env in (None, DEFAULT_ENV):
         base = load_config(named or DEFAULT_PRESET)
+        # Before anything that it names is looked at, such as the tasks for their labels.
+        _require_trusted_file(named or DEFAULT_PRESET, base, _given_flags(argv))
     else:
         base = TrainingConfig(**{**ANY_ENV, "env": env})
+    tasks = given(argv, "--tasks")
+    if tasks is not None:
+        look_for(tasks)
+        base = base.with_tasks(tasks)
     settings: dict[str, Any] = {entry.name: getattr(base, entry.name) for entry in fields(base)}
     agent, curriculum = given(argv, "--agent"), given(argv, "--curriculum")
     if agent is not None and agent.lower() != base.agent.kind.lower():
         settings["agent"] = agent_named(agent, "--agent")()
     if curriculum is not None:
-        settings["curriculum"] = _curriculum(curriculum, base)
+        settings["curriculum"] = _curriculum(curriculum, base, env or base.env)
     before = TrainArguments(**settings)
     return parse(TrainArguments, argv, "train", before, dotted=True), base, before
 
 
-def _curriculum(name: str, base: TrainingConfig) -> CurriculumConfig:
+def _curriculum(name: str, base: TrainingConfig, env: str) -> CurriculumConfig:
     if name == base.curriculum.kind:
         return base.curriculum
     labels = tuple(base.task_source().labels())
-    own = game_of(base.env).curriculum(labels)
+    own = game_of(env).curriculum(labels)
     if name == own.kind and not base.tasks:
         return own
     variants = curriculum_variants()
@@ -296,7 +369,8 @@ def _curriculum(name: str, base: TrainingConfig) -> CurriculumConfig:
         return variants[name].make(TaskKnowledge(order=labels))
     if not Path(name).is_file():
         raise ConfigError(
-            f"--curriculum must be one of {', '.join(variants)}, or a JSON file; got {name!r}."
+            f"--curriculum must be one of {', '.join(variants)}, or a JSON or YAML file; got "
+            f"{name!r}."
         )
     return CurriculumConfig.from_json(load_document(name), name)
 
@@ -319,6 +393,9 @@ def _config(
         if texts:
             changes[name] = {**getattr(base, name), **read_settings(texts, flag)}
     try:
+        if arguments.encoder_arguments:
+            agent = changes.get("agent", base.agent)
+            changes["agent"] = _with_encoder_kwargs(agent, arguments.encoder_arguments)
         return replace(base, **changes)
     except ConfigError as error:
         if len(error.problems) > 1:

@@ -7,13 +7,12 @@ import tyro
 from gymnasium.envs.registration import EnvSpec
 
 from stepladder.cli import console
-from stepladder.cli.finding import look_for
+from stepladder.cli.finding import look_for, one_line_for_env
 from stepladder.cli.parsing import parse
 from stepladder.configs.checks import Count, CountOrZero, Positive
 from stepladder.configs.codec import Config
 from stepladder.envs.ids import find_env
 from stepladder.envs.tuning import MakeEnv, Tuning, TuningRow, tune
-from stepladder.errors import EnvError, StepladderError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +68,7 @@ def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
         def tell_row(row: TuningRow) -> None:
             tell(f"{row.num_envs} envs, {row.num_workers} workers: {row.speedup:.2f}x")
 
-        try:
+        with one_line_for_env(arguments.env):
             return tune(
                 env,
                 worker_counts=arguments.worker_counts or None,
@@ -78,10 +77,3 @@ def _tuned(env: MakeEnv, arguments: TuneArguments) -> Tuning:
                 seed=arguments.seed,
                 on_row=tell_row,
             )
-        except Exception as error:  # the env may raise anything; a command prints it as one line
-            if isinstance(error, StepladderError) or not hasattr(error, "env_index"):
-                raise
-            raise EnvError(
-                f"{arguments.env} raised {type(error).__name__}: {error} when it was played with "
-                "random actions. Fix the env."
-            ) from error

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from stepladder.cli.console import plain_table
 from stepladder.stats.names import OTHER
-from stepladder.training.evaluation.scores import Evaluation
+from stepladder.training.evaluation.scores import WAYS, Evaluation, Score
 from stepladder.visible import visible
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ class TrainingView(View):
         self._news: deque[str] = deque(maxlen=NUM_NEWS)
         self._success: dict[str, float] = {}
         self._evaluation: Evaluation | None = None
+        self._baseline: Evaluation | None = None
         self._evaluated_at = 0
         self._line_at_s, self._line_at_share = time.monotonic(), 0.0
         self._status: Status | None = None
@@ -180,6 +181,8 @@ class TrainingView(View):
         self._success.update(by_label(progress.logged, SUCCESS))
         if progress.evaluation is not None:
             self._evaluation, self._evaluated_at = progress.evaluation, progress.num_steps
+        is_first = self._baseline is None and progress.baseline is not None
+        self._baseline = progress.baseline
         if self._live is not None and self._status is not None:
             self._status.stop()
             self._live.start()
@@ -189,6 +192,7 @@ class TrainingView(View):
             self._print(
                 self._line(progress),
                 *(f"  {text}" for text in news),
+                *((f"  held out, {progress.baseline}",) if is_first else ()),
                 *(() if held_out is None else (f"  held out, {held_out}",)),
             )
 
@@ -226,7 +230,7 @@ class TrainingView(View):
         most = "" if self._most_episodes is None else f" of {self._most_episodes:,}"
         examined = progress.evaluation_steps
         counts = (
-            *((f"{examined:,} steps in evaluations",) if examined else ()),
+            *((f"{examined:,} more steps in evaluations",) if examined else ()),
             f"{progress.num_episodes:,}{most} episodes",
             f"{progress.num_updates:,} updates",
             *figures(progress),
@@ -241,38 +245,51 @@ class TrainingView(View):
         if rows.row_count:
             parts.append(rows)
         if self._evaluation is not None:
-            parts.append(
-                Text(f"held out, at {self._evaluated_at:,} steps: {self._evaluation.total}")
-            )
+            where = f"held out, at {self._evaluated_at:,} steps, {WAYS[self._evaluation.way]}"
+            parts.append(Text(f"{where}: {self._evaluation.total}{self._beside()}"))
         parts += [Text(text, style="yellow") for text in self._news]
         return Group(*parts)
 
+    def _beside(self) -> str:
+        """Return the figure of random play, as an addition."""
+        if self._baseline is None:
+            return ""
+        return f"; random play {self._baseline.total.headline[1].value:.2f}"
+
     def _rows(self, progress: "Progress") -> Table:
         """Return a row for each stage or label; an arrow marks the present one."""
-        groups = () if self._evaluation is None else self._evaluation.groups
-        held_out = {group.name: group for group in groups}
+        held_out, at_random = _groups(self._evaluation), _groups(self._baseline)
         samples = by_label(progress.logged, SAMPLES)
         total = sum(samples.values())
         here = {progress.stage, progress.phase}
         names = list(dict.fromkeys((*self._places, *samples, *held_out)))
         table = plain_table()
-        for column in ("", "", "success", "", "practised", "held out"):
+        columns = ["", "", "success", "", "practised", "held out", "random"]
+        for column in columns if at_random else columns[:-1]:
             table.add_column(column, justify="right" if column else "left", no_wrap=True)
         for name in names[:MOST_LABELS]:
             success = self._success.get(name)
-            rate = held_out[name].rate if name in held_out else None
             table.add_row(
                 "▶" if name in here else "",
                 Text(visible(name)),
                 "" if success is None else f"{success:.2f}",
                 "" if success is None else ProgressBar(1.0, success, width=BAR_WIDTH),
                 f"{samples[name] / total:.0%}" if samples.get(name) else "",
-                "" if rate is None else f"{rate.value:.2f}",
+                _rate(held_out.get(name)),
+                *([_rate(at_random.get(name))] if at_random else []),
                 style="" if name in here or not self._places else "dim",
             )
         if len(names) > MOST_LABELS:
             table.add_row("", f"and {len(names) - MOST_LABELS} more", style="dim")
         return table
+
+
+def _groups(evaluation: Evaluation | None) -> dict[str, Score]:
+    return {} if evaluation is None else {group.name: group for group in evaluation.groups}
+
+
+def _rate(score: Score | None) -> str:
+    return "" if score is None or score.rate is None else f"{score.rate.value:.2f}"
 
 
 def blocks(shares: list[float], room: int) -> str:
@@ -303,8 +320,8 @@ def by_label(logged: Mapping[str, float], prefix: str) -> dict[str, float]:
 
 
 def share_done(progress: "Progress") -> float:
-    """Return the share of the budget that is used, in [0, 1]; steps of evaluations count."""
-    return min(1.0, (progress.num_steps + progress.evaluation_steps) / progress.total_steps)
+    """Return the share of the budget that is used, in [0, 1]."""
+    return min(1.0, progress.num_steps / progress.total_steps)
 
 
 def speed(progress: "Progress") -> str:

@@ -9,16 +9,19 @@ from pathlib import Path
 import tyro
 
 from stepladder.cli import console
-from stepladder.cli.parsing import parse
+from stepladder.cli.parsing import parse, read_checkpoint
 from stepladder.cli.playable import Playable, find_playable
 from stepladder.cli.playing import END_S, PlayCounts, Shutter, make_policy, play
 from stepladder.configs.checks import Count, CountOrZero, Positive
 from stepladder.configs.codec import Config
+from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import resized
 from stepladder.games.drawing.film import MARK, check_film, write_film
 from stepladder.games.drawing.packages import keeping_signals
 from stepladder.games.drawing.window import Window, require_screen
+from stepladder.runs.checkpoint_choice import LAST
+from stepladder.training.evaluation.scores import WAYS
 
 USUAL_RATE = 30.0
 """Steps per second of an env that does not declare its own."""
@@ -31,7 +34,8 @@ MOST_FPS, MOST_GIF_FPS = 60.0, 30.0
 class WatchArguments(Config):
     """Play an env in a window, or into a film.
 
-    For a run, this plays its env with tasks that its curriculum draws now, and its trained policy.
+    For a run, this plays its env with tasks that its curriculum draws now, and its trained policy
+    in that policy's own way of acting. Episodes are shown as they come, failures too.
     """
 
     env_or_run: tyro.conf.Positional[str]
@@ -52,6 +56,20 @@ class WatchArguments(Config):
     the run; the folder of a run, a checkpoint or a file of weights; or module:function, which takes
     the env and returns a function from observation to action. By default the policy of the run,
     else the expert, else random."""
+
+    checkpoint: str = LAST
+    """Which policy of the run plays: last, the newest; best, that of its best evaluation so far; or
+    the step of a checkpoint. Tasks are drawn as that checkpoint left the curriculum."""
+
+    env_id: str | None = None
+    """For a run: another name of its env, such as module:Class for one that was defined in a script
+    or a notebook; it gets the run's tasks. By default the name that the run has."""
+    drawn: bool = False
+    """A trained policy draws its actions. By default it acts in its own way: PPO draws them, SAC
+    and DDDQN take the best."""
+
+    best: bool = False
+    """A trained policy takes its best actions."""
 
     env: tyro.conf.UseAppendAction[tuple[str, ...]] = ()
     """An argument of the env as KEY=VALUE, such as mode=TRAIN_SHOOTING; may be given several
@@ -75,6 +93,10 @@ class WatchArguments(Config):
 def main(argv: Sequence[str]) -> int:
     """Run the verb; return the exit code."""
     arguments = parse(WatchArguments, argv, "watch")
+    if arguments.drawn and arguments.best:
+        raise ConfigError(
+            "--drawn and --best exclude each other; without either, the policy's own way is shown."
+        )
     # Before the env is made, which may take long.
     if arguments.out is None:
         require_screen()
@@ -82,9 +104,17 @@ def main(argv: Sequence[str]) -> int:
         check_film(arguments.out, fps=1.0)
         console.refuse_foreign(arguments.out, MARK, "--out")
     # Envs of other libraries open a screen even if nothing is shown.
+    is_of_policy = arguments.policy is not None and Path(arguments.policy).exists()
+    checkpoint = read_checkpoint(arguments.checkpoint)
     with keeping_signals():
         playable = find_playable(
-            arguments.env_or_run, arguments.env, arguments.seed, trust=arguments.trust
+            arguments.env_or_run,
+            arguments.env,
+            arguments.seed,
+            env_id=arguments.env_id,
+            trust=arguments.trust,
+            # A run that is named as the policy is what the flag is about.
+            checkpoint=LAST if is_of_policy else checkpoint,
         )
         with closing(playable.env):
             console.say(_played(playable, arguments))
@@ -102,9 +132,19 @@ def _played(playable: Playable, arguments: WatchArguments) -> str:
         # An integer number of steps between two pictures, so that movements stay even.
         fps = rate / math.ceil(rate / (MOST_GIF_FPS if is_gif else MOST_FPS))
     counts = PlayCounts()
+    way = "best" if arguments.best else "drawn" if arguments.drawn else None
+    checkpoint = read_checkpoint(arguments.checkpoint)
+    policy = make_policy(
+        arguments.policy,
+        playable,
+        checkpoint,
+        trust=arguments.trust,
+        way=way,
+        seed=arguments.seed,
+    )
     pictures = play(
         playable,
-        make_policy(arguments.policy, playable),
+        policy,
         num_episodes=arguments.episodes,
         max_steps=arguments.max_steps,
         seed=arguments.seed,
@@ -126,9 +166,12 @@ def _played(playable: Playable, arguments: WatchArguments) -> str:
         f"{arguments.out or 'window'}: {counts.num_pictures:,} picture{plural[0]}, "
         f"{counts.num_pictures / fps:.1f} s, {counts.num_episodes:,} episode{plural[1]}"
     )
-    if counts.num_judged:
-        summary += f", {counts.num_successes} of {counts.num_judged} succeeded"
-    return summary
+    way, played_by = getattr(policy, "way", None), getattr(policy, "name", None)
+    if way is not None:
+        summary += f", {WAYS[way]}"
+    if isinstance(played_by, str):
+        summary += f", played by {played_by}"
+    return f"{summary}: {counts.outcome}" if counts.outcome else summary
 
 
 def _film(out: Path, pictures: Iterator[Picture], fps: float, counts: PlayCounts) -> None:

@@ -33,7 +33,7 @@ from typing import (
 import numpy as np
 
 from stepladder.configs.checks import Limit, is_finite, is_integer
-from stepladder.configs.documents import DOCUMENT, to_plain
+from stepladder.configs.documents import DOCUMENT, Bounds, to_plain
 from stepladder.configs.problems import Problems, nearest
 from stepladder.errors import ConfigError, StepladderError, shown
 
@@ -60,6 +60,9 @@ class Config:
 
     type_key: ClassVar[str] = "type"
     """Key of the kind in JSON, for classes with several `kinds`."""
+
+    large: ClassVar[Mapping[str, Bounds]] = {}
+    """Bounds of fields in a document that may be larger than settings are."""
 
     def __post_init__(self) -> None:
         problems = Problems()
@@ -104,8 +107,19 @@ class Config:
             ConfigError: Something is wrong; all of it is listed, with paths.
         """
         problems = Problems()
-        plain = to_plain(data, "", bounds=DOCUMENT, found=problems.found)
+        fields_given: Mapping[str, Any] = {}
+        if isinstance(data, Mapping):
+            fields_given = cast("Mapping[str, Any]", data)
+        apart = {
+            name: to_plain(fields_given[name], name, bounds=bounds, found=problems.found)
+            for name, bounds in cls.large.items()
+            if name in fields_given
+        }
+        rest = {name: fields_given[name] for name in fields_given if name not in apart}
+        plain = to_plain(rest if apart else data, "", bounds=DOCUMENT, found=problems.found)
         problems.raise_if_any(document)
+        if apart:
+            plain = {**plain, **apart}
         config = fit(plain, form_of(cls), problems)
         problems.raise_if_any(document)
         return config
@@ -248,6 +262,9 @@ def _fit_union(value: Any, form: Form, problems: Problems) -> Any:
         if has_fields or isinstance(value, one.kind):
             return fit(value, one, problems)
     others = [one for one in form.inner if one.origin is not object]
+    texts = [one for one in others if one.kind is str]
+    if isinstance(value, str) and texts:
+        return fit(value, texts[0], problems)
     return fit(value, (others or objects)[0], problems)
 
 

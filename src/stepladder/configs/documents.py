@@ -7,12 +7,14 @@ First step of everything that comes from outside: `codec` passes documents and s
 import math
 from collections.abc import Mapping
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from stepladder.configs.yaml_text import MOST_YAML_BYTES, SUFFIXES, parsed_yaml
 from stepladder.errors import ConfigError, StepladderError, TaskError, shown
-from stepladder.files import MOST_DIGITS, read_json
+from stepladder.files import MOST_DIGITS, read_bytes, read_json
 
 MAX_INTEGER = 2**63 - 1
 """Largest integer of a setting: what arrays and databases hold."""
@@ -162,14 +164,25 @@ def _is_utf8(text: str) -> bool:
 
 
 def load_document(path: str | PathLike[str]) -> Any:
-    """Return what a JSON file holds.
+    """Return what a file holds: YAML if its name ends so, else JSON.
 
     Raises:
-        ConfigError: The file cannot be read, or it is not JSON that is accepted.
+        ConfigError: The file cannot be read, or it is not JSON or YAML that is accepted.
     """
+    is_yaml = Path(path).suffix.lower() in SUFFIXES
     try:
+        if is_yaml:
+            return parsed_yaml(read_bytes(path, MOST_YAML_BYTES, follow=True))
         return read_json(path, follow=True)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}. Correct the path.") from error
+    except ModuleNotFoundError as error:
+        if error.name != "yaml":
+            raise
+        raise ConfigError(
+            f"{path} is YAML, which needs the package PyYAML. Install it with: pip install "
+            "'stepladder[cli]', or write the file as JSON."
+        ) from error
     except ValueError as error:
-        raise ConfigError(f"{path} is not JSON: {error}. Correct the file.") from error
+        kind = "YAML that is read" if is_yaml else "JSON"
+        raise ConfigError(f"{path} is not {kind}: {error}. Correct the file.") from error

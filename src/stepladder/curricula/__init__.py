@@ -42,6 +42,7 @@ from stepladder.curricula.phased.phased import PhaseChange, Phased, PhasedExplan
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.curricula.registry import CURRICULA, curriculum_variants, register_curriculum
 from stepladder.curricula.staged.config import (
+    PUBLISHED_MIXING,
     SEVEN_STAGES,
     SEVEN_STAGES_LENIENT,
     DemotionRule,
@@ -61,6 +62,7 @@ from stepladder.saving.snapshot import Snapshot
 
 __all__ = [
     "CURRICULA",
+    "PUBLISHED_MIXING",
     "SEVEN_STAGES",
     "SEVEN_STAGES_LENIENT",
     "AdvantageBandit",

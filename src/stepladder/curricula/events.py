@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.owner import Quarantined
+from stepladder.errors import SnapshotError
 
 MOST_MOVES = 20
 """Changes of single tasks that each call lists one by one."""
@@ -51,6 +52,25 @@ class EventCursor:
         cursor = cls()
         curriculum_events(curriculum, cursor)
         return cursor
+
+    @classmethod
+    def from_json(cls, saved: Any) -> "EventCursor":
+        """Return the cursor of which `asdict` and JSON made this; JSON has no tuples.
+
+        Raises:
+            SnapshotError: It is damaged.
+        """
+        try:
+            states = {
+                name: [(int(generation), str(state)) for generation, state in slots]
+                for name, slots in saved["states"].items()
+            }
+            positions = {name: int(position) for name, position in saved["positions"].items()}
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise SnapshotError(
+                f"what was reported of the curriculum's decisions is damaged ({error!r})."
+            ) from error
+        return cls(positions, states)
 
 
 def curriculum_events(curriculum: Curriculum, since: EventCursor) -> list[CurriculumEvent]:

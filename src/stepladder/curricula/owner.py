@@ -31,6 +31,7 @@ from stepladder.saving.saved_fields import read_count, read_list
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import Pool
 from stepladder.tasks.plain import checked_integer
+from stepladder.tasks.pool_state import check_source
 from stepladder.tasks.task import MAX_SEED
 
 _bound_pools: WeakSet[Pool] = WeakSet()
@@ -330,17 +331,7 @@ class PlanOwner(ABC, Targeted):
                 "this snapshot was made by a vector wrapper, an env or a host, envs included. "
                 "Restore it there: wrapper.restore(snapshot)."
             )
-        present = {
-            "curriculum": type(self).__name__,
-            "config": self.config.to_json(),
-            "seed": self.seed,
-        }
-        found = [difference(snapshot.state.get(name), present[name], name) for name in present]
-        if any(found):
-            raise SnapshotError(
-                f"{snapshot.place} does not fit this curriculum: {next(filter(None, found))}. "
-                "Build the curriculum with the settings it was saved with."
-            )
+        self.check_fits(snapshot)
         before = self.snapshot()
         try:
             self._take_over(snapshot)
@@ -352,6 +343,24 @@ class PlanOwner(ABC, Targeted):
                 f"{snapshot.place} is damaged ({type(error).__name__}: {error}). Use an older one."
             ) from error
         self._restored()
+
+    def check_fits(self, snapshot: Snapshot) -> None:
+        """Raise unless a snapshot was made with the same settings and tasks.
+
+        Raises:
+            SnapshotError: It was not; the message names the difference.
+        """
+        kind, config = type(self).__name__, self.config.to_json()
+        present: dict[str, Any] = {"curriculum": kind, "config": config, "seed": self.seed}
+        differences = (difference(snapshot.state.get(one), present[one], one) for one in present)
+        if found := next(filter(None, differences), None):
+            raise SnapshotError(
+                f"{snapshot.place} does not fit this curriculum: {found}. Build the curriculum "
+                "with the settings it was saved with."
+            )
+        pool = snapshot.part("pool")
+        if {"fingerprint", "source"} <= pool.state.keys():
+            check_source(pool.state, self.pool.source, pool.place)
 
     def _restored(self) -> None:
         """Say that any slot may have changed."""

@@ -27,6 +27,11 @@ NUM_CLOCKS = 6
 FIRST_HALFLIFE, CLOCK_RATIO = 16.0, 4.0
 """Half-lives of a cell's results, in plays of the cell: 16, 64, ... 16,384."""
 
+KEEP_PLAYS = tuple(
+    0.5 ** (1.0 / (FIRST_HALFLIFE * CLOCK_RATIO**clock)) for clock in range(NUM_CLOCKS)
+)
+"""What another play leaves of a cell's earlier results, by clock."""
+
 NUM_STRENGTHS = 4
 FIRST_STRENGTH, STRENGTH_RATIO = 1.0, 4.0
 """Plays of a task that its cell's rate is worth: 1, 4, 16, 64."""
@@ -34,8 +39,12 @@ FIRST_STRENGTH, STRENGTH_RATIO = 1.0, 4.0
 PRIOR_STRENGTH = 4.0
 """What a cell's rate is worth before any result says otherwise."""
 
-KEEP_LOSS = 0.998
-"""What is left of a prediction's past loss after another one."""
+MIX_EVERY = 8
+"""Results after which predictions are weighed anew: a logarithm and an exponential take longer than
+all the rest of a result."""
+
+KEEP_LOSS = 0.998**MIX_EVERY
+"""What is left of a prediction's past loss after so many results."""
 
 LEAST_RATE = 1e-4
 """No result is predicted with less probability than this."""
@@ -47,16 +56,24 @@ class Cell(Fields):
     successes: Annotated[Floats, Shape(NUM_CLOCKS), Limits(0.0, MAX_COUNT)]
     """Discounted sums, by clock; likewise the plays."""
     plays: Annotated[Floats, Shape(NUM_CLOCKS), Limits(0.0, MAX_COUNT)]
+    chances: Annotated[Floats, Shape(NUM_CLOCKS), Limits(0.0, 1.0)]
+    """Probability that each clock gave to the results that are not in its loss yet."""
     losses: Annotated[Floats, Shape(NUM_CLOCKS), Limits(0.0, MAX_COUNT)]
-    """How badly each clock has predicted the results, in nats; discounted."""
+    """How badly each clock has predicted the results before, in nats; discounted."""
+    doubts: Annotated[Floats, Shape(NUM_CLOCKS), Limits(0.0, 1.0)]
+    """1 less the weight of each clock, which follows from its loss; 0 for the best."""
+    num_unmixed: Annotated[int, Limits(0, MIX_EVERY - 1)]
+    """Results that are not in the losses yet."""
     rate: Share
-    """Success rate, the clocks mixed by their losses."""
+    """Success rate, the clocks mixed by their weights."""
 
 
 class Pooling(Fields):
     """How much a cell says about its tasks."""
 
+    chances: Annotated[Floats, Shape(NUM_STRENGTHS), Limits(0.0, 1.0)]
     losses: Annotated[Floats, Shape(NUM_STRENGTHS), Limits(0.0, MAX_COUNT)]
+    num_unmixed: Annotated[int, Limits(0, MIX_EVERY - 1)]
     strength: Annotated[float, Limits(0.0, MAX_COUNT)]
     """Plays that a cell's rate is worth, the strengths mixed by their losses."""
 
@@ -72,15 +89,35 @@ class Evidence(Fields):
 
 
 @inlined
-def _loss(rate: float, value: float) -> float:
-    """Return how badly a rate predicted a result, in nats."""
+def _chance(rate: float, value: float) -> float:
+    """Return the probability of a result, given a success rate."""
     seen = min(1.0 - LEAST_RATE, max(LEAST_RATE, rate))
-    return -value * np.log(seen) - (1.0 - value) * np.log(1.0 - seen)
+    # One test for 0 and 1, and no other for which of them: a processor could not guess the answer.
+    if value * (1.0 - value) == 0.0:
+        return value * seen + (1.0 - value) * (1.0 - seen)
+    return seen**value * (1.0 - seen) ** (1.0 - value)
+
+
+@inlined
+def _add_losses(losses: Floats, chances: Floats) -> float:
+    """Add what predictions have lost by the last results; return the least of their losses."""
+    least = np.inf
+    for index in range(len(losses)):
+        losses[index] = KEEP_LOSS * losses[index] - np.log(chances[index])
+        chances[index] = 1.0
+        least = min(least, losses[index])
+    return least
 
 
 @inlined
 def _clock_rate(cell: Cell, clock: int) -> float:
     return (cell.successes[clock] + 0.5) / (cell.plays[clock] + 1.0)
+
+
+@inlined
+def clock_weight(cell: Cell, clock: int) -> float:
+    """Return how much a clock is believed, relative to the best."""
+    return 1.0 - cell.doubts[clock]
 
 
 @inlined
@@ -92,10 +129,10 @@ def rate_of(task: Evidence, cell_rate: float, strength: float) -> float:
     """
     wins, losses = strength * cell_rate, strength * (1.0 - cell_rate)
     plays = task.successes + task.failures
-    up = (task.successes + wins) / (task.expected + wins)
-    down = (task.failures + losses) / (plays - task.expected + losses)
-    success = cell_rate * up
-    return success / (success + (1.0 - cell_rate) * down)
+    # The odds, as two products: one division instead of three.
+    success = cell_rate * (task.successes + wins) * (plays - task.expected + losses)
+    failure = (1.0 - cell_rate) * (task.failures + losses) * (task.expected + wins)
+    return success / (success + failure)
 
 
 def rates_of(tasks: Any, cell_rates: Floats, strength: float | Floats) -> Floats:
@@ -116,12 +153,16 @@ def rates_of(tasks: Any, cell_rates: Floats, strength: float | Floats) -> Floats
 @inlined
 def _score_strengths(pooling: Pooling, task: Evidence, cell_rate: float, value: float) -> None:
     """Let every strength predict a result; mix them by how well they have done so."""
-    strength, least = FIRST_STRENGTH, np.inf
+    strength, is_first = FIRST_STRENGTH, pooling.num_unmixed == 0
     for index in range(NUM_STRENGTHS):
-        loss = _loss(rate_of(task, cell_rate, strength), value)
-        pooling.losses[index] = KEEP_LOSS * pooling.losses[index] + loss
-        least = min(least, pooling.losses[index])
+        chance = _chance(rate_of(task, cell_rate, strength), value)
+        pooling.chances[index] = chance if is_first else pooling.chances[index] * chance
         strength *= STRENGTH_RATIO
+    pooling.num_unmixed += 1
+    if pooling.num_unmixed < MIX_EVERY:
+        return
+    pooling.num_unmixed = 0
+    least = _add_losses(pooling.losses, pooling.chances)
     total, weights = 0.0, 0.0
     for index in range(NUM_STRENGTHS):
         weight = np.exp(least - pooling.losses[index])
@@ -133,17 +174,21 @@ def _score_strengths(pooling: Pooling, task: Evidence, cell_rate: float, value: 
 @inlined
 def follow(cell: Cell, value: float) -> None:
     """Let every clock predict a result and take it in; mix them by how well they have done so."""
-    halflife, least = FIRST_HALFLIFE, np.inf
+    is_first = cell.num_unmixed == 0
     for clock in range(NUM_CLOCKS):
-        cell.losses[clock] = KEEP_LOSS * cell.losses[clock] + _loss(_clock_rate(cell, clock), value)
-        least = min(least, cell.losses[clock])
-        keep = 0.5 ** (1.0 / halflife)
-        cell.successes[clock] = keep * cell.successes[clock] + value
-        cell.plays[clock] = keep * cell.plays[clock] + 1.0
-        halflife *= CLOCK_RATIO
+        chance = _chance(_clock_rate(cell, clock), value)
+        cell.chances[clock] = chance if is_first else cell.chances[clock] * chance
+        cell.successes[clock] = KEEP_PLAYS[clock] * cell.successes[clock] + value
+        cell.plays[clock] = KEEP_PLAYS[clock] * cell.plays[clock] + 1.0
+    cell.num_unmixed += 1
+    if cell.num_unmixed == MIX_EVERY:
+        cell.num_unmixed = 0
+        least = _add_losses(cell.losses, cell.chances)
+        for clock in range(NUM_CLOCKS):
+            cell.doubts[clock] = 1.0 - np.exp(least - cell.losses[clock])
     total, weights = 0.0, 0.0
     for clock in range(NUM_CLOCKS):
-        weight = np.exp(least - cell.losses[clock])
+        weight = clock_weight(cell, clock)
         total += weight * _clock_rate(cell, clock)
         weights += weight
     cell.rate = total / weights

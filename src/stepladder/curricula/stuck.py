@@ -77,4 +77,4 @@ def changes(trial: Trial) -> bool:
 @inlined
 def worth(trial: Trial) -> float:
     """Return what is left of a task's worth: a half for every trial without a change."""
-    return 0.5**trial.num_stuck
+    return 1.0 / (1 << trial.num_stuck)

@@ -12,12 +12,21 @@ from functools import partial
 from typing import Any
 
 from stepladder.dashboard.page import escape, shortened
+from stepladder.dashboard.svg import (
+    BLUE,
+    FAINT,
+    GRID,
+    ORANGE,
+    TEXT,
+    document,
+    label,
+    upright,
+    whiskers,
+)
 from stepladder.errors import ConfigError
 
-_TEXT, _FAINT, _GRID = "#1d2129", "#667080", "#e4e8ed"
-_DOT, _UNIFORM = "#0068a8", "#d55e00"
+_DOT, _UNIFORM = BLUE, ORANGE
 _WIDTH, _ROW, _HEAD, _FOOT, _GAP, _VALUE = 900, 22, 38, 26, 18, 46
-_FONT = "system-ui, -apple-system, 'Segoe UI', 'Noto Sans', 'DejaVu Sans', sans-serif"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,15 +137,13 @@ def comparison_svg(
     note = "Multiple of the oracle's samples (log axis): mean and 95 % interval over seeds."
     if any(r.finished < 1 for r in results):
         note += " Hollow, >: not every seed mastered all within the budget; the mean is higher."
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height:.1f}" '
-        f'viewBox="0 0 {_WIDTH} {height:.1f}" role="img" font-family="{_FONT}">'
-        f'<title>{escape(heading)}</title><rect width="100%" height="100%" fill="#ffffff"/>',
-        _label(12, 22, heading, weight="600", size=15),
+    return document(
+        _WIDTH,
+        height,
+        heading,
         *(_panel(sheet, place, table) for place in range(len(scenarios))),
-        _label(12, height - 12, note, colour=_FAINT, size=11),
-    ]
-    return "".join(parts) + "</svg>\n"
+        label(12, height - 12, note, colour=FAINT, size=11),
+    )
 
 
 def _result(row: Mapping[str, Any] | Any) -> _Result:
@@ -165,22 +172,22 @@ def _panel(sheet: _Sheet, place: int, table: Mapping[tuple[str, str], _Result]) 
     scenario = sheet.scenarios[place]
     x = partial(sheet.x, left)
     upper, lower = top + _HEAD, top + _HEAD + _ROW * len(sheet.curricula)
-    parts = ['<g class="panel">', _label(left + 8, top + 16, shortened(scenario, 30), weight="600")]
+    parts = ['<g class="panel">', label(left + 8, top + 16, shortened(scenario, 30), weight="600")]
     for tick in sheet.ticks():
         text = f"{tick:,.10g}\N{MULTIPLICATION SIGN}"
-        parts.append(_upright(x(tick), upper, lower, _GRID))
-        parts.append(_label(x(tick), lower + 14, text, "middle", colour=_FAINT, size=11))
-    parts.append(_upright(x(1.0), upper, lower, _TEXT))
-    parts.append(_label(x(1.0), upper - 4, "oracle", "middle", colour=_FAINT))
+        parts.append(upright(x(tick), upper, lower, GRID))
+        parts.append(label(x(tick), lower + 14, text, "middle", colour=FAINT, size=11))
+    parts.append(upright(x(1.0), upper, lower, TEXT))
+    parts.append(label(x(1.0), upper - 4, "oracle", "middle", colour=FAINT))
     mine = [table.get((scenario, c)) for c in sheet.curricula]
     for uniform in (r for r in mine if r and r.is_uniform and math.isfinite(r.ratio)):
-        parts.append(_upright(x(uniform.ratio), upper, lower, _UNIFORM, dash="2 3"))
+        parts.append(upright(x(uniform.ratio), upper, lower, _UNIFORM, dash="2 3"))
     for rank, (curriculum, result) in enumerate(zip(sheet.curricula, mine, strict=True)):
         y = upper + (rank + 0.5) * _ROW
         if place % sheet.columns == 0:
             weight = "600" if curriculum.lower() == "uniform" else "400"
             name = shortened(curriculum, 26)
-            parts.append(_label(sheet.gutter - 4, y + 4, name, "end", weight=weight))
+            parts.append(label(sheet.gutter - 4, y + 4, name, "end", weight=weight))
         if result:
             parts.append(_dot(result, x, y, left + sheet.panel_width))
     return "".join(parts) + "</g>"
@@ -193,11 +200,7 @@ def _dot(result: _Result, place: Callable[[float], float], y: float, right: floa
     unfinished = result.finished < 1
     parts: list[str] = []
     if math.isfinite(result.low) and math.isfinite(result.high):
-        start, end = f"{place(result.low):.1f}", f"{place(result.high):.1f}"
-        parts.append(
-            f'<path d="M{start} {y:.1f}H{end}M{start} {y - 3:.1f}v6M{end} '
-            f'{y - 3:.1f}v6" stroke="{colour}" stroke-width="1.5" fill="none"/>'
-        )
+        parts.append(whiskers(place(result.low), place(result.high), y, colour))
     text = "not mastered"
     if math.isfinite(result.ratio):
         x = place(result.ratio)
@@ -208,31 +211,10 @@ def _dot(result: _Result, place: Callable[[float], float], y: float, right: floa
             f'stroke="{colour}" stroke-width="1.8"/>'
         )
     weight = "600" if result.is_uniform else "400"
-    parts.append(_label(right, y + 4, text, "end", colour=colour, weight=weight))
+    parts.append(label(right, y + 4, text, "end", colour=colour, weight=weight))
     meaning = f"{result.curriculum}: {text} the oracle; {result.finished:.0%} of seeds mastered all"
     return f'<g class="result"><title>{escape(meaning)}</title>{"".join(parts)}</g>'
 
 
 def _three_digits(ratio: float) -> str:
     return f"{ratio:.2f}" if ratio < 9.995 else f"{ratio:.1f}" if ratio < 99.95 else f"{ratio:,.0f}"
-
-
-def _upright(x: float, upper: float, lower: float, colour: str, dash: str = "") -> str:
-    dashes = f' stroke-dasharray="{dash}"' if dash else ""
-    return f'<path d="M{x:.1f} {upper:.1f}V{lower:.1f}" stroke="{colour}" fill="none"{dashes}/>'
-
-
-def _label(
-    x: float,
-    y: float,
-    text: str,
-    anchor: str = "start",
-    *,
-    colour: str = _TEXT,
-    weight: str = "400",
-    size: int = 12,
-) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{colour}" '
-        f'font-weight="{weight}" font-size="{size}">{escape(text)}</text>'
-    )

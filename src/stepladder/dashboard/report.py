@@ -9,6 +9,7 @@ from pathlib import Path
 
 from stepladder.dashboard.charts import Album
 from stepladder.dashboard.grouping import Section, group_metrics, select_metrics
+from stepladder.dashboard.held_out import held_out_table
 from stepladder.dashboard.page import escape, page
 from stepladder.dashboard.tables import (
     events_table,
@@ -75,6 +76,7 @@ def render(runs: Sequence[RunView], metrics: Sequence[str] | None = None) -> str
     body = (
         f"<header><h1>{escape(title)}</h1>{runs_table(runs)}{settings_table(runs)}</header>\n"
         f"{_controls(runs)}\n<main>\n"
+        f"{_titled('Held out', ''.join(held_out_table(run) for run in runs))}\n"
         f"{_titled('Last values', last_values_table(runs))}\n"
         f'<div class="plots">\n{plots}</div>\n'
         f"{_titled('Events', _events(runs))}\n"

@@ -52,11 +52,11 @@ class AgentRows(GymVectorEnv):
     """
 
     def __init__(self, env: GymVectorEnv):
-        space = env.single_observation_space
-        if not isinstance(space, Dict) or set(space.spaces) != set(PARTS):
+        if not shows_agents(env):
             raise ConfigError(
                 "AgentRows needs a vector env whose envs are ParallelAsEnv; got one whose "
-                f"observations are {type(space).__name__}. Make each env with ParallelAsEnv(env)."
+                f"observations are {type(env.single_observation_space).__name__}. Make each env "
+                "with ParallelAsEnv(env)."
             )
         self.env: Any = env
         names = set(self.get_attr("possible_agents"))
@@ -76,6 +76,8 @@ class AgentRows(GymVectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.ended_envs: Flags = np.zeros(env.num_envs, dtype=np.bool_)
         """Which envs, not rows, have ended in the last step."""
+        self.alive: Flags = np.ones(self.num_envs, dtype=np.bool_)
+        """Which rows took part in the last step, or were there after the last reset."""
         self._columns = {str(agent): index for index, agent in enumerate(self.possible_agents)}
         self._same_step = self.metadata.get("autoreset_mode") in (
             AutoresetMode.SAME_STEP,
@@ -99,8 +101,9 @@ class AgentRows(GymVectorEnv):
         observations, infos = self.env.reset(seed=seed, options=options)
         self.ended_envs = self.ended_envs & ~mask
         alive = observations["alive"].astype(np.bool_)
+        self.alive = alive.reshape(-1)
         rows = spread_infos(infos, self._columns, np.ones_like(alive))
-        return self._rows_of(observations), add_alive(rows, alive)
+        return self.rows_of(observations), add_alive(rows, alive)
 
     def _mask_of_envs(self, mask: Any) -> Flags:
         by_env: Any = np.asarray(mask)
@@ -122,13 +125,13 @@ class AgentRows(GymVectorEnv):
 
     def step(self, actions: Action) -> VectorStep:
         """Step all envs with one action per row; those of agents that have left are ignored."""
-        result = self.env.step(self._actions_of(actions, self.env.num_envs))
+        result = self.env.step(self.actions_of(actions, self.env.num_envs))
         return self._rows_of_step(result, slice(None))
 
     def send(self, actions: Action, batch_index: int = 0) -> None:
         """Begin to step the envs of a batch, if the vector env can do so."""
         envs = self._batches_of_envs()[batch_index]
-        self.env.send(self._actions_of(actions, envs.stop - envs.start), batch_index)
+        self.env.send(self.actions_of(actions, envs.stop - envs.start), batch_index)
 
     def recv(self, batch_index: int = 0) -> VectorStep:
         """Return what came of the step that was begun, for the rows of that batch."""
@@ -143,7 +146,9 @@ class AgentRows(GymVectorEnv):
     def _batches_of_envs(self) -> tuple[slice, ...]:
         return self._below("batches")
 
-    def _actions_of(self, actions: Action, num_envs: int) -> Action:
+    def actions_of(self, actions: Action, num_envs: int) -> Action:
+        """Return one action per row as the envs take them."""
+
         def split(leaf: Any) -> Array:
             array = np.asarray(leaf)
             if array.shape[:1] != (num_envs * self.num_agents,):
@@ -155,7 +160,8 @@ class AgentRows(GymVectorEnv):
 
         return map_leaves(self.single_action_space, actions, split)
 
-    def _rows_of(self, observations: Observation) -> Observation:
+    def rows_of(self, observations: Observation) -> Observation:
+        """Return observations of envs with a row per agent."""
         return map_leaves(
             self.single_observation_space,
             observations["agents"],
@@ -172,12 +178,16 @@ class AgentRows(GymVectorEnv):
         terminated |= cut & env_terminated[:, np.newaxis]
         truncated |= cut & env_truncated[:, np.newaxis]
         ended = terminated | truncated
+        first = envs.start or 0
+        rows_stepped = slice(first * self.num_agents, (first + len(alive)) * self.num_agents)
+        self.alive = self.alive.copy()
+        self.alive[rows_stepped] = alive.reshape(-1)
         if self._same_step and ended.any():
             rows = self._final_infos(observations, infos, ended)
         else:
             rows = spread_infos(infos, self._columns, np.ones_like(ended))
         return (
-            self._rows_of(observations),
+            self.rows_of(observations),
             rewards.reshape(-1),
             terminated.reshape(-1),
             truncated.reshape(-1),
@@ -234,6 +244,12 @@ class AgentRows(GymVectorEnv):
     def close_extras(self, **kwargs: Any) -> None:
         """Close the vector env."""
         self.env.close(**kwargs)
+
+
+def shows_agents(env: GymVectorEnv) -> bool:
+    """Return whether the envs of a vector env are each a ``ParallelAsEnv``."""
+    space = env.single_observation_space
+    return isinstance(space, Dict) and set(space.spaces) == set(PARTS)
 
 
 def parts_of_step(observations: Observation, infos: Info) -> tuple[Flags, Floats, Flags, Flags]:

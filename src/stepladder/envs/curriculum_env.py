@@ -53,8 +53,10 @@ class CurriculumEnv(gym.Wrapper[Any, Any, Any, Any]):
             the curriculum given is ignored, for the wrapper knows it.
         deliver: How a task reaches the env: by a method ``set_task(task)`` found through wrappers,
             by ``reset(options={"task": task})``, or by a function of env and task.
-        success_key: Info key that holds success; without it, ``is_success``, then ``success``.
-        return_threshold: Return from which an episode without such a key is a success.
+        success_key: Info key that holds success, and that the last info of every episode must have;
+            None looks for ``is_success``, then ``success``.
+        return_threshold: Return from which an episode without such a key is a success; not beside
+            a `success_key`.
         missing_success_is_failure: Whether an episode without any signal is a failure rather than
             an error, for envs that set the key only on success.
         check_interval_episodes: For local tracking of stages: episodes between checks.

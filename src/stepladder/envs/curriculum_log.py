@@ -38,11 +38,18 @@ class CurriculumLog:
 
     def tell(self, records: RecordArray) -> None:
         """Log what has just been observed and what the curriculum made of it."""
+        if logger.isEnabledFor(logging.INFO):
+            self._log_batch(records)
+        else:
+            self._num_changes = len(self._curriculum.changes())
+        # Last: after an interrupt this is called again; a line may come twice, but none is lost.
+        self._num_finished += len(records)
+
+    def _log_batch(self, records: RecordArray) -> None:
         if logger.isEnabledFor(logging.DEBUG):
             self._log_episodes(records)
         changes = self._curriculum.changes()[self._num_changes :]
-        if logger.isEnabledFor(logging.INFO):
-            self._log_checks(changes)
+        self._log_checks(changes)
         for change in changes:
             logger.info(
                 "[VecEnv] Curriculum %s (syncing to all %d environments): %s",
@@ -52,9 +59,7 @@ class CurriculumLog:
             )
         if changes:
             self._log_sync()
-        # Last: after an interrupt this is called again; a line may come twice, but none is lost.
         self._num_changes += len(changes)
-        self._num_finished += len(records)
 
     def _log_episodes(self, records: RecordArray) -> None:
         pool, legend = self._curriculum.pool, self._curriculum.legend()

@@ -1,13 +1,13 @@
 """How a task reaches an env: by a method, by the options of reset, or by a function.
 
-Used by `CurriculumEnv`. Decided once, at construction: an env that would silently play something
-else is an error there, not a mystery later.
+Used by `CurriculumEnv`, and by `TaskReceiver` where no curriculum draws. Decided once, at
+construction: an env that would silently play something else is an error there, not a mystery later.
 """
 
 from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
-from stepladder.envs.types import GymEnv, ResetResult
+from stepladder.envs.types import GymEnv, GymWrapper, ResetResult
 from stepladder.errors import DeliveryError
 from stepladder.tasks import Task
 
@@ -50,3 +50,29 @@ class Delivery:
             return self._env.reset(seed=seed, options={**(options or {}), "task": task})
         self._function(task)
         return self._env.reset(seed=seed, options=options)
+
+
+class TaskReceiver(GymWrapper):
+    """Plays the task that it was given last; for evaluations and films, where no curriculum draws.
+
+    Args:
+        env: The env to play in.
+        deliver: As of `CurriculumEnv`.
+    """
+
+    def __init__(self, env: GymEnv, deliver: Deliver = "auto"):
+        super().__init__(env)
+        self._delivery = Delivery(env, deliver)
+        self._task: Task | None = None
+
+    def set_task(self, task: Task) -> None:
+        """Play this task from the next reset on."""
+        self._task = task
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> ResetResult:
+        """Begin an episode of the task; before there is one, of the env as it is."""
+        if self._task is None:
+            return self.env.reset(seed=seed, options=options)
+        return self._delivery.reset(self._task, seed, options)

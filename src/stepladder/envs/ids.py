@@ -1,52 +1,34 @@
 """Which env a user means: a registered id, a class or function, or the name of one in a module.
 
 The one place that reads names of envs, for `make_vec`, trainings, evaluations and all commands; it
-also finds the `Game` of an env. The module before a colon is imported, which runs its code. That is
-right for a name that the user has typed; for a name from a file, check `module_of` first.
+also finds the `Game` of an env. The module before a colon is imported (`named`), which runs its
+code.
 """
 
 import logging
 import sys
 from collections.abc import Callable
-from functools import partial, reduce
-from importlib import import_module
-from itertools import count
-from types import ModuleType
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
-from stepladder.errors import ConfigError, shown
+from stepladder import named
+from stepladder.errors import ConfigError
 from stepladder.games.game import Game
 from stepladder.games.registry import GAMES, register_id
+from stepladder.named import module_of
 
 logger = logging.getLogger("stepladder.envs")
-
-_given: dict[str, EnvSpec | Callable[..., Any]] = {}
-"""What this process was given to make envs, by the name that stands for each."""
 
 
 class UnknownEnvError(ConfigError, gym.error.UnregisteredEnv):
     """No env is registered under an id; Gymnasium's own error as well."""
 
 
-def module_of(text: str) -> str | None:
-    """Return the module that is imported to find an env; None if the text names none.
-
-    Example:
-        >>> module_of("minigrid:MiniGrid-Empty-5x5-v0"), module_of("CartPole-v1")
-        ('minigrid', None)
-    """
-    module, colon, _ = text.partition(":")
-    return module if colon else None
-
-
 def name_of(env: Any) -> str:
-    """Return the name that stands for an env in configs and runs.
-
-    A class or function is found under its name again in this process; in another one, its module
-    is imported, so an env of a script or a notebook has to be given again there.
+    """Return the name that stands for an env in configs and runs (`named.name_of`).
 
     Args:
         env: A name, a spec, or a class or function that makes an env.
@@ -54,28 +36,15 @@ def name_of(env: Any) -> str:
     Raises:
         ConfigError: It is none of these.
     """
-    if isinstance(env, str):
-        return env
     if isinstance(env, EnvSpec):
         return env.id
-    made = env.func if isinstance(env, partial) else env
-    if not callable(env) or not hasattr(made, "__qualname__"):
-        raise ConfigError(
-            f"env must be an env's id, or a class or function that makes an env; got {shown(env)}."
-        )
-    name = f"{made.__module__}:{made.__qualname__}"
-    if "<" in name or made is not env:
-        # Many functions can have such a name; each gets its own.
-        numbered = (f"{name}#{number}" for number in count(1))
-        name = next(one for one in numbered if _given.get(one, env) is env)
-    _given[name] = env
-    return name
+    return named.name_of(env, "env must be an env's id, or a class or function that makes an env")
 
 
 def give_env(name: str, env: Any) -> None:
     """Let a name stand for an env in this process: for a class, a function, or another name."""
     name_of(env)
-    _given[name] = find_env(env) if isinstance(env, str) else env
+    named.give(name, find_env(env) if isinstance(env, str) else env)
 
 
 def find_env(text: str) -> EnvSpec | Callable[..., Any]:
@@ -92,24 +61,26 @@ def find_env(text: str) -> EnvSpec | Callable[..., Any]:
     Raises:
         ConfigError: The module cannot be imported, or there is no such id or function.
     """
-    if text in _given:
-        return _given[text]
+    given = named.given(text)
+    if given is not None:
+        return given
     module = module_of(text)
     name = text if module is None else text.partition(":")[2]
-    found = None if module is None else _imported(module)
+    found = None if module is None else named.imported(module)
     register_id(name)
     if name in gym.registry:
         return gym.registry[name]
-    function = _attribute(found, name)
+    function = named.attribute(found, name)
     if callable(function):
         return function
     newest = _newest(name)
     if newest is not None:
         return newest
-    if module == "__main__" or "<" in name or "#" in name:
+    if named.was_local(text):
         raise UnknownEnvError(
-            f"the env {text!r} was defined in a script, a notebook or a function, and cannot be "
-            "found from here. Give it again: train(env=..., resume=run)."
+            f"the env {text!r} was defined in a notebook or a function, and cannot be found from "
+            "here. Give it again: train(env=..., resume=run); to a command as module:name, with "
+            "train --resume RUN --env, or eval and watch RUN --env-id."
         )
     if found is not None and name.replace(".", "_").isidentifier():
         raise UnknownEnvError(
@@ -154,17 +125,18 @@ def known_game(name: str) -> Game | None:
     module, bare = module_of(name), name.rpartition(":")[2]
     if bare in GAMES:
         return GAMES[bare]
-    if name in _given:
-        return game_of(_given[name])
+    given = named.given(name)
+    if given is not None:
+        return game_of(given)
     if module is not None and module not in sys.modules:
         return None
     spec = gym.registry.get(bare)
-    made: Any = None if module is None else _attribute(sys.modules[module], bare)
+    made: Any = None if module is None else named.attribute(sys.modules[module], bare)
     if spec is not None:
         made = spec.entry_point
         if isinstance(made, str):
             home, _, attribute = made.partition(":")
-            made = _attribute(sys.modules.get(home), attribute)
+            made = named.attribute(sys.modules.get(home), attribute)
     return _described(made)
 
 
@@ -172,25 +144,6 @@ def _described(made: Any) -> Game:
     made = made.func if isinstance(made, partial) else made
     game = getattr(made, "game", None)
     return game if isinstance(game, Game) else Game()
-
-
-def _attribute(module: ModuleType | None, name: str) -> Any:
-    """Return what a module has under a name with dots; None if nothing."""
-    return reduce(lambda found, part: getattr(found, part, None), name.split("."), module)
-
-
-def _imported(module: str) -> ModuleType:
-    if not all(part.isidentifier() for part in module.split(".")):
-        raise ConfigError(
-            f"{module!r} is not the name of a module. Write it as in an import: package.module."
-        )
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ConfigError(
-            f"the module {module!r} cannot be imported: {error}. Correct its name, or start in "
-            "the folder that holds it."
-        ) from error
 
 
 def _newest(name: str) -> EnvSpec | None:

@@ -18,6 +18,7 @@ from stepladder.configs.checks import MAX_ENVS, require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
+from stepladder.envs.parallel import as_gymnasium
 from stepladder.envs.types import Arguments, EnvFunction, GymEnv, GymVectorEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import (
@@ -108,7 +109,7 @@ def make_vec(
     Args:
         env: A registered id, which may name the module that registers it (``module:id``), its spec,
             a function that makes an env or its name (``module:function``); or a list with one per
-            env.
+            env. A PettingZoo parallel env becomes a ``ParallelAsEnv``.
         num_envs: How many; needed unless there is one per env.
         curriculum: Chooses what every env plays. Envs that are not in a `CurriculumEnv` yet are put
             into one.
@@ -274,10 +275,8 @@ def _function(env: object, env_kwargs: Arguments | None) -> EnvFunction:
 
 
 def _made(function: EnvFunction, wrappers: tuple[EnvWrapper, ...]) -> GymEnv:
-    """Make an env and put its wrappers around it."""
-    env = function()
-    for wrap in wrappers:
-        env = wrap(env)
+    """Make an env and put its wrappers around it; a parallel env becomes one Gymnasium env."""
+    env = as_gymnasium(function(), wrappers)
     if isinstance(env, VectorEnv) or not hasattr(env, "observation_space"):
         name = getattr(function, "__name__", "the function given")
         raise ConfigError(

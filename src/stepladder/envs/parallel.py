@@ -8,6 +8,7 @@ is not needed, only an object with its methods.
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box, Dict, MultiBinary
@@ -152,7 +153,7 @@ class ParallelAsEnv(GymEnv):
         return {
             str(name): info
             for name, info in infos.items()
-            if info and (name in present or name not in self._rows)
+            if not _is_empty(info) and (name in present or name not in self._rows)
         }
 
     def render(self) -> Any:
@@ -179,6 +180,33 @@ class ParallelAsEnv(GymEnv):
             setattr(self.parallel_env, name, value)
             return True
         return super().set_wrapper_attr(name, value, force=force)
+
+
+def _is_empty(info: Any) -> bool:
+    """Return whether an agent says nothing; of the whole env, also 0 and False say something."""
+    return info is None or (isinstance(info, Mapping) and not info)
+
+
+def as_gymnasium(env: Any, wrappers: Sequence[Callable[[Any], Any]] = ()) -> Any:
+    """Put wrappers around an env; return the result, as one Gymnasium env if it is a parallel env.
+
+    Args:
+        env: A Gymnasium env, or a parallel env.
+        wrappers: The innermost first; each takes an env and returns one.
+
+    Raises:
+        ConfigError: It is an env of several agents that act in turn.
+    """
+    for wrap in wrappers:
+        env = wrap(env)
+    if isinstance(env, gym.Env) or not hasattr(env, "possible_agents"):
+        return env
+    if hasattr(env, "agent_iter"):
+        raise ConfigError(
+            f"in {type(env).__name__} the agents act in turn (AEC), and here all act at once. Use "
+            "its parallel_env, or pettingzoo.utils.conversions.aec_to_parallel."
+        )
+    return ParallelAsEnv(env)
 
 
 def _space_of_all(

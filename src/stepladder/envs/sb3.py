@@ -37,7 +37,7 @@ except ModuleNotFoundError as error:
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.check_interval import check_interval_of
 from stepladder.envs.curriculum_env import CurriculumEnv
-from stepladder.envs.sb3_callback import AdvantageCallback
+from stepladder.envs.sb3_callback import CurriculumCallback, saved_model
 from stepladder.envs.tracked import EnvAccess, Tracked
 from stepladder.envs.tracker import Tracker, release_processes
 from stepladder.envs.types import Action, GymVectorEnv, GymWrapper, Info
@@ -46,7 +46,7 @@ from stepladder.envs.workers import WorkerVectorEnv
 from stepladder.errors import ConfigError
 from stepladder.sync import Host
 
-__all__ = ["AdvantageCallback", "CurriculumVecEnvWrapper", "as_vec_env"]
+__all__ = ["CurriculumCallback", "CurriculumVecEnvWrapper", "as_vec_env", "saved_model"]
 
 IMMUTABLE = (bool, int, float, str, bytes, type(None))
 

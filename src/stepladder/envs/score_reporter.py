@@ -71,10 +71,14 @@ def add_steps(
     slots: Words,
     generations: Words,
     cuts: Flags,
-    advantages: Floats,
+    absolute: Floats,
+    positive: Floats,
     scores: Records[EpisodeScore],
 ) -> int:
     """Add the advantages of a rollout to the episodes; write the scores of those that end.
+
+    The absolute values of the advantages, and what of them is above 0, have one entry per step and
+    env.
 
     Returns:
         How many scores were written, in the order of steps, then envs.
@@ -88,10 +92,9 @@ def add_steps(
                 part.absolute = part.positive = 0.0
             if slot == NOT_PLAYING:
                 continue
-            advantage = advantages[step, env_index]
             part.num_steps += 1
-            part.absolute += abs(advantage)
-            part.positive += max(advantage, 0.0)
+            part.absolute += absolute[step, env_index]
+            part.positive += positive[step, env_index]
             if slot == GOES_ON:
                 continue
             if slot >= 0:
@@ -194,13 +197,15 @@ class ScoreReporter:
 
     # What the trainer tells.
 
-    def report(self, advantages: npt.ArrayLike) -> int:
+    def report(self, advantages: npt.ArrayLike, took_part: npt.ArrayLike | None = None) -> int:
         """Give the curriculum the scores of all episodes that ended in a rollout.
 
         Args:
             advantages: Of every step since the last report, shape ``(num_steps, num_envs)``, not
                 normalised. Those of steps that only reset an env (next-step autoreset) are left
-                out, whatever they are.
+                out, whatever they are. Of envs with several agents, shape ``(num_steps, num_envs,
+                num_agents)``: a step then counts with the mean over the agents that took part.
+            took_part: Which agents took part in each step, of the same shape; by default all.
 
         Returns:
             How many episodes were scored.
@@ -210,6 +215,29 @@ class ScoreReporter:
         """
         steps = self._stacked()
         given = np.ascontiguousarray(advantages, dtype=np.float64)
+        if given.ndim == 3:
+            return self._report_means(steps, given, took_part)
+        return self._report(steps, given, np.abs(given), np.maximum(given, 0.0))
+
+    def _report_means(
+        self, steps: NotedSteps, given: npt.NDArray[np.float64], took_part: Any
+    ) -> int:
+        """Report the means over the agents that took part."""
+        mask = np.ones_like(given) if took_part is None else np.asarray(took_part, dtype=float)
+        if mask.shape != given.shape:
+            raise RecordError(
+                f"took_part has shape {list(mask.shape)}; expected {list(given.shape)}, as the "
+                "advantages."
+            )
+        # Those of agents that are not there may be anything, also not finite.
+        used = np.where(mask > 0.0, given, 0.0)
+        count = np.maximum(mask.sum(axis=2), 1.0)
+        parts = (used, np.abs(used), np.maximum(used, 0.0))
+        return self._report(steps, *(part.sum(axis=2) / count for part in parts))
+
+    def _report(
+        self, steps: NotedSteps, given: npt.NDArray[Any], absolute: Any, positive: Any
+    ) -> int:
         if given.shape != steps.slots.shape:
             raise RecordError(
                 f"advantages have shape {list(given.shape)}; expected {list(steps.slots.shape)}: "
@@ -224,7 +252,7 @@ class ScoreReporter:
                 "expected a finite number. Nothing was taken; correct it and report again."
             )
         scores = EpisodeScore.zeros(int(np.count_nonzero(steps.slots >= 0)))
-        add_steps(self._parts, *steps, given, scores)
+        add_steps(self._parts, *steps, absolute, positive, scores)
         self.num_aborted += int(np.count_nonzero(steps.slots == ABORTED))
         self.num_scored += len(scores)
         self._noted.clear()
@@ -333,14 +361,22 @@ def require_wanted(curriculum: Curriculum) -> None:
         )
 
 
-def tracked_envs(envs: Any) -> Any:
-    """Return the vector env that has the tracker, found through its wrappers."""
+def tracked_envs(envs: Any, what: str = "scores need") -> Any:
+    """Return the vector env that has the tracker, found through its wrappers.
+
+    Args:
+        envs: The outermost wrapper.
+        what: Who needs it, for the message.
+
+    Raises:
+        ConfigError: It has no curriculum.
+    """
     found = envs
     while not isinstance(found, Tracked):
         found = getattr(found, "venv", None) or getattr(found, "env", None)
         if found is None:
             raise ConfigError(
-                f"scores need a vector env with a curriculum; got a {type(envs).__name__}. Make it "
+                f"{what} a vector env with a curriculum; got a {type(envs).__name__}. Make it "
                 "with make_vec(..., curriculum=curriculum)."
             )
     return found

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import numpy.typing as npt
 
 from stepladder.envs.types import Array
@@ -39,8 +38,8 @@ class EnvAccess(ABC):
     def drop_workers(self) -> None:
         """Close the pipes to workers that have ended, so that nothing is sent to them."""
 
-    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
-        """Return the envs that may have reported since the last call; None is any."""
+    def reporting_rows(self) -> npt.NDArray[Any] | None:
+        """Return the envs that may have reported, or a flag for each; None is any."""
         return None
 
     def can_save_envs(self) -> bool:

@@ -67,6 +67,9 @@ class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
             )
         self.curriculum = curriculum
         self._had_ended = False
+        base = env.unwrapped
+        self._games = base if base is env and is_batched(base) else None
+        """Games without a wrapper in between: they say themselves what has happened."""
         if isinstance(env.unwrapped, WorkerVectorEnv):
             env.unwrapped.on_restart(self._reconnect)
         # Last: whatever comes after it could fail and leave it open.
@@ -110,7 +113,7 @@ class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
         """Call a method on every env."""
         return list(cast("SyncVectorEnv", self.env.unwrapped).call(method, *args))
 
-    def reporting_rows(self) -> npt.NDArray[np.int64] | None:
+    def reporting_rows(self) -> npt.NDArray[Any] | None:
         """Return the envs that may have reported, if they are stepped as a batch."""
         base = self.env.unwrapped
         return base.reporting_rows() if is_batched(base) else None
@@ -208,14 +211,19 @@ class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
         return self._learn(self.tracker.guard(lambda: vec.recv(batch_index)))
 
     def _learn(self, result: VectorStep) -> VectorStep:
-        # Bytes are searched and counted in a tenth of the time that NumPy takes for so few.
-        num_ended = result[2].tobytes().count(TRUE)
-        if TRUE in result[3].tobytes():
-            num_ended = (result[2] | result[3]).tobytes().count(TRUE)
-        if num_ended or self._had_ended:
+        games = self._games
+        if games is not None:
+            num_ended, may_have_reset = games.num_ended, games.has_failures
+        else:
+            # Bytes are searched and counted in a tenth of the time that NumPy takes for so few.
+            num_ended = result[2].tobytes().count(TRUE)
+            if TRUE in result[3].tobytes():
+                num_ended = (result[2] | result[3]).tobytes().count(TRUE)
             # An env that ended in the last step may have been reset in this one.
-            self.tracker.collect(num_ended, may_have_reset=self._had_ended)
+            may_have_reset = self._had_ended
             self._had_ended = num_ended > 0
+        if num_ended or may_have_reset:
+            self.tracker.collect(num_ended, may_have_reset=may_have_reset)
         if self.tracker.reporter is not None:
             self.tracker.reporter.note_step(result[2] | result[3])
         return result

@@ -54,7 +54,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         copy: Whether `reset` and `step` return copies; otherwise the next step changes what they
             returned.
         task_infos: Whether infos name the task of a curriculum that each env begins or has ended.
-            They cost more than the curriculum itself.
+            They are made when somebody looks at them.
         task: What every env plays until it is given another task.
     """
 
@@ -174,6 +174,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
     def _use_arrays(self, **changes: Any) -> None:
         """Replace parts of the batch; the kernels work with the arrays as they are now."""
         self.batch = self.batch._replace(**changes)
+        self._happened = np.asarray(self.batch.events).view(np.int64)
         self._team.prepare(self.kernels.work, (self._team.rows_per_chunk, self.batch, self._game()))
 
     def use_autoreset_mode(self, mode: AutoresetMode) -> None:
@@ -181,6 +182,22 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         self.autoreset_mode = mode
         self.metadata = {**type(self).metadata, "autoreset_mode": mode}
         self._use_arrays(resets_same_step=mode is AutoresetMode.SAME_STEP)
+        self._note_all()
+
+    @property
+    def num_begun(self) -> int:
+        """Envs that have begun an episode in the last step or reset."""
+        return self._happened.item(0)
+
+    @property
+    def num_ended(self) -> int:
+        """Envs that have ended an episode in the last step."""
+        return self._happened.item(1)
+
+    def _note_all(self) -> None:
+        # An env that ends and begins in one step must still tell what it has ended.
+        if self.link is not None and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            self.link.note(np.arange(self.num_envs))
 
     # A curriculum: called by `envs.CurriculumVectorEnv`.
 
@@ -199,11 +216,18 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         self.batch.episodes["state"][:] = NEVER_RESET
         self._has_begun_once = False
 
-    def reporting_rows(self) -> npt.NDArray[np.int64]:
-        """Return the envs that have posted records in the last step or reset, in env order."""
-        rows = np.flatnonzero(self.batch.has_ended)
-        failed = self.link.take_failed() if self.link is not None else ()
-        return np.union1d(rows, list(failed)) if failed else rows
+    def reporting_rows(self) -> npt.NDArray[Any]:
+        """Say which envs have posted records in the last step or reset: their flags, or numbers."""
+        flags = self.batch.has_ended
+        if not self.has_failures:
+            return flags
+        assert self.link is not None
+        return np.union1d(flags.nonzero()[0], list(self.link.take_failed()))
+
+    @property
+    def has_failures(self) -> bool:
+        """Whether an env has a task to report that it could not build."""
+        return self.link is not None and self.link.has_failed
 
     # Playing.
 
@@ -294,11 +318,11 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
 
     def _finish_round(self) -> None:
         """Do what the kernels could not do by themselves."""
-        if self.batch.events["num_unready"][0]:
+        if self._happened.item(2):
             assert self.link is not None
             rows = self.link.prepare_rows(self.batch)
             self.kernels.start_rows(rows, self.batch, self._game())
-        if self.waiting and self.batch.events["num_begun"][0]:
+        if self.waiting and self.num_begun:
             self.note_beginnings()
 
     def _infos(self, *, is_step: bool) -> dict[str, Any]:

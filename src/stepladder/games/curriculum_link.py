@@ -6,15 +6,24 @@ are drawn, as `envs.CurriculumEnv` does it.
 """
 
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.curricula.base import nothing_active
-from stepladder.errors import BuildError, ChannelError, SnapshotError, StepladderError
-from stepladder.games.episodes import ENDED, UNPREPARED, BatchArrays, seed_episode
+from stepladder.compiled import direct
+from stepladder.curricula.base import Curriculum, nothing_active
+from stepladder.errors import BuildError, ChannelError, StepladderError
+from stepladder.games.episodes import (
+    ENDED,
+    NUM_PLAYED,
+    UNPREPARED,
+    BatchArrays,
+    Flags,
+    note_played,
+    seed_episode,
+)
 from stepladder.plans.record import Draw
 from stepladder.plans.status import NOTHING_ACTIVE
 from stepladder.records import Floats, Words
@@ -31,6 +40,63 @@ MAX_REDRAWS = 1000
 """Draws of tasks already known to be unbuildable that one reset tolerates."""
 
 
+class TaskNames:
+    """Stage, label and name of what is in the slots of a curriculum, or was."""
+
+    def __init__(self, curriculum: Curriculum):
+        self._legend = curriculum.legend()
+        self._source = curriculum.pool.source
+        num_slots = curriculum.pool.num_slots
+        self._task_ids: Words = np.full(num_slots, -1, dtype=np.int64)
+        self._names: Any = np.full((2, num_slots), "", dtype=object)
+
+    def put(self, slot: int, task_id: int, task: Task) -> None:
+        """Note what is in a slot from now on."""
+        self._task_ids[slot] = task_id
+        self._names[:, slot] = task.label, task.name
+
+    def texts(self, slot: int, task_id: int, dials: Floats) -> tuple[str, str, str]:
+        """Return the stage, the label and the name of a task that is or was in a slot."""
+        if self._task_ids[slot] == task_id:
+            label, name = self._names[:, slot]
+        else:
+            label, name = self._source.label(task_id), self._source.name(task_id)
+        return self._legend.stage_of(label, dials), label, name
+
+
+class PlayedTasks(NamedTuple):
+    """What some envs have ended and others have begun, copied for infos that are made later."""
+
+    names: TaskNames
+    num_ended: int
+    """Of the rows, those that have ended; they come first."""
+    plan_version: int
+    """Of the plan when they ended."""
+    words: Words
+    """A row each, as `episodes.note_played` writes it."""
+    dials: Floats
+    """Of the plan at each draw; shape ``(rows, num_dials)``."""
+
+    @property
+    def rows(self) -> Words:
+        """The envs."""
+        return self.words[:, 0]
+
+    def numbers(self) -> Words:
+        """Return slots, generations and versions of the plan."""
+        return self.words.T[1:4]
+
+    def successes(self) -> Floats:
+        """Return how successful the episodes were that have ended."""
+        return self.words[: self.num_ended, 5].view(np.float64)
+
+    def texts(self) -> Iterable[tuple[str, ...]]:
+        """Return the stages, the labels and the names, each with a text per row."""
+        slots, task_ids = self.words[:, 1].tolist(), self.words[:, 4].tolist()
+        texts = map(self.names.texts, slots, task_ids, self.dials)
+        return zip(*texts, strict=True)
+
+
 class CurriculumLink:
     """Connects a batch to the host of a curriculum."""
 
@@ -42,15 +108,14 @@ class CurriculumLink:
         self._source = curriculum.pool.source
         num_slots = curriculum.pool.num_slots
         self.known: Words = np.full(num_slots, -1, dtype=np.int64)
-        self._names: Any = np.full(num_slots, "", dtype=object)
-        self._labels: Any = np.full(num_slots, "", dtype=object)
+        self._names = TaskNames(curriculum)
         self._dials: Floats = np.zeros((host.num_envs, curriculum.plan.num_dials))
         self._clients: dict[int, Client] = {}
-        # Per env, because a slot may hold another task before an episode of the old one ends.
-        self.texts: npt.NDArray[Any] = np.full((3, host.num_envs), None, dtype=object)
-        """Stage, label and name of the task that each env plays."""
-        self.numbers: Words = np.zeros((3, host.num_envs), dtype=np.int64)
-        """Its slot and generation, and the version of the plan that it was drawn from."""
+        self._played: Words = np.zeros((host.num_envs, NUM_PLAYED), dtype=np.int64)
+        # What each env has begun, as it was noted; only same-step autoreset needs it.
+        self._noted = self._played.copy()
+        self._noted_dials: Floats = np.zeros_like(self._dials)
+        self._note_played = direct(note_played, *self._arguments(), self._played)
         self._unbuildable: set[tuple[int, int]] = set()
         self._failed: set[int] = set()
         host.mails.heads["pid"] = os.getpid()
@@ -126,7 +191,7 @@ class CurriculumLink:
         """Put a task into the table, and into the env's own place."""
         task = self._source.get(draw.task_id)
         vec, slot = self.vec, draw.slot
-        self._names[slot], self._labels[slot] = task.name, task.label
+        self._names.put(slot, draw.task_id, task)
         if self._legend.has_settings:
             # Settings belong to an episode, so no table holds what this env plays.
             vec.put(self._with_settings(task, draw), vec.shelf, env_index)
@@ -152,50 +217,53 @@ class CurriculumLink:
         task = self._source.get(draw.task_id)
         return self._with_settings(task, draw) if self._legend.has_settings else task
 
-    def note(self, rows: npt.NDArray[np.int64], episodes: Any) -> None:
-        """Note what envs have begun to play."""
-        # One by one: usually there are few, and NumPy takes longer to begin than this takes.
-        for row in rows.tolist():
-            _, _, _, slot, generation, version, _ = episodes[row].item()
-            label: str = self._labels[slot]
-            stage = self._legend.stage_of(label, self._dials[row])
-            self.texts[:, row] = stage, label, self._names[slot]
-            self.numbers[:, row] = slot, generation, version
+    def _arguments(self) -> tuple[Flags, Flags, Any, Words]:
+        batch = self.vec.batch
+        return batch.has_ended, batch.has_begun, batch.episodes, self.host.mails.words
+
+    def played(self) -> PlayedTasks:
+        """Return what has ended and what has begun in the last step."""
+        count = self._note_played(*self._arguments(), self._played)
+        words = self._played[:count].copy()
+        dials = self._dials[words[:, 0]] if self._dials.shape[1] else self._dials
+        version = self.host.curriculum.plan.version
+        return PlayedTasks(self._names, self.vec.num_ended, version, words, dials)
+
+    # For same-step autoreset: when infos tell of what has ended, the env plays something else.
+
+    def note(self, rows: Words) -> None:
+        """Note what envs have begun, to be told when they end it."""
+        self._noted[rows] = self._now(rows)
+        self._noted_dials[rows] = self._dials[rows]
+
+    def begun_now(self, rows: Words) -> PlayedTasks:
+        """Return what envs have begun."""
+        return PlayedTasks(self._names, 0, 0, self._now(rows), self._dials[rows])
+
+    def ended_before(self, rows: Words) -> PlayedTasks:
+        """Return what envs have ended that they had begun before, as it was noted."""
+        words, version = self._noted[rows], self.host.curriculum.plan.version
+        words[:, 5] = self.vec.batch.episodes["success"][rows].view(np.int64)
+        return PlayedTasks(self._names, len(rows), version, words, self._noted_dials[rows])
+
+    def _now(self, rows: Words) -> Words:
+        are_those = np.zeros(self.vec.num_envs, dtype=np.bool_)
+        none, (_, _, episodes, mails) = are_those.copy(), self._arguments()
+        are_those[rows] = True
+        count = self._note_played(none, are_those, episodes, mails, self._played)
+        return self._played[:count].copy()
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether an env could not build a task since `take_failed` was called."""
+        return bool(self._failed)
 
     def take_failed(self) -> set[int]:
         """Return the envs that could not build a task since the last call."""
-        failed, self._failed = self._failed, set()
+        failed = self._failed
+        if failed:
+            self._failed = set()
         return failed
-
-    # Saving and resuming. The curriculum saves its quarantine of what cannot be built.
-
-    def save(self) -> dict[str, Any]:
-        """Return what is not in arrays, as plain JSON."""
-        return {"texts": self.texts.tolist()}
-
-    def read(self, state: Mapping[str, Any]) -> npt.NDArray[Any]:
-        """Return what `save` returned, checked.
-
-        Raises:
-            SnapshotError: It is damaged.
-        """
-        try:
-            texts = np.array(state.get("texts"), dtype=object)
-        except ValueError as error:
-            raise SnapshotError(
-                f"the texts in the snapshot are damaged ({error}). Use an older snapshot."
-            ) from error
-        if any(text is not None and not isinstance(text, str) for text in texts.ravel()):
-            raise SnapshotError(
-                "the texts in the snapshot hold something that is neither a text nor null. Use an "
-                "older snapshot."
-            )
-        if texts.shape != self.texts.shape:
-            raise SnapshotError(
-                f"the texts in the snapshot have shape {texts.shape}; expected {self.texts.shape}. "
-                "Use an older snapshot."
-            )
-        return texts
 
 
 def _refusal(env_index: int, batch: BatchArrays) -> StepladderError:

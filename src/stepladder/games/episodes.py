@@ -196,3 +196,44 @@ def draw_task(batch: BatchArrays, env_index: int) -> int:
         episode.state = UNPREPARED
     fetch_add(batch.events[0], "num_unready", 1)
     return -1
+
+
+NUM_PLAYED = 6
+"""Numbers that `note_played` writes per env."""
+
+
+@bare
+def note_played(
+    has_ended: Flags,
+    has_begun: Flags,
+    episodes: Records[Episode],
+    mails: Words,
+    played: Words,
+) -> int:
+    """Write what has ended, then what has begun: with a curriculum, for infos.
+
+    Args:
+        has_ended: Flags of the batch.
+        has_begun: Likewise.
+        episodes: Of the batch.
+        mails: Of the batch; not empty.
+        played: Filled from the beginning: env, slot, generation, version of the plan, task,
+            success (its bits).
+
+    Returns:
+        How many rows were written.
+    """
+    count = 0
+    for are_begun in range(2):
+        flags = has_begun if are_begun else has_ended
+        for env_index in range(len(flags)):
+            if flags[env_index]:
+                episode = episodes[env_index]
+                row = played[count]
+                row[0] = env_index
+                row[1], row[2] = episode.slot, episode.generation
+                row[3] = episode.plan_version
+                row[4] = mailbox.head_of(mails[env_index]).draw.task_id
+                row.view(np.float64)[5] = episode.success
+                count += 1
+    return count

@@ -60,6 +60,10 @@ class Game:
     usual_opponents: tuple[str, ...] = ()
     """Those of them that an evaluation plays unless others are named."""
 
+    held_out_sets: tuple[str, ...] = ()
+    """Sets of tasks that nobody practises, if the game has its own; evaluations play the first
+    unless another is asked for, trainings never another."""
+
     is_finite: bool = False
     """Whether all observations and rewards are known to be finite and need no check."""
 
@@ -122,7 +126,8 @@ class Game:
         """Return the games of an evaluation; by default the training's tasks, all alike.
 
         Args:
-            request: How many games, of which labels or against which opponents.
+            request: How many games, of which labels, of which of the `held_out_sets` or against
+                which opponents.
             env_kwargs: Arguments of the envs.
             rivals: Names of the policies that can play player two.
 

@@ -1,69 +1,174 @@
 """The infos of all envs after a step or reset.
 
 Read from the arrays of `batch` after the kernels have run. Keys and types are those of Gymnasium's
-`SyncVectorEnv`; or, for adapters, there is one dict per env.
+`SyncVectorEnv`; or, for adapters, there is one dict per env. What the next step changes is copied
+here; the infos are made of it when somebody looks at them (`lazy_infos`).
 """
 
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from stepladder.games.lazy_infos import LazyInfos
+
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
-    from stepladder.games.curriculum_link import CurriculumLink
+    from stepladder.games.curriculum_link import PlayedTasks
 
 Rows = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Infos = dict[str, Any]
+Kinds = dict[str, type]
 
-TASK_KEYS = (
-    "curriculum_stage",
-    "curriculum_label",
-    "curriculum_task",
-    "curriculum_slot",
-    "curriculum_generation",
-    "curriculum_plan_version",
-)
-"""Infos about a task; the first three are texts."""
+TEXT_KEYS = ("curriculum_stage", "curriculum_label", "curriculum_task")
+NUMBER_KEYS = ("curriculum_slot", "curriculum_generation", "curriculum_plan_version")
+TASK_KEYS = (*TEXT_KEYS, *NUMBER_KEYS)
+"""Infos about a task."""
 
-TASK_MASKS = tuple("_" + key for key in TASK_KEYS)
+RESULT_KEYS = ("curriculum_plan_version_end", "curriculum_success")
+"""Infos about a record."""
+
+LAST_KEYS = ("final_obs", "final_info")
+"""What same-step autoreset tells of episodes that have ended."""
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
 
 
-def merged(vec: "GameVectorEnv", *, is_step: bool) -> Infos:
+class LastSteps(NamedTuple):
+    """The last steps of episodes after which others have begun already."""
+
+    rows: Rows
+    seen: dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
+    """One entry per row."""
+    infos: "Outcome"
+
+
+class Outcome:
+    """What the infos of a step are made of.
+
+    Args:
+        num_envs: Envs.
+        kinds: The infos of every step by name, each with its type.
+        columns: Their values, of shape ``(len(kinds), num_envs)``; None after a reset.
+        absent: Envs that have none of them.
+        played: What has ended and what has begun, if infos tell of tasks.
+        last: Of episodes that have ended in the step that began others.
+    """
+
+    __slots__ = ("_absent", "_columns", "_kinds", "_last", "_num_envs", "_played")
+
+    def __init__(
+        self,
+        num_envs: int,
+        kinds: Kinds,
+        columns: npt.NDArray[np.float64] | None,
+        absent: Rows = NO_ROWS,
+        played: "PlayedTasks | None" = None,
+        last: LastSteps | None = None,
+    ):
+        self._num_envs, self._kinds, self._columns = num_envs, kinds, columns
+        self._absent, self._played, self._last = absent, played, last
+
+    def names(self) -> frozenset[str]:
+        """Return the keys."""
+        played = self._played
+        return names_of(
+            () if self._columns is None else tuple(self._kinds),
+            self._last is not None,
+            played is not None,
+            played is not None and played.num_ended > 0,
+        )
+
+    def one(self, name: str) -> Infos:
+        """Return an entry; masks and infos about tasks come all together."""
+        if self._columns is None or name not in self._kinds:
+            return self.all()
+        number = list(self._kinds).index(name)
+        return {name: self._column(name, self._columns[number])}
+
+    def all(self) -> Infos:
+        """Return an array for each key, and under ``_key`` a mask of the envs that have it."""
+        infos: Infos = {}
+        if self._last is not None:
+            rows, seen, told = self._last
+            mask = mask_of(rows, self._num_envs)
+            infos["final_obs"], infos["_final_obs"] = last_seen(rows, seen, self._num_envs), mask
+            infos["final_info"], infos["_final_info"] = told.all(), mask
+        if self._columns is not None:
+            mask = np.ones(self._num_envs, dtype=np.bool_)
+            mask[self._absent] = False
+            for name, column in zip(self._kinds, self._columns, strict=True):
+                infos[name], infos["_" + name] = self._column(name, column), mask
+        if self._played is not None:
+            add_tasks(infos, self._played, self._num_envs)
+            if self._played.num_ended:
+                add_results(infos, self._played, self._num_envs)
+        return infos
+
+    def _column(self, name: str, column: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+        values = column.astype(self._kinds[name])
+        values[self._absent] = 0
+        return values
+
+
+@cache
+def names_of(
+    steps: tuple[str, ...], has_last: bool, has_tasks: bool, has_results: bool
+) -> frozenset[str]:
+    """Return the keys of infos that hold these parts."""
+    names = (
+        *steps,
+        *(LAST_KEYS if has_last else ()),
+        *(TASK_KEYS if has_tasks else ()),
+        *(RESULT_KEYS if has_results else ()),
+    )
+    return frozenset(key for name in names for key in (name, "_" + name))
+
+
+def merged(vec: "GameVectorEnv", *, is_step: bool) -> LazyInfos:
     """Return one dict for all envs: an array per key and a mask ``_key`` of the envs that have it.
 
     Args:
         vec: The vector env.
         is_step: Whether this was a step rather than a reset.
     """
-    batch = vec.batch
+    return LazyInfos(outcome_of(vec, is_step=is_step))
+
+
+def outcome_of(vec: "GameVectorEnv", *, is_step: bool) -> Outcome:
+    """Return what the infos of the last step or reset are made of."""
+    num_begun, num_ended = vec.num_begun, vec.num_ended
+    kinds, num_envs = vec.info_kinds, vec.num_envs
+    if is_step and not (num_begun or num_ended):
+        # The usual case.
+        return Outcome(num_envs, kinds, vec.extras.copy())
+    if vec.autoreset_mode is AutoresetMode.SAME_STEP:
+        return _outcome_of_both(vec, is_step=is_step)
+    begun = vec.batch.has_begun.nonzero()[0] if num_begun else NO_ROWS
+    columns = vec.extras.copy() if is_step and num_begun < num_envs else None
     link = vec.link if vec.task_infos else None
-    infos: Infos = {}
-    begun = np.flatnonzero(batch.has_begun) if batch.events["num_begun"][0] else NO_ROWS
-    ended = np.flatnonzero(batch.has_ended) if batch.events["num_ended"][0] else NO_ROWS
-    if len(ended) and vec.autoreset_mode is AutoresetMode.SAME_STEP:
-        # The next episodes have begun already; infos of the last ones are kept apart.
-        mask = mask_of(ended, vec.num_envs)
-        infos["final_obs"], infos["_final_obs"] = last_seen(vec, ended), mask
-        infos["final_info"], infos["_final_info"] = final_infos(vec, ended, mask), mask
-        ended = NO_ROWS
-    if is_step and len(begun) < vec.num_envs:
-        mask = np.ones(vec.num_envs, dtype=np.bool_)
-        columns = vec.extras.copy()
-        if len(begun):
-            mask[begun], columns[:, begun] = False, 0.0
-        add_step(infos, vec, columns, mask)
-    if link is not None and (len(begun) or len(ended)):
-        link.note(begun, batch.episodes)
-        rows = np.concatenate([ended, begun])
-        add_tasks(infos, link, rows, mask_of(rows, vec.num_envs))
-        if len(ended):
-            add_results(infos, vec, link, ended, mask_of(ended, vec.num_envs))
-    return infos
+    return Outcome(num_envs, kinds, columns, begun, None if link is None else link.played())
+
+
+def _outcome_of_both(vec: "GameVectorEnv", *, is_step: bool) -> Outcome:
+    """Return the same for same-step autoreset: what has ended has begun anew already."""
+    batch, kinds, num_envs = vec.batch, vec.info_kinds, vec.num_envs
+    begun, ended = batch.has_begun.nonzero()[0], batch.has_ended.nonzero()[0]
+    link = vec.link if vec.task_infos else None
+    last = None
+    if len(ended):
+        others = np.flatnonzero(~batch.has_ended)
+        played = None if link is None else link.ended_before(ended)
+        told = Outcome(num_envs, kinds, vec.extras.copy(), others, played)
+        last = LastSteps(ended, _rows_of(vec.seen_last, ended), told)
+    if vec.link is not None:
+        vec.link.note(begun)
+    played = link.begun_now(begun) if link is not None and len(begun) else None
+    columns = vec.extras.copy() if is_step and len(begun) < num_envs else None
+    return Outcome(num_envs, kinds, columns, begun, played, last)
 
 
 def mask_of(rows: Rows, num_envs: int) -> Mask:
@@ -73,66 +178,54 @@ def mask_of(rows: Rows, num_envs: int) -> Mask:
     return mask
 
 
-def add_step(
-    infos: Infos, vec: "GameVectorEnv", columns: npt.NDArray[np.float64], mask: Mask
-) -> None:
-    """Add the infos of every step; the columns are not copied."""
-    for (name, kind), column in zip(vec.info_kinds.items(), columns, strict=True):
-        infos[name] = column if kind is float else column.astype(kind)
-        infos["_" + name] = mask
+def add_tasks(infos: Infos, played: "PlayedTasks", num_envs: int) -> None:
+    """Add infos about the tasks that envs play."""
+    rows = played.rows
+    mask = mask_of(rows, num_envs)
+    for key, values in zip(TEXT_KEYS, played.texts(), strict=True):
+        texts = np.empty(num_envs, dtype=object)
+        texts[rows] = values
+        infos[key] = texts
+    for key, values in zip(NUMBER_KEYS, played.numbers(), strict=True):
+        numbers = np.zeros(num_envs, dtype=np.int64)
+        numbers[rows] = values
+        infos[key] = numbers
+    infos.update(dict.fromkeys(("_" + key for key in TASK_KEYS), mask))
 
 
-def final_infos(vec: "GameVectorEnv", ended: Rows, mask: Mask) -> Infos:
-    """Return the infos of the last step of an episode, for same-step autoreset."""
-    infos: Infos = {}
-    columns = np.zeros_like(vec.extras)
-    columns[:, ended] = vec.extras[:, ended]
-    add_step(infos, vec, columns, mask)
-    if vec.link is not None and vec.task_infos:
-        # The next episodes have not been noted yet.
-        add_tasks(infos, vec.link, ended, mask)
-        add_results(infos, vec, vec.link, ended, mask)
-    return infos
-
-
-def add_results(
-    infos: Infos, vec: "GameVectorEnv", link: "CurriculumLink", ended: Rows, mask: Mask
-) -> None:
+def add_results(infos: Infos, played: "PlayedTasks", num_envs: int) -> None:
     """Add infos about the records that envs post at the end of an episode."""
-    success = np.zeros(vec.num_envs)
-    success[ended] = vec.batch.episodes["success"][ended]
-    version = np.zeros(vec.num_envs, dtype=np.int64)
-    version[ended] = link.host.curriculum.plan.version
-    infos["curriculum_plan_version_end"] = version
-    infos["curriculum_success"] = success
+    rows = played.rows[: played.num_ended]
+    mask = mask_of(rows, num_envs)
+    version = np.zeros(num_envs, dtype=np.int64)
+    version[rows] = played.plan_version
+    success = np.zeros(num_envs)
+    success[rows] = played.successes()
+    infos["curriculum_plan_version_end"], infos["curriculum_success"] = version, success
     infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
 
 
-def add_tasks(infos: Infos, link: "CurriculumLink", rows: Rows, mask: Mask) -> None:
-    """Add infos about the tasks that envs play."""
-    texts = np.empty(link.texts.shape, dtype=object)
-    texts[:, rows] = link.texts[:, rows]
-    numbers = np.zeros_like(link.numbers)
-    numbers[:, rows] = link.numbers[:, rows]
-    infos.update(zip(TASK_KEYS, (*texts, *numbers), strict=True))
-    infos.update(dict.fromkeys(TASK_MASKS, mask))
+def _rows_of(memory: Any, rows: Rows) -> Any:
+    """Return a copy of some rows."""
+    if isinstance(memory, dict):
+        return {key: part[rows] for key, part in memory.items()}
+    return memory[rows]
 
 
-def last_seen(vec: "GameVectorEnv", ended: Rows) -> npt.NDArray[Any]:
-    """Return the last observation of every env that ended."""
-    seen = np.empty(vec.num_envs, dtype=object)
-    memory = vec.seen_last
-    for row in ended.tolist():
-        if isinstance(memory, dict):
-            seen[row] = {key: part[row].copy() for key, part in memory.items()}
+def last_seen(rows: Rows, seen: Any, num_envs: int) -> npt.NDArray[Any]:
+    """Return the last observation of every env that ended; None for the others."""
+    found = np.empty(num_envs, dtype=object)
+    for place, row in enumerate(rows.tolist()):
+        if isinstance(seen, dict):
+            found[row] = {key: part[place] for key, part in seen.items()}
         else:
-            seen[row] = memory[row].copy()
-    return seen
+            found[row] = seen[place]
+    return found
 
 
 def by_row(vec: "GameVectorEnv", *, is_step: bool) -> list[tuple[int, Infos]]:
     """Return the infos of each env that has any."""
-    infos = _split(merged(vec, is_step=is_step), vec.num_envs)
+    infos = _split(outcome_of(vec, is_step=is_step).all(), vec.num_envs)
     return [(row, info) for row, info in enumerate(infos) if info]
 
 

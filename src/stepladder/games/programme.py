@@ -1,11 +1,12 @@
 """What an evaluation plays: fixed games, by group, with fixed seeds.
 
-Made by a `Game` for an evaluation; `training.evaluation` plays all games of a programme as one
-batch.
+Made by a `Game` for an evaluation; `training.evaluation` plays the games of each group as one
+batch, so that no group changes the games of another.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import Any
 
 from stepladder.errors import ConfigError
@@ -67,16 +68,26 @@ class Programme:
         games = [(one.task, one.num_games) for one in self.fixtures if one.task is not None]
         return [task for task, num_games in games for _ in range(num_games)] or None
 
+    def by_group(self) -> dict[str, "Programme"]:
+        """Return a programme for each group, by its name, in the order of their first games."""
+        groups: dict[str, list[Fixture]] = {}
+        for fixture in self.fixtures:
+            groups.setdefault(fixture.group, []).append(fixture)
+        return {name: replace(self, fixtures=tuple(some)) for name, some in groups.items()}
+
+    def rows(self) -> list[range]:
+        """Return the rows of each fixture."""
+        ends = list(accumulate((one.num_games for one in self.fixtures), initial=0))
+        return [range(start, stop) for start, stop in pairwise(ends)]
+
     def rivals(self) -> dict[str, slice]:
         """Return which policies play player two, and in which rows."""
-        start, rows = 0, dict[str, slice]()
-        for fixture in self.fixtures:
-            stop = start + fixture.num_games
+        rows: dict[str, slice] = {}
+        for fixture, games in zip(self.fixtures, self.rows(), strict=True):
             if fixture.rival is not None:
                 # Games against one rival are next to each other.
-                first = rows[fixture.rival].start if fixture.rival in rows else start
-                rows[fixture.rival] = slice(first, stop)
-            start = stop
+                first = rows[fixture.rival].start if fixture.rival in rows else games.start
+                rows[fixture.rival] = slice(first, games.stop)
         return rows
 
 

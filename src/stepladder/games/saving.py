@@ -16,7 +16,7 @@ import numpy.typing as npt
 from stepladder.errors import ConfigError, SnapshotError, TaskError
 from stepladder.games.assignments import Assignments
 from stepladder.games.episodes import PLAYING
-from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
+from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import Task
 
@@ -65,7 +65,7 @@ class Saving(Assignments):
 
     def save_games(self) -> Snapshot:
         """Return the games in flight; with a curriculum, without what its host saves."""
-        tasks = self._save_tasks() if self.link is None else self.link.save()
+        tasks = self._save_tasks() if self.link is None else {}
         arrays = copy_arrays(self._saved_arrays())
         return Snapshot({"settings": self._settings(), **tasks}, arrays)
 
@@ -94,19 +94,20 @@ class Saving(Assignments):
         self.check_games(snapshot.arrays, snapshot.place)
         if heads is not None and len(heads) == self.num_envs:
             _check_in_flight(heads, snapshot.arrays["batch/episodes"]["state"], snapshot.place)
-        read = self._read_tasks if self.link is None else self.link.read
-        tasks: Any = read(snapshot.state)
+        tasks = self._read_tasks(snapshot.state) if self.link is None else None
 
         def go_on() -> None:
             restore_arrays(self._saved_arrays(), snapshot.arrays, snapshot.place)
-            if self.link is None:
+            if tasks is not None:
                 self.tasks[:], self.waiting = tasks
-            else:
-                # Another link by now: the host has been connected again.
-                self.link.texts[:] = tasks
+            self._note_all()
             self._sent = self._has_begun_once = False
 
         return go_on
+
+    @abstractmethod
+    def _note_all(self) -> None:
+        """Note what every env plays, where infos need that."""
 
     def _check_alone(self) -> None:
         if self.link is not None:
@@ -156,12 +157,10 @@ class Saving(Assignments):
             known = SavedArray("batch/known", self.batch.known, (Part.count("flag", high=1),))
             table = self.table.saved_arrays("table")
             return [*self.batch.saved_arrays(1), known, *shelf, *table, *game]
-        curriculum, numbers = self.link.host.curriculum, self.link.numbers
-        highest = np.array([[curriculum.pool.num_slots - 1], [MAX_COUNT], [MAX_COUNT]])
+        curriculum = self.link.host.curriculum
         return [
             *self.batch.saved_arrays(curriculum.pool.num_slots),
             SavedArray("batch/dials", self.batch.dials, curriculum.dial_parts()),
-            SavedArray("lessons", numbers, (Part("slot, generation, version", ..., 0, highest),)),
             *shelf,
             *game,
         ]

@@ -21,6 +21,7 @@ from stepladder.files import parsed_json, require_folder, require_regular
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import (
+    BEST,
     integer_of,
     reading,
     refusing_damage,
@@ -210,6 +211,27 @@ class RunReader:
         with self._database() as database:
             names = database.execute("SELECT name FROM checkpoints ORDER BY id")
             return [stored_name(name) for (name,) in names]
+
+    def best_checkpoint(self) -> str | None:
+        """Return the name of the best checkpoint so far; None if none was called so.
+
+        Raises:
+            RunError: The run has no checkpoint of this name.
+        """
+        with self._database() as database:
+            found = database.execute("SELECT value FROM settings WHERE key = ?", (BEST,)).fetchone()
+            if found is None:
+                return None
+            name = stored_name(found[0])
+            (count,) = database.execute(
+                "SELECT count(*) FROM checkpoints WHERE name = ?", (name,)
+            ).fetchone()
+        if count:
+            return name
+        raise RunError(
+            f"the database says that {name!r} is the best checkpoint, and it has none of this "
+            "name. Restore it from a copy."
+        )
 
     def checkpoint_step(self, name: str | None = None) -> int:
         """Return the step at which a checkpoint was saved; the latest by default.

@@ -11,7 +11,13 @@ from pathlib import Path
 from stepladder.errors import RunError
 from stepladder.files import require_folder
 from stepladder.runs.checkpoint_files import age, remove_all, stored_name
-from stepladder.runs.database import integer_of, metric_ids, refusing_damage, stored_status
+from stepladder.runs.database import (
+    FORGET_BEST,
+    integer_of,
+    metric_ids,
+    refusing_damage,
+    stored_status,
+)
 from stepladder.runs.lock import RunLock
 from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
 from stepladder.runs.writer import PendingRows, write_rows
@@ -114,6 +120,7 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
         ("DELETE FROM checkpoints WHERE id > ?", checkpoint),
     ):
         connection.execute(statement, (value,))
+    connection.execute(FORGET_BEST)
     connection.execute(
         "DELETE FROM metric_names WHERE NOT EXISTS "
         "(SELECT 1 FROM metrics WHERE metric = metric_names.id)"

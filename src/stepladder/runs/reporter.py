@@ -7,6 +7,7 @@ with the curriculum's decisions as events and now and then a table of all tasks.
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from stepladder.configs.checks import require_integer
@@ -14,6 +15,8 @@ from stepladder.curricula.base import Curriculum
 from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.meter import CurriculumMeter, task_table
 from stepladder.runs.run import Run
+from stepladder.saving.saved_fields import read_count
+from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.names import MetricNames
 from stepladder.stats.rollout import payload, process_training_stats
 
@@ -56,6 +59,7 @@ class EpochReporter:
         self.last_step = 0
         """Env steps at the end of the last epoch reported; of a resumed training, before it."""
         self._has_table = False
+        self._explained_at = -1
 
     def end_epoch(
         self,
@@ -114,10 +118,45 @@ class EpochReporter:
         self.last_payload = logged
         return logged
 
+    def keep_explanation(self) -> None:
+        """Keep a table of all tasks and the curriculum's own words, as they are now."""
+        if self.run is None or self._explained_at == self.num_epochs:
+            return
+        if not self._has_table:
+            self.run.log_tasks(self.last_step, task_table(self.meter))
+            self._has_table = True
+        self.run.event(self.last_step, "explanation", str(self.curriculum.explain()), None)
+        self._explained_at = self.num_epochs
+
     def close(self) -> None:
         """Keep the last table of all tasks and the curriculum's own words; stop counting."""
-        if self.run is not None:
-            if not self._has_table:
-                self.run.log_tasks(self.last_step, task_table(self.meter))
-            self.run.event(self.last_step, "explanation", str(self.curriculum.explain()), None)
+        self.keep_explanation()
         self.meter.close()
+
+    # Saving.
+
+    def snapshot(self) -> Snapshot:
+        """Return everything needed to go on reporting, between two epochs."""
+        own = {
+            "num_epochs": self.num_epochs,
+            "last_step": self.last_step,
+            "cursor": asdict(self.cursor),
+            "names": self.names.state(),
+        }
+        return Snapshot.of_parts(own, meter=self.meter.snapshot())
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Go on reporting where a snapshot was made.
+
+        Raises:
+            SnapshotError: It is damaged. Then nothing but the meter and the names has changed.
+        """
+        own, place = snapshot.state, snapshot.place
+        num_epochs, last_step = (
+            read_count(own.get(name), f"{name} of {place}") for name in ("num_epochs", "last_step")
+        )
+        cursor = EventCursor.from_json(own.get("cursor"))
+        names = own.get("names")
+        self.names.restore(names if isinstance(names, dict) else {})
+        self.meter.restore(snapshot.part("meter"))
+        self.num_epochs, self.last_step, self.cursor = num_epochs, last_step, cursor

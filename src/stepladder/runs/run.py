@@ -29,7 +29,13 @@ from stepladder.runs.checkpoint_files import (
     remove_all,
     remove_older,
 )
-from stepladder.runs.database import create_database, lift_limits, metric_ids, open_database
+from stepladder.runs.database import (
+    BEST,
+    create_database,
+    lift_limits,
+    metric_ids,
+    open_database,
+)
 from stepladder.runs.forwarder import Forwarder
 from stepladder.runs.lock import RunLock
 from stepladder.runs.loggers.base import Logger, check_loggers
@@ -269,6 +275,19 @@ class Run:
             self._writer.flush()
             remove_older(path, name)
         return path
+
+    def mark_best(self, name: str) -> None:
+        """Say which checkpoint is the best so far, in place of an earlier one.
+
+        Args:
+            name: What the checkpoint is called; it must have been saved.
+        """
+        self._require_open()
+        name = checked_checkpoint_name(name)
+        with self._checkpoint_lock, naming(self.folder):
+            with self._writer.adding(1) as rows:
+                rows.settings.append((BEST, name))
+            self._writer.flush()
 
     def remove_checkpoint(self, name: str) -> None:
         """Forget a checkpoint and remove what it left on disk; nothing happens if there is none."""

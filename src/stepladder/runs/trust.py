@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import RunError
+from stepladder.trusted import allow, is_allowed
 
-_SETTINGS = ("env", "tasks")
-"""Settings that can name something in a module, as ``module:name``."""
+_SETTINGS = ("env", "tasks", "deliver", "wrappers")
+"""Settings that can name something in a module, as ``module:name``, or a list of such names."""
+
+_OF_AGENT = ("encoder",)
+"""Those of the agent."""
 
 _made_here: dict[Path, tuple[str, ...]] = {}
 """Runs that this process has created, and what they name: their settings are its own."""
@@ -27,8 +31,14 @@ def names_of_code(config: Mapping[str, Any]) -> tuple[str, ...]:
         >>> names_of_code({"env": "my_games:Maze-v0"}), names_of_code({"env": "CartPole-v1"})
         (('my_games:Maze-v0',), ())
     """
-    values = (config.get(setting) for setting in _SETTINGS)
-    return tuple(value for value in values if isinstance(value, str) and ":" in value)
+    agent = config.get("agent")
+    parts = [(config, _SETTINGS), (agent if isinstance(agent, Mapping) else {}, _OF_AGENT)]
+    found: list[Any] = []
+    for part, settings in parts:
+        for setting in settings:
+            value = part.get(setting)
+            found += value if isinstance(value, list | tuple) else [value]
+    return tuple(name for name in found if isinstance(name, str) and ":" in name)
 
 
 def note_own(folder: Path, config: Mapping[str, Any]) -> None:
@@ -45,7 +55,8 @@ def require_trust(folder: str | Path, config: Mapping[str, Any], trust: bool) ->
         RunError: `trust` is False; the message says what would be imported.
     """
     names = names_of_code(config)
-    if trust or not names or _made_here.get(Path(folder).resolve()) == names:
+    if trust or set(names) <= set(_made_here.get(Path(folder).resolve(), ())):
+        allow(names)
         return
     named = " and ".join(map(repr, names))
     modules = " and ".join(dict.fromkeys(repr(name.partition(":")[0]) for name in names))
@@ -53,3 +64,19 @@ def require_trust(folder: str | Path, config: Mapping[str, Any], trust: bool) ->
         f"the run {folder} names {named}: playing it would import {modules} and run that code. If "
         "you trust where this run came from, add --trust (in Python: trust=True)."
     )
+
+
+def require_trust_in_policy(path: str | Path, description: Mapping[str, Any], trust: bool) -> None:
+    """Raise if playing a policy would import a network that the user has not allowed.
+
+    Args:
+        path: Of the run, the checkpoint or the file that holds it.
+        description: Of its agent.
+        trust: Whether the user trusts where it came from.
+
+    Raises:
+        RunError: `trust` is False; the message says what would be imported.
+    """
+    named = {"agent": description.get("config")}
+    if not all(map(is_allowed, names_of_code(named))):
+        require_trust(path, named, trust)

@@ -21,7 +21,7 @@ import numpy as np
 
 from stepladder.errors import RunError
 from stepladder.plans.record import RecordArray
-from stepladder.runs.database import inherit
+from stepladder.runs.database import FORGET_BEST, inherit
 from stepladder.runs.encoding import STORED_RECORD, TaskColumn, packed, packed_numbers
 
 T = TypeVar("T")
@@ -204,8 +204,10 @@ class DatabaseWriter:
 
 def write_rows(connection: sqlite3.Connection, rows: PendingRows) -> None:
     """Write rows in one transaction: all of them, or none if an exception comes out."""
-    # Saving a checkpoint removes older ones next, so its row has to outlive a power cut.
-    connection.execute(f"PRAGMA synchronous={'FULL' if rows.checkpoints else 'NORMAL'}")
+    # Saving a checkpoint, or saying which is the best, removes older ones next, so these rows have
+    # to outlive a power cut.
+    is_final = bool(rows.checkpoints or rows.settings)
+    connection.execute(f"PRAGMA synchronous={'FULL' if is_final else 'NORMAL'}")
     connection.execute("BEGIN IMMEDIATE")
     try:
         _insert(connection, "metric_names", rows.metric_names)
@@ -230,6 +232,8 @@ def write_rows(connection: sqlite3.Connection, rows: PendingRows) -> None:
         for name in rows.removed_checkpoints:
             connection.execute("DELETE FROM checkpoints WHERE name = ?", (name,))
         _insert(connection, "settings", rows.settings)
+        if rows.removed_checkpoints:
+            connection.execute(FORGET_BEST)
         connection.execute("COMMIT")
     except BaseException:
         # Some failures, such as a full disk, have ended the transaction already.

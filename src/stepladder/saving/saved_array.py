@@ -7,6 +7,7 @@ value from a file is checked here first: type, shape, finite, in range, integer.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -60,9 +61,16 @@ class Part:
             array = array[field]
         return array
 
+    @cached_property
+    def is_finite(self) -> bool:
+        """Whether no infinite value is allowed."""
+        return not (np.isinf(self.low).any() or np.isinf(self.high).any())
+
     def problem(self, array: Array) -> str | None:
         """Return what is wrong with the first bad element, or None."""
         values = np.atleast_1d(self.select(array))
+        if self._is_met_by(values):
+            return None
         if values.dtype.kind == "f":
             with np.errstate(invalid="ignore"):
                 values = values.astype(np.float64)
@@ -79,6 +87,16 @@ class Part:
         elif (low, high) != (-MAX_FLOAT, MAX_FLOAT):
             expected += f" from {low:.6g} to {high:.6g}"
         return f"{self.name or 'value'}{list(index)} is {values[index]}; expected {expected}"
+
+    def _is_met_by(self, values: Array) -> bool:
+        """Whether all values are good, by the quickest test; False may also be "not known"."""
+        if values.dtype.char not in "dl" or not values.size:
+            return False
+        if self.whole and values.dtype.char == "d":
+            return False
+        # NaN is the least and the largest of any values, and in no range.
+        is_inside = (values.min() >= self.low) & (values.max() <= self.high)
+        return is_inside is np.True_ or bool(np.all(is_inside))
 
 
 @dataclass(frozen=True)
@@ -139,14 +157,16 @@ class SavedArray:
 
     def _parts_for_all(self, saved: Array) -> Iterable[Part]:
         """Yield what holds for every array: finite floats, and bools that are 0 or 1."""
-        if any(np.isinf(part.low).any() or np.isinf(part.high).any() for part in self.parts):
+        if not all(part.is_finite for part in self.parts):
             return
-        for path in _fields(saved.dtype):
-            values = Part("", path).select(saved) if path else saved
-            if values.dtype.kind == "f":
+        covered = {part.where for part in self.parts if isinstance(part.where, str)}
+        for path, kind in _fields(saved.dtype):
+            if kind == "f" and path not in covered:
                 yield Part(path, path or ...)
-            elif values.dtype == np.bool_ and (np.ascontiguousarray(values).view("u1") > 1).any():
-                yield Part(path, path or ..., low=2, high=1)
+            elif kind == "b":
+                values = Part("", path).select(saved) if path else saved
+                if (np.ascontiguousarray(values).view("u1") > 1).any():
+                    yield Part(path, path or ..., low=2, high=1)
 
 
 def require_parts(array_name: str, place: str, **numbers: tuple[Array, Any]) -> None:
@@ -188,11 +208,11 @@ def _kind(array: Array) -> str:
     return f"{kind}{list(array.shape)}"
 
 
-def _fields(dtype: np.dtype[Any], path: str = "") -> Iterable[str]:
-    """Yield the dotted paths of all plain fields; of a plain type the empty path."""
+@cache
+def _fields(dtype: np.dtype[Any], path: str = "") -> tuple[tuple[str, str], ...]:
+    """Return the dotted paths of all plain fields and their kinds; of a plain type one, empty."""
     dtype = dtype.base
     if dtype.names is None:
-        yield path
-        return
-    for name in dtype.names:
-        yield from _fields(dtype[name], f"{path}.{name}" if path else name)
+        return ((path, dtype.kind),)
+    inner = ((name, f"{path}.{name}" if path else name) for name in dtype.names)
+    return tuple(field for name, place in inner for field in _fields(dtype[name], place))

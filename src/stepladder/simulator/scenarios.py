@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.configs.documents import load_document
+from stepladder.configs.yaml_text import SUFFIXES
 from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
 from stepladder.saving.saved_array import MAX_COUNT
@@ -221,7 +222,7 @@ def scenario(name: str) -> Scenario:
     Raises:
         ConfigError: There is no such scenario.
     """
-    if name.endswith(".json"):
+    if name.endswith((".json", *SUFFIXES)):
         return _from_file(name)
     found = re.fullmatch(r"([a-z]+)-(\d{1,9})(?:x(\d{1,9}))?(?:-slow(\d{1,6}))?", name)
     family, first, second, slow = found.groups() if found else ("", None, None, None)
@@ -230,8 +231,9 @@ def scenario(name: str) -> Scenario:
     if len(sizes) != known.get(family, -1) or (slow is not None and int(slow) < 1):
         forms = ", ".join(f"{one}-{'CxR' if count == 2 else 'N'}" for one, count in known.items())
         raise ConfigError(
-            f"there is no scenario {name!r}; expected one of {forms}, or a .json file. For example "
-            "chain-10, grid-6x6, or chain-10-slow100 for a learner that is 100 times slower."
+            f"there is no scenario {name!r}; expected one of {forms}, or a .json or .yaml file. "
+            "For example chain-10, grid-6x6, or chain-10-slow100 for a learner that is 100 times "
+            "slower."
         )
     most = MAX_TASKS if family in FAMILIES else general.MAX_TASKS
     if not 1 <= math.prod(sizes) <= most:

@@ -38,7 +38,7 @@ class SimulationConfig(Config):
     """What is simulated, and how long."""
 
     scenario: str = "chain-10"
-    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json file."""
+    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json or .yaml file."""
 
     num_envs: Count = 8
     """Envs that play at the same time."""

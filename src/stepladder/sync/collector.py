@@ -9,6 +9,7 @@ table of where an interrupt can come and what completes the work.
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -43,17 +44,15 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Collection(NamedTuple):
-    """A batch out of the mailboxes, until all that follows from it is done."""
+Flags = npt.NDArray[np.bool_]
 
-    intake: Intake
-    """Its records on their way into the curriculum."""
-    failures: list[Failure]
-    num_finished: int
-    """Episodes finished so far, with those of this batch; likewise draws that failed."""
-    num_failed: int
-    told: list[Any]
-    """An entry for each listener of the channel that was told."""
+Collection = tuple[Intake, Sequence[Failure], int, int, list[Any]]
+"""A batch out of the mailboxes, until all that follows from it is done.
+
+Its records on their way into the curriculum; failures; episodes finished so far and draws that
+failed so far, with those of this batch; an entry for each listener of the channel that was told. A
+plain tuple, because one is made in nearly every step.
+"""
 
 
 class Collector(ABC):
@@ -79,8 +78,9 @@ class Collector(ABC):
         self._records: RecordArray = np.zeros(num_envs * mailbox.CAPACITY, RECORD_DTYPE)
         self._taken = mailbox.TakenBatch.zeros()
         """What `mailbox.admit` has noted of the batch that is being worked on; one record."""
-        self._note = cast("npt.NDArray[Any]", self._taken).reshape(())
-        """The same, as Python reads and writes its fields."""
+        note = cast("npt.NDArray[Any]", self._taken)
+        self._num_noted, self._num_unbuildable = note["count"], note["num_unbuildable"]
+        """Fields of it, as Python reads and writes them."""
         self._intake = Intake()
         self._collection: Collection | None = None
         """How far that batch has come; None before the first of it is known."""
@@ -91,23 +91,41 @@ class Collector(ABC):
         self.mails = Mailboxes(words, self._num_dials)
         self.mails.heads["next_episode"] = self.curriculum.next_episode
         # Called after every step: looking at the types of all arguments takes longer than the work.
-        self._drain = direct(mailbox.drain, words, 0, self._records, self._all_rows)
-        self._admit = direct(
-            *(mailbox.admit, words, self._records, 0, 0),
+        self._take_posted = direct(
+            *(mailbox.take, words, 0, self._records, self._all_rows),
             *(0, self._last_tick, self._lags, self._taken),
+        )
+        self._flagged_rows: Words = np.zeros_like(self._all_rows)
+        self._take_flagged = direct(
+            *(mailbox.take_flagged, words, 0, self._records, np.zeros(1, np.bool_)),
+            *(self._flagged_rows, 0, self._last_tick, self._lags, self._taken),
         )
 
     @abstractmethod
     def _make_mails(self, num_words: int) -> Words:
         """Return zeroed mailboxes of shape ``(num_envs, num_words)``."""
 
-    def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
-        """Copy what was reported into `_records`; return how many, and how many are unbuildable.
+    def _take(self, ended: bool, rows: Words | Flags | None, tick: int) -> int:
+        """Take what was reported into `_records`, and note the batch; return how many they are.
 
-        The mailboxes keep them: done again, it gives the same records, or more.
+        An interrupt comes before or after it; the note says which.
         """
-        rows = self._all_rows if rows is None else np.ascontiguousarray(rows, dtype=np.int64)
-        return self._drain(self.mails.words, self.mails.ring_at, self._records, rows)
+        mails, rest = self.mails, (tick, self._last_tick, self._lags, self._taken)
+        self._begin_collection()
+        if rows is None:
+            rows = self._all_rows
+        elif rows.dtype == np.bool_:
+            flags = cast("Flags", rows)
+            return self._take_flagged(
+                mails.words, mails.ring_at, self._records, flags, self._flagged_rows, *rest
+            )
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        return self._take_posted(mails.words, mails.ring_at, self._records, rows, *rest)
+
+    def _begin_collection(self) -> None:
+        """Note that from here on an interrupt may leave something to do."""
+        self._collection = None
+        self.is_unfinished = True
 
     def _spread(self) -> None:  # noqa: B027, most backends have nothing to bring
         """Bring the plan to the clients, where they do not see it anyway."""
@@ -118,7 +136,7 @@ class Collector(ABC):
 
     # Collecting.
 
-    def collect(self, ended: bool = True, rows: Words | None = None) -> RecordArray:
+    def collect(self, ended: bool = True, rows: Words | Flags | None = None) -> RecordArray:
         """Observe everything that has been reported, in env order, and publish the next plan.
 
         A collection that an interrupt (Ctrl-C) has broken off is completed first.
@@ -126,8 +144,8 @@ class Collector(ABC):
         Args:
             ended: Whether an episode may have ended since the last call. A backend that has to
                 ask every env spares itself the trip when it is False.
-            rows: Envs that may have reported, rising; by default all. What others have left is
-                found when they report again, or when all are collected.
+            rows: Envs that may have reported, rising, or a flag for each env; by default all.
+                What others have left is found when they report again, or when all are collected.
 
         Returns:
             The records observed, those of a collection completed here included; valid until the
@@ -144,18 +162,9 @@ class Collector(ABC):
                 # A listener asks for it; whatever has come since is collected after this batch.
                 return self._records[:0]
             late = self.complete()
-        count, unbuildable = self._gather(ended, rows)
-        if not count:
-            records = self._records[:0]
-        else:
-            self._collection = None
-            self.is_unfinished = True
-            tick = self.curriculum.plan.tick + 1
-            self._admit(
-                *(self.mails.words, self._records, count, unbuildable),
-                *(tick, self._last_tick, self._lags, self._taken),
-            )
-            records = self._work_on(count, tick)
+        tick = self.curriculum.plan.tick + 1
+        count = self._take(ended, rows, tick)
+        records = self._work_on(count, tick) if count else self._records[:0]
         self._conclude()
         return records if late is None else np.concatenate([late, records])
 
@@ -167,9 +176,9 @@ class Collector(ABC):
         records = self._records[:0]
         if is_running(Collector._work_on, self):
             return records
-        count = int(self._note["count"])
+        count = self._num_noted.item(0)
         if count:
-            records = self._work_on(count, int(self._note["tick"])).copy()
+            records = self._work_on(count, int(self._taken["tick"][0])).copy()
         self._conclude()
         return records
 
@@ -180,17 +189,17 @@ class Collector(ABC):
             count: Records in it.
             tick: Its number.
         """
-        note = self._note
-        if self._collection is None:
-            self._collection = self._begin(self._records[:count])
-        intake, failures, num_finished, num_failed, told = self._collection
+        collection = self._collection
+        if collection is None:
+            collection = self._collection = self._begin(self._records[:count])
+        intake, failures, num_finished, num_failed, told = collection
         if failures:
             # Their messages have been read.
             mailbox.release_failed(self.mails.words, self._records, self._taken)
         try:
             self.curriculum.take_in(intake)
         except RecordError:
-            note["count"] = 0
+            self._num_noted[0] = 0
             raise
         self._num_finished = num_finished
         self.curriculum.plan.header["tick"] = tick
@@ -199,12 +208,12 @@ class Collector(ABC):
             self._quarantine_all(failures)
         if self._listeners and len(intake.records):
             tell_rest(self._listeners, told, intake.records)
-        note["count"] = 0
+        self._num_noted[0] = 0
         return intake.records
 
     def _begin(self, records: RecordArray) -> Collection:
-        failures: list[Failure] = []
-        if self._note["num_unbuildable"]:
+        failures: Sequence[Failure] = ()
+        if self._num_unbuildable.item(0):
             failures = self._read_failures(records)
             records = records[records["outcome"] != UNBUILDABLE]
         # The one before is done, or there would be no other.
@@ -213,18 +222,22 @@ class Collector(ABC):
         intake.is_done = False
         intake.telling = None
         num_finished = self._num_finished + len(records)
-        return Collection(intake, failures, num_finished, self._num_failed + len(failures), [])
+        return intake, failures, num_finished, self._num_failed + len(failures), []
 
     def _conclude(self) -> None:
         """Do what does not depend on the last batch alone."""
         self._spread()
+        if self._num_failed:
+            self._conclude_failures()
+        self.is_unfinished = False
+
+    def _conclude_failures(self) -> None:
         fatal = self._fatal
         if fatal is not None:
             self._fatal = None
             raise fatal
-        if self._num_failed and not self._is_judged:
+        if not self._is_judged:
             self._judge_failures()
-        self.is_unfinished = False
 
     def _unusable(self) -> ChannelError:
         if self.curriculum.is_foreign:
@@ -254,7 +267,7 @@ class Collector(ABC):
             self.mails.messages[env_index, position].tobytes().rstrip(b"\0").decode(errors="ignore")
         )
 
-    def _quarantine_all(self, failures: list[Failure]) -> None:
+    def _quarantine_all(self, failures: Sequence[Failure]) -> None:
         for failure in failures:
             try:
                 # A second time, after an interrupt, it changes nothing.

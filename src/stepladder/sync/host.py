@@ -210,6 +210,8 @@ class Host(Collector):
                 f"{snapshot.place} was made with {saved!r} envs and this channel has "
                 f"{self.num_envs}. Use the same number; draws belong to an env."
             )
+        # Before the mailboxes, which name slots of these very tasks.
+        self.curriculum.check_fits(snapshot.part("curriculum"))
         return channel
 
     def _counted_arrays(self) -> list[SavedArray]:

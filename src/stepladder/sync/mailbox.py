@@ -359,6 +359,48 @@ def admit(
     note.is_unread = num_unbuildable > 0
 
 
+@bare
+def take(
+    mails: Words,
+    ring: int,
+    records: Records[RecordFields],
+    rows: Words,
+    tick: int,
+    last: Words,
+    histogram: Words,
+    taken: Records[TakenBatch],
+) -> int:
+    """Copy all posted records of some envs, and take them; return how many there are.
+
+    `drain` and `admit` in one call; they explain the arguments.
+    """
+    count, num_unbuildable = drain(mails, ring, records, rows)
+    if count > 0:
+        admit(mails, records, count, num_unbuildable, tick, last, histogram, taken)
+    return count
+
+
+@bare
+def take_flagged(
+    mails: Words,
+    ring: int,
+    records: Records[RecordFields],
+    flags: npt.NDArray[np.bool_],
+    rows: Words,
+    tick: int,
+    last: Words,
+    histogram: Words,
+    taken: Records[TakenBatch],
+) -> int:
+    """Do the same for the envs with a flag; `rows` has room for the numbers of all of them."""
+    num_rows = 0
+    for env_index in range(len(flags)):
+        if flags[env_index]:
+            rows[num_rows] = env_index
+            num_rows += 1
+    return take(mails, ring, records, rows[:num_rows], tick, last, histogram, taken)
+
+
 @compiled
 def release_failed(
     mails: Words, records: Records[RecordFields], taken: Records[TakenBatch]

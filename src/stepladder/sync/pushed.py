@@ -23,6 +23,7 @@ from stepladder.plans.record import UNBUILDABLE
 from stepladder.records import Words
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
+from stepladder.sync.collector import Flags
 from stepladder.sync.host import CallAll, Host
 
 
@@ -80,14 +81,13 @@ class PushedHost(Host):
             )
         return answers
 
-    def _gather(self, ended: bool, rows: Words | None) -> tuple[int, int]:
+    def _take(self, ended: bool, rows: Words | Flags | None, tick: int) -> int:
         if self.call is None or not ended:
-            return 0, 0
+            return 0
         taken = self.mails.heads["taken"].tolist()
         count, unbuildable = 0, 0
         # Whether or not the plan changes: from the next draw on, the envs have all of it. They keep
         # their records until a later call says that these were taken.
-        tick = self.curriculum.plan.tick + 1
         for env_index, mail in enumerate(self._ask("pull", taken, tick)):
             self.mails.words[env_index] = mail
             for number in range(taken[env_index], int(self.mails.heads["posted"][env_index])):
@@ -98,7 +98,13 @@ class PushedHost(Host):
         if not count:
             # Nothing was found, so the tick stays as it was.
             self._ask("pull", taken, tick - 1)
-        return count, unbuildable
+            return 0
+        self._begin_collection()
+        mailbox.admit(
+            *(self.mails.words, self._records, count, unbuildable),
+            *(tick, self._last_tick, self._lags, self._taken),
+        )
+        return count
 
     def _spread(self) -> None:
         if self.call is not None and self.curriculum.plan.version != self._pushed_version:

@@ -60,7 +60,7 @@ def check_state(
             f"{VERSION}. Use the Stepladder that wrote it."
         )
     # First: numbers that do not fit are explained by other tasks.
-    _check_source(state, source, place)
+    check_source(state, source, place)
     for name, low, high in (
         ("seed", 0, MAX_SEED),
         ("cursor", 0, num_positions),
@@ -99,7 +99,7 @@ def _check_arrays(
     read("waiting", num_queued - num_inside, own)
 
 
-def _check_source(state: Mapping[str, Any], source: Source, place: str) -> None:
+def check_source(state: Mapping[str, Any], source: Source, place: str) -> None:
     """Raise SnapshotError, naming the difference, if a snapshot is of another task set."""
     fingerprint = state["fingerprint"]
     if not isinstance(state["source"], dict) or not isinstance(fingerprint, str):
@@ -137,6 +137,9 @@ def name_difference(saved: dict[str, Any], current: dict[str, Any]) -> str:
         ]
         if len(labels) > _MAX_LABELS_NAMED:
             found.append(f"{len(labels) - _MAX_LABELS_NAMED} more labels differ")
+    if not found and isinstance(saved.get("digest"), str) and "digest" in current:
+        # Of lists: nobody can tell from a digest what was there.
+        return "names, parameters or seeds of tasks have changed"
     return "; ".join(found) or str(difference(saved, current))
 
 

@@ -10,27 +10,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig, load_config
     from stepladder.training.evaluation import evaluate
+    from stepladder.training.loop_run import LoopRun
+    from stepladder.training.loop_starting import run
+    from stepladder.training.policies import TrainedPolicy, load_policy
     from stepladder.training.results import Progress, TrainingResult
     from stepladder.training.starting import resume, train, train_single_run
 
 _HOMES = {
+    "LoopRun": "loop_run",
     "Progress": "results",
+    "TrainedPolicy": "policies",
     "TrainingConfig": "config",
     "TrainingResult": "results",
     "evaluate": "evaluation",
     "load_config": "config",
+    "load_policy": "policies",
     "resume": "starting",
+    "run": "loop_starting",
     "train": "starting",
     "train_single_run": "starting",
 }
 
 __all__ = [
+    "LoopRun",
     "Progress",
+    "TrainedPolicy",
     "TrainingConfig",
     "TrainingResult",
     "evaluate",
     "load_config",
+    "load_policy",
     "resume",
+    "run",
     "train",
     "train_single_run",
 ]

@@ -6,10 +6,9 @@ opponents and checkpoints each read their part. Nothing here needs torch.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.ppo.config import PPOConfig
@@ -23,16 +22,22 @@ from stepladder.configs.checks import (
     require_kind,
 )
 from stepladder.configs.codec import Config
-from stepladder.configs.documents import load_document
+from stepladder.configs.documents import PARAMS, Bounds, load_document
 from stepladder.configs.problems import Problems
 from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.envs.ids import known_game, name_of
-from stepladder.errors import StepladderError, shown
+from stepladder.envs.env_settings import EnvSettings, is_delivery
+from stepladder.envs.ids import game_of, known_game
+from stepladder.envs.success import SuccessReader
+from stepladder.errors import ConfigError, StepladderError, shown
+from stepladder.files import is_there
 from stepladder.games.registry import DEFAULT_ENV
+from stepladder.named import is_named
 from stepladder.tasks import ListSource, Source, Task
+from stepladder.tasks.loading import find_tasks, known_tasks, load_tasks, repeated_names
 from stepladder.tasks.task import MAX_SEED
 from stepladder.training.contradictions import contradictions
+from stepladder.training.naming import is_file, names_in_place_of_code
 
 UNCHOSEN = AutoConfig()
 """Stands for the default curriculum of whatever is practised, as long as none is chosen."""
@@ -59,7 +64,7 @@ class EvaluationConfig(Config):
     """Env steps of training between two evaluations; None is only at the end."""
 
     num_games: Annotated[int, Integer(1, MAX_ENVS)] = 200
-    """Games per label of tasks, or per opponent."""
+    """Games per label of tasks, or per opponent; on the way, a game may play fixed levels once."""
 
     opponents: Annotated[tuple[str, ...], each_once] = ()
     """Whom the agent plays in a game for two: scripted players, or "caller:" and a file or an
@@ -108,6 +113,8 @@ class CheckpointConfig(Config):
 class TrainingConfig(Config):
     """One training: what is practised, by which agent, for how long."""
 
+    large: ClassVar[Mapping[str, Bounds]] = {"tasks": PARAMS}
+
     env: Name = DEFAULT_ENV
     """Gymnasium's id of the env; as module:id, importing the module registers it. Or a class or
     function that makes an env, as module:name; in Python, the class or function itself."""
@@ -123,8 +130,8 @@ class TrainingConfig(Config):
     Built-in games use threads instead unless a number above 0 is given."""
 
     total_steps: Count = 2_000_000
-    """Env steps of all envs together, after which training ends; those of evaluations count, unless
-    there are `total_episodes`."""
+    """Env steps of all envs together, after which training ends; those of evaluations do not
+    count."""
 
     total_episodes: Count | None = None
     """Episodes after which training ends, if `total_steps` have not ended it; None is no limit."""
@@ -139,8 +146,13 @@ class TrainingConfig(Config):
     """Threads of torch on the CPU; None leaves torch's own. More of them help large networks on an
     idle machine; where one has to share its core, all wait for it."""
 
-    tasks: tuple[Task, ...] = ()
-    """What is practised. Without any: what the game offers (`source`), else the env as it is."""
+    tasks: tuple[Task, ...] | Name = ()
+    """What is practised; a list of tasks, a file with one (`tasks.loading`), or module:name, which
+    is a list, a source or a function that returns one. Without any: what the game offers
+    (`source`), else the env as it is."""
+
+    capacity: Count | None = None
+    """Tasks that are active at once; needed for a source without end. None is all."""
 
     source: dict[str, Any] = field(default_factory=dict[str, Any])
     """Which tasks of its own a game offers, where there are no `tasks`; the game says what can be
@@ -155,6 +167,24 @@ class TrainingConfig(Config):
 
     reward_scale: Positive = 1.0
     """Factor on rewards before they are learnt from; what is reported is not scaled."""
+
+    wrappers: tuple[Annotated[str, is_named], ...] = ()
+    """Put around each env, in this order: classes or functions that take an env and return one, as
+    module:name; in Python, the classes and functions themselves."""
+
+    deliver: Annotated[str, is_delivery] = "auto"
+    """How a task reaches the env: auto finds out, method is set_task(task), options is
+    reset(options={"task": task}); or a function of env and task, as module:name."""
+
+    success_key: Name | None = None
+    """Info key that holds success, and that the last info of every episode must have. By default
+    is_success, then success."""
+
+    return_threshold: float | None = None
+    """Return from which an episode without such a key is a success. None by default."""
+
+    missing_success_is_failure: bool = False
+    """Whether an episode without any sign of success is a failure rather than an error."""
 
     max_episode_steps: Annotated[int, Integer(1, 2**31 - 1)] | None = None
     """Steps after which any episode is cut off; None leaves it to the env."""
@@ -178,7 +208,8 @@ class TrainingConfig(Config):
     """Env steps between two lines of metrics; as many as between two evaluations at the most."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "env", name_of(self.env))
+        for name, value in names_in_place_of_code(vars(self)).items():
+            object.__setattr__(self, name, value)
         super().__post_init__()
 
     def derive(self) -> None:
@@ -192,9 +223,47 @@ class TrainingConfig(Config):
 
     def task_source(self) -> Source:
         """Return what is practised: the tasks, what the game offers, or the env as it is."""
+        if isinstance(self.tasks, str):
+            return find_tasks(self.tasks)
         if self.tasks:
             return ListSource(self.tasks)
         return self.own_source() or ListSource([Task(self.env)])
+
+    @property
+    def listed_tasks(self) -> tuple[Task, ...]:
+        """The tasks that the config itself holds."""
+        return () if isinstance(self.tasks, str) else self.tasks
+
+    def env_settings(self) -> EnvSettings:
+        """Return how single envs are played; the modules that it names are imported."""
+        success = SuccessReader(
+            key=self.success_key,
+            return_threshold=self.return_threshold,
+            missing_is_failure=self.missing_success_is_failure,
+        )
+        return EnvSettings.of_names(self.wrappers, self.deliver, success)
+
+    def imported(self) -> "TrainingConfig":
+        """Import what the config names; return it with its tasks and the checks of the env's game.
+
+        Raises:
+            ConfigError: Something that it names does not exist, or does not fit.
+        """
+        game_of(self.env)
+        self.env_settings()
+        return replace(self, tasks=self._kept_tasks())
+
+    def with_tasks(self, tasks: str) -> "TrainingConfig":
+        """Return the config with the tasks of a file or a module, which is imported."""
+        named = replace(self, tasks=tasks)
+        return replace(named, tasks=named._kept_tasks())
+
+    def _kept_tasks(self) -> Any:
+        """Return what a run keeps of the tasks: a list of them; of another source, the name."""
+        source = self.task_source() if isinstance(self.tasks, str) else None
+        if isinstance(source, ListSource):
+            return tuple(map(source.get, range(source.num_tasks)))
+        return self.tasks
 
     def own_source(self) -> Source | None:
         """Return the tasks that the game offers, unless others are named; None has none."""
@@ -203,6 +272,9 @@ class TrainingConfig(Config):
 
     def _labels(self) -> tuple[str, ...]:
         """Return the labels of what is practised; none if they are not known."""
+        if isinstance(self.tasks, str):
+            known = known_tasks(self.tasks)
+            return () if known is None else tuple(known.labels())
         if self.tasks:
             return tuple(dict.fromkeys(task.label for task in self.tasks))
         is_known = known_game(self.env) is not None
@@ -214,6 +286,7 @@ class TrainingConfig(Config):
     def expand(cls, value: Any, problems: Problems) -> Any:
         """Check what only the game knows, so that it is listed with the problems of all fields."""
         if isinstance(value, Mapping):
+            value = _with_tasks_of_file(value, problems.at("tasks"))
             env, source = value.get("env", DEFAULT_ENV), value.get("source", {})
             if isinstance(env, str) and isinstance(source, Mapping):
                 for path, text in _source_problems(env, value.get("tasks"), source):
@@ -222,18 +295,30 @@ class TrainingConfig(Config):
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield tasks of the same name, a wrong source, and settings that do not go together."""
-        names: set[str] = set()
-        for index, task in enumerate(self.tasks):
-            if task.name in names:
-                text = f"is {task.name!r}, as of an earlier task. Rename one."
-                yield f"tasks[{index}].name", text
-            names.add(task.name)
+        for index, text in repeated_names(self.listed_tasks):
+            yield f"tasks[{index}].name", text
         yield from _source_problems(self.env, self.tasks, self.source)
         yield from contradictions(self, known_game(self.env), self._labels())
 
     def clears_buffer(self, phase: str) -> bool:
         """Return whether the memory is cleared at the beginning of a phase."""
         return self.clear_buffer_on.get(phase, self.clear_buffer)
+
+
+def _with_tasks_of_file(value: Mapping[str, Any], problems: Problems) -> Mapping[str, Any]:
+    """Return settings with the tasks themselves, where they name a file."""
+    path: Any = value.get("tasks")
+    if not is_file(path):
+        return value
+    try:
+        if not is_there(path):
+            raise ConfigError(f"there is no file {shown(path)}. Correct the path.")
+        return {**value, "tasks": load_tasks(path)}
+    except ConfigError as error:
+        found = [f"{path}: {place}: {text}" for place, text in error.problems]
+        for text in found or [str(error)]:
+            problems.add(text)
+        return {name: setting for name, setting in value.items() if name != "tasks"}
 
 
 def _source_problems(env: str, tasks: Any, source: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -252,7 +337,7 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
     """Return the config that a preset's name, a file or what `json` made of one stands for.
 
     Args:
-        source: A preset of `presets.PRESETS`; the path of a JSON file with the fields of
+        source: A preset of `presets.PRESETS`; the path of a JSON or YAML file with the fields of
             `TrainingConfig`, or in the schema of `published.config`; or its content.
 
     Raises:
@@ -267,7 +352,7 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
         return PRESETS[source]
     if isinstance(source, Mapping):
         data, document = source, "the config"
-    elif isinstance(source, str) and not _is_there(source):
+    elif isinstance(source, str) and not is_there(source):
         raise no_such_preset(source)
     else:
         require_kind("source", source, (str, PathLike), fix="Name a preset or a file.")
@@ -275,11 +360,3 @@ def load_config(source: str | PathLike[str] | Mapping[str, Any]) -> TrainingConf
     if is_published(data):
         return published_from_json(data, document)
     return TrainingConfig.from_json(data, document)
-
-
-def _is_there(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except (OSError, ValueError):
-        # Too long a name, or one that no file can have.
-        return False

@@ -37,6 +37,7 @@ def contradictions(
     yield from _about_phases(config)
     yield from _about_scores(config)
     yield from _about_opponents(config, game)
+    yield from _about_single_envs(config, game)
 
 
 def neural_opponents(config: "TrainingConfig") -> tuple[str, ...]:
@@ -123,11 +124,31 @@ def _about_opponents(config: "TrainingConfig", game: Game | None) -> Iterator[tu
         yield "env_kwargs.players", 'must be "both", because there are neural opponents.'
 
 
+def _about_single_envs(config: "TrainingConfig", game: Game | None) -> Iterator[tuple[str, str]]:
+    """Refuse settings of single envs that contradict each other, or that would have no effect."""
+    if config.success_key is not None and config.return_threshold is not None:
+        text = "is given beside success_key; success is read from one of them. Leave one out."
+        yield "return_threshold", text
+    if game is None:
+        return
+    has_tasks = bool(config.tasks) or type(game).source is not Game.source
+    if config.deliver != "auto" and not has_tasks:
+        yield "deliver", f"{config.deliver!r} is for tasks, and there are none. Give tasks."
+    settings = (config.wrappers, config.deliver != "auto", config.success_key is not None)
+    settings += (config.return_threshold is not None, config.missing_success_is_failure)
+    if game.opponents and config.env_kwargs.get("players") == "both" and any(settings):
+        yield (
+            "env_kwargs.players",
+            '"both" is for games that are stepped as a batch, without wrappers, deliver, '
+            "success_key, return_threshold and missing_success_is_failure. Leave these out.",
+        )
+
+
 def _opponents(config: "TrainingConfig") -> Iterator[tuple[str, Any]]:
     """Yield the path and the name of every opponent that is mentioned."""
     if "opponent" in config.env_kwargs:
         yield "env_kwargs.opponent", config.env_kwargs["opponent"]
-    for index, task in enumerate(config.tasks):
+    for index, task in enumerate(config.listed_tasks):
         if "opponent" in task.params:
             yield f"tasks[{index}].params.opponent", task.params["opponent"]
     yield from _in_phases(config.curriculum, "curriculum")

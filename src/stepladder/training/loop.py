@@ -7,9 +7,8 @@ old phase reaches into the new one.
 """
 
 import time
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,17 +18,15 @@ from stepladder.agents.base import VectorStep, make_agent
 from stepladder.agents.room import checked_device
 from stepladder.envs.score_reporter import ScoreReporter, wanted_scores
 from stepladder.errors import SnapshotError
-from stepladder.plans.record import RecordArray
-from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
-from stepladder.saving.saved_fields import read_count, read_fields, read_numbers
+from stepladder.saving.saved_array import SavedArray
+from stepladder.saving.saved_fields import read_count, read_fields
 from stepladder.saving.snapshot import Snapshot
+from stepladder.tasks import Pool
 from stepladder.training.config import TrainingConfig
 from stepladder.training.contradictions import neural_opponents
+from stepladder.training.episodes import Episodes
 from stepladder.training.opponents.league import League
 from stepladder.training.world import TrainingWorld, mirror_of
-
-NUM_LATEST = 100
-"""Episodes over which the latest return is a mean."""
 
 
 @dataclass
@@ -43,74 +40,6 @@ class Clockwork:
     def since(self, before: "Clockwork") -> "Clockwork":
         """Return the seconds since an earlier reading."""
         return Clockwork(self.env - before.env, self.act - before.act, self.learn - before.learn)
-
-
-@dataclass
-class Episodes:
-    """Episodes that ended since the last report, and totals."""
-
-    returns: list[float] = field(default_factory=list[float])
-    lengths: list[int] = field(default_factory=list[int])
-    successes: list[float] = field(default_factory=list[float])
-    num_ended: int = 0
-    """Episodes in all."""
-
-    latest: deque[float] = field(default_factory=lambda: deque[float](maxlen=NUM_LATEST))
-    """Returns of the latest ones."""
-
-    def take(self, records: RecordArray) -> None:
-        """Count what a curriculum has observed."""
-        returns = records["episode_return"].tolist()
-        self.returns += returns
-        self.lengths += records["length"].tolist()
-        successes = records["success"]
-        self.successes += successes[successes == successes].tolist()
-        self.num_ended += len(returns)
-        self.latest.extend(returns)
-
-    def stats(self) -> dict[str, list[float]]:
-        """Return what is reported, by the names of infos, and start counting from 0."""
-        stats: dict[str, list[Any]] = {
-            "episode/r": self.returns,
-            "episode/l": self.lengths,
-            "curriculum_success": self.successes,
-        }
-        self.returns, self.lengths, self.successes = [], [], []
-        return {name: values for name, values in stats.items() if values}
-
-    def snapshot(self) -> Snapshot:
-        """Return everything counted so far."""
-        return Snapshot(
-            {"num_ended": self.num_ended, "latest": list(self.latest)},
-            copy_arrays(self._saved_arrays()),
-        )
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Continue counting where a snapshot was made.
-
-        Raises:
-            SnapshotError: It is damaged. Then nothing has changed.
-        """
-        state, place = snapshot.state, snapshot.place
-        num_ended = read_count(state.get("num_ended"), f"num_ended of {place}")
-        latest = read_numbers(state.get("latest"), f"latest of {place}")
-        read = [one.read(snapshot.arrays, place).tolist() for one in self._saved_arrays()]
-        self.returns, self.lengths, self.successes = read
-        self.num_ended = num_ended
-        self.latest = deque(latest, maxlen=NUM_LATEST)
-
-    def _saved_arrays(self) -> list[SavedArray]:
-        lengths = np.array(self.lengths, dtype=np.int64)
-        return [
-            SavedArray("returns", np.array(self.returns, dtype=float), max_length=MAX_COUNT),
-            SavedArray("lengths", lengths, (Part.count("length"),), max_length=MAX_COUNT),
-            SavedArray(
-                "successes",
-                np.array(self.successes, dtype=float),
-                (Part.share("success"),),
-                max_length=MAX_COUNT,
-            ),
-        ]
 
 
 class Trainer:
@@ -127,14 +56,18 @@ class Trainer:
     def __init__(self, config: TrainingConfig, name: str = "run"):
         self.config, self._name = config, name
         self.device = checked_device(config.device)
-        self.curriculum = config.curriculum.make(config.task_source(), seed=config.seed)
+        tasks: Any = config.task_source()
+        if config.capacity is not None:
+            source: Any = config.curriculum.editable(tasks)
+            tasks = Pool(source, config.capacity, config.seed)
+        self.curriculum = config.curriculum.make(tasks, seed=config.seed)
         self.world = TrainingWorld(config, self.curriculum)
         try:
             self.agent = make_agent(
                 config.agent,
                 self.world.observation_space,
                 self.world.action_space,
-                config.num_envs,
+                self.world.num_rows,
                 device=self.device,
                 seed=config.seed,
                 mirror=mirror_of(config, self.device),
@@ -150,7 +83,9 @@ class Trainer:
         """Env steps of training; those of evaluations are counted by `session`."""
         self.num_updates = 0
         self._seen: Any = None
-        self._is_playing = np.ones(config.num_envs, dtype=np.bool_)
+        self._took_part: list[npt.NDArray[np.bool_]] = []
+        """Which agents took part in each step of the rollout, where scores need it."""
+        self._is_playing = np.ones(self.world.num_rows, dtype=np.bool_)
         self.curriculum.add_listener(self.episodes.take)
 
     def _make_league(self) -> League | None:
@@ -173,14 +108,27 @@ class Trainer:
         if not wanted_scores(self.curriculum):
             return None
         reporter = ScoreReporter(self.world.envs)
-        self.agent.on_rollout = reporter.report
+        self.agent.on_rollout = self._report_advantages
         return reporter
+
+    def _report_advantages(self, advantages: npt.NDArray[Any]) -> None:
+        """Report the advantages of a rollout; of rows of agents, those of their envs."""
+        assert self._scores is not None
+        agents = self.world.agents
+        if agents is None:
+            self._scores.report(advantages)
+            return
+        shape = (len(advantages), -1, agents.num_agents)
+        took_part = np.stack(self._took_part[-len(advantages) :])
+        self._scores.report(advantages.reshape(shape), took_part.reshape(shape))
+        self._took_part.clear()
 
     # Playing and learning.
 
     def begin(self) -> None:
         """Begin an episode in every env, for the first time."""
         self._seen = self.world.reset(seed=self.config.seed)
+        self._is_playing = self.world.playing()
         self._assign_opponents()
 
     def advance(self) -> None:
@@ -200,7 +148,7 @@ class Trainer:
         ended = terminated | truncated
         if self.league is not None:
             self._note_results(ended & self._is_playing, infos)
-        self._is_playing = ~ended
+        self._is_playing = world.playing(ended)
         if self._phase() != phase:
             self._begin_phase()
         learnt = time.perf_counter()
@@ -230,6 +178,8 @@ class Trainer:
             )
         )
         self.num_steps += int(np.count_nonzero(self._is_playing))
+        if self._scores is not None and self.world.agents is not None:
+            self._took_part.append(self._is_playing)
         self.num_updates += self.agent.learn()
 
     def _note_results(self, ended: npt.NDArray[np.bool_], infos: Mapping[str, Any]) -> None:
@@ -262,7 +212,7 @@ class Trainer:
         """Reset all envs together, and clear the memory unless the config keeps it."""
         clears = self.config.clears_buffer(self.phase or "")
         self._seen = self.world.reset()
-        self._is_playing = np.ones_like(self._is_playing)
+        self._is_playing = self.world.playing()
         self._assign_opponents()
         if clears:
             self.agent.forget()
@@ -271,6 +221,7 @@ class Trainer:
         if self._scores is not None:
             # Their rollout is gone.
             self._scores.drop_steps()
+            self._took_part.clear()
 
     # Saving.
 
@@ -319,7 +270,7 @@ class Trainer:
             self._seen = self.world.seen_now()
         else:
             self._seen = self.world.reset()
-            self._is_playing = np.ones_like(self._is_playing)
+            self._is_playing = self.world.playing()
             self.agent.drop_pending()
             self._assign_opponents()
         return goes_on

@@ -12,6 +12,7 @@ from stepladder.errors import RunError
 from stepladder.runs import RunReader
 from stepladder.training.evaluation import Evaluation
 from stepladder.training.loop import Clockwork
+from stepladder.training.policies import TrainedPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +22,7 @@ class Progress:
     num_steps: int
     total_steps: int
     evaluation_steps: int
-    """Env steps of evaluations so far; they count in the budget."""
+    """Env steps of evaluations so far; they do not count in the budget."""
 
     num_episodes: int
     num_updates: int
@@ -45,6 +46,9 @@ class Progress:
     mean_return: float | None
     evaluation: Evaluation | None
     """If there was one at the end of this epoch."""
+
+    baseline: Evaluation | None = None
+    """Random play of the same games, once it is measured."""
 
     news: tuple[str, ...]
     """What the curriculum has decided in this epoch, and other events, in words."""
@@ -75,14 +79,26 @@ class TrainingResult:
 
     total_gradient_steps: int
     evaluation_steps: int
-    """Env steps of evaluations."""
+    """Env steps of evaluations, which do not count in the budget."""
 
     evaluation_results: list[dict[str, Any]]
-    """Every evaluation with the step at which it was made, oldest first."""
+    """Every evaluation with the step at which it was made, oldest first; in the policy's own way,
+    the last one with its other way and random play under "beside"."""
 
     seconds: float
     was_stopped: bool
     """Whether it was ended early."""
+
+    best_step: int | None
+    """Env steps of training at the best evaluation so far, whose checkpoint is kept; None if there
+    was no evaluation."""
+
+    policy: TrainedPolicy = field(repr=False)
+    """What was learnt, as it is at the end."""
+
+    had_ended: bool = False
+    """Whether nothing was left to do when it was resumed; another end (``total_steps``) continues
+    it."""
 
     refused_checkpoints: list[str] = field(default_factory=list[str])
     """Checkpoints that could not be used when it was resumed, and why."""
@@ -99,6 +115,7 @@ class TrainingResult:
         return RunReader(self.run_folder)
 
     def to_json(self) -> dict[str, Any]:
-        """Return all of it as plain JSON."""
+        """Return all of it but the policy, as plain JSON."""
         folder = None if self.run_folder is None else str(self.run_folder)
-        return {**vars(self), "run_folder": folder}
+        plain = {name: value for name, value in vars(self).items() if name != "policy"}
+        return {**plain, "run_folder": folder}

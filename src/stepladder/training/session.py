@@ -10,21 +10,21 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from stepladder.agents.player import Player, make_player
-from stepladder.agents.saved_values import NumberSpec, check_numbers
-from stepladder.curricula.events import EventCursor
-from stepladder.errors import DivergenceError, SnapshotError
-from stepladder.runs import Run
+from stepladder.errors import DivergenceError
+from stepladder.runs import Run, RunReader
+from stepladder.runs.checkpoint_choice import names_by_step
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.runs.reporter import EpochReporter
 from stepladder.saving.snapshot import Snapshot
 from stepladder.training import checkpoints
+from stepladder.training.account import checked_account
+from stepladder.training.best import Best, better
 from stepladder.training.checkpoints import TrainingCheckpoint
 from stepladder.training.config import TrainingConfig
-from stepladder.training.evaluation import Evaluation, evaluate
-from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.evaluation.rivals import rivals_of
+from stepladder.training.evaluation import Evaluation
+from stepladder.training.examiner import Examiner, checked_baseline
 from stepladder.training.loop import Clockwork, Trainer
+from stepladder.training.policies import TrainedPolicy
 from stepladder.training.results import OnEpoch, Progress, TrainingResult
 
 
@@ -42,8 +42,7 @@ class Session:
 
     def __init__(self, config: TrainingConfig, trainer: Trainer):
         self.config, self.trainer = config, trainer
-        self._request = EvaluationRequest.of(config)
-        self._rivals = rivals_of(config, self._request, trainer.agent)
+        self._examiner = Examiner(config, trainer.agent, trainer.device)
         # An evaluation is made at the end of an epoch, so that none is longer than the time to one.
         self._epoch_steps = min(
             config.epoch_steps, config.evaluation.every_steps or config.epoch_steps
@@ -51,7 +50,8 @@ class Session:
         self.run: Run | None = None
         self.reporter = EpochReporter(trainer.curriculum)
         self.evaluations: list[dict[str, Any]] = []
-        self.evaluation_steps = 0
+        self.best: Best | None = None
+        """The best evaluation so far; its checkpoint is kept."""
         self._evaluated_at = 0
         self._saved_at_step, self._saved_at_s = 0, time.monotonic()
         self._saved_as: str | None = None
@@ -64,6 +64,15 @@ class Session:
     def keep_in(self, run: Run) -> None:
         """Keep everything in a run from now on."""
         self.run = self.reporter.run = run
+        if self.best is None:
+            return
+        reader = RunReader(run.folder)
+        name = names_by_step(reader).get(self.best.step)
+        if name is None:
+            # It was removed for a better one, which the run has gone back on.
+            self.best = None
+        elif name != reader.best_checkpoint():
+            run.mark_best(name)
 
     def play(self, on_epoch: OnEpoch | None = None) -> bool:
         """Train until the end; return whether it was stopped before."""
@@ -83,8 +92,8 @@ class Session:
                     was_stopped = True
                     break
                 was_stopped = self._end_epoch(on_epoch) or guard.was_interrupted
-            if not was_stopped and self._evaluated_at != trainer.num_steps:
-                self._evaluate()
+            if not was_stopped and not self._is_examined():
+                self._evaluate(in_full=True)
             self.save()
             if not was_stopped and trainer.league is not None:
                 # Last: an archive that cannot be reached must not cost what was learnt.
@@ -93,15 +102,15 @@ class Session:
 
     @property
     def _budget_left(self) -> int:
-        """Env steps until the end.
+        """Env steps of training until the end; evaluations do not count."""
+        return self.config.total_steps - self.trainer.num_steps
 
-        Evaluations count in it, unless episodes are what ends the training: then steps are only a
-        bound, which evaluations must not reach instead.
-        """
-        spent = self.trainer.num_steps
-        if self.config.total_episodes is None:
-            spent += self.evaluation_steps
-        return self.config.total_steps - spent
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing is left to do: the budget is used, reported and evaluated."""
+        return (
+            self._is_over() and self.trainer.num_steps == self._reported_at and self._is_examined()
+        )
 
     def _is_over(self) -> bool:
         most = self.config.total_episodes
@@ -114,7 +123,13 @@ class Session:
         self.trainer.agent.check_finite()
         progress = self._report()
         if self._is_evaluation_due():
-            progress = replace(progress, evaluation=self._evaluate())
+            evaluation = self._evaluate()
+            progress = replace(
+                progress,
+                evaluation=evaluation,
+                baseline=self._examiner.baseline,
+                evaluation_steps=self.evaluation_steps,
+            )
         is_asked_to_stop = on_epoch is not None and on_epoch(progress) is True
         if self._is_checkpoint_due() and not is_asked_to_stop:
             self.save()
@@ -157,6 +172,7 @@ class Session:
             success=sum(successes) / len(successes) if successes else None,
             mean_return=sum(returns) / len(returns) if returns else None,
             evaluation=None,
+            baseline=self._examiner.baseline,
             news=tuple(event.text for event in self.reporter.last_events),
             logged=logged,
         )
@@ -187,30 +203,43 @@ class Session:
 
     # Evaluations.
 
+    @property
+    def evaluation_steps(self) -> int:
+        """Env steps of all evaluations so far."""
+        return self._examiner.num_steps
+
     def _is_evaluation_due(self) -> bool:
         every = self.config.evaluation.every_steps
-        return every is not None and self.trainer.num_steps - self._evaluated_at >= every
+        # At the end, the evaluation in full comes instead.
+        return (
+            every is not None
+            and self.trainer.num_steps - self._evaluated_at >= every
+            and not self._is_over()
+        )
 
-    def _evaluate(self) -> Evaluation:
-        """Let the agent play held-out games; they count in the budget and nowhere else."""
-        agent, step = self.trainer.agent, self.trainer.num_steps
-        description, weights = agent.description(), agent.weights()
+    def _is_examined(self) -> bool:
+        """Return whether the evaluation of the end has been made."""
+        latest = self.evaluations[-1] if self.evaluations else {}
+        return latest.get("step") == self.trainer.num_steps and bool(latest.get("beside"))
 
-        def maker(num_rows: int) -> Player:
-            return make_player(
-                description,
-                weights,
-                num_rows,
-                device=self.trainer.device,
-                seed=self.config.evaluation.seed,
-            )
-
-        result = evaluate(maker, self._request, rivals=self._rivals)
-        self.evaluation_steps += result.num_steps
+    def _evaluate(self, *, in_full: bool = False) -> Evaluation:
+        """Let the agent play held-out games; they count nowhere else."""
+        step, had_baseline = self.trainer.num_steps, self._examiner.baseline is not None
+        result = self._examiner.examine(in_full=in_full)
         self._evaluated_at = step
+        if self.evaluations and self.evaluations[-1]["step"] == step:
+            # A training that was given an earlier end.
+            self.evaluations.pop()
         self.evaluations.append({"step": step, **result.to_json()})
+        self.best = better(self.best, step, result.judged)
+        baseline = self._examiner.baseline
         if self.run is not None:
-            self.run.log(step, result.metrics() | {"evaluation/steps": self.evaluation_steps})
+            logged = result.metrics() | {"evaluation/steps": self.evaluation_steps}
+            if baseline is not None and not had_baseline:
+                logged |= baseline.headlines()
+                text = str(baseline).splitlines()[0]
+                self.run.event(step, "baseline", text, baseline.to_json())
+            self.run.log(step, logged)
             self.run.event(step, "evaluation", str(result).splitlines()[0], result.to_json())
         return result
 
@@ -221,6 +250,8 @@ class Session:
         if self._saved_as is None:
             # The first one soon: until then there is nothing to watch or to resume.
             return True
+        if self._is_best() and self._saved_at_step != self.trainer.num_steps:
+            return True
         if time.monotonic() - self._saved_at_s >= config.every_s:
             return True
         return (
@@ -228,17 +259,24 @@ class Session:
             and self.trainer.num_steps - self._saved_at_step >= config.every_steps
         )
 
+    def _is_best(self) -> bool:
+        """Whether the agent is as it was in the best evaluation so far."""
+        return self.best is not None and self.best.step == self.trainer.num_steps
+
     def save(self) -> Path | None:
         """Save everything; return where, or None if no run is kept."""
         if self.run is None:
             return None
         trainer = self.trainer
         envs, rest = trainer.snapshot()
+        baseline = self._examiner.baseline
         own = Snapshot(
             {
                 "evaluations": self.evaluations,
+                "baseline": None if baseline is None else baseline.to_json(),
                 "evaluation_steps": self.evaluation_steps,
                 "evaluated_at": self._evaluated_at,
+                "best": None if self.best is None else self.best.to_json(),
                 "num_epochs": self.reporter.num_epochs,
                 "reported_at": self._reported_at,
                 "cursor": asdict(self.reporter.cursor),
@@ -258,6 +296,7 @@ class Session:
             ),
             curriculum=trainer.curriculum.snapshot(),
             keep=self.config.checkpoints.keep,
+            is_best=self._is_best(),
         )
         self._saved_at_step, self._saved_at_s = trainer.num_steps, time.monotonic()
         self._saved_as = path.name
@@ -274,13 +313,15 @@ class Session:
         """
         parts = checkpoint.trainer
         own = parts.part("session").state
-        cursor = _checked_account(own)
+        cursor, best = checked_account(own)
+        baseline = checked_baseline(own.get("baseline"))
         self.trainer.agent.restore(checkpoint.agent)
         goes_on = self.trainer.restore(checkpoint.envs, parts.part("trainer"))
         self.reporter.meter.restore(parts.part("meter"))
         self.evaluations = list(own["evaluations"])
-        self.evaluation_steps = own["evaluation_steps"]
+        self._examiner.baseline, self._examiner.num_steps = baseline, own["evaluation_steps"]
         self._evaluated_at = own["evaluated_at"]
+        self.best = best
         self._reported_at = self.reporter.last_step = own["reported_at"]
         self.reporter.num_epochs = own["num_epochs"]
         self.reporter.cursor = cursor
@@ -336,45 +377,23 @@ class Session:
             evaluation_results=self.evaluations,
             seconds=self.elapsed_s,
             was_stopped=was_stopped,
+            best_step=None if self.best is None else self.best.step,
+            policy=self._policy(folder),
+        )
+
+    def _policy(self, folder: Path | None) -> TrainedPolicy:
+        """Return what was learnt."""
+        agent = self.trainer.agent
+        return TrainedPolicy(
+            checkpoints.SavedPolicy(
+                description=agent.description(),
+                weights=agent.weights(),
+                checkpoint=self._saved_as,
+                run_folder=folder,
+            )
         )
 
     def close(self) -> None:
         """Close what was opened."""
         self.reporter.close()
         self.trainer.close()
-
-
-ACCOUNT = (
-    *(
-        NumberSpec(name=name)
-        for name in ("evaluation_steps", "evaluated_at", "num_epochs", "reported_at")
-    ),
-    NumberSpec(name="elapsed_s", kind=float),
-)
-"""Numbers in a session's snapshot."""
-
-
-def _checked_account(own: dict[str, Any]) -> EventCursor:
-    """Check what a checkpoint says of the training; return what was reported of its curriculum."""
-    try:
-        check_numbers(own, ACCOUNT)
-        evaluations = own["evaluations"]
-        is_list = isinstance(evaluations, list)
-        if not is_list or not all(type(entry["step"]) is int for entry in evaluations):
-            raise SnapshotError("evaluations is not a list of objects, each with its step.")
-        return _cursor(own["cursor"])
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        reason = str(error) if isinstance(error, SnapshotError) else repr(error)
-        raise SnapshotError(
-            f"the checkpoint's account of the training is damaged: {reason} Use an older one."
-        ) from error
-
-
-def _cursor(saved: dict[str, Any]) -> EventCursor:
-    """Return what was reported of a curriculum's decisions; JSON has no tuples."""
-    states = {
-        name: [(int(generation), str(state)) for generation, state in slots]
-        for name, slots in saved["states"].items()
-    }
-    positions = {name: int(position) for name, position in saved["positions"].items()}
-    return EventCursor(positions, states)

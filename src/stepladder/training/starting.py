@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from stepladder.agents.config import AgentConfig, agent_named
-from stepladder.envs.ids import game_of, give_env
+from stepladder.envs.ids import give_env
 from stepladder.errors import ConfigError, DivergenceError, RunError, SnapshotError
 from stepladder.runs import Logger, Run
 from stepladder.runs.reopening import lock_run
@@ -38,6 +38,10 @@ MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
 
 AnyEnv = str | Callable[..., Any]
 """An env's name, or a class or function that makes an env."""
+
+
+LACKS_TASKS = "the env has set_task, and no tasks are given: name them with tasks (--tasks)"
+"""Said of an env that fails when it is played as it is."""
 
 
 def train(
@@ -86,7 +90,7 @@ def train(
         return _resume(resume, **allowed)
     chosen = agent_named(agent)() if isinstance(agent, str) else agent
     changes |= {"env": env, "num_envs": num_envs, "device": device, "agent": chosen}
-    settings = _knowing_its_env(changed(config, **changes))
+    settings = changed(config, **changes).imported()
     if loggers and run_folder is None:
         raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
     name = "run" if run_folder is None else Path(run_folder).name
@@ -108,6 +112,7 @@ def resume(
     env: AnyEnv | None = None,
     device: str | None = None,
     total_steps: int | None = None,
+    total_episodes: int | None = None,
     trust: bool = False,
     loggers: Sequence[Logger] | MakeLoggers = (),
     on_epoch: OnEpoch | None = None,
@@ -122,6 +127,7 @@ def resume(
             imported; by default it is found by its name.
         device: Where the networks are; by default as before.
         total_steps: Another end; by default the one that the run has.
+        total_episodes: Likewise, where episodes are what ends it.
         trust: Whether modules that the run names may be imported, which runs their code.
         loggers: As in `train`.
         on_epoch: As in `train`.
@@ -147,19 +153,21 @@ def resume(
         # An env that is given need not be imported.
         named = {name: value for name, value in info.config.items() if env is None or name != "env"}
         require_trust(folder, named, trust)
-        loaded = changed(load_config(info.config), device=device, total_steps=total_steps)
-        settings = _knowing_its_env(loaded)
+        ends = {"total_steps": total_steps, "total_episodes": total_episodes}
+        loaded = changed(load_config(info.config), device=device, **ends)
+        settings = loaded.imported()
         checkpoint, refused = checkpoints.load_newest(folder)
         stack.enter_context(threads(settings.num_threads))
         session = stack.enter_context(_session(settings, folder.name))
         # Before the run is opened: a checkpoint that does not fit must not change it.
         session.restore(checkpoint)
+        had_ended = session.has_ended
         made = _loggers(loggers, info.config)
         with Run.resume(folder, checkpoint=checkpoint.name, loggers=made, lock=lock) as run:
             for text in refused:
                 run.event(checkpoint.step, "checkpoint_refused", text, None)
             result = _play_in(run, session, on_epoch)
-        result.refused_checkpoints = refused
+        result.had_ended, result.refused_checkpoints = had_ended, refused
         return result
 
 
@@ -168,7 +176,8 @@ _resume = resume
 
 def _only_for_resume(given: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments that a resumed training takes; raise if others were given."""
-    allowed = {name: given.pop(name) for name in ("total_steps", "trust") if name in given}
+    names = ("total_steps", "total_episodes", "trust")
+    allowed = {name: given.pop(name) for name in names if name in given}
     for name, value in given.items():
         if value is not None:
             raise ConfigError(
@@ -188,6 +197,10 @@ def _session(config: TrainingConfig, name: str) -> Iterator[Session]:
     trainer = Trainer(config, name)
     try:
         yield Session(config, trainer)
+    except Exception as error:  # the env may raise anything, and it is raised on
+        if trainer.world.lacks_tasks and hasattr(error, "env_index"):
+            error.add_note(LACKS_TASKS)
+        raise
     finally:
         trainer.close()
 
@@ -217,6 +230,11 @@ def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
             f"a training has no setting {unknown[0]!r}; it has "
             f"{', '.join(TrainingConfig.__dataclass_fields__)}. Correct the name."
         )
+    if isinstance(given.get("tasks"), list | tuple) and not given["tasks"]:
+        raise ConfigError(
+            "tasks is an empty list. Give at least one task, or leave tasks out to play the env "
+            "as it is."
+        )
     if config is None and "env" in given:
         return TrainingConfig(**{**ANY_ENV, **given})
     if config is None:
@@ -225,24 +243,18 @@ def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
     return replace(base, **given) if given else base
 
 
-def _knowing_its_env(config: TrainingConfig) -> TrainingConfig:
-    """Import a config's env; return the config with the defaults and checks of its game."""
-    game_of(config.env)
-    return replace(config)
-
-
 def _begin_with(trainer: Trainer, path: str | PathLike[str]) -> None:
     """Give an agent the weights of another before it begins."""
-    description, weights = checkpoints.load_policy(path)
+    saved = checkpoints.read_policy(path)
     own = trainer.agent.description()
     for part in ("type", "observation_space", "action_space"):
-        if description.get(part) != own[part]:
+        if saved.description.get(part) != own[part]:
             raise SnapshotError(
-                f"{path} holds a policy whose {part} is {description.get(part)!r}; expected "
+                f"{path} holds a policy whose {part} is {saved.description.get(part)!r}; expected "
                 f"{own[part]!r}. Use one of the same kind."
             )
     try:
-        trainer.agent.load_weights(weights)
+        trainer.agent.load_weights(saved.weights)
     except SnapshotError as error:
         raise SnapshotError(
             f"{path} holds a policy that this agent cannot begin with: {error} Use one with the "

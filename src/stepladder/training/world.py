@@ -11,14 +11,17 @@ import gymnasium as gym
 import numpy as np
 import numpy.typing as npt
 import torch
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Space
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 from gymnasium.wrappers import TimeLimit
 
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.curricula.base import Curriculum
 from stepladder.envs import make_vec
+from stepladder.envs.agent_rows import AgentRows, shows_agents
 from stepladder.envs.ids import game_of
 from stepladder.envs.make import batched_entry
+from stepladder.envs.parallel import as_gymnasium
+from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import ConfigError, EnvError, shown
 from stepladder.games.game import PLAYERS
 from stepladder.training.config import TrainingConfig
@@ -37,6 +40,8 @@ ONE, TWO = PLAYERS
 class TrainingWorld:
     """All envs of a training, seen from the learner's side.
 
+    The learner plays in rows: one per env; of envs with several agents, one per agent.
+
     Args:
         config: Of the training.
         curriculum: What chooses the tasks.
@@ -45,8 +50,14 @@ class TrainingWorld:
     def __init__(self, config: TrainingConfig, curriculum: Curriculum):
         game = game_of(config.env)
         self.envs: Any = make_envs(config, curriculum)
-        self.num_envs: int = self.envs.num_envs
-        space = self.envs.single_observation_space
+        """What the curriculum knows, and what is saved."""
+        self.agents = AgentRows(self.envs) if shows_agents(self.envs) else None
+        """What is stepped, where envs have several agents."""
+        self._stepped: Any = self.agents or self.envs
+        self.num_rows: int = self._stepped.num_envs
+        self.lacks_tasks = not has_tasks(config) and self._takes_tasks()
+        """Whether the envs could be given tasks, and there are none."""
+        space = self._stepped.single_observation_space
         self.has_rivals = (
             bool(game.opponents) and isinstance(space, Dict) and set(space.spaces) == {ONE, TWO}
         )
@@ -59,8 +70,13 @@ class TrainingWorld:
         # A return over several steps is a sum of so many rewards.
         num_added = getattr(config.agent, "num_step_returns", 1)
         self._largest_reward = min(FLOAT32_MAX / config.reward_scale / num_added, FLOAT64_MAX)
-        actions = self.envs.single_action_space
+        actions = self._stepped.single_action_space
         self.action_space: Space[Any] = actions[ONE] if self.has_rivals else actions
+
+    def _takes_tasks(self) -> bool:
+        base = self.envs.unwrapped
+        is_single = isinstance(base, WorkerVectorEnv)
+        return is_single and any(base.call_on([0], "has_wrapper_attr", "set_task"))
 
     def reset(self, seed: int | None = None) -> Any:
         """Begin a new episode everywhere; return what is seen.
@@ -68,7 +84,7 @@ class TrainingWorld:
         Raises:
             EnvError: An agent cannot learn from it.
         """
-        seen = self.envs.reset(seed=seed)[0]
+        seen = self._stepped.reset(seed=seed)[0]
         self._check_seen(self.of_learner(seen))
         return seen
 
@@ -85,10 +101,22 @@ class TrainingWorld:
     ) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step all envs."""
         if not self.has_rivals:
-            return self.envs.step(actions)
+            return self._stepped.step(actions)
         if rival_actions is None:
             rival_actions = np.zeros_like(actions)
         return self.envs.step({ONE: actions, TWO: rival_actions})
+
+    def playing(self, ended: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
+        """Return which rows take part in the next step.
+
+        The others wait: their env is only reset in it, or their agent is not there.
+
+        Args:
+            ended: Whose episode has ended in the last step; None is after a reset.
+        """
+        if ended is None:
+            ended = np.zeros(self.num_rows, dtype=np.bool_)
+        return ~ended if self.agents is None else self.agents.alive & ~ended
 
     def check(self, seen: Any, rewards: npt.NDArray[Any]) -> None:
         """Raise if an env gives numbers that no agent can learn from.
@@ -111,13 +139,32 @@ class TrainingWorld:
                 if not np.abs(part).max(initial=0.0) <= FLOAT32_MAX:
                     raise self._unusable(part, FLOAT32_MAX, what)
             elif name in self._limits:
-                _require_inside(part, self._limits[name], what)
+                self._require_inside(part, self._limits[name], what)
+
+    def _name_of_row(self, row: int) -> str:
+        if self.agents is None:
+            return f"env {row}"
+        env_index, agent = divmod(row, self.agents.num_agents)
+        return f"agent {self.agents.possible_agents[agent]!r} of env {env_index}"
+
+    def _require_inside(self, numbers: npt.NDArray[Any], limits: Limits, what: str) -> None:
+        """Raise unless integers lie in their space: they are indices of tables."""
+        low, high = limits
+        is_outside = (numbers < low) | (numbers > high)
+        if is_outside.any():
+            row = int(np.argwhere(is_outside)[0][0])
+            raise EnvError(
+                f"the {what} of {self._name_of_row(row)} is {shown(numbers[row].tolist())}; its "
+                f"space goes from {shown(np.asarray(low).tolist())} to "
+                f"{shown(np.asarray(high).tolist())}. Fix the env or its observation_space."
+            )
 
     def _unusable(self, numbers: npt.NDArray[Any], largest: float, what: str) -> EnvError:
         """Return the error that names an env, its value and what to do."""
         rows = np.abs(numbers.reshape(len(numbers), -1)).max(axis=1)
         env_index = int(np.flatnonzero(~(rows <= largest))[0])
         value = numbers[env_index].tolist()
+        whose = self._name_of_row(env_index)
         if not np.isfinite(numbers[env_index]).all():
             fix = f"Fix the env: an agent cannot learn from this {what}."
         elif what == "reward":
@@ -125,7 +172,7 @@ class TrainingWorld:
         else:
             fix = "Scale it in the env."
         return EnvError(
-            f"the {what} of env {env_index} is {shown(value)}; expected finite numbers, at most "
+            f"the {what} of {whose} is {shown(value)}; expected finite numbers, at most "
             f"{largest:.3g}, so that they fit into 32 bits. {fix}"
         )
 
@@ -154,22 +201,14 @@ def _limits(space: Space[Any]) -> dict[str, Limits]:
             limits[name] = part.start, part.start + part.n - 1
         elif isinstance(part, MultiDiscrete):
             limits[name] = part.start, part.start + part.nvec - 1
+        elif isinstance(part, MultiBinary):
+            limits[name] = 0, 1
         elif isinstance(part, Box) and part.dtype is not None and part.dtype.kind in "iu":
-            limits[name] = part.low, part.high
+            # Whatever the type can hold is allowed in a picture, so there is nothing to compare.
+            every = np.iinfo(part.dtype)
+            if (part.low > every.min).any() or (part.high < every.max).any():
+                limits[name] = part.low, part.high
     return limits
-
-
-def _require_inside(numbers: npt.NDArray[Any], limits: Limits, what: str) -> None:
-    """Raise unless integers lie in their space: they are indices of tables."""
-    low, high = limits
-    is_outside = (numbers < low) | (numbers > high)
-    if is_outside.any():
-        env_index = int(np.argwhere(is_outside)[0][0])
-        raise EnvError(
-            f"the {what} of env {env_index} is {shown(numbers[env_index].tolist())}; its space "
-            f"goes from {shown(np.asarray(low).tolist())} to {shown(np.asarray(high).tolist())}. "
-            "Fix the env or its observation_space."
-        )
 
 
 def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
@@ -181,15 +220,17 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
     # Before envs are tried out in workers: a misspelt name is reported once.
     game = game_of(config.env)
     kwargs = {**game.training_arguments(config.agent.gamma), **config.env_kwargs}
-    settings: dict[str, Any] = {}
+    env_settings = config.env_settings()
+    wrappers = env_settings.wrappers
     if config.max_episode_steps is not None and game.time_limit_argument is not None:
         kwargs.setdefault(game.time_limit_argument, config.max_episode_steps)
     elif config.max_episode_steps is not None:
-        limit: Callable[..., Any] = partial(TimeLimit, max_episode_steps=config.max_episode_steps)
-        settings["wrappers"] = (limit,)
-    has_tasks = bool(config.tasks) or config.own_source() is not None
-    if batched_entry(config.env) is None and not has_tasks:
-        settings["curriculum_env"] = {"deliver": play_as_it_is}
+        limit: Callable[..., Any] = partial(_limited, num_steps=config.max_episode_steps)
+        wrappers = (*wrappers, limit)
+    curriculum_env = env_settings.curriculum_env()
+    if not has_tasks(config) and (batched_entry(config.env) is None or wrappers or curriculum_env):
+        # There is no task to be at fault: what the env raises is its own error.
+        curriculum_env |= {"deliver": play_as_it_is, "build_errors": ()}
     try:
         return make_vec(
             config.env,
@@ -197,7 +238,8 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
             curriculum=curriculum,
             num_workers="auto" if config.num_workers is None else config.num_workers,
             env_kwargs=kwargs or None,
-            **settings,
+            wrappers=wrappers,
+            curriculum_env=curriculum_env or None,
         )
     except (gym.error.Error, ModuleNotFoundError, TypeError) as error:
         reason = " ".join(str(error).split())
@@ -205,6 +247,15 @@ def make_envs(config: TrainingConfig, curriculum: Curriculum) -> Any:
             f"env {config.env!r} cannot be made with env_kwargs {kwargs}: {reason} Correct env or "
             "env_kwargs."
         ) from error
+
+
+def _limited(env: Any, num_steps: int) -> Any:
+    return TimeLimit(as_gymnasium(env), max_episode_steps=num_steps)
+
+
+def has_tasks(config: TrainingConfig) -> bool:
+    """Return whether a curriculum chooses among tasks; otherwise the env is played as it is."""
+    return bool(config.tasks) or config.own_source() is not None
 
 
 def play_as_it_is(env: Any, task: Any) -> None:
@@ -217,7 +268,8 @@ def mirror_of(config: TrainingConfig, device: torch.device) -> Mirror | None:
     if found is None:
         return None
     return Mirror(
-        found.number_signs,
+        # All columns of one frame, then those of the next.
+        tuple(found.number_signs) * getattr(config.agent, "frame_stack", 1),
         action_signs=found.action_signs,
         action_swaps=found.action_swaps,
         device=device,

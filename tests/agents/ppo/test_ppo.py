@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live
 from stepladder.agents.base import VectorStep
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.ppo.ppo import PPO
+from stepladder.agents.ppo.rollout import PLAYING
 from stepladder.errors import ConfigError
 
 QUICK: dict[str, Any] = {
@@ -44,6 +45,16 @@ def test_it_learns_what_to_choose(changes: dict[str, Any]):
     untaught = bandit.examine(agent)
     bandit.teach(agent, 160)
     assert untaught < 0.8
+    assert bandit.examine(agent) > 0.95
+
+
+def test_it_learns_several_choices_at_once():
+    def both_right(seen: Any, actions: Any) -> Any:
+        wanted = np.stack([seen[:, 0] > 0, 1 + (seen[:, 1] > 0)], axis=1)
+        return (actions == wanted).mean(1)
+
+    agent, bandit = made(actions=MultiDiscrete([2, 4])), Bandit(8, both_right)
+    bandit.teach(agent, 160)
     assert bandit.examine(agent) > 0.95
 
 
@@ -100,6 +111,7 @@ def share_right(recurrent: bool) -> float:
     return riddle.num_right / riddle.num_asked
 
 
+@pytest.mark.slow
 def test_only_who_remembers_can_answer_what_was_shown_before():
     assert share_right(recurrent=True) > 0.9
     assert share_right(recurrent=False) < 0.65
@@ -117,12 +129,33 @@ def filled(agent: PPO, world: Noise) -> list[VectorStep]:
     return steps
 
 
+def test_rewards_are_divided_by_the_spread_of_discounted_returns():
+    agent, world, plain = made(normalise_rewards=True), Noise(8), []
+    policy, returns, met = agent.policy(), np.zeros(8), list[float]()
+    for _ in range(15):
+        step = world.step(agent.act_batch(world.seen))
+        agent.remember(replace(step, rewards=1e3 * step.rewards))
+        returns = np.where(step.is_playing, 0.9 * returns + 1e3 * step.rewards, 0.0)
+        met += returns[step.is_playing].tolist()
+        plain.append(1e3 * step.rewards)
+        row = agent.rollout.num_filled[0] - 1
+        expected = np.clip(plain[-1] / np.std(met), -10.0, 10.0)
+        playing = step.is_playing
+        np.testing.assert_allclose(
+            agent.rollout.rewards[row][playing], expected[playing], rtol=1e-4
+        )
+        returns[step.terminated | step.truncated] = 0.0
+    # What they are divided by is a part of the policy.
+    assert policy.state_dict()["rewards.spread"].item() == pytest.approx(np.std(met), rel=1e-5)
+
+
 def test_advantages_are_those_of_each_episode_by_itself():
     agent, world = made(gae_lambda=0.8), Noise(8)
     filled(agent, world)
     agent.learn()
     steps = filled(agent, world)
-    got = agent._whole().advantages
+    agent._learner.estimate()
+    got = agent._learner.advantages
 
     def value(observations: Any) -> Any:
         seen = agent.layout.to_seen(observations, agent.device)
@@ -141,7 +174,7 @@ def test_advantages_are_those_of_each_episode_by_itself():
             is_over = step.terminated[env] or step.truncated[env]
             later = error if is_over else error + 0.9 * 0.8 * later
             assert got[row, env].item() == pytest.approx(later, abs=1e-5)
-    assert not agent.rollout.is_playing.all()
+    assert not agent.rollout.has(PLAYING).all()
 
 
 @pytest.mark.parametrize("recurrent", [False, True])
@@ -174,12 +207,13 @@ def test_what_a_rollout_was_worth_is_asked_of_the_policy_that_played_it(recurren
     hook = policy.actions.register_forward_hook(note)
     filled(agent, world)
     hook.remove()
-    assert agent._first_memory.abs().sum() > 0 or not recurrent
-    whole, playing = agent._whole(), torch.from_numpy(agent.rollout.is_playing)
+    assert agent.memories.first.abs().sum() > 0 or not recurrent
+    agent._learner.estimate()
+    rollout, playing = agent.rollout, agent.rollout.has(PLAYING)
     logits = torch.stack(outputs)
-    expected = logits.log_softmax(-1).gather(-1, whole.actions[..., None])[..., 0]
+    expected = logits.log_softmax(-1).gather(-1, rollout.actions[..., None])[..., 0]
     assert not playing.all()
-    assert torch.allclose(whole.log_probs[playing], expected[playing], atol=1e-5)
+    assert torch.allclose(agent._learner.log_probs[playing], expected[playing], atol=1e-5)
 
 
 @pytest.mark.parametrize("recurrent", [False, True])
@@ -200,8 +234,8 @@ def test_a_rollout_in_which_hardly_anybody_plays_does_no_harm(recurrent: bool, n
 def test_every_env_step_is_learnt_from_once_per_epoch():
     agent, world = made(minibatch_size=20), Noise(8)
     filled(agent, world)
-    num_rows = [len(batch.actions) for batch, _ in agent._rows(agent._whole())]
-    assert sum(num_rows) == int(agent.rollout.is_playing.sum())
+    num_rows = [len(places) for places in agent._learner._rows()]
+    assert sum(num_rows) == int(agent.rollout.has(PLAYING).sum())
     assert max(num_rows) - min(num_rows) <= 1
     assert abs(np.mean(num_rows) - 20) < 3
 
@@ -211,7 +245,7 @@ def test_updates_depend_on_steps_and_not_on_the_number_of_envs(recurrent: bool):
     counts = []
     for num_envs in (4, 8, 16):
         agent = made(num_envs, rollout_steps=64, minibatch_size=32, recurrent=recurrent)
-        agent._update = lambda chosen: {}  # pyright: ignore[reportAttributeAccessIssue]
+        agent._learner._update = lambda places: {}
         world, never = Noise(num_envs), np.zeros(num_envs, dtype=np.bool_)
         for _ in range(640 // num_envs):
             step = world.step(agent.act_batch(world.seen))
@@ -246,7 +280,7 @@ def test_an_episode_begins_without_the_past_of_the_one_before():
     agent, world = made(recurrent=True, rollout_steps=800), Noise(8)
     for _ in range(60):
         agent.remember(step := world.step(agent.act_batch(world.seen)))
-        has_past = (agent._memory != 0.0).any(1).numpy()
+        has_past = (agent.memories.now != 0.0).any(1).numpy()
         assert np.array_equal(has_past, step.is_playing)
 
 
@@ -254,11 +288,11 @@ def test_a_new_phase_begins_without_any_past():
     agent = made(recurrent=True)
     live(agent, Noise(8), 5)
     agent.drop_pending()
-    assert (agent._memory == 0.0).all()
-    assert (agent._first_memory == 0.0).all()
+    assert (agent.memories.now == 0.0).all()
+    assert (agent.memories.first == 0.0).all()
     assert agent.memory_stats() == {"share": 0.0}
 
 
 def test_actions_that_are_neither_choices_nor_numbers_are_refused():
     with pytest.raises(ConfigError, match="PPO needs"):
-        made(actions=MultiDiscrete([2, 2]))
+        made(actions=Box(0, 3, (2,), np.int64))

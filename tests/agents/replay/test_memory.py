@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Dict, Discrete
 from stepladder.agents.observations import Layout
 from stepladder.agents.replay.memory import Replay, Rows
 from stepladder.agents.replay.mirror import Mirror
+from stepladder.agents.vision.config import VisionConfig
 
 CPU = torch.device("cpu")
 LAYOUT = Layout(Dict({"own": Box(-1.0, 1.0, (2,), np.float32), "way": Discrete(200)}))
@@ -112,6 +113,36 @@ def test_what_does_not_fit_is_refused():
         made(5).load_state_dict(state)
     with pytest.raises(ValueError, match=r"floats has the shape \[7, 7\]"):
         Replay(LAYOUT, 2, 8, CPU).load_state_dict(state)
+
+
+@pytest.mark.parametrize("frame_stack", [1, 3])
+def test_frames_that_both_observations_have_are_stored_once(frame_stack: int):
+    space = Dict({"own": Box(-1.0, 1.0, (2,), np.float32), "way": Discrete(200)})
+    layout = Layout(space, VisionConfig(), frame_stack)
+    once = Replay(layout, 1, 6, CPU, is_single_step=True)
+    twice = Replay(layout, 1, 6, CPU, is_single_step=False)
+    rng, frames = np.random.default_rng(0), frame_stack + 1
+    for _ in range(3):
+        numbers = rng.normal(size=(4, frames, 2)).astype(np.float32)
+        codes = rng.integers(0, 200, (4, frames, 1), dtype=np.uint8)
+        column = rng.normal(size=(4, 1)).astype(np.float32)
+        added = Rows(
+            numbers[:, :-1].reshape(4, -1), codes[:, :-1].reshape(4, -1), column, column[:, 0],
+            np.ones(4, np.float32), numbers[:, 1:].reshape(4, -1), codes[:, 1:].reshape(4, -1),
+        )  # fmt: skip
+        once.add(added)
+        twice.add(added)
+    places = torch.arange(6)
+    got, expected = once.at(places, chance()), twice.at(places, chance())
+    for one, other in ((got.seen, expected.seen), (got.next_seen, expected.next_seen)):
+        assert torch.equal(one.numbers, other.numbers)
+        assert torch.equal(one.codes, other.codes)
+    assert torch.equal(got.actions, expected.actions)
+    assert once.codes.shape[1] == frame_stack + 1
+    assert twice.codes.shape[1] == 2 * frame_stack
+    other = Replay(layout, 1, 6, CPU, is_single_step=True)
+    other.load_state_dict(once.state_dict())
+    assert torch.equal(other.at(places, chance()).next_seen.numbers, expected.next_seen.numbers)
 
 
 # The mirror.

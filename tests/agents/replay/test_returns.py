@@ -61,7 +61,14 @@ def told(finished: list[Rows]) -> list[tuple[float, float, float, float]]:
 
 def take(transitions: Transitions, happened: VectorStep) -> list[tuple[float, float, float, float]]:
     """Take a step; return what it has finished."""
-    return told(transitions.take(happened, np.zeros((len(happened.rewards), 1), dtype=np.float32)))
+    return told(taken(transitions, Layout(Box(-9.0, 9.0, (1,), np.float32)), happened))
+
+
+def taken(transitions: Transitions, layout: Layout, happened: VectorStep) -> list[Rows]:
+    """Take a step; return the transitions that it has finished."""
+    seen = layout.pack(happened.observations), layout.pack(happened.next_observations)
+    actions = np.zeros((len(happened.rewards), 1), dtype=np.float32)
+    return transitions.take(happened, actions, *seen)
 
 
 def test_single_steps_are_transitions_and_resets_are_none():
@@ -153,7 +160,7 @@ def test_transitions_of_many_envs_are_those_of_each_episode_by_itself(num_steps:
         happened = world.step(np.zeros(num_envs))
         # As some envs do, the array is used again for the next step.
         steps.append(replace(happened, observations=np.array(happened.observations)))
-        for rows in many.take(happened, np.zeros((num_envs, 1), dtype=np.float32)):
+        for rows in taken(many, layout, happened):
             got += np.hstack(
                 [rows.numbers, rows.next_numbers, rows.rewards[:, None], rows.discounts[:, None]]
             ).tolist()

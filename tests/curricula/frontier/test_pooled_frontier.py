@@ -94,7 +94,12 @@ def test_more_tasks_than_can_be_compared_are_judged_in_bins_of_their_features():
 @pytest.mark.slow
 def test_kinds_need_fewer_samples_than_single_tasks_even_if_labels_are_wrong():
     curricula = {"pooled": Frontier.Config(), "alone": Frontier.Config(pooled=False)}
-    for name, most in (("levels-5x200", 0.7), ("mislabelled-5", 0.8), ("useless-5", 0.8)):
-        table = compare([name], curricula, num_seeds=2, seed=77, num_envs=8)
+    # On a useless group single seeds differ by a factor of two.
+    for name, num_seeds, most in (
+        ("levels-5x200", 2, 0.7),
+        ("mislabelled-5", 2, 0.8),
+        ("useless-5", 8, 0.8),
+    ):
+        table = compare([name], curricula, num_seeds=num_seeds, seed=77, num_envs=8)
         pooled, alone = (table.cell(name, one).ratio_to_oracle for one in curricula)
         assert pooled < most * alone

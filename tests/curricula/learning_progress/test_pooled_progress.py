@@ -162,6 +162,7 @@ def test_returns_of_any_range_are_pooled_too():
     assert share_of(curriculum, "b") > 0.5
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_tasks_are_judged_by_what_a_few_have_shown(tmp_path: Any):
     curriculum = LearningProgress(levels(num_tasks=33_000), seed=1)
     taught(curriculum, plays=3_000)

@@ -53,6 +53,7 @@ def test_presets_have_the_ancestors_rules(preset: StagedConfig):
     assert (preset.trend.min_trend, preset.trend.min_results) == (0.15, 20)
     assert (preset.trend.episodes_factor, preset.trend.slack) == (0.8, 0.05)
     assert preset.mixing is not None
+    assert preset.mixing.source == "previous"
     assert preset.mixing.base_ratio == 0.20
     assert preset.mixing.table == ((0.50, 0.40), (0.65, 0.25), (0.80, 0.15))
     assert (preset.mixing.otherwise, preset.mixing.min_results) == (0.05, 5)

@@ -170,7 +170,7 @@ def test_a_stage_can_be_chosen_by_hand_and_the_history_says_so():
     assert (curriculum.current_stage, curriculum.stage_index) == ("c", 2)
     assert curriculum.history[0].rules == ("manual",)
     assert curriculum.history[0].success == pytest.approx(2 / 3)
-    assert shares(curriculum) == pytest.approx([0.0, 0.2, 0.8])
+    assert shares(curriculum) == pytest.approx([0.1, 0.1, 0.8])
 
 
 def test_a_run_can_start_anywhere():

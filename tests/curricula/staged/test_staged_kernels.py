@@ -7,6 +7,7 @@ import pytest
 from curricula.fake_learner import record_for
 from curricula.three_stages import STAGES, TASKS, make, play, shares
 from stepladder.curricula import (
+    PUBLISHED_MIXING,
     DemotionRule,
     EarlyRule,
     Mixing,
@@ -257,7 +258,7 @@ def test_a_fresh_stage_starts_from_the_base_share_again():
     curriculum = make(starting_stage="b")
     play(curriculum, "w" * 10)
     assert curriculum.current_stage == "c"
-    assert shares(curriculum) == pytest.approx([0.0, 0.2, 0.8])
+    assert shares(curriculum) == pytest.approx([0.1, 0.1, 0.8])
     assert curriculum.mixing_ratio("b") == 0.05
     curriculum.go_to("b")
     assert shares(curriculum) == pytest.approx([0.2, 0.8, 0.0])
@@ -285,10 +286,10 @@ def test_the_plan_changes_only_when_a_share_does():
 @pytest.mark.parametrize(
     ("mixing", "expected"),
     [
-        (Mixing(), [0.0, 0.2, 0.8]),
-        (Mixing(source="all_earlier"), [0.1, 0.1, 0.8]),
+        (Mixing(), [0.1, 0.1, 0.8]),
+        (PUBLISHED_MIXING, [0.0, 0.2, 0.8]),
         (Mixing(base_ratio=0.0), [0.0, 0.0, 1.0]),
-        (Mixing(base_ratio=1.0), [0.0, 1.0, 0.0]),
+        (Mixing(base_ratio=1.0), [0.5, 0.5, 0.0]),
         (None, [0.0, 0.0, 1.0]),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 
 from curricula.three_stages import make, play
 from stepladder.curricula import (
+    PUBLISHED_MIXING,
     DemotionRule,
     EarlyRule,
     StageChange,
@@ -239,7 +240,9 @@ def test_why_a_task_is_or_is_not_drawn(slot: int, words: str):
 
 
 def test_why_a_passed_task_is_not_drawn_any_more():
-    assert make(starting_stage="c").explain(0).reason == "its stage 'a' is passed and not mixed in"
+    published = make(starting_stage="c", mixing=PUBLISHED_MIXING)
+    assert published.explain(0).reason == "its stage 'a' is passed and not mixed in"
+    assert make(starting_stage="c").explain(0).reason == "its stage 'a' is passed and mixed in"
 
 
 def test_a_change_names_what_the_deciding_rule_asked_for():

@@ -150,6 +150,7 @@ def test_they_go_into_json_and_back_and_into_another_order():
     assert len(found.until(int(found.steps[1])).steps) == 2
 
 
+@pytest.mark.slow
 def test_a_fast_memory_is_told_from_a_slow_one():
     """Of success per label alone both would be near the default, 1."""
     found = {}
@@ -159,6 +160,7 @@ def test_a_fast_memory_is_told_from_a_slow_one():
     assert found[0.1] < 0.5 < 1.5 < found[4.0]
 
 
+@pytest.mark.slow
 def test_a_label_of_easy_and_impossible_tasks_is_told_from_one_of_tasks_that_are_alike():
     for spread in (0.2, 4.0):
         dynamics = replace(KNOWN, spread=(spread,) * 3, eta_memory=0.0, eta=1e-3)

@@ -52,14 +52,15 @@ def create(folder: Path, **changes: Any) -> Run:
     return Run.create(folder, kind="training", config={**CONFIG, **changes}, seed=1)
 
 
-def save_steps(run: Run, *steps: int, keep: int = 2) -> list[Path]:
+def save_steps(run: Run, *steps: int, keep: int = 2, is_best: bool = False) -> list[Path]:
     """Log at each step, and save there; return the folders."""
     folders: list[Path] = []
     for step in steps:
         run.log(step, {"reward": float(step)})
         run.event(step, "tick", str(step))
         snapshot = Snapshot({"stage": step})
-        folders.append(save(run, make_checkpoint(step), curriculum=snapshot, keep=keep))
+        kept = {"curriculum": snapshot, "keep": keep, "is_best": is_best}
+        folders.append(save(run, make_checkpoint(step), **kept))
     return folders
 
 

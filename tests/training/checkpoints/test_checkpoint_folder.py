@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from stepladder.curricula import Snapshot
 from stepladder.errors import SnapshotError
-from stepladder.training.checkpoints import load, load_policy
+from stepladder.training.checkpoints import load, read_policy
 from stepladder.training.checkpoints.folder import write_folder
 from training.checkpoints.checkpoint_scenes import DESCRIPTION, content, flip, make_checkpoint
 
@@ -51,9 +51,9 @@ def test_the_weights_are_of_use_by_themselves(folder: Path) -> None:
     shutil.copy(folder / "weights.safetensors", alone)
     assert sorted(load_file(alone)) == ["actor.0.bias", "actor.0.weight"]
     for place in (folder, alone, str(alone)):
-        description, weights = load_policy(place)
-        assert description == DESCRIPTION
-        assert weights["actor.0.bias"].tolist() == [7.0, 8.0, 9.0]
+        saved = read_policy(place)
+        assert saved.description == DESCRIPTION
+        assert saved.weights["actor.0.bias"].tolist() == [7.0, 8.0, 9.0]
 
 
 def test_an_agent_without_a_memory_leaves_no_file_for_it(tmp_path: Path) -> None:
@@ -130,10 +130,10 @@ def test_files_of_another_checkpoint_are_noticed(folder: Path) -> None:
 def test_weights_are_loaded_where_only_the_rest_is_damaged(folder: Path) -> None:
     for name in ("envs.npz", "memory.safetensors", "trainer.npz"):
         (folder / name).write_bytes(b"")
-    assert load_policy(folder)[0] == DESCRIPTION
+    assert read_policy(folder).description == DESCRIPTION
     flip(folder / "weights.safetensors")
     with pytest.raises(SnapshotError, match=r"weights\.safetensors was changed or damaged"):
-        load_policy(folder)
+        read_policy(folder)
 
 
 @pytest.mark.parametrize("text", ["", "{", "\udcff", "[" * 100_000])
@@ -182,10 +182,10 @@ def test_what_is_no_checkpoint_is_told_as_such(tmp_path: Path) -> None:
     assert reason(tmp_path / "none") == "there is nothing of this name"
     for place in (tmp_path, tmp_path / "none"):
         with pytest.raises(SnapshotError, match="cannot be used"):
-            load_policy(place)
+            read_policy(place)
     (tmp_path / "text").write_text("hello")
     with pytest.raises(SnapshotError, match="text is not a readable safetensors file"):
-        load_policy(tmp_path / "text")
+        read_policy(tmp_path / "text")
 
 
 # What cannot be saved.

@@ -10,8 +10,15 @@ import pytest
 
 from stepladder.curricula import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
-from stepladder.runs import Run, RunReader
-from stepladder.training.checkpoints import find, load_newest, load_policy, save, store
+from stepladder.runs import Run, RunReader, checkpoint_folders
+from stepladder.training.checkpoints import (
+    find,
+    load_newest,
+    read_policy,
+    save,
+    saved_policy,
+    store,
+)
 from training.checkpoints.checkpoint_scenes import (
     CONFIG,
     DESCRIPTION,
@@ -116,7 +123,8 @@ def test_a_save_that_fails_leaves_the_older_ones_and_nothing_else(
     def fail(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    where = {"save_checkpoint": Run, "rename": Path}.get(failing, store)
+    others = {"save_checkpoint": Run, "rename": Path, "sync": checkpoint_folders}
+    where = others.get(failing, store)
     with create(folder) as run:
         save_steps(run, 10)
         with monkeypatch.context() as patch:
@@ -226,7 +234,7 @@ def test_a_checkpoint_of_another_run_is_refused(
     checkpoint, refused = load_newest(folder)
     assert checkpoint.step == 10
     assert refused == [f"{TWENTY} was refused: it belongs to another run: {words}"]
-    assert load_policy(folder)[1]["actor.0.bias"][0] == 10
+    assert read_policy(folder).weights["actor.0.bias"][0] == 10
 
 
 def test_a_run_that_is_to_last_longer_keeps_its_checkpoints(folder: Path) -> None:
@@ -255,13 +263,13 @@ def test_a_checkpoint_that_the_database_does_not_know_is_refused(folder: Path) -
 
 def test_a_run_without_a_whole_checkpoint_is_told_in_one_line(folder: Path) -> None:
     with create(folder) as run:
-        for load in (load_newest, load_policy):
+        for load in (load_newest, read_policy):
             with pytest.raises(SnapshotError, match=r"that can be used\. Start a new run\."):
                 load(folder)
         save_steps(run, 10, 20)
     for path in find(folder):
         (path / "weights.safetensors").write_bytes(b"")
-    for load in (load_newest, load_policy):
+    for load in (load_newest, read_policy):
         with pytest.raises(SnapshotError) as caught:
             load(folder)
         text = str(caught.value)
@@ -287,20 +295,116 @@ def test_a_run_that_is_overwritten_takes_its_checkpoints_along(folder: Path) -> 
     assert files_in(folder) == []
 
 
+# The best one.
+
+
+def test_the_best_is_kept_beside_the_newest_until_there_is_a_better_one(folder: Path) -> None:
+    with create(folder) as run:
+        save_steps(run, 10)
+        assert RunReader(folder).best_checkpoint() is None
+        save_steps(run, 20, is_best=True)
+        save_steps(run, 30, 40, 50)
+        reader = RunReader(folder)
+        assert reader.best_checkpoint() == TWENTY
+        kept = [TWENTY, "step-000000000040", "step-000000000050"]
+        assert (names_in(folder), reader.checkpoints()) == (kept, kept)
+        save_steps(run, 60, is_best=True, keep=1)
+        assert names_in(folder) == [reader.best_checkpoint()] == ["step-000000000060"]
+
+
+def test_the_database_names_the_best_only_once_it_is_there(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with create(folder) as run:
+        save_steps(run, 10, is_best=True)
+        monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError("killed")))
+        with pytest.raises(RunError, match="killed"):
+            save_steps(run, 20, is_best=True)
+    assert RunReader(folder).best_checkpoint() == TEN
+    assert read_policy(folder, "best").step == 10
+
+
+def test_a_run_that_goes_back_forgets_a_best_that_came_later(folder: Path) -> None:
+    with create(folder) as run:
+        save_steps(run, 10, is_best=True)
+        save_steps(run, 20, 30, keep=3)
+    with Run.resume(folder, checkpoint=TWENTY) as run:
+        assert RunReader(folder).best_checkpoint() == TEN
+        save_steps(run, 30, is_best=True, keep=3)
+    Run.resume(folder, checkpoint=TWENTY).close()
+    reader = RunReader(folder)
+    assert reader.best_checkpoint() is None
+    assert reader.checkpoints() == [TEN, TWENTY]
+
+
 # Policies.
+
+
+@pytest.mark.parametrize(("checkpoint", "step"), [("last", 40), ("best", 10), (30, 30), (10, 10)])
+def test_a_policy_is_chosen_by_its_step_or_as_the_best(
+    folder: Path, checkpoint: str | int, step: int
+) -> None:
+    with create(folder) as run:
+        save_steps(run, 10, is_best=True)
+        save_steps(run, 20, 30, 40)
+    saved = read_policy(folder, checkpoint)
+    assert saved.step == step
+    assert saved.weights["actor.0.bias"][0] == step
+
+
+def test_a_checkpoint_that_there_is_not_is_refused_with_those_that_there_are(
+    folder: Path,
+) -> None:
+    with create(folder) as run:
+        with pytest.raises(SnapshotError, match="has no best checkpoint: none of its evaluations"):
+            read_policy(folder, "best")
+        save_steps(run, 1000, is_best=True)
+        save_steps(run, 2000, 3000)
+        for wrong, said in (
+            (5, r"no checkpoint of step 5; it has 1,000 \(best\), 2,000, 3,000 \(last\)\. Choose"),
+            ("worst", "a checkpoint is 'last', 'best' or a step such as 16384; got 'worst'"),
+            (True, "a checkpoint is 'last', 'best' or a step such as 16384; got True"),
+        ):
+            with pytest.raises((ConfigError, SnapshotError), match=said):
+                read_policy(folder, wrong)
+        with pytest.raises(ConfigError, match="is not a run, so it has no checkpoint 'best'"):
+            read_policy(find(folder)[0], "best")
+        # A damaged one is not replaced by another.
+        flip(find(folder)[-1] / "weights.safetensors")
+        with pytest.raises(
+            SnapshotError, match=r"cannot be used: weights\.safetensors was changed"
+        ):
+            read_policy(folder, "best")
+
+
+def test_a_better_one_that_is_found_while_the_best_is_read_is_taken(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with create(folder) as run:
+        save_steps(run, 10, is_best=True)
+        read = saved_policy.read_weights
+
+        def overtaken(path: Path, manifest: Any) -> Any:
+            if path.name == TEN:
+                save_steps(run, 20, keep=1, is_best=True)
+            return read(path, manifest)
+
+        monkeypatch.setattr(saved_policy, "read_weights", overtaken)
+        assert read_policy(folder, "best").step == 20
 
 
 def test_a_run_gives_the_policy_of_its_newest_checkpoint(folder: Path) -> None:
     with create(folder) as run:
         save_steps(run, 10, 20)
-        description, weights = load_policy(folder)
-        assert description == DESCRIPTION
-        assert weights["actor.0.bias"].tolist() == [20.0, 21.0, 22.0]
+        saved = read_policy(folder)
+        assert saved.description == DESCRIPTION
+        assert saved.weights["actor.0.bias"].tolist() == [20.0, 21.0, 22.0]
+        assert (saved.step, saved.checkpoint, saved.run_folder) == (20, TWENTY, folder)
         # All else does not matter to who only plays.
         (find(folder)[0] / "memory.safetensors").unlink()
-        assert load_policy(folder)[1]["actor.0.bias"][0] == 20
+        assert read_policy(folder).weights["actor.0.bias"][0] == 20
         flip(find(folder)[0] / "weights.safetensors")
-        assert load_policy(str(folder))[1]["actor.0.bias"][0] == 10
+        assert read_policy(str(folder)).weights["actor.0.bias"][0] == 10
 
 
 def test_a_checkpoint_that_is_replaced_while_it_is_read_is_looked_for_again(
@@ -308,7 +412,7 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_looked_for_again(
 ) -> None:
     with create(folder) as run:
         save_steps(run, 10)
-        read, calls = store.read_weights, list[str]()
+        read, calls = saved_policy.read_weights, list[str]()
 
         def overtaken(path: Path, manifest: Any) -> Any:
             calls.append(path.name)
@@ -316,6 +420,6 @@ def test_a_checkpoint_that_is_replaced_while_it_is_read_is_looked_for_again(
                 save_steps(run, 20, keep=1)
             return read(path, manifest)
 
-        monkeypatch.setattr(store, "read_weights", overtaken)
-        assert load_policy(folder)[1]["actor.0.bias"][0] == 20
+        monkeypatch.setattr(saved_policy, "read_weights", overtaken)
+        assert read_policy(folder).weights["actor.0.bias"][0] == 20
         assert calls == [TEN, TWENTY]

@@ -26,7 +26,7 @@ from stepladder.curricula import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.runs import Run, RunReader
 from stepladder.training import checkpoints, starting
-from stepladder.training.checkpoints import find, load, load_newest, load_policy
+from stepladder.training.checkpoints import find, load, load_newest, read_policy
 from stepladder.training.checkpoints.folder import TrainingCheckpoint
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.starting import resume, train
@@ -191,13 +191,13 @@ def tensors_claiming(path: Path, shape: list[int], size: int = 16) -> None:
 def test_tensors_larger_than_their_file_are_refused(tmp_path: Path, shape: list[int]) -> None:
     tensors_claiming(tmp_path / "a.safetensors", shape)
     with pytest.raises(SnapshotError, match="is not a readable safetensors file"):
-        load_policy(tmp_path / "a.safetensors")
+        read_policy(tmp_path / "a.safetensors")
 
 
 def test_tensors_behind_the_end_of_their_file_are_refused(tmp_path: Path) -> None:
     tensors_claiming(tmp_path / "a.safetensors", [10**9], 4 * 10**9)
     with pytest.raises(SnapshotError, match="is not a readable safetensors file"):
-        load_policy(tmp_path / "a.safetensors")
+        read_policy(tmp_path / "a.safetensors")
 
 
 @pytest.mark.parametrize("description", ["[" * 100_000, "{", "7", "NaN", '{"a": 1, "a": 2}'])
@@ -205,7 +205,7 @@ def test_a_description_that_is_none_is_refused(tmp_path: Path, description: str)
     path = tmp_path / "a.safetensors"
     save_file({"a": torch.zeros(1)}, path, metadata={"description": description})
     with pytest.raises(SnapshotError) as caught:
-        load_policy(path)
+        read_policy(path)
     assert "\n" not in str(caught.value)
 
 

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -19,6 +20,7 @@ from stepladder.training.config import EvaluationConfig, TrainingConfig
 from stepladder.training.evaluation import RandomPlayer, evaluate, spaces_of
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import GameResults, rate_interval, score
+from stepladder.training.evaluation.stored import evaluation_from_json
 
 HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
@@ -78,11 +80,11 @@ class Still:
 
 
 class Planned(Still):
-    """Follows the planner's plans through held-out levels, as often as each is played."""
+    """Follows the planner's plans through the held-out levels of a stage."""
 
-    def __init__(self, num_rows: int, stages: tuple[str, ...]):
+    def __init__(self, num_rows: int, stage: str):
         super().__init__(num_rows)
-        plans = [solve(level) for stage in stages for level in held_out(stage)]
+        plans = [solve(level) for level in held_out(stage)]
         self.plans = [plan.actions for plan in plans if plan is not None]
         assert num_rows == len(self.plans) == len(plans)
 
@@ -174,8 +176,10 @@ def test_an_env_that_takes_no_tasks_is_refused() -> None:
 
 def test_the_planner_solves_the_held_out_levels_it_was_made_with() -> None:
     stages = ("simplest", "simpler")
+    # A player is made for each stage in turn.
+    turns = iter(stages)
     evaluation = evaluate(
-        lambda num_rows: Planned(num_rows, stages),
+        lambda num_rows: Planned(num_rows, next(turns)),
         request_of(LEDGE, env_kwargs={"shaping": True, "stage": "medium"}, labels=stages),
     )
     assert [group.name for group in evaluation.groups] == list(stages)
@@ -197,6 +201,60 @@ def test_levels_that_are_played_again_are_no_new_trials() -> None:
     assert group.rate is not None
     assert group.rate == rate_interval(group.rate.value, 16)
     assert [part.num_games for part in group.parts] == [2] * 16
+
+
+def test_no_stage_changes_the_games_of_another() -> None:
+    asked = request_of(LEDGE, labels=("simpler", "simplest"), num_games=20)
+    together = evaluate("random", asked).groups
+    for group in together:
+        assert evaluate("random", replace(asked, labels=(group.name,))).groups == (group,)
+
+
+def test_on_the_way_levels_are_played_once_also_with_drawn_actions() -> None:
+    asked = request_of(LEDGE, labels=("simplest",), num_games=40, is_deterministic=False)
+    (brief,) = evaluate("random", replace(asked, is_brief=True)).groups
+    (full,) = evaluate("random", asked).groups
+    assert (brief.num_games, full.num_games) == (16, 48)
+
+
+def test_final_levels_are_played_if_they_are_asked_for_by_name() -> None:
+    asked = request_of(LEDGE, labels=("simplest",), num_games=1, max_episode_steps=1)
+    assert evaluate("random", asked).levels == "validation"
+    final = evaluate("random", replace(asked, levels="test"))
+    assert (final.levels, final.total.num_games) == ("test", 64)
+    # A training has no setting for it, and never plays them.
+    assert EvaluationRequest.of(TrainingConfig()).held_out_set == "validation"
+    assert "levels" not in EvaluationConfig.__dataclass_fields__
+
+
+# One game that is played several times.
+
+
+class Lottery(Countdown):
+    """Rewards nobody can foresee, although everything that is seen is alike."""
+
+    def step(self, action: Any) -> Any:
+        seen, _, *others = super().step(action)
+        return seen, float(self.np_random.integers(1_000)), *others
+
+
+@pytest.mark.parametrize(("env", "num_trials"), [(Countdown, 1), (Lottery, 20)])
+def test_repeats_of_one_game_are_one_trial_and_games_of_chance_are_not(
+    env: Any, num_trials: int
+) -> None:
+    asked = request_of(lambda: env("wins", lasts=3), num_games=20)
+    total = evaluate(Still, asked).total
+    assert (total.num_games, total.num_trials) == (20, num_trials)
+    assert total.rate == rate_interval(1.0, num_trials)
+    # Who draws actions may do something else next time.
+    assert evaluate(Still, replace(asked, is_deterministic=False)).total.num_trials == 20
+
+
+def test_each_task_that_is_always_the_same_game_is_one_trial() -> None:
+    tasks = tuple(Task(f"task {lasts}", params={"lasts": lasts}) for lasts in (2, 3))
+    (group,) = evaluate(Still, request_of(lambda: Tasked("wins"), tasks=tasks, num_games=8)).groups
+    assert (group.num_games, group.num_trials) == (8, 2)
+    assert [part.num_trials for part in group.parts] == [1, 1]
 
 
 # Hockey.
@@ -258,14 +316,15 @@ def test_another_policy_plays_player_two_in_its_rows_with_one_pass_a_step() -> N
     asked = request_of(HOCKEY, num_games=4, opponents=("weak", "me", "other"))
     rivals = {"me": seat("me"), "other": seat("other")}
     evaluation = evaluate(seat("subject"), asked, rivals=rivals)
+    # The subject has a player for each opponent; the last one is kept.
     assert {name: seats[name].asked[0][0].shape for name in seats} == {
-        "subject": (12, 18),
+        "subject": (4, 18),
         "me": (4, 18),
         "other": (4, 18),
     }
-    assert len({len(player.asked) for player in seats.values()}) == 1
+    assert len(seats["subject"].asked) == len(seats["other"].asked)
     # Player two sees the mirrored rink: the puck lies on the other side.
-    seen, seen_by_rival = seats["subject"].asked[0][0][4:8], seats["me"].asked[0][0]
+    seen, seen_by_rival = seats["subject"].asked[0][0], seats["other"].asked[0][0]
     np.testing.assert_allclose(seen_by_rival[:, 12:14], -seen[:, 12:14])
     # Two who do nothing draw; one against the weak opponent may also lose.
     weak, *others = evaluation.groups
@@ -288,7 +347,7 @@ def test_two_who_play_at_random_do_not_do_the_same() -> None:
             return super().act_batch(observations)
 
     watched = evaluate(Watching, asked, rivals={"me": "random"})
-    assert watched == evaluate("random", asked, rivals={"me": "random"})
+    assert watched.total == evaluate("random", asked, rivals={"me": "random"}).total
     # Would both do the same, they would stay mirror images of each other.
     own, other = seen[20][:, 0:2], seen[20][:, 6:8]
     assert not np.allclose(own, -other, atol=1e-3)
@@ -367,6 +426,8 @@ def test_an_evaluation_in_the_middle_changes_nothing_about_a_training() -> None:
         (HOCKEY, {"labels": ("a",)}, "is evaluated by opponent"),
         (HOCKEY, {"opponents": ("weak", "weak")}, "must differ; got"),
         (LEDGE, {"labels": ("steep",)}, "no stage 'steep'"),
+        (LEDGE, {"levels": "final"}, "levels must be validation or test; got 'final'. Correct it"),
+        (Countdown, {"levels": "test"}, "levels cannot be chosen; got 'test'. Countdown has no"),
         (Countdown, {"num_games": 0}, "num_games must be an integer of at least 1"),
         (Countdown, {"seed": -1}, "seed must be"),
         (Countdown, {"seed": 2**63}, "seed must be at most"),
@@ -459,4 +520,15 @@ def test_metrics_have_a_name_per_opponent_and_json_has_everything() -> None:
     assert document == evaluation.to_json()
     assert [group["name"] for group in document["total"]["parts"]] == ["weak", "strong"]
     assert document["total"]["parts"][1]["parts"][0]["num_games"] == 2
-    assert str(evaluation).startswith("8 games: weak won ")
+    assert document["way"] == "random"
+    assert str(evaluation).startswith("8 games, random play: weak won ")
+    # What is measured beside it has its way in the name, and comes back from JSON.
+    both = replace(evaluation, way="best", beside=(evaluation,))
+    assert both.metrics() == {
+        **logged,
+        **{
+            f"evaluation/random/win_rate{name}": logged[f"evaluation/win_rate{name}"]
+            for name in ("", "/weak", "/strong")
+        },
+    }
+    assert evaluation_from_json(both.to_json()).to_json() == both.to_json()

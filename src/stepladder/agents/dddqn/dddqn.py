@@ -1,8 +1,8 @@
 """Dueling double deep Q-network, optionally with prioritised replay and n-step returns.
 
 After Mnih et al. 2015 (replay and targets), van Hasselt et al. 2016 (double), Wang et al. 2016
-(dueling), Schaul et al. 2016 (priorities). For discrete actions. `training` calls it; `arithmetic`
-has the formulas.
+(dueling), Schaul et al. 2016 (priorities). For discrete actions; an action of several choices is
+one of all combinations. `training` calls it; `arithmetic` has the formulas.
 
 Do not use it for continuous actions (`sac`), or where the best policy is stochastic.
 """
@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from gymnasium.spaces import Discrete, Space
+from gymnasium.spaces import Space
 from torch.nn.functional import mse_loss, smooth_l1_loss
 
 from stepladder.agents.arithmetic import double_q_targets
+from stepladder.agents.choices import combinations_of
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.dddqn.priorities import Priorities, importance
+from stepladder.agents.encoders import make_encoder
 from stepladder.agents.networks import DuelingNetwork
+from stepladder.agents.normalising import ReturnSpread
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
@@ -27,7 +30,6 @@ from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.replay.memory import Sample
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.replay.repetition import Repetition
-from stepladder.errors import ConfigError
 
 LOSSES = {"huber": smooth_l1_loss, "mse": mse_loss}
 
@@ -43,23 +45,15 @@ class DDDQNPolicy(Policy):
         generator: torch.Generator,
     ):
         super().__init__()
-        if not isinstance(action_space, Discrete):
-            raise ConfigError(
-                f"DDDQN needs actions that are choices (Discrete); got {action_space}. Use SAC or "
-                "PPO, or an env with discrete actions."
-            )
-        self.num_actions, self.start = int(action_space.n), int(action_space.start)
+        self.choices = combinations_of(action_space, "DDDQN")
+        self.num_actions = self.choices.num_combinations
         self._epsilon = config.epsilon_final
-        self.network = DuelingNetwork(
-            layout,
-            1 + self.num_actions,
-            config.hidden_sizes,
-            config.normalise_observations,
-            generator,
-        )
+        encoder = make_encoder(layout, config, generator)
+        self.network = DuelingNetwork(encoder, 1 + self.num_actions, config.hidden_sizes, generator)
+        self.rewards = ReturnSpread() if config.normalise_rewards else None
 
     def choose(self, seen: Seen) -> torch.Tensor:
-        """Return the best action of every row, counted from 0."""
+        """Return the number of the best combination of choices in every row."""
         return self.network.advantages(seen).argmax(-1)
 
     def act(
@@ -72,7 +66,11 @@ class DDDQNPolicy(Policy):
             explores = torch.rand(len(actions), **options) < self._epsilon
             random = torch.randint(self.num_actions, (len(actions),), **options)
             actions = torch.where(explores, random, actions)
-        return actions.cpu().numpy() + self.start, memory
+        return self.choices.from_combinations(actions.cpu().numpy()), memory
+
+    def best_actions(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the best action of every row as the env takes it; nothing is remembered."""
+        return self.choices.taken_combinations(self.choose(seen)), memory
 
 
 class DDDQN(ReplayAgent):
@@ -91,7 +89,8 @@ class DDDQN(ReplayAgent):
         seed: int = 0,
         mirror: Mirror | None = None,
     ):
-        layout, first = Layout(observation_space), torch.Generator().manual_seed(seed)
+        layout = config.layout(observation_space)
+        first = torch.Generator().manual_seed(seed)
         self._policy = DDDQNPolicy(layout, action_space, config, first)
         super().__init__(
             config, observation_space, action_space, num_envs,
@@ -106,9 +105,13 @@ class DDDQN(ReplayAgent):
             self._policy.parameters(), config.learning_rate, max_grad_norm=config.max_grad_norm
         )
         self._priorities = (
-            Priorities(config.buffer_size, config.priority_exponent) if config.prioritised else None
+            Priorities(self.memory.capacity, config.priority_exponent)
+            if config.prioritised
+            else None
         )
-        plain = Repetition(self._plain_update, self.device, self.generator)
+        # A user's network may do what cannot be recorded.
+        is_recorded = not self._policy.network.encoder.is_own
+        plain = Repetition(self._plain_update, self.device, self.generator, is_recorded)
         self._do_update = plain if self._priorities is None else self._prioritised_update
 
     @property
@@ -129,23 +132,24 @@ class DDDQN(ReplayAgent):
         self, observations: Observations, deterministic: bool = False
     ) -> npt.NDArray[np.int64]:
         """Choose an action in every env, in one forward pass; each env explores on its own."""
-        policy, seen = self._policy, self.layout.to_seen(observations, self.device)
+        policy, to_env = self._policy, self._policy.choices.from_combinations
+        seen = self.history.seen(observations, self.device)
         if deterministic:
-            return policy.choose(seen).cpu().numpy() + policy.start
+            return to_env(policy.choose(seen).cpu().numpy())
         # The best action of an untrained network does not explore.
         share = 1.0 if self.acts_at_random else self.epsilon
         explores = self.rng.random(len(seen.numbers)) < share
         random = self.rng.integers(policy.num_actions, size=int(explores.sum()))
         if explores.all():
-            return random + policy.start
+            return to_env(random)
         actions = policy.choose(seen).cpu().numpy()
         actions[explores] = random
-        return actions + policy.start
+        return to_env(actions)
 
     # Learning.
 
     def _remembered_actions(self, actions: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-        return (np.asarray(actions) - self._policy.start).astype(np.float32)[:, None]
+        return self._policy.choices.to_combinations(actions).astype(np.float32)[:, None]
 
     def _added(self, places: npt.NDArray[np.int64]) -> None:
         if self._priorities is not None:
@@ -156,9 +160,8 @@ class DDDQN(ReplayAgent):
 
     def _plain_update(self) -> dict[str, torch.Tensor]:
         """Do one update with transitions that are drawn uniformly."""
-        memory = self.memory
-        sample = memory.at(memory.draw(self.config.batch_size, self.generator), self.generator)
-        return self._follow(sample, None)[0]
+        places = self.memory.draw(self.config.batch_size, self.generator)
+        return self._follow(self._at(places), None)[0]
 
     def _prioritised_update(self) -> dict[str, torch.Tensor]:
         """Do one update with transitions drawn by priority; update their priorities."""
@@ -168,7 +171,7 @@ class DDDQN(ReplayAgent):
         done = min(1.0, self.num_updates / config.priority_correction_updates)
         correction = config.priority_correction + done * (1.0 - config.priority_correction)
         weights = importance(probs, self.memory.size, correction).astype(np.float32)
-        sample = self.memory.at(torch.from_numpy(places).to(self.device), self.generator)
+        sample = self._at(torch.from_numpy(places).to(self.device))
         figures, errors = self._follow(sample, torch.from_numpy(weights).to(self.device))
         # Before errors become priorities. Copying them waits for the device in any case.
         self._require_update(figures)

@@ -1,7 +1,7 @@
 """Policy and value function in one module: the network of `ppo`.
 
-Discrete actions are drawn from their probabilities, continuous ones from a normal distribution. A
-recurrent policy carries one row of memory per env from step to step.
+Choices are drawn from their probabilities, numbers from a normal distribution. A recurrent policy
+carries one row of memory per env from step to step.
 """
 
 from typing import Any
@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from gymnasium.spaces import Box, Discrete, Space
+from gymnasium.spaces import Box, Space
 from torch import nn
 
-from stepladder.agents.arithmetic import normal_entropy, normal_log_probs
+from stepladder.agents.arithmetic import log_softmax, normal_entropy, normal_log_probs
+from stepladder.agents.choices import choices_of
+from stepladder.agents.coded import Coded
+from stepladder.agents.encoders import make_encoder
 from stepladder.agents.networks import Linear, Trunk
-from stepladder.agents.observations import Encoder, Layout, Seen
+from stepladder.agents.normalising import ReturnSpread
+from stepladder.agents.observations import Layout, Seen
 from stepladder.agents.policy import Policy
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.errors import ConfigError
@@ -34,11 +38,13 @@ class ActorCritic(Policy):
         self.is_recurrent = config.recurrent
         self._shares = config.share_layers or config.recurrent
         self._read_actions(action_space)
-        self.encoder = Encoder(layout, config.normalise_observations)
+        self.encoder = make_encoder(layout, config, generator)
+        self.rewards = ReturnSpread() if config.normalise_rewards else None
         widths, num_features = config.hidden_sizes, self.encoder.num_features
-        self.trunk = Trunk(num_features, widths, config.activation, generator)
+        options = {"reads_codes": self.encoder.gives_codes}
+        self.trunk = Trunk(num_features, widths, config.activation, generator, **options)
         if not self._shares:
-            self.value_trunk = Trunk(num_features, widths, config.activation, generator)
+            self.value_trunk = Trunk(num_features, widths, config.activation, generator, **options)
         self.num_memory = widths[-1] if self.is_recurrent else 0
         if self.is_recurrent:
             self.gates = Linear(2 * widths[-1], 2 * widths[-1], 1.0, generator)
@@ -49,21 +55,25 @@ class ActorCritic(Policy):
             self.log_std = nn.Parameter(torch.zeros(self.num_outputs))
 
     def _read_actions(self, space: Space[Any]) -> None:
-        if isinstance(space, Discrete):
-            self.is_choice, self.num_outputs = True, int(space.n)
-            self._start = int(space.start)
+        self.choices = choices_of(space)
+        """What an action consists of; None if actions are numbers."""
+        if self.choices is not None:
+            self.is_choice, self.num_outputs = True, self.choices.num_options
         elif isinstance(space, Box) and np.issubdtype(np.dtype(space.dtype), np.floating):
             self.is_choice, self.num_outputs = False, int(np.prod(space.shape))
             self._shape, self._low, self._high = space.shape, space.low, space.high
         else:
             raise ConfigError(
-                f"PPO needs a Discrete action space or a Box of floats; got {space}. Wrap the env."
+                "PPO needs an action space that is Discrete, MultiDiscrete, MultiBinary or a Box "
+                f"of floats; got {space}. Wrap the env."
             )
 
     @property
     def num_action_columns(self) -> int:
-        """Numbers per action; 0 for a discrete action."""
-        return 0 if self.is_choice else self.num_outputs
+        """Numbers per action; 0 for a single choice."""
+        if self.choices is None:
+            return self.num_outputs
+        return 0 if self.choices.is_single else len(self.choices.sizes)
 
     def first_memory(self, num_rows: int) -> torch.Tensor:
         """Return the memory at the start of an episode."""
@@ -71,34 +81,53 @@ class ActorCritic(Policy):
 
     # From features to outputs for actions, and values.
 
-    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def forward(self, inputs: torch.Tensor | Coded) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the outputs for actions and the values of a policy without memory."""
-        hidden = self.trunk(features)
-        value_hidden = hidden if self._shares else self.value_trunk(features)
+        hidden = self.trunk(inputs)
+        value_hidden = hidden if self._shares else self.value_trunk(inputs)
         return self.actions(hidden), self.values(value_hidden).squeeze(-1)
 
     def unroll(
-        self, features: torch.Tensor, memory: torch.Tensor, begins: torch.Tensor
+        self, inputs: torch.Tensor | Coded, memory: torch.Tensor, begins: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Return the outputs for actions, the values and the memories of consecutive steps.
 
         Args:
-            features: Of shape ``(steps, envs, num_features)``.
+            inputs: Of shape ``(steps, envs, …)``.
             memory: Before the first step.
             begins: Whether an episode begins, of shape ``(steps, envs)``.
         """
+        return self.recall(self.trunk(inputs), memory, begins)
+
+    def recall(
+        self, hidden: torch.Tensor, memory: torch.Tensor, begins: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Do what `unroll` does, given the output of the trunk."""
         memories: list[torch.Tensor] = []
-        for row, is_new in zip(self.trunk(features), begins, strict=True):
-            memory = self._next_memory(row, memory * ~is_new[:, None])
+        goes_on = (~begins).float()[..., None]
+        for gates, candidate, kept in zip(*self._from_seen(hidden), goes_on, strict=True):
+            memory = self._next_memory(gates, candidate, memory * kept)
             memories.append(memory)
         past = torch.stack(memories)
         return self.actions(past), self.values(past).squeeze(-1), past
 
-    def _next_memory(self, hidden: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+    def _from_seen(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return what is seen contributes to gates and candidates, of many steps at once."""
+        width, linear = hidden.shape[-1], nn.functional.linear
+        return (
+            linear(hidden, self.gates.weight[:, :width], self.gates.bias),
+            linear(hidden, self.candidate.weight[:, :width], self.candidate.bias),
+        )
+
+    def _next_memory(
+        self, gates: torch.Tensor, candidate: torch.Tensor, memory: torch.Tensor
+    ) -> torch.Tensor:
         """Return the memory after one step: a gated recurrent unit (Cho et al. 2014)."""
-        keep, take = self.gates(torch.cat([hidden, memory], dim=-1)).sigmoid().chunk(2, dim=-1)
-        new = self.candidate(torch.cat([hidden, take * memory], dim=-1)).tanh()
-        return keep * memory + (1.0 - keep) * new
+        width = memory.shape[-1]
+        past = torch.addmm(gates, memory, self.gates.weight[:, width:].t())
+        keep, take = past.sigmoid().chunk(2, dim=-1)
+        new = torch.addmm(candidate, take * memory, self.candidate.weight[:, width:].t()).tanh()
+        return torch.lerp(new, memory, keep)
 
     def evaluate(
         self, outputs: torch.Tensor, actions: torch.Tensor
@@ -110,9 +139,21 @@ class ActorCritic(Policy):
         """
         if not self.is_choice:
             return normal_log_probs(actions, outputs, self.log_std), normal_entropy(self.log_std)
-        log_probs = outputs.log_softmax(-1)
+        log_probs = log_softmax(self._logits(outputs))
         entropies = -(log_probs.exp() * log_probs).sum(-1)
-        return log_probs.gather(-1, actions[..., None]).squeeze(-1), entropies
+        found = log_probs.gather(-1, actions[..., None]).squeeze(-1)
+        # Independent choices: both add up.
+        return (found, entropies) if self._is_single else (found.sum(-1), entropies.sum(-1))
+
+    @property
+    def _is_single(self) -> bool:
+        return self.choices is None or self.choices.is_single
+
+    def _logits(self, outputs: torch.Tensor) -> torch.Tensor:
+        """Return the outputs, by choice if there are several."""
+        if self.choices is None or self.choices.is_single:
+            return outputs
+        return self.choices.logits(outputs)
 
     # From outputs to actions.
 
@@ -125,16 +166,21 @@ class ActorCritic(Policy):
             Choices counted from 0, or numbers that are not clipped to the action space yet; and
             the memory after the step.
         """
-        hidden = self.trunk(self.encoder(seen))
-        if self.is_recurrent:
-            hidden = memory = self._next_memory(hidden, memory)
-        outputs = self.actions(hidden)
-        if deterministic:
-            return outputs.argmax(-1) if self.is_choice else outputs, memory
+        outputs, memory = self._step(seen, memory)
         if self.is_choice:
-            return draw_choices(outputs, generator), memory
+            logits = self._logits(outputs)
+            return logits.argmax(-1) if deterministic else draw_choices(logits, generator), memory
+        if deterministic:
+            return outputs, memory
         noise = torch.randn(outputs.shape, device=outputs.device, generator=generator)
         return torch.addcmul(outputs, self.log_std.exp(), noise), memory
+
+    def _step(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the outputs for actions, and the memory after the step."""
+        hidden = self.trunk(self.encoder.inputs(self.encoder.prepare(seen)))
+        if self.is_recurrent:
+            hidden = memory = self._next_memory(*self._from_seen(hidden), memory)
+        return self.actions(hidden), memory
 
     def act(
         self, seen: Seen, memory: torch.Tensor, generator: torch.Generator, deterministic: bool
@@ -143,16 +189,26 @@ class ActorCritic(Policy):
         raw, memory = self.play(seen, memory, generator, deterministic)
         return self.to_env(raw), memory
 
+    def best_actions(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the best action of every row as the env takes it; return the new memory too."""
+        outputs, memory = self._step(seen, memory)
+        if self.choices is not None:
+            return self.choices.taken(self._logits(outputs).argmax(-1)), memory
+        low, high = (
+            torch.as_tensor(bound, device=outputs.device) for bound in (self._low, self._high)
+        )
+        return outputs.reshape(-1, *self._shape).clamp(low, high), memory
+
     def to_env(self, raw: torch.Tensor) -> npt.NDArray[Any]:
         """Return actions of the env's action space; numbers are clipped to its bounds."""
         actions = raw.cpu().numpy()
-        if self.is_choice:
-            return actions + self._start
+        if self.choices is not None:
+            return self.choices.to_env(actions)
         shaped = actions.reshape(len(actions), *self._shape)
         return np.clip(shaped, self._low, self._high)
 
 
 def draw_choices(logits: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Draw one choice per row by the exponential form of the Gumbel-max trick."""
+    """Draw one option of every choice by the exponential form of the Gumbel-max trick."""
     noise = torch.empty_like(logits).exponential_(generator=generator)
     return (logits - noise.log_()).argmax(-1)

@@ -3,16 +3,19 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from stepladder.agents.config import AgentConfig
+from stepladder.agents.config import OwnWay
+from stepladder.agents.network_config import NetworkConfig
 from stepladder.configs.checks import Count, NotNegative, Positive, Share, not_empty
 
 
 @dataclass(frozen=True, kw_only=True)
-class PPOConfig(AgentConfig):
+class PPOConfig(NetworkConfig):
     """Settings of proximal policy optimisation."""
 
     kind: ClassVar[str] = "PPO"
+    own_way: ClassVar[OwnWay] = "drawn"
     gives_advantages: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = True
     agent_class: ClassVar[str] = "stepladder.agents.ppo.ppo:PPO"
     policy_class: ClassVar[str] = "stepladder.agents.ppo.actor_critic:ActorCritic"
 

@@ -1,6 +1,7 @@
-"""A rollout: the latest steps of every env.
+"""A rollout: the latest steps of every env, on the device of the agent.
 
-Filled step by step by `ppo`, learnt from when full, then emptied.
+Filled step by step through `acting`, learnt from by `learner` when full, then emptied. Its tensors
+stay where they are, so that a recorded update finds them.
 """
 
 from collections.abc import Mapping
@@ -12,20 +13,27 @@ import torch
 
 from stepladder.agents.base import VectorStep
 from stepladder.agents.divergence import Extent
-from stepladder.agents.observations import Layout
+from stepladder.agents.observations import Layout, Packed, Seen
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
 
+TERMINATED, ENDED, PLAYING, BEGINS = 1, 2, 4, 8
+"""Flags of a step: its episode terminated; ended in any way; it belongs to an episode, rather than
+only resets; it is the first one of its episode."""
+
+Bytes = npt.NDArray[np.uint8]
+
 
 class Rollout:
-    """Some steps of every env, in arrays of shape ``(num_steps, num_envs, ...)``.
+    """Some steps of every env, in tensors of shape ``(num_steps, num_envs, ...)``.
 
     Args:
         layout: Of the observations.
         num_steps: Steps.
         num_envs: Envs.
-        num_action_columns: Numbers per action; 0 for a discrete one.
-        num_choices: Number of discrete actions; 0 for continuous ones.
+        num_action_columns: Numbers or choices per action; 0 for a single choice.
+        highest_choices: Largest index of each choice; None if actions are numbers.
+        device: Where.
     """
 
     def __init__(
@@ -34,108 +42,136 @@ class Rollout:
         num_steps: int,
         num_envs: int,
         num_action_columns: int,
-        num_choices: int = 0,
+        highest_choices: torch.Tensor | None = None,
+        device: torch.device | str = "cpu",
     ):
-        self._layout, self._num_choices = layout, num_choices
-        self.num_steps, self.num_filled = num_steps, 0
-        cells = (num_steps, num_envs)
+        self._layout, self._highest_choices = layout, highest_choices
+        self.num_steps, self.num_envs = num_steps, num_envs
         self.num_cells = num_steps * num_envs
-        row_bytes = FLOAT_BYTES * (layout.num_numbers + num_action_columns + 4) + layout.num_codes
+        self.num_filled = [0]
+        """Steps that are there, of each group of envs that takes its turn by itself."""
+        self.device = torch.device(device)
+        row_bytes = FLOAT_BYTES * (layout.num_numbers + num_action_columns + 1) + layout.num_codes
         require_room(
             num_steps * num_envs * row_bytes,
             f"a rollout of {num_steps:,} steps of {num_envs:,} envs",
             "Lower rollout_steps or num_envs.",
+            self.device,
         )
+        cells = (num_steps, num_envs)
         # One row more, for the observations after the last step.
-        self.numbers = np.zeros((num_steps + 1, num_envs, layout.num_numbers), dtype=np.float32)
-        self.codes = np.zeros((num_steps + 1, num_envs, layout.num_codes), dtype=np.uint8)
-        is_choice = num_action_columns == 0
-        shape = cells if is_choice else (*cells, num_action_columns)
-        self.actions: npt.NDArray[Any] = np.zeros(shape, np.int64 if is_choice else np.float32)
-        self.rewards = np.zeros(cells, dtype=np.float32)
-        self.terminated = np.zeros(cells, dtype=np.bool_)
-        self.ended = np.zeros(cells, dtype=np.bool_)
-        self.is_playing = np.zeros(cells, dtype=np.bool_)
-        self.begins = np.zeros(cells, dtype=np.bool_)
-        """Whether the step is the first of its episode."""
+        self.numbers = self._zeros((num_steps + 1, num_envs, layout.num_numbers), torch.float32)
+        self.codes = self._zeros((num_steps + 1, num_envs, layout.num_codes), torch.uint8)
+        self.actions = self._zeros(
+            (*cells, num_action_columns) if num_action_columns else cells,
+            torch.float32 if highest_choices is None else torch.int64,
+        )
+        self.rewards = self._zeros(cells, torch.float32)
+        self.flags = self._zeros(cells, torch.uint8)
         self.has_reset = np.zeros(num_envs, dtype=np.bool_)
         """Whether the latest step has only reset the env."""
+        # Written through NumPy where it can: torch takes three times as long over a few rows.
+        self._arrays: dict[str, npt.NDArray[Any]] = {}
+        if self.device.type == "cpu":
+            self._arrays = {name: tensor.numpy() for name, tensor in self._tensors().items()}
+
+    def _zeros(self, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+        return torch.zeros(shape, dtype=dtype, device=self.device)
 
     @property
     def is_full(self) -> bool:
         """Whether all steps are there."""
-        return self.num_filled == self.num_steps
+        return min(self.num_filled) == self.num_steps
 
-    def add(
-        self,
-        numbers: npt.NDArray[np.float32],
-        codes: npt.NDArray[np.uint8],
-        actions: npt.NDArray[Any],
-        step: VectorStep,
-    ) -> None:
-        """Store one step of all envs, whose actions are the raw outputs of the network."""
-        row = self.num_filled
-        self.numbers[row], self.codes[row] = numbers, codes
-        self.actions[row] = actions
-        self.rewards[row] = step.rewards
-        self.terminated[row] = step.terminated
-        np.logical_or(step.terminated, step.truncated, out=self.ended[row])
-        self.is_playing[row] = step.is_playing
-        self.begins[row] = self.has_reset
-        np.logical_not(step.is_playing, out=self.has_reset)
-        self.num_filled = row + 1
+    def has(self, flag: int) -> torch.Tensor:
+        """Return whether each step has a flag."""
+        return (self.flags & flag) > 0
 
-    def keep_last(self, numbers: npt.NDArray[np.float32], codes: npt.NDArray[np.uint8]) -> None:
-        """Store the observations after the last step."""
-        self.numbers[-1], self.codes[-1] = numbers, codes
+    @property
+    def seen(self) -> Seen:
+        """All observations."""
+        return Seen(self.numbers, self.codes)
 
-    def extent(self) -> Extent:
-        """Return how large the stored rewards and numbers are."""
-        num_rows = self.num_filled
-        rewards, numbers = self.rewards[:num_rows], self.numbers[:num_rows]
-        return Extent(*(largest(torch.from_numpy(part)) for part in (rewards, numbers)))
+    # Filling; through arrays on the CPU, elsewhere through tensors on the host that may be pinned.
+
+    def put(self, name: str, row: int, envs: slice, values: npt.NDArray[Any]) -> None:
+        """Write one step of some envs into a tensor; only on the CPU."""
+        self._arrays[name][row, envs] = values
+
+    def send(self, name: str, row: int, envs: slice, values: torch.Tensor) -> None:
+        """Copy one step of some envs into a tensor without waiting for the copy."""
+        getattr(self, name)[row, envs].copy_(values, non_blocking=True)
+
+    def put_seen(self, row: int, envs: slice, packed: Packed) -> None:
+        """Write what some envs see; only on the CPU."""
+        numbers, codes = packed
+        self._arrays["numbers"][row, envs], self._arrays["codes"][row, envs] = numbers, codes
+
+    def store_seen(self, row: torch.Tensor, envs: slice, seen: Seen, actions: torch.Tensor) -> None:
+        """Write what some envs see and do, in a row whose number is on the device too."""
+        parts = {"numbers": seen.numbers, "codes": seen.codes, "actions": actions}
+        for name, part in parts.items():
+            getattr(self, name)[:, envs].index_copy_(0, row, part[None])
+
+    def flags_of(self, step: VectorStep, envs: slice) -> Bytes:
+        """Return the flags of a step of some envs; the next call is about the step after it."""
+        terminated, playing = step.terminated.view(np.uint8), step.is_playing.view(np.uint8)
+        ended = terminated | step.truncated.view(np.uint8)
+        begins = self.has_reset[envs].view(np.uint8)
+        flags = terminated * TERMINATED | ended * ENDED | playing * PLAYING | begins * BEGINS
+        self.has_reset[envs] = ~step.is_playing
+        return flags
 
     def clear(self) -> None:
         """Empty the rollout; whether an env has just been reset is kept."""
-        self.num_filled = 0
+        self.num_filled = [0] * len(self.num_filled)
+
+    def extent(self) -> Extent:
+        """Return how large the stored rewards and numbers are."""
+        count = min(self.num_filled)
+        return Extent(*(largest(part[:count]) for part in (self.rewards, self.numbers)))
+
+    # Saving: between two steps of all envs, when all groups have as many steps.
 
     def state_dict(self) -> dict[str, Any]:
         """Return the steps so far."""
-        tensors = {
-            name: torch.from_numpy(array[: self.num_filled]) for name, array in self._arrays()
-        }
+        count = self.num_filled[0]
+        tensors = {name: tensor[:count] for name, tensor in self._tensors().items()}
         reset = torch.from_numpy(self.has_reset.copy())
-        return {"num_filled": self.num_filled, "has_reset": reset, **tensors}
+        return {"num_filled": count, "has_reset": reset, **tensors}
 
     def check_state(self, state: Mapping[str, Any]) -> None:
         """Raise unless a state can be restored."""
         count = NumberSpec(name="num_filled", high=self.num_steps - 1)
         count.check(state.get("num_filled"))
-        bounds: dict[str, Any] = {"codes": {"low": 0, "high": self._layout.highest_codes}}
-        if self._num_choices:
-            bounds["actions"] = {"low": 0, "high": self._num_choices - 1}
-        arrays = [
-            TensorSpec.like(
-                name, torch.from_numpy(array[: state["num_filled"]]), **bounds.get(name, {})
-            )
-            for name, array in self._arrays()
+        bounds: dict[str, Any] = {
+            "codes": {"low": 0, "high": self._layout.highest_codes},
+            "flags": {"low": 0, "high": TERMINATED | ENDED | PLAYING | BEGINS},
+        }
+        if self._highest_choices is not None:
+            high = self._highest_choices
+            bounds["actions"] = {"low": 0, "high": high if len(high) > 1 else float(high)}
+        specs = [
+            TensorSpec.like(name, tensor[: state["num_filled"]], **bounds.get(name, {}))
+            for name, tensor in self._tensors().items()
         ]
         reset = TensorSpec.like("has_reset", torch.from_numpy(self.has_reset))
-        check_state(state, [count, reset, *arrays])
+        check_state(state, [count, reset, *specs])
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore a state."""
         self.check_state(state)
-        num_filled = self.num_filled = state["num_filled"]
-        self.has_reset[:] = state["has_reset"].numpy()
-        for name, array in self._arrays():
-            array[:num_filled] = state[name].numpy()
+        count = state["num_filled"]
+        self.num_filled = [count] * len(self.num_filled)
+        self.has_reset[:] = state["has_reset"].cpu().numpy()
+        for name, tensor in self._tensors().items():
+            tensor[:count].copy_(state[name])
 
-    def _arrays(self) -> list[tuple[str, npt.NDArray[Any]]]:
-        return [
-            (name, getattr(self, name))
-            for name in (
-                "numbers", "codes", "actions", "rewards", "terminated", "ended", "is_playing",
-                "begins",
-            )
-        ]  # fmt: skip
+    def _tensors(self) -> dict[str, torch.Tensor]:
+        return {
+            "numbers": self.numbers,
+            "codes": self.codes,
+            "actions": self.actions,
+            "rewards": self.rewards,
+            "flags": self.flags,
+        }

@@ -16,7 +16,7 @@ from gymnasium.spaces import Space
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.divergence import Extent
 from stepladder.agents.replay.config import ReplayConfig
-from stepladder.agents.replay.memory import Replay
+from stepladder.agents.replay.memory import Replay, Sample
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.replay.returns import Transitions
 from stepladder.agents.saved_values import NumberSpec
@@ -64,10 +64,11 @@ class ReplayAgent(Agent):
         self.memory = Replay(
             self.layout,
             num_action_columns,
-            config.buffer_size,
+            config.capacity,
             self.device,
             mirror if config.mirror else None,
             num_choices,
+            config.num_step_returns == 1,
         )
         self._transitions = Transitions(
             self.layout, num_envs, num_action_columns, config.num_step_returns, config.gamma,
@@ -104,7 +105,11 @@ class ReplayAgent(Agent):
 
     def remember(self, step: VectorStep) -> None:
         """Store one step of all envs."""
-        for rows in self._transitions.take(step, self._remembered_actions(step.actions)):
+        before = self.history.pack(step.observations)
+        self._follow_step(step, before)
+        after = self.history.pack(step.next_observations)
+        actions = self._remembered_actions(step.actions)
+        for rows in self._transitions.take(step, actions, before, after):
             if len(rows.rewards):
                 self._added(self.memory.add(rows))
                 if self.config.normalise_observations:
@@ -119,6 +124,12 @@ class ReplayAgent(Agent):
         config = self.config
         num_beyond = self.num_steps_since_clear - max(config.warmup_steps, config.batch_size)
         self.updates_due += min(num_played, num_beyond) * config.updates_per_step
+
+    def _at(self, places: torch.Tensor) -> Sample:
+        """Return the transitions at some places, with rewards as they are learnt from."""
+        sample = self.memory.at(places, self.generator)
+        spread = self.policy().rewards
+        return sample if spread is None else sample._replace(rewards=spread.scaled(sample.rewards))
 
     def _added(self, places: npt.NDArray[np.int64]) -> None:
         """Handle new transitions, given their places in memory."""
@@ -151,12 +162,14 @@ class ReplayAgent(Agent):
         """Drop all stored transitions, and warm up again before the next update."""
         self.memory.clear()
         self._transitions.clear()
+        self.history.begin()
         self.num_steps_since_clear = 0
         self.updates_due = 0.0
 
     def drop_pending(self) -> None:
         """Drop transitions that are not complete: their episodes will not be continued."""
         self._transitions.clear()
+        self.history.begin()
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
         """Act with other weights from now on, also during warm-up."""

@@ -1,11 +1,12 @@
 """Replay memory: the latest transitions in a ring, on the device of the agent.
 
 Filled by `dddqn` and `sac` with the transitions of `returns`, sampled by their updates. All numbers
-of a transition lie in one row, so that storing is one copy and sampling one gather.
+of a transition lie in one row, so that storing is one copy and sampling one gather. Frames that
+both observations of a transition have are there once.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,35 +58,42 @@ class Replay:
     Args:
         layout: Of the observations.
         num_action_columns: Numbers per action.
-        capacity: Transitions that are kept.
+        capacity: Transitions that are kept; or how many there are, given the bytes of one.
         device: Where.
         mirror: The symmetry of the env, if half of the samples are mirrored.
         num_choices: Number of discrete actions; 0 for continuous ones.
+        is_single_step: Whether every transition is one step, after which only the newest frame is
+            another.
     """
 
     def __init__(
         self,
         layout: Layout,
         num_action_columns: int,
-        capacity: int,
+        capacity: int | Callable[[int], int],
         device: torch.device,
         mirror: Mirror | None = None,
         num_choices: int = 0,
+        is_single_step: bool = False,
     ):
         self._layout, self._num_choices = layout, num_choices
-        self.capacity, self.device = capacity, device
-        self._mirror = mirror
-        self._num_codes = layout.num_codes
-        self._widths = [layout.num_numbers, layout.num_numbers, num_action_columns, 1, 1]
-        row_bytes = FLOAT_BYTES * sum(self._widths) + 2 * layout.num_codes
+        self.device, self._mirror = device, mirror
+        frames = 1 if is_single_step else layout.frame_stack
+        # Columns of the later observation that the earlier one does not have.
+        self._new_numbers = frames * layout.frame_numbers
+        self._new_codes = frames * layout.frame_codes
+        self._widths = [layout.num_numbers + self._new_numbers, num_action_columns, 1, 1]
+        code_width = layout.num_codes + self._new_codes
+        row_bytes = FLOAT_BYTES * sum(self._widths) + code_width
+        self.capacity = capacity if isinstance(capacity, int) else capacity(row_bytes)
         require_room(
-            capacity * row_bytes,
-            f"a memory of {capacity:,} transitions",
+            self.capacity * row_bytes,
+            f"a memory of {self.capacity:,} transitions",
             "Lower buffer_size.",
             device,
         )
-        self.floats = torch.empty((capacity, sum(self._widths)), device=device)
-        self.codes = torch.empty((capacity, 2 * layout.num_codes), dtype=torch.uint8, device=device)
+        self.floats = torch.empty((self.capacity, sum(self._widths)), device=device)
+        self.codes = torch.empty((self.capacity, code_width), dtype=torch.uint8, device=device)
         self.size = 0
         """Number of stored transitions."""
         self.head = 0
@@ -99,7 +107,7 @@ class Replay:
         floats = np.concatenate(
             [
                 rows.numbers,
-                rows.next_numbers,
+                _last(rows.next_numbers, self._new_numbers),
                 rows.actions,
                 rows.rewards[:, None],
                 rows.discounts[:, None],
@@ -109,8 +117,9 @@ class Replay:
         )
         spots = np.arange(self.head, self.head + count) % self.capacity
         self._write(self.floats, floats)
-        if self._num_codes:
-            self._write(self.codes, np.concatenate([rows.codes, rows.next_codes], axis=1))
+        if self._layout.num_codes:
+            new = _last(rows.next_codes, self._new_codes)
+            self._write(self.codes, np.concatenate([rows.codes, new], axis=1))
         self.head = (self.head + count) % self.capacity
         if self.size < self.capacity:
             self.size = min(self.capacity, self.size + count)
@@ -136,16 +145,17 @@ class Replay:
 
     def at(self, places: torch.Tensor, generator: torch.Generator) -> Sample:
         """Return the transitions at some places; half of them mirrored if there is a mirror."""
-        numbers, next_numbers, actions, rewards, discounts = self.floats.index_select(
-            0, places
-        ).split(self._widths, dim=1)
-        codes, next_codes = self.codes.index_select(0, places).split([self._num_codes] * 2, dim=1)
+        numbers, actions, rewards, discounts = self.floats.index_select(0, places).split(
+            self._widths, dim=1
+        )
+        codes = self.codes.index_select(0, places)
+        num_numbers, num_codes = self._layout.num_numbers, self._layout.num_codes
         sample = Sample(
-            Seen(numbers, codes),
+            Seen(numbers[:, :num_numbers], codes[:, :num_codes]),
             actions,
             rewards.squeeze(1),
             discounts.squeeze(1),
-            Seen(next_numbers, next_codes),
+            Seen(numbers[:, self._new_numbers :], codes[:, self._new_codes :]),
         )
         return sample if self._mirror is None else self._mirrored(sample, generator)
 
@@ -161,8 +171,8 @@ class Replay:
 
     def extent(self) -> Extent:
         """Return how large the stored rewards and numbers are."""
-        numbers, next_numbers, _, rewards, _ = self.floats[: self.size].split(self._widths, dim=1)
-        return Extent(*(largest(part) for part in (rewards, torch.cat([numbers, next_numbers]))))
+        numbers, _, rewards, _ = self.floats[: self.size].split(self._widths, dim=1)
+        return Extent(largest(rewards), largest(numbers))
 
     def clear(self) -> None:
         """Drop all transitions."""
@@ -188,7 +198,8 @@ class Replay:
             count.check(state.get(count.name))
         size, head = state["size"], state["head"]
         low, high = self._bounds()
-        codes = self._layout.highest_codes.repeat(2)
+        highest = self._layout.highest_codes
+        codes = torch.cat([highest, highest[len(highest) - self._new_codes :]])
         tensors = [
             TensorSpec.like("floats", self.floats[:size], low=low, high=high),
             TensorSpec.like("codes", self.codes[:size], low=0, high=codes),
@@ -202,7 +213,7 @@ class Replay:
         columns = {"actions": (0.0, self._num_choices - 1.0), "discounts": (0.0, 1.0)}
         if not self._num_choices:
             del columns["actions"]
-        names = ("numbers", "next_numbers", "actions", "rewards", "discounts")
+        names = ("numbers", "actions", "rewards", "discounts")
         limits = [columns.get(name, (-math.inf, math.inf)) for name in names]
         low, high = (
             torch.repeat_interleave(torch.tensor(side), torch.tensor(self._widths))
@@ -217,5 +228,9 @@ class Replay:
         self.size, self.head = size, head
         self.size_there.fill_(size)
         self.floats[:size] = state["floats"].to(self.device)
-        if self._num_codes:
+        if self._layout.num_codes:
             self.codes[:size] = state["codes"].to(self.device)
+
+
+def _last(columns: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    return columns[:, columns.shape[1] - count :]

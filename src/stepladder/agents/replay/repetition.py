@@ -22,19 +22,25 @@ class Repetition:
             for the device, and may draw random numbers only from `generator`.
         device: Where it computes.
         generator: Source of its random numbers.
+        is_recorded: Whether it may be recorded.
     """
 
     def __init__(
-        self, update: Callable[[], Figures], device: torch.device, generator: torch.Generator
+        self,
+        update: Callable[[], Figures],
+        device: torch.device,
+        generator: torch.Generator,
+        is_recorded: bool = True,
     ):
         self._update, self._device, self._generator = update, device, generator
+        self._is_recorded = is_recorded and device.type == "cuda"
         self._num_trials = 0
         self._graph: torch.cuda.CUDAGraph | None = None
         self._figures: Figures = {}
 
     def __call__(self) -> Figures:
         """Do one update; return its figures, which the next one may overwrite."""
-        if self._device.type != "cuda":
+        if not self._is_recorded:
             return self._update()
         # Streams and graphs belong to the current device, which may differ from the agent's.
         with torch.cuda.device(self._device):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import torch
 
 from stepladder.agents.base import VectorStep
-from stepladder.agents.observations import Layout
+from stepladder.agents.observations import Layout, Packed
 from stepladder.agents.replay.memory import Rows
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
@@ -57,15 +57,16 @@ class Transitions:
         self._num_pending = np.zeros(num_envs, dtype=np.int64)
         self._clock = 0
 
-    def take(self, step: VectorStep, actions: Floats) -> list[Rows]:
+    def take(self, step: VectorStep, actions: Floats, before: Packed, after: Packed) -> list[Rows]:
         """Return the transitions that a step completes.
 
         Args:
             step: One step of all envs.
             actions: As they are stored, of shape ``(num_envs, columns)``.
+            before: What was seen before the step, packed.
+            after: What is seen after it.
         """
-        numbers, codes = self._layout.pack(step.observations)
-        next_numbers, next_codes = self._layout.pack(step.next_observations)
+        (numbers, codes), (next_numbers, next_codes) = before, after
         rewards = np.asarray(step.rewards, dtype=np.float32)
         lasts = (~step.terminated).astype(np.float32)
         if self._num_steps == 1:

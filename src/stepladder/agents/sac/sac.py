@@ -9,6 +9,7 @@ bottleneck: `ppo` makes better use of many cheap steps.
 
 import math
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from torch import nn
 
 from stepladder.agents.arithmetic import soft_targets
 from stepladder.agents.base import VectorStep
+from stepladder.agents.encoders import make_encoder
 from stepladder.agents.networks import GaussianActor, TwinCritic
+from stepladder.agents.normalising import ReturnSpread
 from stepladder.agents.observations import Layout, Observations, Seen
 from stepladder.agents.optimiser import Adam, flatten_parameters
 from stepladder.agents.policy import Policy
@@ -68,9 +71,9 @@ class SACPolicy(Policy):
         )
         self.register_buffer("centre", 0.5 * low + 0.5 * high, persistent=False)
         self.register_buffer("reach", 0.5 * high - 0.5 * low, persistent=False)
-        self.actor = GaussianActor(
-            layout, 2 * self.num_dims, config.hidden_sizes, config.normalise_observations, generator
-        )
+        encoder = make_encoder(layout, config, generator)
+        self.actor = GaussianActor(encoder, 2 * self.num_dims, config.hidden_sizes, generator)
+        self.rewards = ReturnSpread() if config.normalise_rewards else None
 
     def choose(self, seen: Seen, noise: torch.Tensor | None) -> torch.Tensor:
         """Return actions within the env's bounds; without noise, the most likely ones."""
@@ -89,6 +92,10 @@ class SACPolicy(Policy):
         actions = self.choose(seen, noise).cpu().numpy()
         return actions.reshape(len(actions), *self.shape), memory
 
+    def best_actions(self, seen: Seen, memory: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the most likely action of every row; nothing is remembered."""
+        return self.choose(seen, None).reshape(-1, *self.shape), memory
+
 
 class SAC(ReplayAgent):
     """Learns continuous actions from replay; see `ReplayAgent` for the arguments."""
@@ -106,7 +113,8 @@ class SAC(ReplayAgent):
         seed: int = 0,
         mirror: Mirror | None = None,
     ):
-        layout, first = Layout(observation_space), torch.Generator().manual_seed(seed)
+        layout = config.layout(observation_space)
+        first = torch.Generator().manual_seed(seed)
         self._policy = SACPolicy(layout, action_space, config, first)
         num_dims = self._policy.num_dims
         super().__init__(
@@ -116,27 +124,45 @@ class SAC(ReplayAgent):
         self._policy.to(self.device)
         self._centre: npt.NDArray[np.float32] = self._policy.centre.cpu().numpy()
         self._reach: npt.NDArray[np.float32] = self._policy.reach.cpu().numpy()
-        width = layout.num_features + num_dims
+        encoder = self._policy.actor.encoder
+        width = encoder.num_features + num_dims
         self.critic = TwinCritic(width, config.hidden_sizes, first).to(self.device)
         self.target = TwinCritic(width, config.hidden_sizes, first).to(self.device)
         self.target.load_state_dict(self.critic.state_dict())
         self.target.requires_grad_(False)
+        # What the encoder learns, it learns from the critics, which have a target of it too.
+        self.target_encoder = deepcopy(encoder).requires_grad_(False) if encoder.learns else None
         self.log_temperature = nn.Parameter(
             torch.tensor(math.log(config.initial_temperature), device=self.device)
         )
         given = config.target_entropy
         self._target_entropy = -float(num_dims) if given is None else float(given)
         rate = config.learning_rate
-        self._actor_adam = Adam(self._policy.parameters(), rate)
-        self._critic_adam = Adam(self.critic.parameters(), rate)
+        learnt = [one for one in encoder.parameters() if one.requires_grad]
+        actor = self._policy.actor
+        self._actor_adam = Adam([*actor.trunk.parameters(), *actor.heads.parameters()], rate)
+        self._critic_adam = Adam([*self.critic.parameters(), *learnt], rate)
         self._temperature_adam = Adam([self.log_temperature], rate)
-        self._target_weights = flatten_parameters(list(self.target.parameters()))
+        self._target_weights = flatten_parameters(
+            [*self.target.parameters(), *self._target_learnt()]
+        )
         self._pink = (
             PinkNoise(num_envs, num_dims, config.pink_steps, self.rng)
             if config.noise == "pink"
             else None
         )
-        self._do_update = Repetition(self._update, self.device, self.generator)
+        # A user's network may do what cannot be recorded.
+        is_recorded = not encoder.is_own
+        self._do_update = Repetition(self._update, self.device, self.generator, is_recorded)
+
+    def _target_learnt(self) -> list[nn.Parameter]:
+        """Return the weights of the target encoder that follow those that are trained."""
+        if self.target_encoder is None:
+            return []
+        pairs = zip(
+            self._policy.actor.encoder.parameters(), self.target_encoder.parameters(), strict=True
+        )
+        return [twin for own, twin in pairs if own.requires_grad]
 
     # Acting.
 
@@ -149,7 +175,7 @@ class SAC(ReplayAgent):
         self, observations: Observations, deterministic: bool = False
     ) -> npt.NDArray[np.float32]:
         """Choose an action in every env, in one forward pass; each env explores on its own."""
-        seen = self.layout.to_seen(observations, self.device)
+        seen = self.history.seen(observations, self.device)
         num_rows = len(seen.numbers)
         if not deterministic and self.acts_at_random:
             shares = torch.rand(
@@ -199,7 +225,7 @@ class SAC(ReplayAgent):
     def _update(self) -> dict[str, torch.Tensor]:
         """Do one update of critics, actor and temperature."""
         config, memory = self.config, self.memory
-        sample = memory.at(memory.draw(config.batch_size, self.generator), self.generator)
+        sample = self._at(memory.draw(config.batch_size, self.generator))
         temperature = self.log_temperature.detach().exp()
         shape = (2, config.batch_size, self._policy.num_dims)
         noise = torch.randn(shape, device=self.device, generator=self.generator)
@@ -210,6 +236,7 @@ class SAC(ReplayAgent):
         critic_loss = 0.5 * errors.square().mean(1).sum()
         self._critic_adam.minimise(critic_loss)
 
+        features = features.detach()
         actions, log_probs = self._policy.actor.sample(features, noise[1])
         lower = self.critic(torch.cat([features, actions], dim=1)).min(0).values
         actor_loss = (temperature * log_probs - lower).mean()
@@ -233,10 +260,20 @@ class SAC(ReplayAgent):
         self, sample: Sample, noise: torch.Tensor, temperature: torch.Tensor
     ) -> torch.Tensor:
         """Return what the critics should predict."""
-        features = self._policy.actor.encoder(sample.next_seen)
+        encoder = self._policy.actor.encoder
+        prepared = encoder.prepare(sample.next_seen)
+        features = encoder.join(prepared)
         actions, log_probs = self._policy.actor.sample(features, noise)
+        if self.target_encoder is not None:
+            features = self.target_encoder.join(prepared)
         values = self.target(torch.cat([features, actions], dim=1))
         return soft_targets(sample.rewards, sample.discounts, values, log_probs, temperature)
+
+    def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Act with other weights from now on, also during warm-up."""
+        super().load_weights(weights)
+        if self.target_encoder is not None:
+            self.target_encoder.load_state_dict(self._policy.actor.encoder.state_dict())
 
     # Saving.
 
@@ -248,8 +285,9 @@ class SAC(ReplayAgent):
         }
 
     def _parts(self) -> dict[str, Any]:
-        noise = {} if self._pink is None else {"noise": self._pink}
-        return super()._parts() | noise | {
+        others = {"noise": self._pink, "target_encoder": self.target_encoder}
+        return super()._parts() | {
+            **{name: part for name, part in others.items() if part is not None},
             "critic": self.critic,
             "target": self.target,
             "optimiser/actor": self._actor_adam,

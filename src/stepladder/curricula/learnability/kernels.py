@@ -75,7 +75,9 @@ def learnability(successes: float, failures: float, alpha: float, beta: float) -
 def weight_of(score: float, exponent: float) -> float:
     """Return the weight of a task by its learnability; 1 for the largest that there is."""
     share = score / LARGEST
-    return share if exponent == 1.0 else share**exponent
+    if exponent == 1.0:
+        return share
+    return share * share if exponent == 2.0 else share**exponent
 
 
 @inlined

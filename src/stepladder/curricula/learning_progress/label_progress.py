@@ -19,7 +19,7 @@ import numpy as np
 
 from stepladder.compiled import bare, inlined
 from stepladder.curricula.labels import Label
-from stepladder.curricula.pooling import CLOCK_RATIO, FIRST_HALFLIFE, NUM_CLOCKS
+from stepladder.curricula.pooling import KEEP_PLAYS, NUM_CLOCKS, clock_weight
 from stepladder.curricula.returns import ReturnScale, update_spread
 from stepladder.records import Count, Fields, Limits, Records
 
@@ -57,20 +57,28 @@ class ChangingLabel(Label):
 
 
 @inlined
-def _mean_age(keep: float, left: float, num_plays: int) -> float:
-    """Return the mean age of an average's results in plays; `left` is ``keep ** num_plays``."""
-    return keep / (1.0 - keep) - num_plays * left / (1.0 - left)
+def _left(label: ChangingLabel, clock: int) -> float:
+    """Return the weight of a clock's beginning: what all plays since have left of it."""
+    return 1.0 - label.plays[clock] * (1.0 - KEEP_PLAYS[clock])
 
 
 @inlined
-def _noise(fast: float, fast_left: float, slow: float, slow_left: float) -> float:
-    """Return the variance of the difference of two averages of results of variance one."""
-    fast_sum, slow_sum = (1.0 - fast_left) / (1.0 - fast), (1.0 - slow_left) / (1.0 - slow)
-    fast_square = (1.0 - fast_left * fast_left) / (1.0 - fast * fast)
-    slow_square = (1.0 - slow_left * slow_left) / (1.0 - slow * slow)
-    both = (1.0 - fast_left * slow_left) / (1.0 - fast * slow)
-    noise = fast_square / fast_sum**2 + slow_square / slow_sum**2 - 2.0 * both / fast_sum / slow_sum
-    return max(0.0, noise)
+def _mean_age(label: ChangingLabel, clock: int) -> float:
+    """Return the mean age of a clock's results, in plays."""
+    keep, gone = KEEP_PLAYS[clock], 1.0 - KEEP_PLAYS[clock]
+    return (keep - label.num_plays * _left(label, clock) / label.plays[clock]) / gone
+
+
+@inlined
+def _noise(label: ChangingLabel, clock: int) -> float:
+    """Return the variance of the difference of a clock and the next, of results of variance one."""
+    fast, slow = KEEP_PLAYS[clock], KEEP_PLAYS[clock + 1]
+    fast_plays, slow_plays = label.plays[clock], label.plays[clock + 1]
+    fast_left, slow_left = _left(label, clock), _left(label, clock + 1)
+    own = (1.0 + fast_left) / ((1.0 + fast) * fast_plays)
+    next_own = (1.0 + slow_left) / ((1.0 + slow) * slow_plays)
+    both = (1.0 - fast_left * slow_left) / ((1.0 - fast * slow) * fast_plays * slow_plays)
+    return max(0.0, own + next_own - 2.0 * both)
 
 
 @inlined
@@ -98,31 +106,22 @@ def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
     if label.num_plays < 2:
         return np.sqrt(prior)
     slope = slope_of(label.rate)
-    least = np.inf
-    for clock in range(NUM_CLOCKS):
-        least = min(least, label.losses[clock])
     # One success and one failure more than were seen: no rate is ever certain to be 0 or 1.
     variance = (label.variance * label.num_plays + 0.5) / (label.num_plays + 2.0)
-    total, weights, halflife = 0.0, LEAST_WEIGHT, FIRST_HALFLIFE
-    fast = 0.5 ** (1.0 / halflife)
-    fast_left = fast**label.num_plays
+    total, weights = 0.0, LEAST_WEIGHT
     for clock in range(NUM_CLOCKS - 1):
-        halflife *= CLOCK_RATIO
-        slow = 0.5 ** (1.0 / halflife)
-        slow_left = slow**label.num_plays
+        age = _mean_age(label, clock + 1) - _mean_age(label, clock)
+        if age <= 0.0:
+            continue
         change = label.successes[clock] / label.plays[clock]
         change -= label.successes[clock + 1] / label.plays[clock + 1]
-        noise = noise_z * noise_z * variance * _noise(fast, fast_left, slow, slow_left)
-        age = _mean_age(slow, slow_left, label.num_plays)
-        age -= _mean_age(fast, fast_left, label.num_plays)
-        weight = np.exp(least - label.losses[clock])
-        if age > 0.0:
-            change /= age * slope
-            noise /= (age * slope) ** 2
-            known = prior / (prior + noise)
-            total += weight * np.sqrt(noise * known + (known * change) ** 2)
-            weights += weight
-        fast, fast_left = slow, slow_left
+        per_slope = 1.0 / (age * slope)
+        change *= per_slope
+        noise = noise_z * noise_z * variance * _noise(label, clock) * per_slope * per_slope
+        known = prior / (prior + noise)
+        weight = clock_weight(label, clock)
+        total += weight * np.sqrt(noise * known + (known * change) ** 2)
+        weights += weight
     return min(1.0, total / weights)
 
 

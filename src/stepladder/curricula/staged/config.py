@@ -122,8 +122,9 @@ class Mixing(Config):
     min_results: Count = 5
     """Results since entry needed before the table is used."""
 
-    source: Literal["previous", "all_earlier"] = "previous"
-    """Whether the share goes to the stage just before, or evenly to all earlier ones."""
+    source: Literal["previous", "all_earlier"] = "all_earlier"
+    """Whether the share goes evenly to all earlier stages, so that none is forgotten, or to the
+    one just before, as published."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield a table that does not rise."""
@@ -333,7 +334,11 @@ def _in_order(tasks: TaskKnowledge) -> StagedConfig:
     return StagedConfig(stages=stages, threshold=tasks.mastery, min_episodes=10)
 
 
+PUBLISHED_MIXING = Mixing(source="previous")
+"""How the published training system mixes: in only the stage just before."""
+
 SEVEN_STAGES = StagedConfig(
+    mixing=PUBLISHED_MIXING,
     stages=(
         Stage(name="simplest", threshold=0.60, min_episodes=50),
         Stage(name="simpler", threshold=0.65, min_episodes=60, demotion_threshold=0.30),
@@ -342,11 +347,12 @@ SEVEN_STAGES = StagedConfig(
         Stage(name="complex", threshold=0.75, min_episodes=120, demotion_threshold=0.20),
         Stage(name="exploration", threshold=0.80, min_episodes=150, demotion_threshold=0.15),
         Stage(name="mine_heavy", threshold=0.80, min_episodes=150, demotion_threshold=0.15),
-    )
+    ),
 )
 """The seven stages of a platform-game agent; the bar rises with the difficulty."""
 
 SEVEN_STAGES_LENIENT = StagedConfig(
+    mixing=PUBLISHED_MIXING,
     stages=(
         Stage(name="simplest", threshold=0.70, min_episodes=50),
         Stage(name="simpler", threshold=0.60, min_episodes=50, demotion_threshold=0.30),
@@ -355,6 +361,6 @@ SEVEN_STAGES_LENIENT = StagedConfig(
         Stage(name="complex", threshold=0.40, min_episodes=150, demotion_threshold=0.20),
         Stage(name="exploration", threshold=0.35, min_episodes=150, demotion_threshold=0.15),
         Stage(name="mine_heavy", threshold=0.30, min_episodes=200, demotion_threshold=0.15),
-    )
+    ),
 )
 """The same stages as set later, because real runs never advanced: the bar falls."""

@@ -23,6 +23,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.types import Action, EnvFunction
 from stepladder.envs.workers.arguments import WorkerSettings
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
+from stepladder.errors import DeliveryError, SignalError
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.sync import SharedHost
 
@@ -68,6 +69,9 @@ def choose_num_workers(
     try:
         with _global_generators_kept():
             pays_off = _pays_off(functions, curriculum, settings, most)
+    except (DeliveryError, SignalError):
+        # Settings of the envs are wrong, in whichever process they are.
+        raise
     except Exception as error:  # the envs' own, or they cannot be made in a worker
         logger.warning(
             "Envs could not be tried with workers (%s: %s), so all are stepped in this process. "

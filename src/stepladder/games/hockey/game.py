@@ -157,7 +157,7 @@ class Hockey(Game):
             yield "evaluation.num_games", text
         params = {key: value for key, value in training.env_kwargs.items() if key in DEFAULTS}
         yield from _check_params(params, "env_kwargs")
-        for index, task in enumerate(training.tasks):
+        for index, task in enumerate(training.listed_tasks):
             yield from _check_params(task.params, f"tasks[{index}].params")
         yield from _check_phases(training.curriculum, "curriculum")
 

@@ -14,6 +14,7 @@ from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.staged.config import Stage, StagedConfig
 from stepladder.games.game import Game
+from stepladder.games.ledge.held_out import SETS
 from stepladder.games.ledge.level import STAGES
 from stepladder.games.ledge.source import LedgeLevels, held_out_source
 from stepladder.games.programme import Programme, task_programme
@@ -54,6 +55,7 @@ class LevelsConfig(Config):
 class Ledge(Game):
     """A platform game; its stages are the labels of its levels."""
 
+    held_out_sets = SETS
     is_finite = True
     time_limit_argument = "time_limit"
     level_arguments = ("level", "stage", "level_seed")
@@ -95,16 +97,19 @@ class Ledge(Game):
     ) -> Programme:
         """Return the held-out levels of some stages, without shaping.
 
-        Deterministic policies play each level once, because a second game would be the same;
-        others play at least `num_games` per stage, each level equally often.
+        Deterministic policies play each level once, because a second game would be the same; so
+        do others on the way of a training. Else they play at least `num_games` per stage, each
+        level equally often.
         """
         practised = tuple(stage for stage in STAGES if stage in request.practised)
         kept = {name: value for name, value in env_kwargs.items() if name not in ("level", "stage")}
-        levels = held_out_source(request.labels or practised or STAGES)
+        is_once = request.is_deterministic or request.is_brief
+        stages = request.labels or practised or STAGES
+        levels = held_out_source(stages, request.held_out_set or SETS[0])
         return task_programme(
             {**kept, "shaping": False},
             [levels.get(number) for number in range(levels.num_tasks)],
-            1 if request.is_deterministic else request.num_games,
+            1 if is_once else request.num_games,
             request.seed,
             is_fixed=True,
         )

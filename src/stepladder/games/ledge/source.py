@@ -16,7 +16,7 @@ from stepladder.errors import TaskError
 from stepladder.games.arguments import check_spelling
 from stepladder.games.ledge.edits import edit_level
 from stepladder.games.ledge.generators import GENERATORS, generate
-from stepladder.games.ledge.held_out import held_out
+from stepladder.games.ledge.held_out import VALIDATION, held_out
 from stepladder.games.ledge.level import MAX_TIME_LIMIT, STAGES, Level, check_stage
 from stepladder.tasks.editing import EditableSource
 from stepladder.tasks.plain import checked_integer
@@ -27,7 +27,7 @@ from stepladder.tasks.task import MAX_SEED, Task
 PARAMETERS = ("level", "stage", "generator", "time_limit")
 """Parameters of a task; others are ignored, unless they look like a misspelling."""
 
-GENERATION = 1
+GENERATION = 2
 """Raised with every change of what the generators make, so that old snapshots are refused."""
 
 
@@ -120,12 +120,17 @@ class LedgeLevels(EditableSource):
         return stage, generators[index % len(generators)], index
 
 
-def held_out_source(stages: Sequence[str] = STAGES) -> ListSource:
-    """Return the held-out levels of some stages as tasks, labelled by stage."""
+def held_out_source(stages: Sequence[str] = STAGES, levels: str = VALIDATION) -> ListSource:
+    """Return the held-out levels of some stages as tasks, labelled by stage.
+
+    Args:
+        stages: Which stages, in the order of their labels.
+        levels: Which set of levels: ``"validation"``, or ``"test"`` for final tables.
+    """
     return ListSource(
         Task(level.name, stage, {"level": level.text})
         for stage in _checked_stages(stages)
-        for level in held_out(stage)
+        for level in held_out(stage, levels)
     )
 
 

@@ -9,6 +9,9 @@ from typing import TextIO
 
 from stepladder.visible import visible
 
+EXPLANATION = "explanation"
+"""The kind of event in which a curriculum explains itself."""
+
 MOST_UNCHOSEN = 6
 """Metrics shown on a line when none are chosen."""
 
@@ -34,7 +37,9 @@ class ConsoleLogger:
             self._write(step, "  ".join(shown))
 
     def event(self, step: int, kind: str, text: str) -> None:
-        """Write one line."""
+        """Write one line, but no explanation of the whole curriculum: it takes many."""
+        if kind == EXPLANATION:
+            return
         self._write(step, f"{kind}: {' '.join(text.split())}")
 
     def close(self) -> None:

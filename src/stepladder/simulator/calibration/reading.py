@@ -14,6 +14,7 @@ from stepladder.curricula.meter import STATS
 from stepladder.errors import RunError
 from stepladder.records import Floats, Words
 from stepladder.runs import RunReader
+from stepladder.runs.evaluation_events import by_way
 from stepladder.simulator.calibration.practice import HeldOut, Practice
 from stepladder.simulator.calibration.rehearsals import Rehearsals, rehearsals_of
 from stepladder.simulator.generalising.config import MAX_TASKS
@@ -232,11 +233,13 @@ def _held_out(reader: RunReader, groups: tuple[str, ...]) -> tuple[tuple[HeldOut
     found: list[HeldOut] = []
     was_best = was_practised = False
     for event in reader.events("evaluation"):
-        if event.data.get("is_deterministic") is not False:
+        # Practice draws its actions too.
+        drawn = by_way(event.data).get("drawn")
+        if drawn is None:
             was_best = True
             continue
         games, successes = np.zeros(len(groups)), np.zeros(len(groups))
-        for part in _parts(event.data.get("total")):
+        for part in _parts(drawn.get("total")):
             tasks, rate = _parts(part), part.get("rate")
             if part.get("name") not in groups or not isinstance(rate, Mapping):
                 continue
@@ -251,7 +254,7 @@ def _held_out(reader: RunReader, groups: tuple[str, ...]) -> tuple[tuple[HeldOut
             found.append(HeldOut(step=event.step, games=games, successes=successes))
     notes: list[str] = []
     if was_best:
-        notes.append("evaluations play the best action and practice does not: they are left out")
+        notes.append("evaluations of best actions are left out: practice draws its actions")
     if was_practised:
         notes.append("evaluations of practised tasks are left out")
     return tuple(found), notes

@@ -79,7 +79,7 @@ class SweepConfig(Config):
     """What every trial of a sweep has in common."""
 
     scenario: str = "chain-10"
-    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a graph in a .json file."""
+    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json or .yaml file."""
 
     curriculum: str = "frontier"
     """Name of a curriculum, as in stepladder compare."""

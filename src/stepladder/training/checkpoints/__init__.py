@@ -4,13 +4,18 @@ The training loop saves and resumes here; evaluation, ``watch`` and opponents re
 """
 
 from stepladder.training.checkpoints.folder import TrainingCheckpoint
-from stepladder.training.checkpoints.store import (
-    Policy,
-    find,
-    load,
-    load_newest,
-    load_policy,
-    save,
+from stepladder.training.checkpoints.saved_policy import (
+    SavedPolicy,
+    read_policy,
 )
+from stepladder.training.checkpoints.store import find, load, load_newest, save
 
-__all__ = ["Policy", "TrainingCheckpoint", "find", "load", "load_newest", "load_policy", "save"]
+__all__ = [
+    "SavedPolicy",
+    "TrainingCheckpoint",
+    "find",
+    "load",
+    "load_newest",
+    "read_policy",
+    "save",
+]

@@ -26,6 +26,7 @@ from stepladder.agents.base import WEIGHTS as WEIGHTS_PREFIX
 from stepladder.agents.base import AgentState, named_below
 from stepladder.errors import SnapshotError
 from stepladder.files import open_for_reading, read_json, require_folder, require_regular
+from stepladder.files import sync as synced
 from stepladder.saving.snapshot import Snapshot
 from stepladder.training.checkpoints.tensor_files import (
     load_tensors,
@@ -33,7 +34,6 @@ from stepladder.training.checkpoints.tensor_files import (
     save_policy,
     save_tensors,
 )
-from stepladder.training.checkpoints.tensor_files import sync as synced
 
 SCHEMA = 2
 """Version of the layout of the folder; another is refused."""

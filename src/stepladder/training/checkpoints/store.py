@@ -1,62 +1,53 @@
 """Checkpoints of a training: saved whole or not at all, and the newest whole one found again.
 
-The training loop saves and resumes here; evaluation, `watch` and opponents get
-policies from `load_policy`. What lies in a checkpoint is in `folder`.
+The training loop saves and resumes here; what plays is read by `saved_policy`. What lies in a
+checkpoint is in `folder`.
 
-A checkpoint counts once two things are there: its row in the database of the run, which says what
-was logged before it, and then its folder, which appears complete. Whatever a kill leaves of
-one alone is passed over, and removed by the next save.
+How its folder and its row in the database of the run come about together is in
+`runs.checkpoint_folders`.
 """
 
 import logging
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
-
-from stepladder.configs.checks import require_integer
 from stepladder.errors import SnapshotError
-from stepladder.files import is_real_folder, require_folder
 from stepladder.runs import Run, RunReader
-from stepladder.runs.checkpoint_files import (
-    age,
-    folder_name,
-    folder_names,
-    is_folder,
-    is_unfinished,
-    unfinished,
-)
-from stepladder.runs.run_folder import CHECKPOINTS, CONFIG, RunInfo, naming
+from stepladder.runs.checkpoint_files import age
+from stepladder.runs.checkpoint_folders import find, save_with_folder
+from stepladder.runs.run_folder import RunInfo
 from stepladder.saving.snapshot import Snapshot, difference
 from stepladder.training.checkpoints.folder import (
     Manifest,
     TrainingCheckpoint,
     read_folder,
     read_manifest,
-    read_weights,
     write_folder,
 )
-from stepladder.training.checkpoints.tensor_files import read_policy, sync
 from stepladder.visible import visible
 
 logger = logging.getLogger("stepladder.training")
 
 T = TypeVar("T")
 
-Policy = tuple[dict[str, Any], dict[str, torch.Tensor]]
-"""The description of an agent, and its weights by name, on the CPU."""
+KIND = "training"
+"""The kind of a run that has such checkpoints."""
 
 MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "num_envs", "source", "tasks")
 """Settings of a run without which its checkpoints are of no use to it."""
 
 
 def save(
-    run: Run, checkpoint: TrainingCheckpoint, *, curriculum: Snapshot | None, keep: int = 2
+    run: Run,
+    checkpoint: TrainingCheckpoint,
+    *,
+    curriculum: Snapshot | None,
+    keep: int = 2,
+    is_best: bool = False,
 ) -> Path:
-    """Save a checkpoint, then remove all but the newest few.
+    """Save a checkpoint, then remove all but the newest few and the best.
 
     It is safe on disk when this returns. A kill at any moment leaves the older ones whole.
 
@@ -64,7 +55,8 @@ def save(
         run: The run that is being written.
         checkpoint: What to save; its tensors are only read, on whatever device they are.
         curriculum: What ``stepladder explain`` and ``stepladder watch`` read, where there is one.
-        keep: How many checkpoints to keep, this one included.
+        keep: How many of the newest checkpoints to keep, this one included.
+        is_best: Whether this is the best one so far.
 
     Returns:
         The folder of the checkpoint. Its name is the name of the checkpoint in the run.
@@ -73,33 +65,13 @@ def save(
         RunError: It cannot be written, for want of space or permission; the older ones stay.
         SnapshotError: Something in it cannot be saved; the older ones stay.
     """
-    require_integer("keep", keep, 1)
-    parent = run.folder / CHECKPOINTS
-    with naming(run.folder):
-        require_folder(parent)
-        _remove_unfinished(parent)
-        name = folder_name(parent, checkpoint.step)
-        temporary, final = unfinished(parent, name), parent / name
-        try:
-            write_folder(temporary, checkpoint, _identity(run.info))
-            # Before the folder: a run cannot go back to a checkpoint that its database lacks.
-            shown = Snapshot({}) if curriculum is None else curriculum
-            run.save_checkpoint(name, shown, checkpoint.step)
-            temporary.rename(final)
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        sync(parent)
-        _remove_others(run, name, keep)
-    return final
+    identity = _identity(run.info)
 
+    def write(folder: Path) -> None:
+        write_folder(folder, checkpoint, identity)
 
-def find(run_folder: str | os.PathLike[str]) -> list[Path]:
-    """Return the folders of all checkpoints of a run, newest first, whether whole or not."""
-    parent = Path(run_folder) / CHECKPOINTS
-    if not is_real_folder(parent):
-        return []
-    folders = [entry for entry in parent.iterdir() if is_folder(entry)]
-    return sorted(folders, key=lambda folder: age(folder.name) or (0, 0), reverse=True)
+    shown = Snapshot({}) if curriculum is None else curriculum
+    return save_with_folder(run, checkpoint.step, shown, write, keep=keep, is_best=is_best)
 
 
 def load(folder: str | os.PathLike[str]) -> TrainingCheckpoint:
@@ -109,7 +81,7 @@ def load(folder: str | os.PathLike[str]) -> TrainingCheckpoint:
         SnapshotError: Something is missing or damaged, or of another version.
     """
     path = Path(folder)
-    return _reading(path, lambda: read_folder(path, read_manifest(path)))
+    return reading(path, lambda: read_folder(path, read_manifest(path)))
 
 
 def load_newest(run_folder: str | os.PathLike[str]) -> tuple[TrainingCheckpoint, list[str]]:
@@ -124,31 +96,15 @@ def load_newest(run_folder: str | os.PathLike[str]) -> tuple[TrainingCheckpoint,
         SnapshotError: There is none, or each is broken.
         RunError: The folder holds no run.
     """
-    return _newest(Path(run_folder), read_folder)
+    return newest(Path(run_folder), read_folder)
 
 
-def load_policy(path: str | os.PathLike[str]) -> Policy:
-    """Return what a player needs: the description of an agent, and its weights.
-
-    Args:
-        path: The folder of a run, for its newest whole checkpoint; the folder of a checkpoint; or a
-            file such as its ``weights.safetensors``.
+def reading(path: Path, read: Callable[[], T]) -> T:
+    """Return what is read at a path.
 
     Raises:
-        SnapshotError: There is none, or it is broken.
-        RunError: The run is.
+        SnapshotError: Nothing is there, or it is broken; the message names the path.
     """
-    place = Path(path)
-    if (place / CONFIG).exists():
-        return _newest(place, read_weights)[0]
-    if place.is_dir():
-        # A link that the user names stands for its target.
-        named = place.resolve()
-        return _reading(place, lambda: read_weights(named, read_manifest(named)))
-    return _reading(place, lambda: read_policy(place))
-
-
-def _reading(path: Path, read: Callable[[], T]) -> T:
     try:
         if not path.exists():
             raise SnapshotError("there is nothing of this name")
@@ -164,15 +120,24 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
 
 
-def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, list[str]]:
-    """Read the newest checkpoint that can be read; say why newer ones cannot."""
+def newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, list[str]]:
+    """Read the newest checkpoint that can be read; say why newer ones cannot.
+
+    Raises:
+        SnapshotError: There is none, or each is broken.
+    """
     reader = RunReader(run_folder)
+    if reader.kind != KIND:
+        raise SnapshotError(
+            f"{run_folder} is a {reader.kind}, which has no policy that was trained here. Name a "
+            "training."
+        )
     while True:
         folders, refused = find(run_folder), list[str]()
         for folder in folders:
             try:
                 manifest = read_manifest(folder)
-                _require_own(folder.name, manifest, reader)
+                require_own(folder.name, manifest, reader)
                 found = read(folder, manifest)
                 for reason in refused:
                     logger.warning("%s; %s is used instead.", visible(reason), folder.name)
@@ -187,8 +152,12 @@ def _newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, l
             )
 
 
-def _require_own(name: str, manifest: Manifest, reader: RunReader) -> None:
-    """Raise unless a checkpoint was saved by this very run, and is still part of it."""
+def require_own(name: str, manifest: Manifest, reader: RunReader) -> None:
+    """Raise unless a checkpoint was saved by this very run, and is still part of it.
+
+    Raises:
+        SnapshotError: It was not; the message is the reason alone.
+    """
     for key, value in _identity(reader.info).items():
         foreign = difference(manifest.run.get(key), value, key)
         if foreign:
@@ -203,21 +172,3 @@ def _identity(info: RunInfo) -> dict[str, Any]:
     """Say what tells a run from any other, with what its checkpoints depend on first."""
     settings = {name: info.config.get(name) for name in MUST_AGREE}
     return {**settings, "seed": info.seed, "created": info.created}
-
-
-def _remove_unfinished(parent: Path) -> None:
-    """Remove what a killed process left. No other process is saving: the run is locked."""
-    for entry in list(parent.iterdir()):
-        if is_unfinished(entry):
-            shutil.rmtree(entry)
-
-
-def _remove_others(run: Run, newest: str, keep: int) -> None:
-    """Remove all checkpoints but the newest few, and whatever is only half there."""
-    known = {name for name in RunReader(run.folder).checkpoints() if age(name)}
-    folders = [folder.name for folder in find(run.folder)]
-    # Newer than the newest is what was left of a future that the run has gone back on.
-    past = folders[folders.index(newest) :]
-    kept = [name for name in past if name in known][:keep]
-    for name in (known | folder_names(run.folder / CHECKPOINTS)).difference(kept):
-        run.remove_checkpoint(name)

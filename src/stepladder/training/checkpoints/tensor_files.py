@@ -5,7 +5,6 @@ such a file whose metadata says what plays with these weights.
 """
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from stepladder.errors import SnapshotError
-from stepladder.files import parsed_json, require_regular
+from stepladder.files import parsed_json, require_regular, sync
 
 DESCRIPTION = "description"
 """Where the metadata of a policy has the agent's description, as JSON."""
@@ -93,15 +92,6 @@ def read_policy(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
             f"{sorted(metadata)} and must have {DESCRIPTION!r}"
         )
     return description, tensors
-
-
-def sync(path: Path) -> None:
-    """Wait until a file or a folder is on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _apart(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -4,6 +4,7 @@ Called by the training loop and by ``stepladder eval``; which games are played, 
 """
 
 from stepladder.training.evaluation.playing import (
+    InOneWay,
     PlayerLike,
     PlayerMaker,
     Random,
@@ -12,15 +13,17 @@ from stepladder.training.evaluation.playing import (
     spaces_of,
 )
 from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.evaluation.scores import Evaluation
+from stepladder.training.evaluation.scores import Evaluation, Way
 
 __all__ = [
     "Evaluation",
     "EvaluationRequest",
+    "InOneWay",
     "PlayerLike",
     "PlayerMaker",
     "Random",
     "RandomPlayer",
+    "Way",
     "evaluate",
     "spaces_of",
 ]

@@ -1,11 +1,13 @@
-"""One batch of fixed games: from players and a request to scores.
+"""Fixed games, one batch per group: from players and a request to scores.
 
 Called by the training loop and by ``stepladder eval``. The request says which games are played
 (`games.programme`), and `scores` counts the results. The envs are its own: no curriculum sees
-these games, and no env of a training takes part.
+these games, and no env of a training takes part. A group has envs and players of its own, so
+that its results are the same whatever other groups are played.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -14,11 +16,12 @@ from gymnasium.spaces import Space
 from gymnasium.vector.utils import batch_space
 
 from stepladder.envs import make_vec
-from stepladder.envs.delivery import METADATA_KEY
-from stepladder.envs.success import USUAL_KEYS, SuccessReader
-from stepladder.errors import DeliveryError
+from stepladder.envs.agent_rows import AgentRows, shows_agents
+from stepladder.envs.make import batched_entry
+from stepladder.envs.success import SuccessReader
 from stepladder.games.game import PLAYERS
 from stepladder.games.programme import Programme
+from stepladder.training.evaluation.repeats import Repeats
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import Evaluation, GameResults, Score, score
 
@@ -43,7 +46,7 @@ class PlayerLike(Protocol):
 
 
 PlayerMaker = Callable[[int], PlayerLike]
-"""From a number of rows to a player of so many games at once."""
+"""From a number of rows to a player of so many games at once; called for each group of games."""
 
 Random = Literal["random"]
 """Instead of a maker: a `RandomPlayer`."""
@@ -70,6 +73,26 @@ class RandomPlayer:
         """Do nothing: nothing is remembered."""
 
 
+class InOneWay:
+    """A player that acts in one way whatever is asked for: an opponent stays the same.
+
+    Args:
+        player: Acts.
+        deterministic: Whether it takes its best actions rather than draw them.
+    """
+
+    def __init__(self, player: PlayerLike, deterministic: bool):
+        self._player, self._is_deterministic = player, deterministic
+
+    def act_batch(self, observations: Any, deterministic: bool = True) -> npt.NDArray[Any]:
+        """Choose an action in every row."""
+        return self._player.act_batch(observations, deterministic=self._is_deterministic)
+
+    def begin(self, rows: Mask | None = None) -> None:
+        """Begin a new episode in some rows, by default in all."""
+        self._player.begin(rows)
+
+
 def evaluate(
     player_maker: PlayerMaker | Random,
     request: EvaluationRequest,
@@ -88,19 +111,26 @@ def evaluate(
     Raises:
         ConfigError: An opponent is unknown.
     """
-    rivals = rivals or {}
+    rivals, is_random = rivals or {}, player_maker == "random"
+    if is_random:
+        request = replace(request, is_deterministic=False)
     programme = request.programme(rivals)
-    envs = _make_envs(request, programme, programme.num_games)
-    try:
-        players = _Players(envs, player_maker, rivals, programme, request)
-        games = _play(envs, players, programme, request.max_episode_steps or MOST_STEPS)
-    finally:
-        envs.close()
+    has_rivals = bool(programme.rivals())
+    results: dict[str, GameResults] = {}
+    for group, part in programme.by_group().items():
+        envs = _make_envs(request, part, part.num_games)
+        try:
+            players = _Players(envs, player_maker, rivals, part, request, has_rivals)
+            results[group] = _play(envs, players, part, request)
+        finally:
+            envs.close()
+    drawn_or_best = "best" if request.is_deterministic else "drawn"
     return Evaluation(
         env=request.name,
         seed=request.seed,
-        is_deterministic=request.is_deterministic,
-        total=_scored(games, programme),
+        way="random" if is_random else drawn_or_best,
+        levels=request.held_out_set,
+        total=_scored(results, programme),
     )
 
 
@@ -109,7 +139,8 @@ def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
     programme = request.programme(request.opponents)
     envs = _make_envs(request, programme, 1)
     try:
-        spaces: list[Any] = [envs.single_observation_space, envs.single_action_space]
+        stepped = AgentRows(envs) if shows_agents(envs) else envs
+        spaces: list[Any] = [stepped.single_observation_space, stepped.single_action_space]
     finally:
         envs.close()
     seen, done = (space[ONE] if programme.rivals() else space for space in spaces)
@@ -118,8 +149,18 @@ def spaces_of(request: EvaluationRequest) -> tuple[Space[Any], Space[Any]]:
 
 def _make_envs(request: EvaluationRequest, programme: Programme, num_envs: int) -> Any:
     env: Any = request.env
+    settings, wrappers = request.settings, request.settings.wrappers
+    is_single = bool(wrappers) or settings.deliver != "auto" or batched_entry(env) is None
+    if programme.tasks is not None and is_single:
+        wrappers = settings.receiving()
     # In this process: workers would take longer to start than most games to play.
-    return make_vec(env, num_envs, num_workers=0, env_kwargs=programme.env_kwargs or None)
+    return make_vec(
+        env,
+        num_envs,
+        num_workers=0,
+        env_kwargs=programme.env_kwargs or None,
+        wrappers=wrappers,
+    )
 
 
 class _Players:
@@ -132,13 +173,17 @@ class _Players:
         rivals: Mapping[str, PlayerMaker | Random],
         programme: Programme,
         request: EvaluationRequest,
+        has_rivals: bool,
     ):
-        self._is_deterministic = request.is_deterministic
+        self._is_deterministic, self._has_rivals = request.is_deterministic, has_rivals
         rows_by_rival = programme.rivals()
-        space = envs.single_action_space
+        self._agents = AgentRows(envs) if shows_agents(envs) else None
+        self._alive = np.zeros(0, dtype=np.bool_)
+        stepped: Any = self._agents or envs
+        space = stepped.single_action_space
         # With rivals there is an action of either player, alike for both.
-        space = space[ONE] if rows_by_rival else space
-        self._player = _made(player_maker, space, envs.num_envs, request.seed)
+        space = space[ONE] if has_rivals else space
+        self._player = _made(player_maker, space, stepped.num_envs, request.seed)
         self._rivals = [
             # With other draws than those of its opponent.
             (rows, _made(rivals[name], space, rows.stop - rows.start, request.seed + number))
@@ -149,7 +194,9 @@ class _Players:
 
     def act(self, observations: Any) -> Any:
         """Return the actions of all players, as the envs take them."""
-        if not self._rivals:
+        if self._agents is not None:
+            return self._act_in_rows(self._agents, observations)
+        if not self._has_rivals:
             return self._player.act_batch(observations, deterministic=self._is_deterministic)
         seen, seen_by_two = observations[ONE], observations[TWO]
         actions = self._player.act_batch(seen, deterministic=self._is_deterministic)
@@ -161,12 +208,25 @@ class _Players:
             )
         return {ONE: actions, TWO: actions_two}
 
+    def _act_in_rows(self, agents: AgentRows, observations: Any) -> Any:
+        """Let every agent of every env act with the same policy."""
+        alive = observations["alive"].astype(np.bool_).reshape(-1)
+        if len(self._alive):
+            # Of an agent that was not there, nothing is remembered when it enters.
+            self._player.begin(alive & ~self._alive)
+        self._alive = alive
+        rows = agents.rows_of(observations)
+        actions = self._player.act_batch(rows, deterministic=self._is_deterministic)
+        return agents.actions_of(actions, len(alive) // agents.num_agents)
+
 
 def _made(maker: PlayerMaker | Random, space: Space[Any], num_rows: int, seed: int) -> PlayerLike:
     return RandomPlayer(space, num_rows, seed) if maker == "random" else maker(num_rows)
 
 
-def _play(envs: Any, players: _Players, programme: Programme, most_steps: int) -> GameResults:
+def _play(
+    envs: Any, players: _Players, programme: Programme, request: EvaluationRequest
+) -> GameResults:
     """Play one game in every row; rows that are done play on unseen until all are.
 
     Only the first episode of a row counts: counting the first that end would prefer short ones.
@@ -175,68 +235,80 @@ def _play(envs: Any, players: _Players, programme: Programme, most_steps: int) -
     returns, lengths = np.zeros(num_games), np.zeros(num_games, dtype=np.int64)
     successes, winners = np.full(num_games, np.nan), np.zeros(num_games, dtype=np.int64)
     playing = np.ones(num_games, dtype=np.bool_)
+    most_steps, reader = request.max_episode_steps or MOST_STEPS, request.settings.success
+    may_repeat = request.is_deterministic and not programme.is_fixed
+    repeats = Repeats(programme.rows() if may_repeat else ())
     observations = _begin(envs, programme)
     for step in range(1, most_steps + 1):
+        repeats.compare(observations, playing)
         observations, rewards, terminated, truncated, infos = envs.step(players.act(observations))
+        repeats.compare(rewards, playing)
         returns[playing] += rewards[playing]
         lengths[playing] += 1
-        ended = playing if step == most_steps else playing & (terminated | truncated)
+        over = terminated | truncated
+        ended = playing if step == most_steps else playing & over
         if ended.any():
             rows = np.flatnonzero(ended)
-            successes[rows] = [_success(infos, row, returns[row]) for row in rows.tolist()]
+            successes[rows] = [
+                _success(infos, row, returns[row], reader, is_over=bool(over[row]))
+                for row in rows.tolist()
+            ]
             if programme.is_match:
                 winners[rows] = infos["winner"][rows]
             playing = playing & ~ended
             if not playing.any():
                 break
-    trials = np.repeat(
-        np.arange(len(programme.fixtures)), [fixture.num_games for fixture in programme.fixtures]
-    )
+    repeats.compare(successes, np.ones_like(playing))
     return GameResults(
         returns=returns,
         lengths=lengths,
         successes=successes,
         winners=winners if programme.is_match else None,
-        trials=trials if programme.is_fixed else np.arange(num_games),
+        trials=_trials(num_games, programme.rows() if programme.is_fixed else repeats.alike),
     )
 
 
+def _trials(num_games: int, same: Sequence[range]) -> npt.NDArray[np.int64]:
+    """Return a number for each game; games that are one trial have the same."""
+    trials = np.arange(num_games)
+    for rows in same:
+        trials[rows.start : rows.stop] = rows.start
+    return trials
+
+
 def _begin(envs: Any, programme: Programme) -> Any:
-    """Give every row its task, as its env takes it, and its seed; return what is seen."""
-    seeds, tasks, options = programme.seeds, programme.tasks, None
-    if tasks is None:
-        pass
-    elif hasattr(envs, "set_tasks"):
+    """Give every row its task and its seed; return what is seen."""
+    tasks = programme.tasks
+    if tasks is not None and hasattr(envs, "set_tasks"):
         envs.set_tasks(tasks)
-    elif all(envs.call("has_wrapper_attr", "set_task")):
+    elif tasks is not None:
         for row, task in enumerate(tasks):
             envs.call_on([row], "set_task", task)
-    elif envs.metadata.get(METADATA_KEY, False):
-        options = [{"task": task} for task in tasks]
-    else:
-        raise DeliveryError(
-            "the env offers no way to receive a task: it has no method set_task(task), and its "
-            f"metadata has no {METADATA_KEY!r}. Add one of them, or leave tasks out."
-        )
-    return envs.reset(seed=seeds, options=options)[0]
+    return envs.reset(seed=programme.seeds)[0]
 
 
-def _success(infos: Mapping[str, Any], row: int, episode_return: float) -> float:
+def _success(
+    infos: Mapping[str, Any],
+    row: int,
+    episode_return: float,
+    reader: SuccessReader,
+    is_over: bool,
+) -> float:
     """Return what a row says about its success, NaN if nothing."""
-    info = {key: infos[key][row] for key in USUAL_KEYS if key in infos and infos[f"_{key}"][row]}
-    return SuccessReader().read(info, episode_return, needed=False)
+    info = {key: infos[key][row] for key in reader.keys if key in infos and infos[f"_{key}"][row]}
+    if not is_over:
+        return reader.read_cut_off(info, episode_return)
+    return reader.read(info, episode_return, needed=False)
 
 
-def _scored(games: GameResults, programme: Programme) -> Score:
+def _scored(results: Mapping[str, GameResults], programme: Programme) -> Score:
     """Return the score of all games, with its groups, with their parts."""
-    parts: dict[str, list[Score]] = {}
-    rows_by_group: dict[str, list[int]] = {}
-    start = 0
-    for fixture in programme.fixtures:
-        rows = range(start, start + fixture.num_games)
-        parts.setdefault(fixture.group, []).append(score(fixture.part, games.of(rows)))
-        rows_by_group.setdefault(fixture.group, []).extend(rows)
-        start = rows.stop
-    groups = [score(name, games.of(rows), parts[name]) for name, rows in rows_by_group.items()]
+    groups: list[Score] = []
+    for name, part in programme.by_group().items():
+        games = results[name]
+        fixtures = zip(part.fixtures, part.rows(), strict=True)
+        parts = [score(fixture.part, games.of(rows)) for fixture, rows in fixtures]
+        groups.append(score(name, games, parts))
     is_plain = len(programme.fixtures) == 1 and programme.tasks is None
-    return score("all", games, () if is_plain else groups)
+    whole = GameResults.joined(list(results.values()))
+    return score("all", whole, () if is_plain else groups)

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 
 from stepladder.configs.checks import Count, Integer
 from stepladder.configs.codec import Config
+from stepladder.envs.env_settings import EnvSettings
 from stepladder.envs.ids import game_of
+from stepladder.errors import ConfigError
 from stepladder.games.programme import Programme
 from stepladder.tasks import Source, Task
 from stepladder.tasks.task import MAX_SEED
@@ -54,8 +56,17 @@ class EvaluationRequest(Config):
     tasks: tuple[Task, ...] = ()
     """What is played in an env without a programme of its own; none is the env without tasks."""
 
+    settings: EnvSettings = field(default_factory=EnvSettings)
+    """How single envs are played, as in training."""
+
+    levels: str | None = None
+    """Which of the game's own held-out sets is played, such as test; None is the first."""
+
     is_deterministic: bool = True
-    """Whether all players take their best action rather than draw one."""
+    """Whether the policy takes its best actions rather than draw them."""
+
+    is_brief: bool = False
+    """Whether a game may play fixed levels once also if actions are drawn, to save time."""
 
     max_episode_steps: Count | None = None
     """Steps after which a game is cut off; None leaves it to the env."""
@@ -66,22 +77,29 @@ class EvaluationRequest(Config):
         self.programme(self.opponents)
 
     @classmethod
-    def of(cls, config: TrainingConfig) -> "EvaluationRequest":
+    def of(cls, config: TrainingConfig, env: str | None = None) -> "EvaluationRequest":
         """Return what a training asks for.
+
+        Args:
+            config: Of the training.
+            env: The name of another env that is played instead, with the training's own tasks.
 
         Raises:
             ConfigError: It asks for something that cannot be played.
         """
-        asked, game, own = config.evaluation, game_of(config.env), config.own_source()
+        asked = config.evaluation
+        env = config.env if env is None else env
+        game = game_of(env)
         return cls(
-            env=config.env,
+            env=env,
             env_kwargs=config.env_kwargs,
             num_games=asked.num_games,
             seed=asked.seed,
             labels=asked.labels,
             practised=tuple(config.task_source().labels()),
             opponents=asked.opponents,
-            tasks=config.tasks if own is None else _spaced(own),
+            tasks=_tasks(config, env),
+            settings=config.env_settings(),
             # A game with a time limit of its own is played to its end.
             max_episode_steps=None if game.time_limit_argument else config.max_episode_steps,
         )
@@ -95,14 +113,44 @@ class EvaluationRequest(Config):
             return name.rpartition(":")[2]
         return getattr(self.env, "__name__", type(self.env).__name__)
 
+    @property
+    def held_out_set(self) -> str | None:
+        """Which of the game's own held-out sets is played; None if it has none."""
+        return self.levels or next(iter(game_of(self.env).held_out_sets), None)
+
     def programme(self, rivals: Collection[str]) -> Programme:
         """Return the games that this means.
 
         Args:
             rivals: Names of the policies that can play player two.
+
+        Raises:
+            ConfigError: They cannot be played.
         """
         kwargs = {name: value for name, value in self.env_kwargs.items() if name != "render_mode"}
-        return game_of(self.env).programme(self, kwargs, rivals)
+        game = game_of(self.env)
+        if self.levels is not None and self.levels not in game.held_out_sets:
+            known = f"must be {' or '.join(game.held_out_sets)}"
+            fix = f"{self.name} has no held-out sets of its own. Leave it out"
+            raise ConfigError(
+                f"levels {known if game.held_out_sets else 'cannot be chosen'}; got "
+                f"{self.levels!r}. {'Correct it' if game.held_out_sets else fix}."
+            )
+        return game.programme(self, kwargs, rivals)
+
+
+def _tasks(config: TrainingConfig, env: str) -> tuple[Task, ...]:
+    """Return what a training practises, for the same env or for another; none is the env as it is.
+
+    Another env gets the tasks that the training names, else those that it has itself.
+    """
+    if not isinstance(config.tasks, str):
+        if config.tasks:
+            return config.tasks
+        is_same = env.rpartition(":")[2] == config.env.rpartition(":")[2]
+        own = game_of(env).source(config.source if is_same else {})
+        return () if own is None else _spaced(own)
+    return _spaced(config.task_source())
 
 
 def _spaced(source: Source) -> tuple[Task, ...]:

@@ -3,18 +3,19 @@
 Between `config`, which names them, and `playing`, which lets them play.
 """
 
-from functools import partial
+import torch
 
 from stepladder.agents.base import Agent
+from stepladder.agents.config import own_way_of
 from stepladder.agents.player import make_player
 from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
 from stepladder.games.game import CALLED
 from stepladder.training.config import TrainingConfig
-from stepladder.training.evaluation.playing import PlayerMaker
+from stepladder.training.evaluation.playing import InOneWay, PlayerMaker
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.opponents.archive import Archive, find_opponent
-from stepladder.training.opponents.member import misfit
+from stepladder.training.opponents.member import Member, misfit
 
 
 def rivals_of(
@@ -39,12 +40,16 @@ def rivals_of(
                 raise ConfigError(
                     f"opponent {name!r} of the evaluation does not fit: {reason}. Choose another."
                 )
-            # Seeds of their own, so that a rival does not draw what the agent draws.
-            makers[name] = partial(
-                make_player,
-                member.description,
-                member.weights,
-                device=agent.device,
-                seed=config.evaluation.seed + 1,
-            )
+            # A seed of its own, so that a rival does not draw what the agent draws.
+            makers[name] = _maker(member, agent.device, config.evaluation.seed + 1)
     return makers
+
+
+def _maker(member: Member, device: torch.device, seed: int) -> PlayerMaker:
+    is_deterministic = own_way_of(member.description) == "best"
+
+    def make(num_rows: int) -> InOneWay:
+        player = make_player(member.description, member.weights, num_rows, device=device, seed=seed)
+        return InOneWay(player, is_deterministic)
+
+    return make

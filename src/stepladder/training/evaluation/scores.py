@@ -4,9 +4,10 @@ Made by `playing`; kept in a run as metrics and JSON, shown as a table.
 """
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,16 @@ Z = 1.959964
 
 PREFIX = "evaluation/"
 """How the names of all metrics of an evaluation begin."""
+
+Way = Literal["drawn", "best", "random"]
+"""How actions were chosen: drawn from the policy, the best one, or without any policy."""
+
+WAYS: dict[Way, str] = {
+    "random": "random play",
+    "drawn": "drawn actions",
+    "best": "best actions",
+}
+"""Every way in words, in the order of tables."""
 
 MATCH_METRICS = ("win_rate", "draw_rate", "loss_rate")
 """What games between two are logged as, instead of ``success``."""
@@ -45,7 +56,8 @@ class GameResults:
     """1, 0 or -1; None where it is not a game between two."""
 
     trials: npt.NDArray[np.int64]
-    """Games with the same number are not independent: they were played on one level."""
+    """Games with the same number are not independent: they were played on one level, or were one
+    game that was played several times."""
 
     def of(self, some: Sequence[int]) -> "GameResults":
         """Return some of the games."""
@@ -53,6 +65,21 @@ class GameResults:
         winners = None if self.winners is None else self.winners[rows]
         others = (self.returns[rows], self.lengths[rows], self.successes[rows])
         return GameResults(*others, winners, self.trials[rows])
+
+    @classmethod
+    def joined(cls, parts: Sequence["GameResults"]) -> "GameResults":
+        """Return the games of several batches; their trials are different ones."""
+        winners = [part.winners for part in parts if part.winners is not None]
+        first_trials = np.cumsum([0, *(int(part.trials.max()) + 1 for part in parts)])
+        return cls(
+            returns=np.concatenate([part.returns for part in parts]),
+            lengths=np.concatenate([part.lengths for part in parts]),
+            successes=np.concatenate([part.successes for part in parts]),
+            winners=np.concatenate(winners) if winners else None,
+            trials=np.concatenate(
+                [part.trials + first for part, first in zip(parts, first_trials, strict=False)]
+            ),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +92,8 @@ class Score:
     num_games: int
 
     num_trials: int
-    """Independent games, which the intervals are based on: each level counts once."""
+    """Independent games, which the intervals are based on: a level counts once, and so does a
+    game that was the same each time it was played."""
 
     num_steps: int
     """Env steps of these games together."""
@@ -100,6 +128,13 @@ class Score:
             "parts": [part.to_json() for part in self.parts],
         }
 
+    @property
+    def headline(self) -> tuple[str, Interval]:
+        """The figure that counts, with its short name."""
+        if self.rate is None:
+            return "return", self.mean_return
+        return "success" if self.num_draws is None else MATCH_METRICS[0], self.rate
+
     def metrics(self) -> dict[str, float]:
         """Return the figures that are plotted, by short name."""
         figures: dict[str, float] = {}
@@ -111,8 +146,8 @@ class Score:
         return {**figures, "return": self.mean_return.value, "length": self.mean_length}
 
     def __str__(self) -> str:
-        what = "solved" if self.num_draws is None else "won"
-        measured, text = (self.mean_return, "return") if self.rate is None else (self.rate, what)
+        figure, measured = self.headline
+        text = {"success": "solved", MATCH_METRICS[0]: "won"}.get(figure, figure)
         return (
             f"{self.name} {text} {measured.value:.2f} ({measured.low:.2f} to {measured.high:.2f})"
         )
@@ -128,11 +163,17 @@ class Evaluation:
     seed: int
     """Of the games."""
 
-    is_deterministic: bool
-    """Whether the policy took its best actions, or drew them."""
+    way: Way
+    """How actions were chosen; in evaluations of a training, the policy's own way."""
 
     total: Score
     """All games together; its parts are the groups."""
+
+    levels: str | None = None
+    """Which of the game's own held-out sets was played; None if it has none."""
+
+    beside: tuple["Evaluation", ...] = ()
+    """The same policy's other way of acting, and random play, where they were measured too."""
 
     @property
     def groups(self) -> tuple[Score, ...]:
@@ -141,17 +182,33 @@ class Evaluation:
 
     @property
     def num_games(self) -> int:
-        """Episodes that were played, for the budget."""
+        """Episodes that were played in this way."""
         return self.total.num_games
 
     @property
     def num_steps(self) -> int:
-        """Env steps that were played, for the budget."""
+        """Env steps that were played in this way."""
         return self.total.num_steps
+
+    @property
+    def judged(self) -> tuple[float, float]:
+        """What the policy is judged by: of two evaluations, the one with more is better.
+
+        First the share of all games that were won or solved, as the policy itself played them,
+        which is 0 where no game says; then the mean return. One that is not finite is the worst.
+        """
+        rate = 0.0 if self.total.rate is None else self.total.rate.value
+        mean = self.total.mean_return.value
+        return rate, mean if math.isfinite(mean) else -sys.float_info.max
+
+    def in_way(self, way: Way) -> "Evaluation | None":
+        """Return what was measured in one way of acting."""
+        return next((one for one in (self, *self.beside) if one.way == way), None)
 
     def to_json(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
-        return {**vars(self), "total": self.total.to_json()}
+        beside = [other.to_json() for other in self.beside]
+        return {**vars(self), "total": self.total.to_json(), "beside": beside}
 
     def metrics(self) -> dict[str, float]:
         """Return the figures under the names that a run logs them by."""
@@ -163,11 +220,23 @@ class Evaluation:
         for group in self.groups:
             for name, value in group.metrics().items():
                 logged[f"{PREFIX}{name}/{group.name}"] = value
+        for other in self.beside:
+            logged |= other.headlines()
+        return logged
+
+    def headlines(self) -> dict[str, float]:
+        """Return the figures that count under names with the way of acting in them."""
+        name, figure = self.total.headline
+        logged = {f"{PREFIX}{self.way}/{name}": figure.value}
+        for group in self.groups:
+            name, figure = group.headline
+            logged[f"{PREFIX}{self.way}/{name}/{group.name}"] = figure.value
         return logged
 
     def __str__(self) -> str:
         games = f"{self.num_games:,} game{'' if self.num_games == 1 else 's'}"
-        return f"{games}: {'; '.join(map(str, (*self.groups, self.total)))}"
+        figures = "; ".join(map(str, (*self.groups, self.total)))
+        return f"{games}, {WAYS[self.way]}: {figures}"
 
 
 def score(name: str, games: GameResults, parts: Sequence[Score] = ()) -> Score:

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import ConfigError, RunError, SnapshotError
-from stepladder.files import is_real_folder, read_json
-from stepladder.training.checkpoints import load_policy
-from stepladder.training.checkpoints.tensor_files import sync
+from stepladder.files import is_real_folder, read_json, sync
+from stepladder.training.checkpoints import read_policy
 from stepladder.training.opponents.entry import (
     AGENT,
     AGENT_ID,
@@ -297,7 +296,7 @@ def find_opponent(name: str, archive: Archive | None = None) -> Member:
         # Results count nowhere: it is in another archive than that of this run.
         return replace(read_entry(path.resolve()).load(), is_archived=False)
     try:
-        description, weights = load_policy(path)
+        saved = read_policy(path)
     except RunError as error:
         raise SnapshotError(f"opponent {name!r} cannot be played: {error}") from error
-    return require_finite(Member(name=name, description=description, weights=weights))
+    return require_finite(Member(name=name, description=saved.description, weights=saved.weights))

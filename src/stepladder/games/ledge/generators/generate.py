@@ -14,7 +14,7 @@ from stepladder.errors import TaskError
 from stepladder.games.ledge.generators.catalogue import GENERATORS, MIN_STEPS
 from stepladder.games.ledge.generators.chance import Chance
 from stepladder.games.ledge.generators.sketch import Unfit
-from stepladder.games.ledge.held_out import held_out_maps
+from stepladder.games.ledge.held_out import fingerprint, held_out_fingerprints
 from stepladder.games.ledge.level import STAGES, Level, check_stage
 from stepladder.games.ledge.planner import Solution, solve
 from stepladder.tasks.plain import checked_integer
@@ -32,8 +32,8 @@ def first_solvable(
 ) -> tuple[Level, Solution]:
     """Return the first level of a seed whose solution is long enough, and that solution.
 
-    Seeds go up to 2**64 - 1; for the other arguments see `generate`. Levels whose map (rows joined
-    by line breaks) is in `taken` are left out.
+    Seeds go up to 2**64 - 1; for the other arguments see `generate`. Levels whose `fingerprint` is
+    in `taken` are left out.
     """
     check_stage(stage)
     if generator is not None and generator not in list(GENERATORS[stage]):
@@ -58,7 +58,7 @@ def first_solvable(
         solution = solve(level)
         if solution is None or solution.num_steps < MIN_STEPS[stage]:
             continue
-        if "\n".join(level.rows) not in taken:
+        if fingerprint(level) not in taken:
             return level, solution
     raise TaskError(
         f"The generator {generator!r} of stage {stage!r} has found no solvable level for seed "
@@ -80,4 +80,4 @@ def generate(stage: str, seed: int, generator: str | None = None) -> Level:
         TaskError: If there is no such stage or generator, or the seed is out of range.
     """
     seed = checked_integer(seed, "The seed of a level", 0, MAX_SEED)
-    return first_solvable(stage, seed, generator, held_out_maps())[0]
+    return first_solvable(stage, seed, generator, held_out_fingerprints())[0]
