@@ -180,12 +180,14 @@ class Doors(PlayCounter):
 def test_a_curriculum_of_another_package_is_logged_like_a_staged_one(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    venv = CurriculumVectorEnv(SyncVectorEnv([make_env] * 2), Doors([Task("a")], UniformConfig()))
     with caplog.at_level(logging.INFO, "stepladder.envs"):
+        doors = Doors([Task("a")], UniformConfig())
+        venv = CurriculumVectorEnv(SyncVectorEnv([make_env] * 2), doors)
         venv.reset()
         for _ in range(2):
             step(venv)
-    assert caplog.messages[:3] == [
+    assert caplog.messages[:4] == [
+        "[VecEnv] Synced stage 'hall' (mixing: 20.0%) to all 2 environments",
         "[VecEnv] Advancement check at 2 episodes: stage=hall, success_rate=100.00%, episodes=2, "
         "can_advance=True",
         "[VecEnv] Curriculum advanced to: cellar (syncing to all 2 environments): the door opened",
