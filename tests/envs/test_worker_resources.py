@@ -235,7 +235,8 @@ CASES: dict[str, list[Case]] = {
         (use, partial(gymnasiums, kind, backend))
         for kind, backends in (
             (SyncVectorEnv, ("local", "shared", "pushed")),
-            (AsyncVectorEnv, ("shared", "pushed")),
+            # In a process that was spawned it would spawn, too: a second for each worker.
+            (partial(AsyncVectorEnv, context="fork"), ("shared", "pushed")),
         )
         for backend in backends
     ],
