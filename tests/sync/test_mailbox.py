@@ -7,8 +7,8 @@ from stepladder.errors import SnapshotError
 from stepladder.plans.record import TERMINATED, UNBUILDABLE, Draw, Record, RecordFields
 from stepladder.plans.status import DONE, NEVER_BEGAN, NO_ROOM, NOT_ADMITTED
 from stepladder.saving.saved_array import MAX_COUNT
-from stepladder.sync import LocalHost, mailbox
-from stepladder.sync.mailbox import CAPACITY, HEAD, HEAD_WORDS, MESSAGE_BYTES, Mailboxes, TakenBatch
+from stepladder.sync import LocalHost, mailbox, taking
+from stepladder.sync.mailbox import CAPACITY, HEAD, HEAD_WORDS, MESSAGE_BYTES, Mailboxes
 from sync.rig import make_staged, numbered
 
 PID = 77
@@ -24,9 +24,9 @@ def make_mails(num_envs: int, num_dials: int = 0) -> Mailboxes:
 def drain(mails: Mailboxes) -> list[Record]:
     """Empty all mailboxes but those with messages that nobody has read."""
     words, taken = mails.words, RecordFields.zeros(len(mails.words) * CAPACITY)
-    count, unbuildable = mailbox.drain(words, mails.ring_at, taken, np.arange(len(words)))
+    count, unbuildable = taking.drain(words, mails.ring_at, taken, np.arange(len(words)))
     last, lags = np.zeros(9, np.int64), np.zeros(9, int)
-    mailbox.admit(words, taken, count, unbuildable, 1, last, lags, TakenBatch.zeros())
+    taking.admit(words, taken, count, unbuildable, 1, last, lags, taking.TakenBatch.zeros())
     records = [Record(*row) for row in taken[:count].tolist()]
     assert unbuildable == sum(record.outcome == UNBUILDABLE for record in records)
     return records

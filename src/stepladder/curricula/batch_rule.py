@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
 from stepladder.compiled import compiled, inlined
-from stepladder.curricula.pooling import Cell
+from stepladder.curricula.pooled.pooling import Cell
 from stepladder.curricula.targeting import follow_target
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import slot_of, table_of

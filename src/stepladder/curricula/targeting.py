@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.pooling import Cell, follow
+from stepladder.curricula.pooled.pooling import Cell, follow
 from stepladder.curricula.target import Target
 from stepladder.errors import ConfigError, shown
 from stepladder.plans import kernels

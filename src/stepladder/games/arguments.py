@@ -189,3 +189,12 @@ def as_array(actions: Any, what: str) -> npt.NDArray[Any]:
         return np.asarray(actions)
     except (ValueError, TypeError) as error:
         raise EnvError(f"{what} must be an array with one row per env ({error}).") from None
+
+
+def keep_actions(buffer: Any, actions: Any) -> None:
+    """Copy actions into the buffer that shows them, if they fit; `step` checks them."""
+    if isinstance(buffer, dict):
+        for key, part in buffer.items():
+            keep_actions(part, actions[key])
+    elif np.shape(actions) == buffer.shape:
+        buffer[:] = actions

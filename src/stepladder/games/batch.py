@@ -9,7 +9,7 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,25 +21,21 @@ from stepladder.configs.checks import require_integer
 from stepladder.cores import usable_cores
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games import outcomes
-from stepladder.games.arguments import as_autoreset_mode, rows_of_mask, seeds_for, tasks_for
+from stepladder.games.arguments import (
+    as_autoreset_mode,
+    keep_actions,
+    rows_of_mask,
+    seeds_for,
+    tasks_for,
+)
 from stepladder.games.curriculum_link import CurriculumLink
 from stepladder.games.drawing import Picture
 from stepladder.games.episodes import NEVER_RESET, PLAYING, BatchArrays
-from stepladder.games.rows import RowAccess
+from stepladder.games.rows import Buffers, RowAccess
 from stepladder.games.saving import Saving
 from stepladder.games.threads import Team
 from stepladder.sync import Host
 from stepladder.tasks import Task
-
-
-class Buffers(NamedTuple):
-    """The memory of a vector env, for adapters that show it as their own."""
-
-    observations: Any
-    rewards: npt.NDArray[np.float64]
-    terminated: npt.NDArray[np.bool_]
-    truncated: npt.NDArray[np.bool_]
-    actions: Any
 
 
 class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
@@ -336,7 +332,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         self._check_batch(batch_index)
         self._check_can_step()
         self._take(actions)
-        _keep_actions(self.buffers.actions, actions)
+        keep_actions(self.buffers.actions, actions)
         self._sent = True
 
     def recv(self, batch_index: int = 0) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -400,12 +396,3 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-
-def _keep_actions(buffer: Any, actions: Any) -> None:
-    """Copy actions into the buffer that shows them, if they fit; `step` checks them."""
-    if isinstance(buffer, dict):
-        for key, part in buffer.items():
-            _keep_actions(part, actions[key])
-    elif np.shape(actions) == buffer.shape:
-        buffer[:] = actions

@@ -1,11 +1,14 @@
-"""Access to single envs of a batch.
+"""Access to a batch from outside: its memory, and single envs of it.
 
 Mixed into `batch.GameVectorEnv`: what `SyncVectorEnv` and the worker vector env offer (``call``,
 ``get_attr``, ``set_attr`` and the same for some envs), for rows instead of env objects.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from stepladder.errors import ConfigError, NotConnectedError
 from stepladder.games.arguments import check_rows
@@ -13,6 +16,16 @@ from stepladder.tasks import Task
 
 if TYPE_CHECKING:
     from stepladder.games.curriculum_link import CurriculumLink
+
+
+class Buffers(NamedTuple):
+    """The memory of a vector env, for adapters that show it as their own."""
+
+    observations: Any
+    rewards: npt.NDArray[np.float64]
+    terminated: npt.NDArray[np.bool_]
+    truncated: npt.NDArray[np.bool_]
+    actions: Any
 
 
 class Row:

@@ -22,7 +22,7 @@ from stepladder.curricula.intake import Intake, Listener, is_running, tell_rest
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
 from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
 from stepladder.records import Words
-from stepladder.sync import mailbox
+from stepladder.sync import mailbox, taking
 from stepladder.sync.mailbox import Mailboxes
 from stepladder.visible import visible
 
@@ -76,8 +76,8 @@ class Collector(ABC):
         self._all_rows: Words = np.arange(num_envs)
         self._lags: Words = np.zeros(MAX_LAG + 1, dtype=np.int64)
         self._records: RecordArray = np.zeros(num_envs * mailbox.CAPACITY, RECORD_DTYPE)
-        self._taken = mailbox.TakenBatch.zeros()
-        """What `mailbox.admit` has noted of the batch that is being worked on; one record."""
+        self._taken = taking.TakenBatch.zeros()
+        """What `taking.admit` has noted of the batch that is being worked on; one record."""
         note = cast("npt.NDArray[Any]", self._taken)
         self._num_noted, self._num_unbuildable = note["count"], note["num_unbuildable"]
         """Fields of it, as Python reads and writes them."""
@@ -92,12 +92,12 @@ class Collector(ABC):
         self.mails.heads["next_episode"] = self.curriculum.next_episode
         # Called after every step: looking at the types of all arguments takes longer than the work.
         self._take_posted = direct(
-            *(mailbox.take, words, 0, self._records, self._all_rows),
+            *(taking.take, words, 0, self._records, self._all_rows),
             *(0, self._last_tick, self._lags, self._taken),
         )
         self._flagged_rows: Words = np.zeros_like(self._all_rows)
         self._take_flagged = direct(
-            *(mailbox.take_flagged, words, 0, self._records, np.zeros(1, np.bool_)),
+            *(taking.take_flagged, words, 0, self._records, np.zeros(1, np.bool_)),
             *(self._flagged_rows, 0, self._last_tick, self._lags, self._taken),
         )
 
@@ -195,7 +195,7 @@ class Collector(ABC):
         intake, failures, num_finished, num_failed, told = collection
         if failures:
             # Their messages have been read.
-            mailbox.release_failed(self.mails.words, self._records, self._taken)
+            taking.release_failed(self.mails.words, self._records, self._taken)
         try:
             self.curriculum.take_in(intake)
         except RecordError:

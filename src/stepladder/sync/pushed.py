@@ -21,7 +21,7 @@ from stepladder.errors import AgreementError
 from stepladder.plans.plan import header_record
 from stepladder.plans.record import UNBUILDABLE
 from stepladder.records import Words
-from stepladder.sync import mailbox
+from stepladder.sync import mailbox, taking
 from stepladder.sync.client import Client
 from stepladder.sync.collector import Flags
 from stepladder.sync.host import CallAll, Host
@@ -100,7 +100,7 @@ class PushedHost(Host):
             self._ask("pull", taken, tick - 1)
             return 0
         self._begin_collection()
-        mailbox.admit(
+        taking.admit(
             *(self.mails.words, self._records, count, unbuildable),
             *(tick, self._last_tick, self._lags, self._taken),
         )
@@ -174,13 +174,13 @@ class PushedClient(Client):
         self._block = None
         if mails is not None:
             self._own_mail[: mails.shape[1]] = mails[self.env_index]
-        mailbox.set_taken(self._own_mail, taken[self.env_index])
+        taking.set_taken(self._own_mail, taken[self.env_index])
         return self.plan_version()
 
     def pull(self, taken: list[int], tick: int) -> Words:
         """Return the mailbox with everything the host has not taken yet."""
         header_record(self._own_block)["tick"] = tick
-        mailbox.set_taken(self._own_mail, taken[self.env_index])
+        taking.set_taken(self._own_mail, taken[self.env_index])
         return self._own_mail
 
     def _can_wait(self) -> bool:

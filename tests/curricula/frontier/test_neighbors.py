@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepladder.curricula.features import feature_table
 from stepladder.curricula.frontier.neighbors import MAX_TIED, link_neighbors
+from stepladder.curricula.pooled.features import feature_table
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 

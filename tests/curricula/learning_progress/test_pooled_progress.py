@@ -14,7 +14,7 @@ from stepladder.curricula.learning_progress.label_progress import (
     note_variance,
     slope_of,
 )
-from stepladder.curricula.pooling import FIRST_HALFLIFE, NUM_CLOCKS
+from stepladder.curricula.pooled.pooling import FIRST_HALFLIFE, NUM_CLOCKS
 from stepladder.simulator import compare
 from stepladder.tasks import ListSource, Task
 

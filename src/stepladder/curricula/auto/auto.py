@@ -20,9 +20,9 @@ import numpy as np
 from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.cells import splits_by_label
 from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
+from stepladder.curricula.pooled.cells import splits_by_label
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record

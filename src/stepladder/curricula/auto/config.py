@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar
 
 from stepladder.configs.checks import Name, each_once
-from stepladder.curricula.cells import find_cells
 from stepladder.curricula.config import FEW_TASKS, CurriculumConfig, Variant
 from stepladder.curricula.frontier.config import FrontierConfig
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
+from stepladder.curricula.pooled.cells import find_cells
 from stepladder.curricula.uniform import UniformConfig
 from stepladder.tasks import Pool
 

@@ -22,11 +22,9 @@ from typing import Any
 import numpy as np
 
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.cells import find_cells
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.config import FEW_TASKS
 from stepladder.curricula.explanation import EvictingExplanation
-from stepladder.curricula.features import feature_table
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
@@ -44,8 +42,10 @@ from stepladder.curricula.frontier.rounds import (
     place,
     set_need,
 )
-from stepladder.curricula.labels import LabelPooling, know_nothing
-from stepladder.curricula.pooling import NUM_CLOCKS, rates_of
+from stepladder.curricula.pooled.cells import find_cells
+from stepladder.curricula.pooled.features import feature_table
+from stepladder.curricula.pooled.labels import LabelPooling, know_nothing
+from stepladder.curricula.pooled.pooling import NUM_CLOCKS, rates_of
 from stepladder.plans.plan import Grouping
 from stepladder.records import Floats, Words, settings_record, zeros
 from stepladder.saving.saved_array import require_parts

@@ -32,8 +32,8 @@ from stepladder.curricula.frontier.rounds import (
     share_in_flight,
     turn_rounds,
 )
-from stepladder.curricula.pooling import NUM_CLOCKS, learn, rate_of
-from stepladder.curricula.stuck import changes, watch, worth
+from stepladder.curricula.pooled.pooling import NUM_CLOCKS, learn, rate_of
+from stepladder.curricula.pooled.stuck import changes, watch, worth
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields

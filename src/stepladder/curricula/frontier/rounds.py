@@ -25,8 +25,8 @@ import numpy as np
 from stepladder.compiled import bare, inlined
 from stepladder.curricula.batch_rule import Noted, Totals
 from stepladder.curricula.frontier.config import FrontierConfig
-from stepladder.curricula.labels import Label
-from stepladder.curricula.pooling import Evidence, Pooling
+from stepladder.curricula.pooled.labels import Label
+from stepladder.curricula.pooled.pooling import Evidence, Pooling
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import group_of, is_active, table_of
 from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Share, Words

@@ -8,12 +8,12 @@ from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import observe_batch, settle_noted
-from stepladder.curricula.labels import Label, LabelledTask, judge, set_share
 from stepladder.curricula.learnability.config import LearnabilityConfig
-from stepladder.curricula.pooling import Pooling
+from stepladder.curricula.pooled.labels import Label, LabelledTask, judge, set_share
+from stepladder.curricula.pooled.pooling import Pooling
+from stepladder.curricula.pooled.stuck import worth
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.curricula.returns import ReturnScale, signal_of
-from stepladder.curricula.stuck import worth
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields

@@ -28,7 +28,6 @@ import numpy as np
 
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
-from stepladder.curricula.labels import LabelPooling, know_nothing
 from stepladder.curricula.learnability import kernels
 from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.learnability.kernels import (
@@ -38,7 +37,8 @@ from stepladder.curricula.learnability.kernels import (
     set_shares,
     weight_of,
 )
-from stepladder.curricula.pooling import PRIOR_STRENGTH, rates_of
+from stepladder.curricula.pooled.labels import LabelPooling, know_nothing
+from stepladder.curricula.pooled.pooling import PRIOR_STRENGTH, rates_of
 from stepladder.curricula.ranking import RankedMethod
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping

@@ -9,7 +9,6 @@ import numpy as np
 
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import count_record, observe_batch, settle_noted
-from stepladder.curricula.labels import LabelledTask, judge, set_share
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.label_progress import (
     ChangingLabel,
@@ -19,7 +18,9 @@ from stepladder.curricula.learning_progress.label_progress import (
     note_variance,
     slope_of,
 )
-from stepladder.curricula.pooling import Pooling
+from stepladder.curricula.pooled.labels import LabelledTask, judge, set_share
+from stepladder.curricula.pooled.pooling import Pooling
+from stepladder.curricula.pooled.stuck import worth
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.curricula.returns import (
     ReturnScale,
@@ -28,7 +29,6 @@ from stepladder.curricula.returns import (
     note_return,
     update_spread,
 )
-from stepladder.curricula.stuck import worth
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields, is_bad

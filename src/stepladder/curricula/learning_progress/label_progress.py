@@ -18,8 +18,8 @@ from typing import Annotated
 import numpy as np
 
 from stepladder.compiled import bare, inlined
-from stepladder.curricula.labels import Label
-from stepladder.curricula.pooling import KEEP_PLAYS, NUM_CLOCKS, clock_weight
+from stepladder.curricula.pooled.labels import Label
+from stepladder.curricula.pooled.pooling import KEEP_PLAYS, NUM_CLOCKS, clock_weight
 from stepladder.curricula.returns import ReturnScale, update_spread
 from stepladder.records import Count, Fields, Limits, Records
 

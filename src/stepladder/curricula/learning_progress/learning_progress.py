@@ -22,7 +22,6 @@ from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.intake import NO_NUMBER, Intake
-from stepladder.curricula.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
 from stepladder.curricula.learning_progress.kernels import (
@@ -37,7 +36,8 @@ from stepladder.curricula.learning_progress.label_progress import (
     USUAL_AT_FIRST,
     slope_of,
 )
-from stepladder.curricula.pooling import rates_of
+from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
+from stepladder.curricula.pooled.pooling import rates_of
 from stepladder.curricula.ranking import RankedMethod
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping, aligned_words

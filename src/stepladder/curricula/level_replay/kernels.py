@@ -10,7 +10,6 @@ from typing import Annotated, NamedTuple
 
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import Noted, Totals, note, observe_batch, settle_noted
-from stepladder.curricula.labels import Label, LabelledTask, sum_of
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
     NUM_BINS,
@@ -20,9 +19,10 @@ from stepladder.curricula.level_replay.ranks import (
     count_below,
     weight_of_ranks,
 )
-from stepladder.curricula.pooling import Pooling, learn, rate_of
+from stepladder.curricula.pooled.labels import Label, LabelledTask, sum_of
+from stepladder.curricula.pooled.pooling import Pooling, learn, rate_of
+from stepladder.curricula.pooled.stuck import watch, worth
 from stepladder.curricula.returns import ReturnScale, note_return, signal_of
-from stepladder.curricula.stuck import watch, worth
 from stepladder.curricula.trainer_scores import note_deviation, take_scores
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active

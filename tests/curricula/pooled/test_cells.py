@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepladder.curricula import Learnability
-from stepladder.curricula.cells import MAX_CELLS, TASKS_PER_CELL, find_cells, one_cell
+from stepladder.curricula.pooled.cells import MAX_CELLS, TASKS_PER_CELL, find_cells, one_cell
 from stepladder.errors import ConfigError
 from stepladder.tasks import ListSource, NumberedSource, Pool, Task
 

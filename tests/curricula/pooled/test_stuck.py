@@ -3,7 +3,7 @@
 import numpy as np
 
 from stepladder.compiled import compiled
-from stepladder.curricula.stuck import FIRST_TRIAL, MAX_STUCK, Trial, watch, worth
+from stepladder.curricula.pooled.stuck import FIRST_TRIAL, MAX_STUCK, Trial, watch, worth
 
 
 @compiled

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stepladder.curricula.features import feature_table
+from stepladder.curricula.pooled.features import feature_table
 from stepladder.records import Floats, Words
 from stepladder.tasks import Pool
 

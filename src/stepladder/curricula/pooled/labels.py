@@ -12,10 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from stepladder.compiled import inlined
-from stepladder.curricula.cells import Cells, find_cells, one_cell, splits_by_label
 from stepladder.curricula.config import PooledConfig
 from stepladder.curricula.owner import PlanOwner
-from stepladder.curricula.pooling import (
+from stepladder.curricula.pooled.cells import Cells, find_cells, one_cell, splits_by_label
+from stepladder.curricula.pooled.pooling import (
     PRIOR_STRENGTH,
     Cell,
     Evidence,
@@ -23,7 +23,7 @@ from stepladder.curricula.pooling import (
     learn,
     rate_of,
 )
-from stepladder.curricula.stuck import Trial, watch
+from stepladder.curricula.pooled.stuck import Trial, watch
 from stepladder.plans.layout import group_of
 from stepladder.records import Floats, Records, Words
 

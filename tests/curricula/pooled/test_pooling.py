@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stepladder.compiled import compiled
-from stepladder.curricula.cells import MAX_CELLS, splits_by_label
-from stepladder.curricula.pooling import (
+from stepladder.curricula.pooled.cells import MAX_CELLS, splits_by_label
+from stepladder.curricula.pooled.pooling import (
     FIRST_HALFLIFE,
     PRIOR_STRENGTH,
     Cell,
