@@ -72,19 +72,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     The first ones, after some that compile, are those whose tests start processes, so those rarely
     run two at a time. Where they meet only short files are left: all end at about the same time.
     """
-    from xdist.scheduler import LoadScopeScheduling
-
-    class FromBothEnds(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            return scope_of(nodeid)
-
-        def _assign_work_unit(self, node: Any) -> None:
-            if node is not self.nodes[0]:
-                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
-            super()._assign_work_unit(node)
+    from scheduling import FromBothEnds
 
     config.option.loadscopereorder = False
-    return FromBothEnds(config, log)
+    return FromBothEnds(config, log, scope_of)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
