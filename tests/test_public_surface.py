@@ -138,7 +138,7 @@ LIGHT = (
 @pytest.mark.timeout(90, method="signal")
 def test_nothing_but_learners_and_adapters_loads_torch() -> None:
     adapters = (
-        "stepladder.cli.learnt",
+        "stepladder.cli.output.learnt",
         "stepladder.envs.sb3",
         "stepladder.envs.sb3_callback",
         "stepladder.simulator.puffer",

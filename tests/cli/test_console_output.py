@@ -8,7 +8,7 @@ import pytest
 from rich.table import Table
 from rich.text import Text
 
-from stepladder.cli import console
+from stepladder.cli.output import console
 from stepladder.errors import ConfigError
 
 

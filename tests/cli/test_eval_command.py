@@ -205,7 +205,7 @@ def test_opponents_of_one_name_are_told_apart(command: CommandLine, runs: Path) 
 def test_random_play_needs_no_policy_and_no_torch(
     command: CommandLine, monkeypatch: pytest.MonkeyPatch, runs: Path
 ) -> None:
-    for name in ("stepladder.cli.learnt", "stepladder.agents.player"):
+    for name in ("stepladder.cli.output.learnt", "stepladder.agents.player"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     flags = ("--env-id", HOCKEY, "--env", "keep_mode=false", "--episodes", 2)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cli.command_line import CommandLine
-from stepladder.cli.memorising import memorised
+from stepladder.cli.output.memorising import memorised
 from stepladder.runs import Run, RunReader
 
 STATS = "env_curriculum_stats"

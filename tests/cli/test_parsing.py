@@ -7,7 +7,7 @@ import pytest
 import tyro
 from tyro.conf import subcommand
 
-from stepladder.cli.parsing import one_line, parse
+from stepladder.cli.inputs.parsing import one_line, parse
 from stepladder.errors import ConfigError
 
 

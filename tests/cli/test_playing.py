@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text
 
-from stepladder.cli.playable import Playable, make_env
-from stepladder.cli.playing import PlayCounts, Shutter, idle_action, make_policy, play
+from stepladder.cli.inputs.playable import Playable, make_env
+from stepladder.cli.output.playing import PlayCounts, Shutter, idle_action, make_policy, play
 from stepladder.errors import ConfigError, EnvError
 
 

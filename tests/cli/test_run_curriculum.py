@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from stepladder.cli.run_curriculum import is_simulation, run_curriculum
+from stepladder.cli.inputs.run_curriculum import is_simulation, run_curriculum
 from stepladder.curricula import FrontierConfig, Phase, PhasedConfig, UniformConfig
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.registry import curriculum_variants

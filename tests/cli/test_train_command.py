@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cli.command_line import CommandLine, running, wait_until
-from stepladder.cli import finding
+from stepladder.cli.inputs import finding
 from stepladder.errors import RunError
 from stepladder.runs import RunReader
 from stepladder.training.presets import PRESETS

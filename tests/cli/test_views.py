@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from stepladder.cli.views import (
+from stepladder.cli.output.views import (
     SAMPLES,
     SUCCESS,
     SimulationView,

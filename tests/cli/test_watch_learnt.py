@@ -13,9 +13,9 @@ from cli.made_policies import HOCKEY, LEDGE, make_run
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
-from stepladder.cli.learnt import SinglePolicy, find_learnt
-from stepladder.cli.playable import Playable, make_env
-from stepladder.cli.playing import PlayCounts, Shutter, make_policy, play
+from stepladder.cli.inputs.playable import Playable, make_env
+from stepladder.cli.output.learnt import SinglePolicy, find_learnt
+from stepladder.cli.output.playing import PlayCounts, Shutter, make_policy, play
 from stepladder.errors import ConfigError
 from stepladder.runs import Run
 from stepladder.tasks import Task
@@ -139,7 +139,7 @@ def test_a_policy_that_cannot_play_says_why(
 def test_without_torch_others_still_play(
     command: CommandLine, runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("stepladder.cli.learnt", "stepladder.agents.player"):
+    for name in ("stepladder.cli.output.learnt", "stepladder.agents.player"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     argv = ("watch", runs / "pole", "--out", "a.gif", *FEW)

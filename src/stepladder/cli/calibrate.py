@@ -9,8 +9,8 @@ from typing import Annotated
 
 import tyro
 
-from stepladder.cli import console
-from stepladder.cli.parsing import parse
+from stepladder.cli.inputs.parsing import parse
+from stepladder.cli.output import console
 from stepladder.configs.checks import CountOrZero, Within
 from stepladder.configs.codec import Config
 from stepladder.simulator.calibration import Calibration, Likelihoods, PartFit, calibrate

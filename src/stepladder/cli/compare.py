@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepladder.cli import console
-from stepladder.cli.parsing import parse
+from stepladder.cli.inputs.parsing import parse
+from stepladder.cli.output import console
 from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants

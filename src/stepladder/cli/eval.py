@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import tyro
 from gymnasium.spaces import Space
 
-from stepladder.cli import console
-from stepladder.cli.finding import guarded, learning, look_for
-from stepladder.cli.parsing import parse, read_checkpoint, read_settings
-from stepladder.cli.scoreboard import scoreboard
+from stepladder.cli.inputs.finding import guarded, learning, look_for
+from stepladder.cli.inputs.parsing import parse, read_checkpoint, read_settings
+from stepladder.cli.output import console
+from stepladder.cli.output.scoreboard import scoreboard
 from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
 from stepladder.dashboard.evaluation_picture import evaluation_svg
@@ -33,7 +33,7 @@ from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import WAYS, Evaluation, Way
 
 if TYPE_CHECKING:
-    from stepladder.cli.learnt import Learnt
+    from stepladder.cli.output.learnt import Learnt
 
 MARK = '"stepladder": "evaluation"'
 """Text that every file of figures of this command holds."""

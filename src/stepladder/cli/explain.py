@@ -10,11 +10,11 @@ import numpy as np
 import tyro
 from rich.text import Text
 
-from stepladder.cli import console
-from stepladder.cli.finding import look_for
-from stepladder.cli.memorising import memorised
-from stepladder.cli.parsing import parse
-from stepladder.cli.run_curriculum import is_simulation, is_training, run_curriculum
+from stepladder.cli.inputs.finding import look_for
+from stepladder.cli.inputs.parsing import parse
+from stepladder.cli.inputs.run_curriculum import is_simulation, is_training, run_curriculum
+from stepladder.cli.output import console
+from stepladder.cli.output.memorising import memorised
 from stepladder.configs.checks import CountOrZero
 from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum

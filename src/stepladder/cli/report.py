@@ -6,8 +6,8 @@ from pathlib import Path
 
 import tyro
 
-from stepladder.cli import console
-from stepladder.cli.parsing import parse
+from stepladder.cli.inputs.parsing import parse
+from stepladder.cli.output import console
 from stepladder.configs.checks import Count
 from stepladder.configs.codec import Config
 from stepladder.dashboard import write_report

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Union
 
 import tyro
 
-from stepladder.cli import console
+from stepladder.cli.inputs.parsing import command_line, given, parse
+from stepladder.cli.inputs.run_flags import RunFlags
 from stepladder.cli.main import INTERRUPTED
-from stepladder.cli.parsing import command_line, given, parse
-from stepladder.cli.run_flags import RunFlags
-from stepladder.cli.views import SimulationView
+from stepladder.cli.output import console
+from stepladder.cli.output.views import SimulationView
 from stepladder.configs.documents import load_document
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants

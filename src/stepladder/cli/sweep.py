@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from stepladder.cli import console
 from stepladder.cli.compare import MEASURED, UNFINISHED, measured
-from stepladder.cli.parsing import command_line, parse
+from stepladder.cli.inputs.parsing import command_line, parse
+from stepladder.cli.output import console
 from stepladder.configs.checks import Count
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError

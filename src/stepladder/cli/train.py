@@ -16,13 +16,13 @@ import tyro
 from stepladder.agents.config import AgentConfig, agent_named
 from stepladder.agents.network_config import NetworkConfig
 from stepladder.agents.ppo.config import PPOConfig
-from stepladder.cli import console
-from stepladder.cli.finding import look_for, needing_torch, one_line_for_env
+from stepladder.cli.inputs.finding import look_for, needing_torch, one_line_for_env
+from stepladder.cli.inputs.parsing import command_line, given, parse, read_settings
+from stepladder.cli.inputs.run_flags import RunFlags
 from stepladder.cli.main import INTERRUPTED
-from stepladder.cli.parsing import command_line, given, parse, read_settings
-from stepladder.cli.run_flags import RunFlags
-from stepladder.cli.scoreboard import scoreboard
-from stepladder.cli.views import TrainingView, duration
+from stepladder.cli.output import console
+from stepladder.cli.output.scoreboard import scoreboard
+from stepladder.cli.output.views import TrainingView, duration
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge

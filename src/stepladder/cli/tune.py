@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import tyro
 from gymnasium.envs.registration import EnvSpec
 
-from stepladder.cli import console
-from stepladder.cli.finding import look_for, one_line_for_env
-from stepladder.cli.parsing import parse
+from stepladder.cli.inputs.finding import look_for, one_line_for_env
+from stepladder.cli.inputs.parsing import parse
+from stepladder.cli.output import console
 from stepladder.configs.checks import Count, CountOrZero, Positive
 from stepladder.configs.codec import Config
 from stepladder.envs.ids import find_env

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import tyro
 
-from stepladder.cli import console
-from stepladder.cli.parsing import parse, read_checkpoint
-from stepladder.cli.playable import Playable, find_playable
-from stepladder.cli.playing import END_S, PlayCounts, Shutter, make_policy, play
+from stepladder.cli.inputs.parsing import parse, read_checkpoint
+from stepladder.cli.inputs.playable import Playable, find_playable
+from stepladder.cli.output import console
+from stepladder.cli.output.playing import END_S, PlayCounts, Shutter, make_policy, play
 from stepladder.configs.checks import Count, CountOrZero, Positive
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from stepladder.cli.console import plain_table
+from stepladder.cli.output.console import plain_table
 from stepladder.training.evaluation.scores import WAYS, Evaluation, Interval, Score
 from stepladder.visible import visible
 

@@ -15,9 +15,9 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from stepladder.cli.finding import FOREIGN_ERRORS, look_for
-from stepladder.cli.parsing import read_settings
-from stepladder.cli.run_curriculum import is_training, run_curriculum, training_config
+from stepladder.cli.inputs.finding import FOREIGN_ERRORS, look_for
+from stepladder.cli.inputs.parsing import read_settings
+from stepladder.cli.inputs.run_curriculum import is_training, run_curriculum, training_config
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.env_settings import EnvSettings
 from stepladder.envs.ids import UnknownEnvError, find_env, game_of, give_env, module_of

@@ -17,8 +17,8 @@ from gymnasium.spaces import Dict
 from stepladder.agents.config import OwnWay, own_way_of
 from stepladder.agents.player import Player, make_player
 from stepladder.agents.spaces import space_from_json, space_to_json
-from stepladder.cli.finding import look_here
-from stepladder.cli.run_curriculum import training_config
+from stepladder.cli.inputs.finding import look_here
+from stepladder.cli.inputs.run_curriculum import training_config
 from stepladder.envs.agent_rows import PARTS
 from stepladder.errors import ConfigError
 from stepladder.games.game import PLAYERS

@@ -5,7 +5,7 @@ Between `runs` and the verbs that ask a run: `explain`, `watch` and `eval`.
 
 from collections.abc import Mapping
 
-from stepladder.cli.finding import find_function
+from stepladder.cli.inputs.finding import find_function
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.registry import rebuilt
 from stepladder.envs.ids import known_game

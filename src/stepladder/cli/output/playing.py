@@ -15,8 +15,8 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete
 
 from stepladder.agents.config import OwnWay
-from stepladder.cli.finding import find_function, guarded, learning
-from stepladder.cli.playable import Playable
+from stepladder.cli.inputs.finding import find_function, guarded, learning
+from stepladder.cli.inputs.playable import Playable
 from stepladder.envs.delivery import Delivery
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture

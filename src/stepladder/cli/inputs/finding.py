@@ -103,7 +103,7 @@ def one_line_for_env(name: str) -> Iterator[None]:
 
 def learning() -> Any:
     """Return the module `learnt`, which needs torch."""
-    return needing_torch("stepladder.cli.learnt", "trained policies")
+    return needing_torch("stepladder.cli.output.learnt", "trained policies")
 
 
 def needing_torch(module: str, users: str) -> Any:

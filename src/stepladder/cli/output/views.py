@@ -17,7 +17,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from stepladder.cli.console import plain_table
+from stepladder.cli.output.console import plain_table
 from stepladder.stats.names import OTHER
 from stepladder.training.evaluation.scores import WAYS, Evaluation, Score
 from stepladder.visible import visible
