@@ -166,7 +166,7 @@ def rewrite_sac(agent: Any, make: type[Any], wrap: Wrap) -> None:
     critic, target = agent.critic, agent.target
     agent._critic_adam = critic_adam = make(critic.parameters(), config.learning_rate)
     agent._actor_adam = actor_adam = make(actor.parameters(), config.learning_rate)
-    agent._temperature_adam = temperature_adam = make([agent.log_temperature], config.learning_rate)
+    temperature_adam = make([agent.log_temperature], config.learning_rate)
 
     def critic_losses(sample: Sample, noise: Any, temperature: Any) -> Tensors:
         with torch.no_grad():

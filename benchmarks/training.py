@@ -5,8 +5,9 @@ updates per env step and torch threads, on the CPU. Three figures for each numbe
 alone, stepped with fixed actions; acting in them; training, with all learning. That both sides do
 the same number of updates is counted, and printed beside where our time goes.
 
-With ``--device cuda`` only our SAC is measured, and Stable-Baselines3 need not be installed. There,
-learning goes on while the envs step, and "act" includes waiting for it.
+With ``--device cuda`` only our side is measured, and Stable-Baselines3 need not be installed: SAC
+in hockey, PPO with and without memory on Ledge. There, learning goes on while the envs step, and
+"act" includes waiting for it.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 
 import torch
 from harness import Arm, Report, interleave, parser
-from training_contests import CONTESTS, SAC_16, Contest, Ours
+from training_contests import CONTESTS, GPU_CONTESTS, Contest, Ours
 
 BAR = 2.0
 """How many times faster than the peer acting and training must be."""
@@ -30,10 +31,7 @@ ANCESTOR = {1: 2_328.0, 4: 3_319.0, 8: 5_661.0}
 """Env steps/s that this project's ancestor claimed for hockey, with a GPU, by envs; what it trained
 there, it does not say."""
 
-GPU_BAR = 20_000.0
-"""Env steps/s of SAC's training on a GPU."""
-
-CPU_ENVS, GPU_ENVS = (1, 4, 8, 128), (64, 256, 1024)
+CPU_ENVS = (1, 4, 8, 128)
 SLACK = 0.05
 """Updates of a short measurement may differ by so much: bursts do not end with it."""
 
@@ -47,10 +45,6 @@ class Effort:
     """Length of a turn of stepping or acting."""
 
     is_quick: bool
-
-    def turn_steps(self, contest: Contest) -> int:
-        """Return the env steps of a turn of training."""
-        return contest.quick_steps if self.is_quick else contest.full_steps
 
 
 QUICK = Effort(rounds=3, seconds=0.04, is_quick=True)
@@ -160,7 +154,7 @@ def measure(
         device: Ours; anywhere but on the CPU there is no peer.
         algorithm: What to call the parts; nothing leaves them out.
     """
-    num_steps = max(effort.turn_steps(contest), num_envs)
+    num_steps = contest.turn_steps(num_envs, is_quick=effort.is_quick)
     config = contest.config(num_envs, num_steps, device)
     with ExitStack() as stack:
         sides: dict[str, Any] = {"ours": Ours(config)}
@@ -174,7 +168,7 @@ def measure(
         if algorithm:
             parts(report, sides, algorithm, effort)
         rate = training(report, sides, contest, num_steps, effort)
-    bar = ANCESTOR.get(num_envs) if device == "cpu" else GPU_BAR
+    bar = ANCESTOR.get(num_envs) if device == "cpu" else contest.bar
     if bar is not None:
         report.add(f"{contest.name}, {envs(num_envs)}, by itself", rate, "steps/s", at_least=bar)
 
@@ -182,7 +176,7 @@ def measure(
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     options = parser(__doc__ or "")
-    options.add_argument("--device", default="cpu", help="cpu, or cuda: only SAC, without a peer")
+    options.add_argument("--device", default="cpu", help="cpu, or cuda: without a peer")
     options.add_argument("--only", nargs="+", choices=list(CONTESTS), help="only these algorithms")
     options.add_argument("--num-envs", nargs="+", type=int, help="only these numbers of envs")
     options.add_argument("--rounds", type=int, help="turns of each side; 7, quick 3")
@@ -206,11 +200,11 @@ def main() -> None:
         f"{torch.get_num_threads()} torch threads.",
         as_json=given.json,
     )
-    contests = CONTESTS if is_cpu else {"SAC": (SAC_16,)}
-    for algorithm, settings in contests.items():
+    contests = {name: (row, CPU_ENVS) for name, row in CONTESTS.items()} if is_cpu else GPU_CONTESTS
+    for algorithm, (settings, counts) in contests.items():
         if given.only is not None and algorithm not in given.only:
             continue
-        for num_envs in given.num_envs or (CPU_ENVS if is_cpu else GPU_ENVS):
+        for num_envs in given.num_envs or counts:
             for contest in settings:
                 called = algorithm if contest is settings[0] else ""
                 measure(report, contest, num_envs, effort, given.device, called)

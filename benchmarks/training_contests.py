@@ -1,7 +1,8 @@
 """What `training` compares: algorithms with their settings, and our side of them.
 
-All play `stepladder/Hockey-v0` against the weak opponent: SAC and PPO with continuous actions,
-DDDQN and the peer's DQN with discrete ones.
+On the CPU, beside the peer, all play `stepladder/Hockey-v0` against the weak opponent: SAC and PPO
+with continuous actions, DDDQN and the peer's DQN with discrete ones. On a GPU there is no peer, and
+PPO plays `stepladder/Ledge-v0`, with and without memory.
 """
 
 from collections.abc import Sequence
@@ -18,7 +19,10 @@ from stepladder.agents.replay.config import ReplayConfig
 from stepladder.agents.sac.config import SACConfig
 from stepladder.training.config import TrainingConfig
 from stepladder.training.loop import Clockwork, Trainer
+from stepladder.training.presets import LEDGE_AGENT
 from stepladder.training.world import TrainingWorld, make_envs
+
+HOCKEY, LEDGE = "stepladder/Hockey-v0", "stepladder/Ledge-v0"
 
 NUM_ACTIONS = 16
 """Batches of random actions, drawn beforehand and used in turn."""
@@ -37,12 +41,25 @@ class Contest:
 
     full_steps: int
 
+    env: str = HOCKEY
+
+    steps_per_env: int = 1
+    """Env steps of each env in a turn, at least."""
+
+    bar: float | None = None
+    """Env steps/s of training that are asked for, where there is no peer."""
+
+    def turn_steps(self, num_envs: int, *, is_quick: bool) -> int:
+        """Return the env steps of a turn of all envs together."""
+        steps = self.quick_steps if is_quick else self.full_steps
+        return max(steps, num_envs * self.steps_per_env)
+
     def config(self, num_envs: int, turn_steps: int, device: str) -> TrainingConfig:
         """Return the training of our side."""
         agent = self.agent
         is_choice = isinstance(agent, DDDQNConfig)
         return TrainingConfig(
-            env="stepladder/Hockey-v0",
+            env=self.env,
             env_kwargs={"actions": "discrete"} if is_choice else {},
             num_envs=num_envs,
             device=device,
@@ -102,12 +119,34 @@ PPO_DEFAULT = Contest(
     name="PPO, default sizes", agent=PPOConfig(), quick_steps=8_192, full_steps=8_192
 )
 
+PPO_LEDGE = Contest(
+    name="PPO on Ledge",
+    agent=replace(LEDGE_AGENT, hidden_sizes=(512, 512), gamma=0.997, minibatch_size=32_768),
+    quick_steps=65_536,
+    full_steps=262_144,
+    env=LEDGE,
+    steps_per_env=64,
+    bar=2e6,
+)
+PPO_LEDGE_RECURRENT = replace(
+    PPO_LEDGE,
+    name="PPO with memory on Ledge",
+    agent=replace(PPO_LEDGE.agent, recurrent=True),
+    bar=1e6,
+)
+
 CONTESTS: dict[str, Sequence[Contest]] = {
     "SAC": (SAC_16, SAC_4),
     "DQN": (DQN_4,),
     "PPO": (PPO_64, PPO_1024),
 }
 """By algorithm; env only and act + env are measured with the first of each."""
+
+GPU_CONTESTS: dict[str, tuple[Sequence[Contest], Sequence[int]]] = {
+    "SAC": ((replace(SAC_16, bar=40_000.0),), (64, 256, 1024)),
+    "PPO": ((PPO_LEDGE, PPO_LEDGE_RECURRENT), (4096, 8192, 16384)),
+}
+"""The same for a GPU, with the numbers of envs."""
 
 
 def fresh_envs(config: TrainingConfig) -> Any:

@@ -128,6 +128,6 @@ def test_a_spread_at_its_bound_is_not_pushed_farther():
         heads.weight[2:] = 0.0
         heads.bias[2:] = torch.tensor([5.0, 0.0])
     agent._update()
-    # The bias of the heads comes last.
-    assert agent._actor_adam._gradient[-2] == 0.0
+    # The bias of the heads comes last, but for the temperature.
+    assert agent._actor_adam._gradient[-3] == 0.0
     assert agent._actor_adam._gradient[-1] != 0.0

@@ -111,7 +111,9 @@ class DDDQN(ReplayAgent):
         )
         # A user's network may do what cannot be recorded.
         is_recorded = not self._policy.network.encoder.is_own
-        plain = Repetition(self._plain_update, self.device, self.generator, is_recorded)
+        plain = Repetition(
+            self._plain_update, self.device, self.generator, config.precision, is_recorded
+        )
         self._do_update = plain if self._priorities is None else self._prioritised_update
 
     @property

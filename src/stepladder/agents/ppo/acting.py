@@ -130,7 +130,9 @@ class DeviceGroup(Group):
             rollout.numbers[0, self.envs].clone(), rollout.codes[0, self.envs].clone()
         )
         self._row_there = torch.zeros(1, dtype=torch.int64, device=rollout.device)
-        self._act = Repetition(self._choose, rollout.device, self._generator)
+        self._act = Repetition(
+            self._choose, rollout.device, self._generator, self._policy.precision
+        )
         self._done = torch.cuda.Event() if self._is_cuda else None
 
     def _on_host(self, like: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ from torch import nn
 from stepladder.agents.arithmetic import log_softmax, normal_entropy, normal_log_probs
 from stepladder.agents.choices import choices_of
 from stepladder.agents.coded import Coded
+from stepladder.agents.config import Precision
 from stepladder.agents.encoders import make_encoder
 from stepladder.agents.networks import Linear, Trunk
 from stepladder.agents.normalising import ReturnSpread
@@ -36,6 +37,7 @@ class ActorCritic(Policy):
     ):
         super().__init__()
         self.is_recurrent = config.recurrent
+        self.precision: Precision = config.precision
         self._shares = config.share_layers or config.recurrent
         self._read_actions(action_space)
         self.encoder = make_encoder(layout, config, generator)
@@ -127,7 +129,8 @@ class ActorCritic(Policy):
         past = torch.addmm(gates, memory, self.gates.weight[:, width:].t())
         keep, take = past.sigmoid().chunk(2, dim=-1)
         new = torch.addmm(candidate, take * memory, self.candidate.weight[:, width:].t()).tanh()
-        return torch.lerp(new, memory, keep)
+        # With products of 16 bits, what is remembered keeps its 32.
+        return torch.lerp(new.float(), memory, keep.float())
 
     def evaluate(
         self, outputs: torch.Tensor, actions: torch.Tensor

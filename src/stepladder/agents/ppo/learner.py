@@ -88,7 +88,7 @@ class Learner:
         width = policy.num_memory
         self.pasts = torch.zeros((*cells, width), device=device)
         """What was remembered before every step."""
-        self._estimate = Repetition(self._estimated, device, generator)
+        self._estimate = Repetition(self._estimated, device, generator, config.precision)
         self._updates: dict[torch.Size, tuple[torch.Tensor, Repetition]] = {}
 
     # What the rollout was worth.
@@ -208,7 +208,9 @@ class Learner:
         if places.shape not in self._updates:
             here = places.clone()
             update = partial(self._updated, here)
-            repeated = Repetition(update, self._rollout.device, self._generator)
+            repeated = Repetition(
+                update, self._rollout.device, self._generator, self._config.precision
+            )
             self._updates[places.shape] = here, repeated
         here, update = self._updates[places.shape]
         here.copy_(places)

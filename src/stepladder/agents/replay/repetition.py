@@ -1,12 +1,16 @@
 """An update that is repeated: on a GPU it is recorded once as a CUDA graph and then replayed.
 
-Used by `sac` and `dddqn`. Their updates, autograd and optimiser included, are about a hundred small
-kernels; launching these one by one takes longer than computing them.
+Used by all agents. Their updates, autograd and optimiser included, are about a hundred small
+kernels; launching these one by one takes longer than computing them. The precision of products is
+chosen here too, so that nothing outside an agent's own work changes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
+
+from stepladder.agents.config import Precision
 
 Figures = dict[str, torch.Tensor]
 
@@ -22,6 +26,7 @@ class Repetition:
             for the device, and may draw random numbers only from `generator`.
         device: Where it computes.
         generator: Source of its random numbers.
+        precision: Of products on a GPU.
         is_recorded: Whether it may be recorded.
     """
 
@@ -30,9 +35,11 @@ class Repetition:
         update: Callable[[], Figures],
         device: torch.device,
         generator: torch.Generator,
+        precision: Precision,
         is_recorded: bool = True,
     ):
         self._update, self._device, self._generator = update, device, generator
+        self._precision: Precision = precision
         self._is_recorded = is_recorded and device.type == "cuda"
         self._num_trials = 0
         self._graph: torch.cuda.CUDAGraph | None = None
@@ -40,8 +47,11 @@ class Repetition:
 
     def __call__(self) -> Figures:
         """Do one update; return its figures, which the next one may overwrite."""
-        if not self._is_recorded:
+        if self._device.type != "cuda":
             return self._update()
+        if not self._is_recorded:
+            with products(self._precision):
+                return self._update()
         # Streams and graphs belong to the current device, which may differ from the agent's.
         with torch.cuda.device(self._device):
             return self._replayed()
@@ -60,7 +70,7 @@ class Repetition:
         """Do an update on a stream other than the main one, as recording requires."""
         stream = torch.cuda.Stream(self._device)
         stream.wait_stream(torch.cuda.current_stream(self._device))
-        with torch.cuda.stream(stream):
+        with torch.cuda.stream(stream), products(self._precision):
             figures = self._update()
         torch.cuda.current_stream(self._device).wait_stream(stream)
         return figures
@@ -69,6 +79,18 @@ class Repetition:
         graph = torch.cuda.CUDAGraph()
         graph.register_generator_state(self._generator)
         # Recording computes nothing; the replay that follows is the update.
-        with torch.cuda.graph(graph):
+        with torch.cuda.graph(graph), products(self._precision):
             self._figures = self._update()
         self._graph = graph
+
+
+@contextmanager
+def products(precision: Precision) -> Iterator[None]:
+    """Compute products on a GPU with a precision; a graph keeps the one it is recorded with."""
+    settings = torch.backends.cuda.matmul
+    before, settings.allow_tf32 = settings.allow_tf32, precision != "float32"
+    try:
+        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
+            yield
+    finally:
+        settings.allow_tf32 = before

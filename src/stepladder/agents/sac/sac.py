@@ -140,9 +140,11 @@ class SAC(ReplayAgent):
         rate = config.learning_rate
         learnt = [one for one in encoder.parameters() if one.requires_grad]
         actor = self._policy.actor
-        self._actor_adam = Adam([*actor.trunk.parameters(), *actor.heads.parameters()], rate)
+        self.log_temperature.requires_grad_(config.learn_temperature)
+        self._actor_adam = Adam(
+            [*actor.trunk.parameters(), *actor.heads.parameters(), self.log_temperature], rate
+        )
         self._critic_adam = Adam([*self.critic.parameters(), *learnt], rate)
-        self._temperature_adam = Adam([self.log_temperature], rate)
         self._target_weights = flatten_parameters(
             [*self.target.parameters(), *self._target_learnt()]
         )
@@ -153,7 +155,9 @@ class SAC(ReplayAgent):
         )
         # A user's network may do what cannot be recorded.
         is_recorded = not encoder.is_own
-        self._do_update = Repetition(self._update, self.device, self.generator, is_recorded)
+        self._do_update = Repetition(
+            self._update, self.device, self.generator, config.precision, is_recorded
+        )
 
     def _target_learnt(self) -> list[nn.Parameter]:
         """Return the weights of the target encoder that follow those that are trained."""
@@ -229,22 +233,12 @@ class SAC(ReplayAgent):
         temperature = self.log_temperature.detach().exp()
         shape = (2, config.batch_size, self._policy.num_dims)
         noise = torch.randn(shape, device=self.device, generator=self.generator)
-        features = self._policy.actor.encoder(sample.seen)
 
-        values = self.critic(torch.cat([features, sample.actions], dim=1))
-        errors = values - self._targets(sample, noise[0], temperature)
-        critic_loss = 0.5 * errors.square().mean(1).sum()
+        critic_loss, value, features = self._critic_loss(sample, noise[0], temperature)
         self._critic_adam.minimise(critic_loss)
-
-        features = features.detach()
-        actions, log_probs = self._policy.actor.sample(features, noise[1])
-        lower = self.critic(torch.cat([features, actions], dim=1)).min(0).values
-        actor_loss = (temperature * log_probs - lower).mean()
-        self._actor_adam.minimise(actor_loss)
-
-        entropy = -log_probs.detach().mean()
-        if config.learn_temperature:
-            self._temperature_adam.minimise(self.log_temperature * (entropy - self._target_entropy))
+        actor_loss, temperature_loss, entropy = self._actor_loss(features, noise[1], temperature)
+        # Neither depends on the other's weights: one step for both.
+        self._actor_adam.minimise(actor_loss + temperature_loss)
         with torch.no_grad():
             self._target_weights.lerp_(self._critic_adam.weights, config.tau)
         return {
@@ -252,8 +246,28 @@ class SAC(ReplayAgent):
             "actor": actor_loss.detach(),
             "temperature": temperature,
             "entropy": entropy,
-            "value": values.detach().mean(),
+            "value": value,
         }
+
+    def _critic_loss(
+        self, sample: Sample, noise: torch.Tensor, temperature: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the critics' loss, their mean value, and what the actor reads."""
+        features = self._policy.actor.encoder(sample.seen)
+        values = self.critic(torch.cat([features, sample.actions], dim=1))
+        errors = values - self._targets(sample, noise, temperature)
+        loss = 0.5 * errors.square().mean(1).sum()
+        return loss, values.detach().mean(), features.detach()
+
+    def _actor_loss(
+        self, features: torch.Tensor, noise: torch.Tensor, temperature: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return the losses of the actor and of the temperature, and the entropy."""
+        actions, log_probs = self._policy.actor.sample(features, noise)
+        lower = self.critic(torch.cat([features, actions], dim=1)).min(0).values
+        entropy = -log_probs.detach().mean()
+        loss = (temperature * log_probs - lower).mean()
+        return loss, self.log_temperature * (entropy - self._target_entropy), entropy
 
     @torch.no_grad()
     def _targets(
@@ -281,7 +295,6 @@ class SAC(ReplayAgent):
         return {
             "critics": self._critic_adam,
             "actor": self._actor_adam,
-            "temperature": self._temperature_adam,
         }
 
     def _parts(self) -> dict[str, Any]:
@@ -292,7 +305,6 @@ class SAC(ReplayAgent):
             "target": self.target,
             "optimiser/actor": self._actor_adam,
             "optimiser/critic": self._critic_adam,
-            "optimiser/temperature": self._temperature_adam,
         }  # fmt: skip
 
     def _numbers(self) -> dict[str, Any]:
