@@ -21,8 +21,8 @@ from stepladder.cli.inputs.parsing import command_line, given, parse, read_setti
 from stepladder.cli.inputs.run_flags import RunFlags
 from stepladder.cli.main import INTERRUPTED
 from stepladder.cli.output import console
-from stepladder.cli.output.scoreboard import scoreboard
-from stepladder.cli.output.views import TrainingView, duration
+from stepladder.cli.output.training_end import tell_end
+from stepladder.cli.output.views import TrainingView
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
@@ -33,18 +33,10 @@ from stepladder.games.registry import DEFAULT_ENV
 from stepladder.runs.run_folder import RunInfo
 from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.training.config import UNCHOSEN, TrainingConfig, load_config
-from stepladder.training.evaluation.scores import WAYS
-from stepladder.training.evaluation.stored import evaluation_from_json
 from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 if TYPE_CHECKING:
     from stepladder.training.results import TrainingResult
-
-NEXT = (("watch", "watch it"), ("eval", "test it"), ("explain", "ask it why"), ("report", "plots"))
-"""Verbs that use a finished run."""
-
-WITH_TRUST = ("watch", "eval")
-"""Those of them that play the run's env, and import it."""
 
 WITH_RESUME = {
     *("--resume", "--total-steps", "--total-episodes", "--device", "--env", "--trust", "--json"),
@@ -179,7 +171,7 @@ def main(argv: Sequence[str]) -> int:
         del told["run_folder"]
         console.print_json({**told, "resume": again or None})
     else:
-        _tell(result, folder, again, needs_trust=changes["trust"])
+        tell_end(result, folder, again, needs_trust=changes["trust"])
     return INTERRUPTED if result.was_stopped else 0
 
 
@@ -226,45 +218,6 @@ def _train(
         return needing_torch("stepladder.training.starting", "trainings").resume(
             folder, trust=arguments.trust, loggers=loggers, on_epoch=view, **changes
         )
-
-
-def _tell(result: "TrainingResult", folder: Path | None, again: str, *, needs_trust: bool) -> None:
-    """Print the result, and the commands that resume or use the run."""
-    for text in result.refused_checkpoints:
-        console.say(f"a checkpoint could not be used: {text}")
-    examined = f" ({result.evaluation_steps:,} more in evaluations)"
-    examined *= bool(result.evaluation_steps)
-    how = "stopped" if result.was_stopped else "finished"
-    if result.had_ended:
-        how = f"nothing is left to do: {folder} has finished"
-    console.say(
-        f"\n{how} after {result.total_steps:,} steps"
-        f"{examined}, {result.total_episodes:,} episodes, {result.total_gradient_steps:,} updates "
-        f"in {duration(result.seconds)}"
-    )
-    if result.evaluation_results:
-        latest = result.evaluation_results[-1]
-        evaluation = evaluation_from_json(latest)
-        console.say(f"\nheld out, at {latest['step']:,} steps ({WAYS[evaluation.way]}):")
-        console.results().print(scoreboard(evaluation))
-        if folder is not None and result.best_step not in (None, latest["step"]):
-            best = command_line("eval", folder, checkpoint="best")
-            console.say(f"the best evaluation was at {result.best_step:,} steps: {best}")
-    if folder is None:
-        console.say("\nnothing was kept")
-    elif result.had_ended:
-        console.say(f"\ncontinue it with a later end, such as:\n  {again}")
-    elif again:
-        console.say(f"\neverything is saved in {folder}; resume with:\n  {again}")
-    else:
-        commands = {
-            command_line(verb, folder, trust=needs_trust and verb in WITH_TRUST): text
-            for verb, text in NEXT
-        }
-        width = max(map(len, commands))
-        console.say(f"\nkept in {folder}:")
-        for command, text in commands.items():
-            console.say(f"  {command:<{width}}  # {text}")
 
 
 def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]:
