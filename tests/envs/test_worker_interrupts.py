@@ -36,7 +36,7 @@ TIMEOUT_S = 3600 if EVERY_LINE else 180
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(TIMEOUT_S, method="signal")]
 
 LIBRARY = str(Path(stepladder.__file__).parent)
-NUM_TRIED = 10
+NUM_TRIED = 16
 NUM_ENVS = 4
 
 

@@ -109,7 +109,7 @@ def reset_some(ours: Any, theirs: Any, ended: np.ndarray, rng: np.random.Generat
 @pytest.mark.parametrize("num_workers", [0, 1, 3])
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @settings(
-    max_examples=16,
+    max_examples=25,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
