@@ -201,6 +201,8 @@ def main() -> None:
         as_json=given.json,
     )
     contests = {name: (row, CPU_ENVS) for name, row in CONTESTS.items()} if is_cpu else GPU_CONTESTS
+    if given.only is not None and not contests.keys() & set(given.only):
+        raise SystemExit(f"--only must name one of {', '.join(contests)} with --device cuda")
     for algorithm, (settings, counts) in contests.items():
         if given.only is not None and algorithm not in given.only:
             continue

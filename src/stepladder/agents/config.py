@@ -34,8 +34,8 @@ ActionKind = Literal["any", "continuous", "discrete"]
 OwnWay = Literal["drawn", "best"]
 """How a policy is meant to act: actions drawn from it, or the best one."""
 
-Precision = Literal["float32", "tf32", "bfloat16"]
-"""How products are computed on a GPU, from exact to fast."""
+Precision = Literal["float32", "tf32"]
+"""How products are computed on a GPU."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,8 +78,8 @@ class AgentConfig(Config):
     """Whether numbers that are seen are brought to mean 0 and spread 1, as met so far."""
 
     precision: Precision = "tf32"
-    """How products are computed on a GPU: with all 32 bits, with factors rounded to 19 bits (tf32),
-    or with activations of 16 (bfloat16). Weights and sums keep 32 bits, and so does the CPU."""
+    """How updates compute products on a GPU: with all 32 bits, or with factors rounded to 19
+    (tf32), which is faster. Weights and sums keep 32 bits, and so does the CPU."""
 
     @classmethod
     def kinds(cls) -> Kinds:

@@ -130,4 +130,4 @@ def test_a_spread_at_its_bound_is_not_pushed_farther():
     agent._update()
     # The bias of the heads comes last, but for the temperature.
     assert agent._actor_adam._gradient[-3] == 0.0
-    assert agent._actor_adam._gradient[-1] != 0.0
+    assert agent._actor_adam._gradient[-2] != 0.0

@@ -129,8 +129,7 @@ class ActorCritic(Policy):
         past = torch.addmm(gates, memory, self.gates.weight[:, width:].t())
         keep, take = past.sigmoid().chunk(2, dim=-1)
         new = torch.addmm(candidate, take * memory, self.candidate.weight[:, width:].t()).tanh()
-        # With products of 16 bits, what is remembered keeps its 32.
-        return torch.lerp(new.float(), memory, keep.float())
+        return torch.lerp(new, memory, keep)
 
     def evaluate(
         self, outputs: torch.Tensor, actions: torch.Tensor

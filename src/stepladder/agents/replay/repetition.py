@@ -7,6 +7,7 @@ chosen here too, so that nothing outside an agent's own work changes.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -87,10 +88,12 @@ class Repetition:
 @contextmanager
 def products(precision: Precision) -> Iterator[None]:
     """Compute products on a GPU with a precision; a graph keeps the one it is recorded with."""
-    settings = torch.backends.cuda.matmul
-    before, settings.allow_tf32 = settings.allow_tf32, precision != "float32"
+    # Torch's types do not know the setting of the second one.
+    matrices: Any = torch.backends.cuda.matmul
+    convolutions: Any = torch.backends.cudnn
+    before = matrices.allow_tf32, convolutions.allow_tf32
+    matrices.allow_tf32 = convolutions.allow_tf32 = precision == "tf32"
     try:
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
-            yield
+        yield
     finally:
-        settings.allow_tf32 = before
+        matrices.allow_tf32, convolutions.allow_tf32 = before
