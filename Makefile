@@ -119,18 +119,20 @@ docs: $(STAMPS)/docs  ## Build the documentation site into site/; a broken link 
 # The variable silences a notice about the theme's successor.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 
-# torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported.
-EXTRAS := cli sweep train sb3 tensorboard wandb watch export
-package: $(STAMPS)/core  ## Build wheel and sdist into dist/, install the wheel with one extra after the other and try each
+# torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported; the last
+# of its extras names it. Each set has an environment of its own, so that none lives on what another one brought.
+EXTRAS := cli cli,sweep cli,train sb3 cli,tensorboard cli,wandb cli,watch cli,train,export
+package: $(STAMPS)/core  ## Build wheel and sdist into dist/, install the wheel with each extra into an empty environment and try it
 	rm -rf dist
 	$(BIN)/python -m hatchling build
 	$(PYTHON) -m venv dist/venv
 	dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt dist/*.whl
 	cd dist && venv/bin/python ../tools/smoke.py core
-	dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt torch
-	for extra in $(EXTRAS); do \
-	  dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt "$$(ls dist/*.whl)[$$extra]" \
-	  && (cd dist && venv/bin/python ../tools/smoke.py $$extra) || exit 1; done
+	for extras in $(EXTRAS); do \
+	  rm -rf dist/venv && $(PYTHON) -m venv dist/venv || exit 1; \
+	  case $$extras in *train*|*sb3*) dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt torch || exit 1;; esac; \
+	  dist/venv/bin/python -m pip install $(QUIET) -c constraints.txt "$$(ls dist/*.whl)[$$extras]" \
+	  && (cd dist && venv/bin/python ../tools/smoke.py $${extras##*,}) || exit 1; done
 	rm -rf dist/venv
 
 bench: $(STAMPS)/test  ## The figures behind docs/benchmarks.md, quick version

@@ -76,6 +76,25 @@ def test_the_first_example_of_the_readme_runs(tmp_path):
 
 @pytest.mark.processes
 @pytest.mark.timeout(300)
+def test_the_first_command_of_the_readme_trains_on_its_example(tmp_path):
+    page = (ROOT / "README.md").read_text()
+    (tmp_path / "corridor.py").write_text(snippets(ROOT / "README.md")[0])
+    (command,) = re.findall(r"^stepladder (.*corridor:Corridor[^#]*)", page, flags=re.MULTILINE)
+    done = subprocess.run(
+        [sys.executable, "-m", "stepladder", *command.split(), "--json"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=True,
+    )
+    (*_, total) = re.findall(r'"name": "all".*?"rate": \{"value": ([\d.]+)', done.stdout)
+    assert float(total) > 0.8  # random play solves .15
+
+
+@pytest.mark.processes
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("page", "expected"), [("vector_env", ""), ("games", "Stage 1 of 3: 'simplest'")]
 )

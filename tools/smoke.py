@@ -1,7 +1,7 @@
 """Try an installed wheel: what the core, or one extra, promises must work.
 
-``make package`` installs the wheel into an empty virtual environment and calls this file for the
-core first, then for each extra after it was added: ``python smoke.py cli``. It runs in a folder
+``make package`` installs the wheel into an empty virtual environment, for the core and then for each
+extra with those it stands on, and calls this file: ``python smoke.py cli``. It runs in a folder
 outside the repository, so that nothing but the wheel can be imported.
 """
 
