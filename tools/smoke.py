@@ -1,8 +1,8 @@
 """Try an installed wheel: what the core, or one extra, promises must work.
 
-``make package`` installs the wheel into an empty virtual environment, for the core and then for each
-extra with those it stands on, and calls this file: ``python smoke.py cli``. It runs in a folder
-outside the repository, so that nothing but the wheel can be imported.
+``make package`` installs the wheel into an empty virtual environment, for the core and then for
+each extra with those it stands on, and calls this file: ``python smoke.py cli``. It runs in a
+folder outside the repository, so that nothing but the wheel can be imported.
 """
 
 import os

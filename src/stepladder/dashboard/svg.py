@@ -1,6 +1,7 @@
 """Texts, lines and colours of the pictures that are written as SVG, without a chart library.
 
-Used by `comparison` and `evaluation_picture`: standalone files with a white ground, fit for a README.
+Used by `comparison` and `evaluation_picture`: standalone files with a white ground,
+fit for a README.
 """
 
 from stepladder.dashboard.page import escape
