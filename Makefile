@@ -23,7 +23,7 @@ $(STAMPS)/core: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@mkdir -p $(STAMPS)
 	$(PIP) install -c constraints.txt hatchling editables
-	$(PIP) install -c constraints.txt --no-build-isolation -e '.[cli]'
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[cli,plot]'
 	@touch $@
 
 # torch first and by itself: as a dependency of another package, pip may pick a CUDA build.
@@ -121,7 +121,7 @@ docs: $(STAMPS)/docs  ## Build the documentation site into site/; a broken link 
 
 # torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported; the last
 # of its extras names it. Each set has an environment of its own, so that none lives on what another one brought.
-EXTRAS := cli cli,sweep cli,train sb3 cli,tensorboard cli,wandb cli,watch cli,train,export
+EXTRAS := cli cli,plot cli,sweep cli,train sb3 cli,tensorboard cli,wandb cli,watch cli,train,export
 package: $(STAMPS)/core  ## Build wheel and sdist into dist/, install the wheel with each extra into an empty environment and try it
 	rm -rf dist
 	$(BIN)/python -m hatchling build

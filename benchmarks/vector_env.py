@@ -28,7 +28,7 @@ from vector_env_peers import (
     drawn_actions,
     running,
 )
-from vector_env_picture import throughput_svg
+from vector_env_picture import throughput_figure
 from vector_env_worlds import BUSY_100, CART_POLE, WITH_TASKS, WORLDS, World
 
 from stepladder import Uniform, make_vec
@@ -298,7 +298,7 @@ def main() -> None:
     """Measure everything."""
     options = parser(__doc__ or "")
     names = [world.name for world in WORLDS]
-    options.add_argument("--picture", type=Path, help="SVG file to draw the rates into")
+    options.add_argument("--picture", type=Path, help="SVG or PNG file to draw the rates into")
     options.add_argument("--worlds", nargs="+", choices=names, help="nothing but these worlds")
     options.add_argument("--num-envs", nargs="+", type=int, help="only these numbers of envs")
     arguments = options.parse_args()
@@ -322,8 +322,7 @@ def main() -> None:
         curriculum_figures(report, num_cores, effort)
         thinking_figures(report, num_cores, effort)
     if arguments.picture is not None:
-        svg = throughput_svg(rows, num_cores=num_cores)
-        arguments.picture.write_text(svg, encoding="utf-8")
+        throughput_figure(rows, num_cores=num_cores).save(arguments.picture)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,14 @@ def cli() -> None:
     assert Path("report.html").stat().st_size > 10_000
 
 
+def plot() -> None:
+    """Draw a comparison, as SVG and as PNG."""
+    for name in ("a.svg", "a.png"):
+        line = f"compare --scenarios chain-2 --num-seeds 2 --curricula frontier --picture {name}"
+        assert command(line).endswith(f"picture: {name}\n")
+        assert Path(name).stat().st_size > 1_000
+
+
 def train() -> None:
     """Train, stop, resume and evaluate."""
     command("train cartpole --total-steps 2000 --out trained")
@@ -111,7 +119,7 @@ def export() -> None:
         assert policy.export(name).stat().st_size > 1_000
 
 
-TRIALS = (core, cli, train, sweep, sb3, tensorboard, wandb, watch, export)
+TRIALS = (core, cli, plot, train, sweep, sb3, tensorboard, wandb, watch, export)
 
 if __name__ == "__main__":
     trials = {trial.__name__: trial for trial in TRIALS}

@@ -1,6 +1,7 @@
 """``stepladder compare``: a table one can trust, a picture, and JSON for machines."""
 
 import json
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -136,7 +137,8 @@ def test_the_picture_is_an_svg_with_a_panel_per_scenario(command: CommandLine) -
     assert out.endswith("picture: pictures/mine.svg\n")
     text = Path("pictures/mine.svg").read_text()
     ElementTree.fromstring(text)
-    assert text.count('class="panel"') == 2
+    assert ">chain-3</text>" in text
+    assert ">grid-2x2</text>" in text
     assert not Path("comparison.svg").exists()
     assert command("compare", *QUICK, "--json", "--picture", "other.svg").code == 0
     assert Path("other.svg").read_text() == text
@@ -145,7 +147,7 @@ def test_the_picture_is_an_svg_with_a_panel_per_scenario(command: CommandLine) -
 def test_a_picture_of_ours_is_replaced_and_nothing_else(command: CommandLine) -> None:
     assert command("compare", *QUICK).code == 0
     first = Path("comparison.svg").read_text()
-    assert first.endswith(f"{MARK}\n")
+    assert MARK in first
     assert command("compare", *QUICK, "--seed", 50).code == 0
     assert Path("comparison.svg").read_text() != first
     Path("comparison.svg").write_text("<svg>a drawing of mine</svg>")
@@ -155,6 +157,18 @@ def test_a_picture_of_ours_is_replaced_and_nothing_else(command: CommandLine) ->
         "Name another file with --picture."
     )
     assert Path("comparison.svg").read_text() == "<svg>a drawing of mine</svg>"
+
+
+def test_without_matplotlib_the_table_is_there_and_the_fix_is_named(
+    command: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    out = command("compare", *QUICK).out
+    assert "frontier" in out
+    last = out.splitlines()[-1]
+    assert last.startswith("no picture: a picture needs the package matplotlib")
+    assert last.endswith("Install it with: pip install 'stepladder[plot]'")
+    assert "stepladder[plot]" in command.fails("compare", *QUICK, "--picture", "a.png")
 
 
 def test_words_stand_for_many_names(command: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,15 +206,16 @@ def test_a_graph_in_a_file_can_be_compared_on(command: CommandLine) -> None:
         (["--seed", "-1"], "seed must be an integer of at least 0; got -1"),
         (["--budget", "0"], "budget must be an integer of at least 1; got 0"),
         (["--num-envs", "none"], "Error parsing --num-envs"),
-        (["--picture", "a"], "a is a folder. Name a file with --picture."),
+        (["--picture", "a.svg"], "a.svg is a folder. Name a file with --picture."),
+        (["--picture", "a.pdf"], "a picture must be called .svg or .png; got 'a.pdf'."),
     ],
 )
 def test_a_mistake_is_one_line(command: CommandLine, argv: list[str], said: str) -> None:
-    for folder in ("a", "b"):
+    for folder in ("a", "b", "a.svg"):
         Path(folder).mkdir()
         Path(folder, "x.json").write_text('{"parents": [[]]}')
     assert said in command.fails("compare", *argv)
-    assert sorted(path.name for path in Path().iterdir()) == ["a", "b"]
+    assert sorted(path.name for path in Path().iterdir()) == ["a", "a.svg", "b"]
 
 
 @pytest.mark.processes

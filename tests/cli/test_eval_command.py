@@ -110,7 +110,10 @@ def test_levels_that_were_held_out_are_played_by_a_policy_with_a_memory(
     assert "best actions, levels of validation" in out
     assert "\nall " not in out
     # PPO draws its actions; each level twice, which is no more levels.
-    every = evaluated(command, runs / "ledge", *simplest)
+    every = evaluated(command, runs / "ledge", *simplest, "--picture", "learnt.svg")
+    picture = Path("learnt.svg").read_text()
+    for words in ("ledge (PPO) on", ">drawn (own way)<", ">random<", ">simplest<", "solved, with"):
+        assert words in picture
     assert [one["way"] for one in (every, *every["beside"])] == ["drawn", "best", "random"]
     assert (every["total"]["num_games"], every["total"]["num_trials"]) == (32, 16)
     drawn = evaluated(command, runs / "ledge", *simplest, "--drawn")

@@ -1,4 +1,4 @@
-"""What was learnt beside random play: the table of the report, and the picture of an evaluation."""
+"""What was learnt beside random play: the table of the report."""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from stepladder.dashboard import evaluation_svg, write_report
+from stepladder.dashboard import write_report
 from stepladder.dashboard.held_out import held_out_table
 from stepladder.dashboard.view import RunView
-from stepladder.errors import ConfigError
 from stepladder.runs import Run
-
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def score(name: str, value: float | None, *parts: Any, **others: Any) -> dict[str, Any]:
@@ -88,41 +85,3 @@ def test_what_is_damaged_is_left_out(tmp_path: Path, damaged: dict[str, Any]) ->
 def test_names_are_escaped(tmp_path: Path) -> None:
     total = score("all", 0.5, score("<b>", 0.5), score("c", 0.5))
     assert "&lt;b&gt;" in shown(tmp_path / "run", ("evaluation", {"way": "best", "total": total}))
-
-
-# The picture.
-
-
-def drawn(data: dict[str, Any], title: str = "mine") -> ElementTree.Element:
-    return ElementTree.fromstring(evaluation_svg(data, title=title))
-
-
-def texts(tree: ElementTree.Element) -> list[str]:
-    return [text.text or "" for text in tree.iter(f"{SVG}text")]
-
-
-def test_there_is_a_bar_for_each_way_and_group_as_long_as_its_figure() -> None:
-    tree = drawn(DRAWN)
-    assert {"mine", "random", "drawn (own way)", "best", "easy", "hard", "all"} <= set(texts(tree))
-    bars = [bar for bar in tree.iter(f"{SVG}rect") if bar.find(f"{SVG}title") is not None]
-    said = [bar.findtext(f"{SVG}title") for bar in bars]
-    assert said[:3] == ["easy, random: 0.10", "easy, drawn: 0.80", "easy, best: 0.30"]
-    assert len(bars) == 9
-    widths = [float(bar.get("width", 0)) for bar in bars[:3]]
-    assert widths[1] == pytest.approx(8 * widths[0], rel=0.01)
-    assert widths[2] == pytest.approx(3 * widths[0], rel=0.01)
-    # Shares go from 0 to 1, in round steps.
-    assert {"0", "0.2", "0.4", "0.6", "0.8", "1"} <= set(texts(tree))
-
-
-def test_returns_have_an_axis_that_holds_them_all() -> None:
-    below = evaluation("random", None)
-    for part in (below["total"], *below["total"]["parts"]):
-        part["mean_return"] = {"value": -90.0, "low": -140.0, "high": -60.0}
-    tree = drawn(evaluation("best", None, below))
-    assert {"-100", "0"} <= set(texts(tree))
-    for bar in tree.iter(f"{SVG}rect"):
-        if bar.find(f"{SVG}title") is not None:
-            assert 0 < float(bar.get("x", 0)) < 720
-    with pytest.raises(ConfigError, match="there is nothing to draw"):
-        evaluation_svg({"way": "best"}, title="mine")

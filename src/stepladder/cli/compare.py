@@ -10,15 +10,15 @@ from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.curricula.target import Target
-from stepladder.dashboard import comparison_svg
 from stepladder.errors import ConfigError
+from stepladder.pictures import check_picture
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.compare import ORACLE, UNIFORM, Cell, compare
 from stepladder.simulator.generalising.scenarios import GENERAL_SUITE
 from stepladder.simulator.scenarios import SUITE, scenario
 
 PICTURE = Path("comparison.svg")
-MARK = "<!-- stepladder compare -->"
+MARK = "made by stepladder compare"
 """Text that every picture of this command holds."""
 
 MEASURED = ("samples", "95 % interval", "x oracle")
@@ -67,7 +67,8 @@ class CompareArguments(Config):
     """Also measure every curriculum that can be told what counts, under its name and +target."""
 
     picture: Path | None = None
-    """SVG file for the picture; by default comparison.svg, and none with --json."""
+    """File for the picture, .svg or .png (extra plot). By default comparison.svg; none with --json,
+    and none where matplotlib is not installed."""
 
     json: bool = False
     """Write one line of JSON per curriculum and scenario, and nothing else to standard output."""
@@ -81,8 +82,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.target is not None:
         places = [place.aimed_at(arguments.target.weights) for place in places]
     names = _expanded(arguments.curricula, "all", curriculum_variants(can_edit=False))
-    picture = arguments.picture or (None if arguments.json else PICTURE)
-    _check(names, places, picture)
+    picture, why_none = _picture_of(arguments)
+    _check(names, places)
     cells: list[Cell] = []
     for place in places:
         row = _compared(place, names, arguments)
@@ -93,7 +94,9 @@ def main(argv: Sequence[str]) -> int:
         else:
             _print_table(place, row)
     if picture is not None:
-        console.write_whole(picture, f"{comparison_svg(cells)}{MARK}\n")
+        from stepladder.pictures.comparison import comparison_figure
+
+        comparison_figure(cells).save(picture, MARK)
     if not arguments.json:
         for measure in dict.fromkeys(place.measure for place in places):
             console.say(f"samples: mean {measure}")
@@ -102,8 +105,27 @@ def main(argv: Sequence[str]) -> int:
             console.say("*  its interval lies below that of every other curriculum")
         if any(cell.finished_share < 1.0 for cell in cells):
             console.say(UNFINISHED)
-        console.say(f"picture: {picture}")
+        console.say(f"no picture: {why_none}" if picture is None else f"picture: {picture}")
     return 0
+
+
+def _picture_of(arguments: CompareArguments) -> tuple[Path | None, str]:
+    """Return where the picture is written, or why there is none.
+
+    Raises:
+        ConfigError: A picture was asked for that cannot be written.
+    """
+    picture = arguments.picture or PICTURE
+    if arguments.picture is None and arguments.json:
+        return None, ""
+    try:
+        check_picture(picture)
+    except ConfigError as error:
+        if arguments.picture is not None:
+            raise
+        return None, str(error)
+    console.refuse_foreign(picture, MARK, "--picture")
+    return picture, ""
 
 
 def _expanded(names: Sequence[str], word: str, meaning: Iterable[str]) -> list[str]:
@@ -113,7 +135,7 @@ def _expanded(names: Sequence[str], word: str, meaning: Iterable[str]) -> list[s
     )
 
 
-def _check(names: Sequence[str], places: Sequence[Scenario], picture: Path | None) -> None:
+def _check(names: Sequence[str], places: Sequence[Scenario]) -> None:
     """Raise on every mistake before anything is played."""
     for name in names:
         curriculum_variant(name)
@@ -123,8 +145,6 @@ def _check(names: Sequence[str], places: Sequence[Scenario], picture: Path | Non
     for name in shown:
         if shown.count(name) > 1:
             raise ConfigError(f"two scenarios are called {name!r}. Rename one of the files.")
-    if picture is not None:
-        console.refuse_foreign(picture, MARK, "--picture")
 
 
 def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments) -> list[Cell]:

@@ -1,7 +1,7 @@
 """``stepladder eval``: how well a policy plays what it was not trained on."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +16,11 @@ from stepladder.cli.output import console
 from stepladder.cli.output.scoreboard import scoreboard
 from stepladder.configs.checks import Count, CountOrZero
 from stepladder.configs.codec import Config
-from stepladder.dashboard.evaluation_picture import evaluation_svg
 from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
+from stepladder.pictures import check_picture
 from stepladder.runs.checkpoint_choice import LAST
+from stepladder.runs.evaluation_events import ends_of, figure_of, scores_by_way
 from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.training.evaluation import (
     InOneWay,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 MARK = '"stepladder": "evaluation"'
 """Text that every file of figures of this command holds."""
 
-PICTURE_MARK = "<!-- stepladder eval -->"
+PICTURE_MARK = "made by stepladder eval"
 """Text that every picture of this command holds."""
 
 RANDOM: Random = "random"
@@ -107,7 +108,7 @@ class EvalArguments(Config):
     """File to write the whole evaluation to, as JSON; none by default."""
 
     picture: Path | None = None
-    """SVG file for a picture of the table; none by default."""
+    """File for a picture of the table, .svg or .png (extra plot); none by default."""
 
     json: bool = False
     """Write one line of JSON, and nothing else to standard output."""
@@ -121,6 +122,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.out is not None:
         console.refuse_foreign(arguments.out, MARK, "--out")
     if arguments.picture is not None:
+        check_picture(arguments.picture)
         console.refuse_foreign(arguments.picture, PICTURE_MARK, "--picture")
     checkpoint = read_checkpoint(arguments.checkpoint)
     subject = _found(arguments.policy, checkpoint, arguments.trust)
@@ -133,8 +135,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.out is not None:
         console.write_whole(arguments.out, json.dumps(document, indent=2, allow_nan=False) + "\n")
     if arguments.picture is not None:
-        picture = evaluation_svg(document, title=f"{name} on {evaluation.env}")
-        console.write_whole(arguments.picture, f"{picture}{PICTURE_MARK}\n")
+        _draw(document, f"{name} on {evaluation.env}", arguments.picture)
     if arguments.json:
         console.print_json(document)
         return 0
@@ -144,6 +145,26 @@ def main(argv: Sequence[str]) -> int:
     if arguments.picture is not None:
         console.say(f"picture: {arguments.picture}")
     return 0
+
+
+def _draw(document: Mapping[str, Any], title: str, path: Path) -> None:
+    """Write the picture of an evaluation."""
+    from stepladder.pictures.evaluation import evaluation_figure
+
+    by_way = scores_by_way(document)
+    own = next(iter(by_way))
+    figure = evaluation_figure(
+        {
+            way: {name: ends_of(score) for name, score in by_way[way].items()}
+            for way in WAYS
+            if way in by_way
+        },
+        title=title,
+        own=None if own == RANDOM else own,
+        note=f"{figure_of(by_way[own])}, with intervals of 95 %",
+        is_share=all(score.get("rate") for one in by_way.values() for score in one.values()),
+    )
+    figure.save(path, PICTURE_MARK)
 
 
 def _described(evaluation: Evaluation, moment: str) -> str:

@@ -10,12 +10,15 @@ from typing import Any
 
 from stepladder.dashboard.page import MISSING, escape
 from stepladder.dashboard.view import RunView
-from stepladder.runs.evaluation_events import WAYS, by_way
+from stepladder.runs.evaluation_events import (
+    WAYS,
+    Scores,
+    figure_of,
+    interval_of,
+    scores_by_way,
+)
 
 RANDOM = WAYS[0]
-
-Scores = dict[str, Mapping[str, Any]]
-"""What was measured in one way: the score of each group and of all games, by name."""
 
 
 def held_out_table(run: RunView) -> str:
@@ -45,38 +48,6 @@ def held_out_table(run: RunView) -> str:
         f'<div class="wide"><table class="held"><caption>{caption}</caption>'
         f"<thead><tr><th></th>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
-
-
-def scores_by_way(evaluation: Mapping[str, Any]) -> dict[str, Scores]:
-    """Return the scores in each way that an evaluation has, its own first."""
-    found = {way: _scores(one) for way, one in by_way(evaluation).items()}
-    return {way: scores for way, scores in found.items() if scores}
-
-
-def _scores(evaluation: Mapping[str, Any]) -> Scores:
-    total = evaluation.get("total")
-    parts = total.get("parts") if isinstance(total, Mapping) else None
-    groups = parts if isinstance(parts, list) else []
-    every = groups if len(groups) == 1 else [*groups, total]
-    return {
-        str(one["name"]): one
-        for one in every
-        if isinstance(one, Mapping) and "name" in one and isinstance(interval_of(one), Mapping)
-    }
-
-
-def interval_of(score: Mapping[str, Any]) -> Any:
-    """Return the figure that counts: the rate, where the env says what succeeded."""
-    return score.get("rate") or score.get("mean_return")
-
-
-def figure_of(scores: Scores) -> str:
-    """Return in words what is measured."""
-    first = next(iter(scores.values()))
-    if first.get("rate") is None:
-        return "return of held-out episodes"
-    what = "solved" if first.get("num_draws") is None else "won"
-    return f"share of held-out episodes {what}"
 
 
 def _cell(score: Mapping[str, Any]) -> str:

@@ -1,14 +1,16 @@
-"""Films of pictures: GIF by Pillow for pages, MP4 by PyAV for everything longer.
+"""Films of pictures, written by PyAV: GIF for pages, MP4 for everything longer.
 
 End of the drawing: ``stepladder watch --out`` and any code with pictures come here. A film is
 written under another name and renamed when it is complete, so that no reader sees half of one.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
+from zlib import compress, decompress
 
 import numpy as np
 
@@ -24,11 +26,11 @@ SLOWEST = 0.1
 FASTEST = {".gif": 50, ".mp4": 240}
 """Pictures per second by suffix: browsers slow down faster GIFs."""
 
-PACKAGES = {".gif": ("PIL.Image", "pillow", "a GIF"), ".mp4": ("av", "av", "an MP4")}
-"""Module, package and purpose by suffix."""
+PACKAGE = ("av", "av", "a film")
+"""Module, package and purpose."""
 
-FAR_OFF, FEW = 40, 0.0005
-"""A GIF keeps its colours while no more than this share of pixels is further off than this."""
+COMMENT, TRAILER = b"\x21\xfe", b"\x3b"
+"""How a comment begins in a GIF, and how the file ends."""
 
 MP4_QUALITY = {"crf": "20", "preset": "veryfast"}
 """Constant quality, without visible loss; a film of plain colours gets small anyhow."""
@@ -50,7 +52,7 @@ def check_film(path: str | os.PathLike[str], fps: float) -> None:
             f"a {suffix} can show {SLOWEST} to {FASTEST[suffix]} pictures a second; got fps "
             f"{fps:g}. Give an fps in that range."
         )
-    required(*PACKAGES[suffix])
+    required(*PACKAGE)
 
 
 def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: float) -> int:
@@ -59,7 +61,7 @@ def write_film(path: str | os.PathLike[str], pictures: Iterable[Picture], fps: f
     Args:
         path: The file; its suffix is .gif or .mp4.
         pictures: Arrays of shape ``(height, width, 3)``, uint8, of one shape. They are drawn one
-            by one; an MP4 is written as they come, a GIF is put together in memory.
+            by one; an MP4 is written as they come, a GIF when the last one is there.
         fps: Pictures per second; a GIF's is kept on average, to a hundredth of a second.
 
     Raises:
@@ -105,54 +107,77 @@ def _checked(pictures: Iterable[Picture]) -> Iterator[Picture]:
 
 
 def _write_gif(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
-    count = 0
+    # The colours are chosen when the last picture is known. Until then all of them are kept, packed
+    # because a film may be long; pictures of games get a hundred times smaller.
+    first = next(pictures)
+    packed = [compress(picture.tobytes(), level=1) for picture in chain([first], pictures)]
+    av = required(*PACKAGE)
 
-    def shown() -> Iterator[Any]:
-        nonlocal count
-        for image in _with_few_colours(pictures):
-            # Rounded so that errors do not add up: the n-th picture comes on time.
-            now, then = (round(100 * number / fps) for number in (count, count + 1))
-            image.info["duration"] = 10 * (then - now)
-            count += 1
-            yield image
+    def frames() -> Iterator[Any]:
+        for place, content in enumerate(packed):
+            picture = np.frombuffer(decompress(content), np.uint8).reshape(first.shape)
+            frame = av.VideoFrame.from_ndarray(picture, format="rgb24")
+            frame.pts, frame.time_base = place, 1 / fps
+            yield frame
 
-    frames = shown()
-    first = next(frames)
-    # Opened here, because Pillow leaves its file open when it is interrupted.
-    with draft.open("wb") as file:
-        first.save(
-            file,
-            format="GIF",
-            save_all=True,
-            append_images=frames,
-            loop=0,
-            comment=MARK.encode(),
-        )
-    return count
+    with av.open(os.fspath(draft), "w", format="gif", options={"loop": "0"}) as film:
+        stream = film.add_stream("gif", rate=fps)
+        stream.height, stream.width = first.shape[:2]
+        stream.pix_fmt = "pal8"
+        for frame in _with_few_colours(av, frames, 1 / fps):
+            film.mux(stream.encode(frame))
+        film.mux(stream.encode())
+    _comment(draft)
+    return len(packed)
 
 
-def _with_few_colours(pictures: Iterator[Picture]) -> Iterator[Any]:
-    """Reduce pictures to 256 colours, which is all that a GIF can show at once.
+def _with_few_colours(
+    av: Any, frames: Callable[[], Iterator[Any]], time_base: Fraction
+) -> Iterator[Any]:
+    """Reduce pictures to the 256 colours that a GIF can show.
 
-    The colours chosen for one picture serve the next ones as well, as long as they fit: what does
-    not move then keeps its colour and costs nothing.
+    The colours are chosen for the whole film, so that what does not move keeps its colour and
+    costs nothing.
     """
-    images = required(*PACKAGES[".gif"])
-    palette: Any = None
-    for picture in pictures:
-        image = images.fromarray(picture)
-        if palette is not None:
-            reduced = image.quantize(palette=palette, dither=images.Dither.NONE)
-            errors = np.abs(np.asarray(reduced.convert("RGB")).astype(np.int16) - picture)
-            if (errors.max(axis=2) > FAR_OFF).mean() < FEW:
-                yield reduced
-                continue
-        palette = image.quantize(method=images.Quantize.FASTOCTREE)
-        yield palette.copy()
+    choosing, reducing = av.filter.Graph(), av.filter.Graph()
+    source = choosing.add_buffer(**_kind(av, next(frames()), time_base))
+    source.link_to(palette := choosing.add("palettegen", "stats_mode=diff"))
+    palette.link_to(chosen := choosing.add("buffersink"))
+    choosing.configure()
+    for frame in frames():
+        source.push(frame)
+    source.push(None)
+    colours = chosen.pull()
+    source = reducing.add_buffer(**_kind(av, next(frames()), time_base))
+    table = reducing.add_buffer(**_kind(av, colours, time_base))
+    reduced, end = reducing.add("paletteuse", "dither=none"), reducing.add("buffersink")
+    source.link_to(reduced, 0, 0)
+    table.link_to(reduced, 0, 1)
+    reduced.link_to(end)
+    reducing.configure()
+    colours.pts, colours.time_base = 0, time_base
+    table.push(colours)
+    table.push(None)
+    for frame in frames():
+        source.push(frame)
+        yield end.pull()
+
+
+def _kind(av: Any, frame: Any, time_base: Fraction) -> dict[str, Any]:
+    """Return what a graph must know about the frames that it is given."""
+    kind = av.VideoFormat(frame.format.name)
+    return {"width": frame.width, "height": frame.height, "format": kind, "time_base": time_base}
+
+
+def _comment(draft: Path) -> None:
+    """Put our mark in front of the end of a GIF: PyAV writes no comments into this format."""
+    with draft.open("r+b") as file:
+        file.seek(-len(TRAILER), os.SEEK_END)
+        file.write(COMMENT + bytes([len(MARK)]) + MARK.encode() + b"\x00" + TRAILER)
 
 
 def _write_mp4(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
-    av = required(*PACKAGES[".mp4"])
+    av = required(*PACKAGE)
     count = 0
     with av.open(os.fspath(draft), "w", format="mp4", options={"movflags": "faststart"}) as film:
         film.metadata["comment"] = MARK
