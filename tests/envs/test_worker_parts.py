@@ -19,12 +19,12 @@ from stepladder import cores
 from stepladder.compiled import compiled, load_acquire, store_release, yield_core
 from stepladder.cores import cpu_quota, usable_cores
 from stepladder.envs.workers.faults import pack_fault, unpack_fault
-from stepladder.envs.workers.memory.lanes import LANE_DTYPE, NONE, await_order, give_one
-from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
+from stepladder.envs.workers.memory.lanes import LANE_DTYPE, NO_ENTRY, await_order, give_one
+from stepladder.envs.workers.memory.layout import MemoryLayout, VectorArrays
 from stepladder.envs.workers.memory.messages import (
-    INFO,
-    MARK,
-    OBJECTS,
+    INFO_MESSAGE,
+    MESSAGE_MARK,
+    OBJECTS_MESSAGE,
     OVERFLOW,
     MessageWriter,
     read_messages,
@@ -284,7 +284,7 @@ def test_a_plain_space_is_its_own_leaf() -> None:
 def test_arrays_do_not_overlap_and_lie_on_lines_of_their_own() -> None:
     leaves = leaves_of(SPACE)
     layout = MemoryLayout(5, 2, 2, leaves, leaves)
-    memory = Memory(layout)
+    memory = VectorArrays(layout)
     arrays: list[Any] = [
         memory.lanes,
         memory.messages,
@@ -312,7 +312,7 @@ def test_two_views_of_one_block_see_the_same() -> None:
         3, 1, 1, leaves_of(spaces.Box(-1, 1, (2,))), leaves_of(spaces.Discrete(2))
     )
     block = np.zeros(layout.num_words, dtype=np.int64)
-    first, second = Memory(layout, block), Memory(layout, block)
+    first, second = VectorArrays(layout, block), VectorArrays(layout, block)
     first.observations[0][1] = (3, 4)
     first.terminated[2] = True
     first.rewards[:] = 7
@@ -325,7 +325,7 @@ def test_an_empty_observation_takes_no_room() -> None:
     layout = MemoryLayout(
         3, 0, 1, leaves_of(spaces.Box(-1, 1, (0,))), leaves_of(spaces.Discrete(2))
     )
-    assert Memory(layout).observations[0].shape == (3, 0)
+    assert VectorArrays(layout).observations[0].shape == (3, 0)
 
 
 # Messages.
@@ -335,7 +335,11 @@ def test_messages_are_read_as_they_were_written() -> None:
     lane, room, sent = np.zeros(1, dtype=LANE_DTYPE)[0], np.zeros(4096, dtype=np.uint8), []
     writer = MessageWriter(lane, room, sent.append)
     writer.begin(8)
-    said = [(INFO, 3, {"a": np.arange(3)}), (OBJECTS, 4, ["text", [1]]), (INFO, 4, {})]
+    said = [
+        (INFO_MESSAGE, 3, {"a": np.arange(3)}),
+        (OBJECTS_MESSAGE, 4, ["text", [1]]),
+        (INFO_MESSAGE, 4, {}),
+    ]
     for kind, row, value in said:
         writer.write(kind, row, value)
     read = list(read_messages(room, lane["message_bytes"]))
@@ -344,27 +348,31 @@ def test_messages_are_read_as_they_were_written() -> None:
     assert read[1][2] == ["text", [1]]
     assert not sent
     writer.begin(12)
-    writer.write(INFO, 1, {"b": 1})
-    assert list(read_messages(room, lane["message_bytes"])) == [(INFO, 1, {"b": 1})]
+    writer.write(INFO_MESSAGE, 1, {"b": 1})
+    assert list(read_messages(room, lane["message_bytes"])) == [(INFO_MESSAGE, 1, {"b": 1})]
 
 
 def test_what_has_no_room_is_sent_and_what_has_is_still_written() -> None:
     lane, room, sent = np.zeros(1, dtype=LANE_DTYPE)[0], np.zeros(256, dtype=np.uint8), []
     writer = MessageWriter(lane, room, sent.append)
     writer.begin(8)
-    writer.write(INFO, 0, {"large": bytes(1000)})
-    writer.write(INFO, 1, {"small": 1})
+    writer.write(INFO_MESSAGE, 0, {"large": bytes(1000)})
+    writer.write(INFO_MESSAGE, 1, {"small": 1})
     assert lane["num_overflows"] == 1
-    assert list(read_messages(room, lane["message_bytes"])) == [(INFO, 1, {"small": 1})]
-    assert MARK.unpack_from(sent[0]) == (OVERFLOW, 8)
-    assert read_overflow(memoryview(sent[0])[MARK.size :]) == (INFO, 0, {"large": bytes(1000)})
+    assert list(read_messages(room, lane["message_bytes"])) == [(INFO_MESSAGE, 1, {"small": 1})]
+    assert MESSAGE_MARK.unpack_from(sent[0]) == (OVERFLOW, 8)
+    assert read_overflow(memoryview(sent[0])[MESSAGE_MARK.size :]) == (
+        INFO_MESSAGE,
+        0,
+        {"large": bytes(1000)},
+    )
 
 
 def test_what_was_read_does_not_change_when_the_room_is_written_again() -> None:
     lane, room = np.zeros(1, dtype=LANE_DTYPE)[0], np.zeros(4096, dtype=np.uint8)
     writer = MessageWriter(lane, room, lambda data: None)
     writer.begin(4)
-    writer.write(INFO, 0, {"a": np.ones(20), "b": b"xyz" * 9})
+    writer.write(INFO_MESSAGE, 0, {"a": np.ones(20), "b": b"xyz" * 9})
     ((_, _, value),) = read_messages(room, lane["message_bytes"])
     room[:] = 255
     np.testing.assert_array_equal(value["a"], 1)
@@ -537,7 +545,7 @@ def count_newer_first(lanes: Any, num_pairs: int) -> int:
     num_wrong = 0
     for _ in range(2 * num_pairs):
         batch = await_order(lanes, 0, MANY_SPINS)
-        while batch == NONE:
+        while batch == NO_ENTRY:
             yield_core()
             batch = await_order(lanes, 0, MANY_SPINS)
         other = 1 - batch

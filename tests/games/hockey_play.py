@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats
 from stepladder.compiled import compiled
 from stepladder.games.hockey.physics import step_world
-from stepladder.games.hockey.rink import CORNER_X, CORNER_Y, NUM_CORNERS, ONE, PUCK, RACKET, TWO
+from stepladder.games.hockey.rink import (
+    CORNER_X,
+    CORNER_Y,
+    NUM_CORNERS,
+    PLAYER_ONE,
+    PLAYER_TWO,
+    PUCK,
+    RACKET,
+)
 from stepladder.games.hockey.rules import closeness, direction, judge, reward, touch
 from stepladder.games.hockey.views import recall_view, write_view
 from stepladder.games.hockey.world import HockeyWorld, clear_world, turn_to
 from stepladder.records import Records
-
-Floats = npt.NDArray[np.float64]
 
 EXCERPT = Path(__file__).parents[1] / "data" / "hockey_excerpt.npz"
 STILL = (0.0, 0.0, 0.0, 0.0)
@@ -63,9 +70,9 @@ def judge_all(worlds: Records[HockeyWorld], judged: Floats) -> None:
     """Write both rewards, then player one's closeness, touch and direction, of every world."""
     for index in range(len(worlds)):
         world = worlds[index]
-        judged[index, 0], judged[index, 1] = reward(world, ONE), reward(world, TWO)
-        judged[index, 2], judged[index, 3] = closeness(world, ONE), touch(world, ONE)
-        judged[index, 4] = direction(world, ONE)
+        judged[index, 0], judged[index, 1] = reward(world, PLAYER_ONE), reward(world, PLAYER_TWO)
+        judged[index, 2], judged[index, 3] = closeness(world, PLAYER_ONE), touch(world, PLAYER_ONE)
+        judged[index, 4] = direction(world, PLAYER_ONE)
 
 
 def played(worlds: Records[HockeyWorld], controls: Floats, chase: float = 0.0) -> Floats:
@@ -83,8 +90,8 @@ class Rink:
         clear_world(self.worlds[0])
         self.world: Any = self.worlds[0]
         self.world["keep_mode"], self.world["mode"] = keep_mode, mode
-        self.place(ONE, -3.0, 0.0)
-        self.place(TWO, 3.0, 0.0)
+        self.place(PLAYER_ONE, -3.0, 0.0)
+        self.place(PLAYER_TWO, 3.0, 0.0)
 
     def __getitem__(self, index: int) -> Any:
         return self.worlds["bodies"][0][index]
@@ -104,7 +111,7 @@ class Rink:
         body = self[index]
         body["x"], body["y"], body["vx"], body["vy"], body["spin"] = x, y, vx, vy, spin
         if index != PUCK:
-            turn_to(body, 1.0 if index == ONE else -1.0, angle)
+            turn_to(body, 1.0 if index == PLAYER_ONE else -1.0, angle)
 
     def step(
         self,
@@ -143,8 +150,8 @@ def recalled(rows: npt.NDArray[np.int64]) -> Records[HockeyWorld]:
         recall_view(world, view)
     bodies = worlds["bodies"]
     bodies["spin"][:, PUCK] = data["puck_spin"][rows]
-    bodies["touching"][:, ONE] = data["contact"][rows] & 1
-    bodies["touching"][:, TWO] = data["contact"][rows] >> 1 & 1
+    bodies["touching"][:, PLAYER_ONE] = data["contact"][rows] & 1
+    bodies["touching"][:, PLAYER_TWO] = data["contact"][rows] >> 1 & 1
     launches = np.where(data["step"][rows, None] == 0, data["ep_init_puck_dv"][episodes], 0.0)
     worlds["launch_x"], worlds["launch_y"] = launches.T
     worlds["keep_mode"] = data["ep_keep_mode"][episodes]

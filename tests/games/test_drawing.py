@@ -79,7 +79,10 @@ def test_a_picture_of_hockey_has_its_shape(scale: float, shape: tuple[int, ...])
 
 def test_players_and_puck_are_where_the_view_says() -> None:
     picture = HockeyPainter(SCALE).paint(view())
-    for (x, y), side, colour in ((ONE, 1, palette.OWN), (TWO, -1, palette.OTHER)):
+    for (x, y), side, colour in (
+        (ONE, 1, palette.LEARNER_COLOUR),
+        (TWO, -1, palette.OPPONENT_COLOUR),
+    ):
         assert near(at_rink(picture, x - side * 0.12, y), colour)
         # The bright front is ahead of the position, and there is nothing before it.
         front = at_rink(picture, x + side * 0.06, y)
@@ -94,8 +97,8 @@ def test_a_racket_turns_counter_clockwise_about_its_position() -> None:
     turned[2] = math.pi / 2
     picture = HockeyPainter(SCALE).paint(turned)
     front = at_rink(picture, ONE[0], ONE[1] + 0.06)
-    assert near(front, palette.mixed(palette.OWN, palette.WHITE, 0.7))
-    assert near(at_rink(picture, ONE[0], ONE[1] - 0.3), palette.OWN)
+    assert near(front, palette.mixed(palette.LEARNER_COLOUR, palette.WHITE, 0.7))
+    assert near(at_rink(picture, ONE[0], ONE[1] - 0.3), palette.LEARNER_COLOUR)
 
 
 def test_a_held_puck_is_coloured_and_an_arc_shows_how_long() -> None:
@@ -105,7 +108,7 @@ def test_a_held_puck_is_coloured_and_an_arc_shows_how_long() -> None:
     assert near(at_rink(held, PUCK[0] + 0.13, PUCK[1]), palette.GOAL)
     x, y = TWO
     # Half of the time is left: the arc reaches from the top over the right to the bottom.
-    assert near(at_rink(held, x + 0.62, y), palette.OTHER)
+    assert near(at_rink(held, x + 0.62, y), palette.OPPONENT_COLOUR)
     assert near(at_rink(held, x - 0.62, y), palette.GROUND)
     assert near(at_rink(free, x + 0.62, y), palette.GROUND)
 
@@ -159,7 +162,7 @@ def test_equal_scenes_give_equal_pictures_whatever_was_painted_before() -> None:
         (5.6, 3.5, palette.DANGER),
         (3.5, 3.7, palette.GOAL),
         (7.5, 3.55, palette.GOAL),
-        (1.4, 3.8, palette.OWN),
+        (1.4, 3.8, palette.LEARNER_COLOUR),
         (4.5, 4.05, palette.SOLID_LIGHT),
     ],
 )
@@ -176,8 +179,8 @@ def test_the_switch_opens_the_door() -> None:
 def test_the_runner_looks_where_it_goes_and_shows_how_it_ended() -> None:
     painter = LedgePainter(WIDTH)
     right, left = painter.paint(**scene(facing=1)), painter.paint(**scene(facing=-1))
-    assert not near(at_tile(right, 1.63, 3.52), palette.OWN)
-    assert near(at_tile(left, 1.63, 3.52), palette.OWN)
+    assert not near(at_tile(right, 1.63, 3.52), palette.LEARNER_COLOUR)
+    assert near(at_tile(left, 1.63, 3.52), palette.LEARNER_COLOUR)
     assert near(at_tile(painter.paint(**scene(is_dead=True)), 1.4, 3.8), palette.DANGER)
     assert near(at_tile(painter.paint(**scene(has_won=True)), 1.4, 3.8), palette.OPEN)
 

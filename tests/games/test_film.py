@@ -11,7 +11,7 @@ from PIL import Image
 
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
-from stepladder.games.drawing.film import MARK, check_film, write_film
+from stepladder.games.drawing.film import FILM_MARK, check_film, write_film
 
 COLOURS = ((200, 40, 40), (40, 180, 60), (30, 60, 210))
 
@@ -41,7 +41,7 @@ def test_a_gif_holds_all_pictures_at_their_pace(tmp_path: Path) -> None:
     assert times == [40] * 6
     for frame, wanted in zip(frames, pictures(), strict=True):
         assert np.abs(frame.astype(int) - wanted).max() <= 8
-    assert MARK.encode() in path.read_bytes()
+    assert FILM_MARK.encode() in path.read_bytes()
 
 
 def test_the_pace_of_a_gif_is_right_on_average(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_an_mp4_holds_all_pictures_at_their_pace(tmp_path: Path, height: int, wi
         stream = film.streams.video[0]
         assert stream.average_rate == 60
         assert stream.codec_context.pix_fmt == "yuv420p"
-        assert film.metadata["comment"] == MARK
+        assert film.metadata["comment"] == FILM_MARK
         frames: list[Any] = [frame.to_ndarray(format="rgb24") for frame in film.decode(stream)]
     assert [frame.shape for frame in frames] == [(height + height % 2, width + width % 2, 3)] * 12
     for frame, wanted in zip(frames, pictures(12, height, width), strict=True):

@@ -9,9 +9,9 @@ import pytest
 from games.hockey_play import Floats, excerpt, judge_all, played, recalled
 from stepladder.games.dice import Dice
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
-from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO, PUCK
 
-ORDER = [ONE, TWO, PUCK]
+ORDER = [PLAYER_ONE, PLAYER_TWO, PUCK]
 POSITIONS, VELOCITIES, HOLDS = [0, 1, 6, 7, 12, 13], [3, 4, 9, 10, 14, 15], [16, 17]
 
 
@@ -129,7 +129,7 @@ def test_games_replayed_from_their_start_end_as_recorded() -> None:
     assert np.mean(same) >= 0.8
 
 
-@pytest.mark.parametrize(("player", "place"), [(ONE, 1), (TWO, 2)])
+@pytest.mark.parametrize(("player", "place"), [(PLAYER_ONE, 1), (PLAYER_TWO, 2)])
 @pytest.mark.parametrize(("name", "gain"), [("weak", WEAK_GAIN), ("strong", STRONG_GAIN)])
 def test_scripted_players_do_what_the_originals_did(
     player: int, place: int, name: str, gain: float

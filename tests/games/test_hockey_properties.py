@@ -7,13 +7,13 @@ from games.hockey_play import Floats, outline, played
 from stepladder.games.hockey.rink import (
     GOAL_X,
     GOAL_Y,
-    ONE,
+    PLAYER_ONE,
+    PLAYER_TWO,
     POST_Y,
     PUCK,
     PUCK_INERTIA,
     PUCK_MASS,
     PUCK_RADIUS,
-    TWO,
     WALL_X,
     WALL_Y,
 )
@@ -94,7 +94,7 @@ def test_walls_alone_never_add_energy_to_the_puck() -> None:
     worlds = begun(NORMAL)
     rng = np.random.default_rng(3)
     bodies = worlds["bodies"]
-    bodies["x"][:, ONE], bodies["x"][:, TWO] = -20.0, 20.0
+    bodies["x"][:, PLAYER_ONE], bodies["x"][:, PLAYER_TWO] = -20.0, 20.0
     bodies["vx"][:, PUCK] = rng.uniform(-60, 60, NUM_WORLDS)
     bodies["vy"][:, PUCK] = rng.uniform(-60, 60, NUM_WORLDS)
     bodies["spin"][:, PUCK] = rng.uniform(-78, 78, NUM_WORLDS)
@@ -118,7 +118,7 @@ def test_rackets_and_puck_do_not_gain_speed_without_controls() -> None:
 def mirrored(worlds: Records[HockeyWorld]) -> Records[HockeyWorld]:
     """Return the point mirror of worlds, with the players' places exchanged."""
     turned = worlds.copy()
-    turned["bodies"] = worlds["bodies"][:, [PUCK, TWO, ONE, 3]]
+    turned["bodies"] = worlds["bodies"][:, [PUCK, PLAYER_TWO, PLAYER_ONE, 3]]
     for field in ("x", "y", "vx", "vy", "facing_x", "facing_y"):
         turned["bodies"][field][:, :3] *= -1.0
     turned["bodies"]["facing_x"][:, PUCK], turned["bodies"]["facing_y"][:, PUCK] = 1.0, 0.0
@@ -134,7 +134,7 @@ def test_a_mirrored_game_takes_the_mirrored_course(mode: int) -> None:
     other_way = mirrored(worlds)
     track = played(worlds, controls, 1.0)
     turned = played(other_way, controls[:, :, [4, 5, 6, 7, 0, 1, 2, 3]], 1.0)[
-        :, :, [PUCK, TWO, ONE]
+        :, :, [PUCK, PLAYER_TWO, PLAYER_ONE]
     ]
     turned[..., [0, 1, 3, 4]] *= -1.0
     off = np.abs(track - turned).max(axis=(0, 2, 3))

@@ -5,12 +5,12 @@ import pytest
 
 from games.hockey_play import Rink
 from stepladder.games.hockey.rink import (
-    ONE,
+    PLAYER_ONE,
+    PLAYER_TWO,
     PUCK,
     PUCK_INERTIA,
     PUCK_MASS,
     PUCK_RADIUS,
-    TWO,
 )
 
 # The centre of a puck that touches a wall, and how near it may come before it is pushed away.
@@ -94,8 +94,8 @@ def test_spin_is_limited_to_a_quarter_turn_a_step() -> None:
 @pytest.mark.parametrize("angle", np.linspace(0.05, 2 * math.pi, 37))
 def test_the_fastest_puck_stays_inside_the_rink(angle: float) -> None:
     rink = Rink()
-    rink.place(ONE, -2.9, 2.5)
-    rink.place(TWO, 2.9, -2.5)
+    rink.place(PLAYER_ONE, -2.9, 2.5)
+    rink.place(PLAYER_TWO, 2.9, -2.5)
     rink.place(PUCK, 0.3, 2.0, vx=95 * math.cos(angle), vy=95 * math.sin(angle), spin=70.0)
     for _ in range(60):
         rink.step()
@@ -116,19 +116,19 @@ def test_a_puck_between_two_walls_turns_back_from_both_in_one_step() -> None:
 
 def test_a_racket_drives_a_resting_puck_ahead_of_itself() -> None:
     rink = Rink(keep_mode=False)
-    rink.place(ONE, -2.0, 0.0, vx=5.0)
+    rink.place(PLAYER_ONE, -2.0, 0.0, vx=5.0)
     rink.place(PUCK, -2.0 + 0.1 + PUCK_RADIUS + 0.009, 0.0)
     rink.step()
     racket, approach = 58.0, 5.0 * 0.9
     # Two bodies and a restitution of 0.95, head on.
     expected = 1.95 * approach * racket / (racket + PUCK_MASS)
     assert close(rink[PUCK]["vx"], expected, 1e-6)
-    assert close(rink[ONE]["vx"], approach - expected * PUCK_MASS / racket, 1e-6)
+    assert close(rink[PLAYER_ONE]["vx"], approach - expected * PUCK_MASS / racket, 1e-6)
 
 
 def test_a_puck_found_deep_in_a_racket_leaves_by_the_nearest_face() -> None:
     rink = Rink(keep_mode=False)
-    rink.place(ONE, -2.0, 0.0)
+    rink.place(PLAYER_ONE, -2.0, 0.0)
     rink.place(PUCK, -2.0 - 0.25, 0.0, vx=-20.0)
     rink.step()
     assert rink[PUCK]["vx"] == pytest.approx(-19.98, abs=0.1)
@@ -137,7 +137,7 @@ def test_a_puck_found_deep_in_a_racket_leaves_by_the_nearest_face() -> None:
 
 def test_a_puck_squeezed_against_a_wall_is_neither_lost_nor_thrown() -> None:
     rink = Rink(keep_mode=False)
-    rink.place(ONE, -2.0, 2.3)
+    rink.place(PLAYER_ONE, -2.0, 2.3)
     rink.place(PUCK, -1.9, TOUCH_Y)
     for _ in range(100):
         rink.step(one=(0.0, 1.0, 0.0, 0.0))

@@ -7,7 +7,7 @@ from games.hockey_play import Rink
 from stepladder.errors import ConfigError
 from stepladder.games.hockey.actions import control_table, num_actions
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
-from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO, PUCK
 from stepladder.games.hockey.rules import (
     MAX_START_X,
     closeness,
@@ -37,14 +37,16 @@ def test_a_goal_counts_when_a_step_begins_with_the_puck_in_it(
     x: float, y: float, expected: int
 ) -> None:
     rink = Rink(keep_mode=False)
-    rink.place(ONE, -1.0, -2.5)
-    rink.place(TWO, 1.0, -2.5)
+    rink.place(PLAYER_ONE, -1.0, -2.5)
+    rink.place(PLAYER_TWO, 1.0, -2.5)
     rink.place(PUCK, x, y)
     rink.step()
     assert rink.world["winner"] == expected
     assert rink.judge() == (expected != 0, False)
-    assert reward(rink.world, ONE) == pytest.approx(10 * expected + closeness(rink.world, ONE))
-    assert winner(rink.world, TWO) == -expected
+    assert reward(rink.world, PLAYER_ONE) == pytest.approx(
+        10 * expected + closeness(rink.world, PLAYER_ONE)
+    )
+    assert winner(rink.world, PLAYER_TWO) == -expected
 
 
 def test_the_step_that_brings_the_puck_into_the_goal_does_not_end_the_game() -> None:
@@ -55,7 +57,9 @@ def test_the_step_that_brings_the_puck_into_the_goal_does_not_end_the_game() -> 
     assert rink.judge() == (False, False)
     rink.step()
     assert rink.judge() == (True, False)
-    assert reward(rink.world, TWO) == pytest.approx(-10.0 + closeness(rink.world, TWO))
+    assert reward(rink.world, PLAYER_TWO) == pytest.approx(
+        -10.0 + closeness(rink.world, PLAYER_TWO)
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,36 +85,36 @@ def test_a_goal_in_the_last_step_terminates() -> None:
 def test_closeness_costs_distance_to_a_puck_in_the_own_half(mode: int, per_metre: float) -> None:
     rink = Rink(mode=mode)
     rink.place(PUCK, -1.0, 1.5)
-    assert closeness(rink.world, ONE) == pytest.approx(-2.5 * per_metre)
-    assert closeness(rink.world, TWO) == 0.0
+    assert closeness(rink.world, PLAYER_ONE) == pytest.approx(-2.5 * per_metre)
+    assert closeness(rink.world, PLAYER_TWO) == 0.0
     rink.place(PUCK, -1.0, 1.5, vx=0.1)
-    assert closeness(rink.world, ONE) == 0.0
+    assert closeness(rink.world, PLAYER_ONE) == 0.0
     rink.place(PUCK, 1.0, -1.5, vx=0.1)
-    assert closeness(rink.world, TWO) == pytest.approx(-2.5 * per_metre)
-    assert closeness(rink.world, ONE) == 0.0
+    assert closeness(rink.world, PLAYER_TWO) == pytest.approx(-2.5 * per_metre)
+    assert closeness(rink.world, PLAYER_ONE) == 0.0
 
 
 def test_direction_and_touch_are_scaled_as_in_the_original() -> None:
     rink = Rink()
     rink.place(PUCK, 0.0, 0.0, vx=12.5)
-    assert direction(rink.world, ONE) == pytest.approx(12.5 / 6250)
-    assert direction(rink.world, TWO) == pytest.approx(-12.5 / 6250)
+    assert direction(rink.world, PLAYER_ONE) == pytest.approx(12.5 / 6250)
+    assert direction(rink.world, PLAYER_TWO) == pytest.approx(-12.5 / 6250)
     rink.world["mode"] = TRAIN_SHOOTING
-    assert direction(rink.world, ONE) == pytest.approx(12.5 / 2000)
-    rink[ONE]["hold"], rink[TWO]["hold"] = 15, 14
-    assert (touch(rink.world, ONE), touch(rink.world, TWO)) == (1.0, 0.0)
+    assert direction(rink.world, PLAYER_ONE) == pytest.approx(12.5 / 2000)
+    rink[PLAYER_ONE]["hold"], rink[PLAYER_TWO]["hold"] = 15, 14
+    assert (touch(rink.world, PLAYER_ONE), touch(rink.world, PLAYER_TWO)) == (1.0, 0.0)
 
 
 def test_player_two_sees_the_point_mirror_with_angles_unchanged() -> None:
     rink = Rink()
-    rink.place(ONE, -2.0, 0.5, 1.0, 2.0, angle=0.3, spin=4.0)
-    rink.place(TWO, 1.0, -0.75, 3.0, -1.0, angle=-0.2, spin=-5.0)
+    rink.place(PLAYER_ONE, -2.0, 0.5, 1.0, 2.0, angle=0.3, spin=4.0)
+    rink.place(PLAYER_TWO, 1.0, -0.75, 3.0, -1.0, angle=-0.2, spin=-5.0)
     rink.place(PUCK, 0.25, 1.5, -6.0, 7.0)
-    rink[ONE]["hold"], rink[TWO]["hold"] = 3, 9
+    rink[PLAYER_ONE]["hold"], rink[PLAYER_TWO]["hold"] = 3, 9
     one = [-2, 0.5, 0.3, 1, 2, 4, 1, -0.75, -0.2, 3, -1, -5, 0.25, 1.5, -6, 7, 3, 9]
     two = [-1, 0.75, -0.2, -3, 1, -5, 2, -0.5, 0.3, -1, -2, 4, -0.25, -1.5, 6, -7, 9, 3]
-    assert np.array_equal(rink.view(ONE), np.array(one, np.float32))
-    assert np.array_equal(rink.view(TWO), np.array(two, np.float32))
+    assert np.array_equal(rink.view(PLAYER_ONE), np.array(one, np.float32))
+    assert np.array_equal(rink.view(PLAYER_TWO), np.array(two, np.float32))
 
 
 def test_the_eight_actions_are_one_control_each() -> None:
@@ -150,7 +154,7 @@ def test_a_fineness_without_a_table_is_refused(fineness: int) -> None:
 def controls_of(rink: Rink, player: int, gain: float) -> list[float]:
     controls = np.zeros(8)
     act(rink.world, player, gain, np.array([5], np.uint64), 0, controls)
-    return controls[:4].tolist() if player == ONE else controls[4:].tolist()
+    return controls[:4].tolist() if player == PLAYER_ONE else controls[4:].tolist()
 
 
 def test_a_scripted_player_goes_for_a_puck_ahead_of_it() -> None:
@@ -158,9 +162,9 @@ def test_a_scripted_player_goes_for_a_puck_ahead_of_it() -> None:
     rink.place(PUCK, -2.6, 0.2, vy=1.0)
     # Target: 0.2 m beyond the puck, and 0.1 * vy * distance to its side.
     target_y = 0.2 + 0.1 * np.hypot(0.4, 0.2)
-    x, y, _, shoot = controls_of(rink, ONE, WEAK_GAIN)
+    x, y, _, shoot = controls_of(rink, PLAYER_ONE, WEAK_GAIN)
     assert (x, y) == pytest.approx((0.5 * 0.6, 0.1 * target_y))
-    x, y, _, _ = controls_of(rink, ONE, STRONG_GAIN)
+    x, y, _, _ = controls_of(rink, PLAYER_ONE, STRONG_GAIN)
     assert (x, y) == pytest.approx((1.0, 2.0 * target_y))
     assert shoot == 0.0
 
@@ -168,31 +172,31 @@ def test_a_scripted_player_goes_for_a_puck_ahead_of_it() -> None:
 def test_a_scripted_player_returns_to_its_goal_otherwise() -> None:
     rink = Rink()
     rink.place(PUCK, 1.0, 1.0, vx=-1.0)
-    assert controls_of(rink, ONE, WEAK_GAIN)[:2] == pytest.approx([0.5 * -0.5, 0.1 * 1.0])
+    assert controls_of(rink, PLAYER_ONE, WEAK_GAIN)[:2] == pytest.approx([0.5 * -0.5, 0.1 * 1.0])
     rink.place(PUCK, 1.0, 1.0, vx=0.6)
-    assert controls_of(rink, ONE, WEAK_GAIN)[:2] == pytest.approx([0.5 * -0.5, 0.0])
+    assert controls_of(rink, PLAYER_ONE, WEAK_GAIN)[:2] == pytest.approx([0.5 * -0.5, 0.0])
     # Player two sees the same puck coming at it, from its own side.
-    assert controls_of(rink, TWO, WEAK_GAIN)[:2] == pytest.approx([0.5 * -0.5, 0.1 * -1.0])
+    assert controls_of(rink, PLAYER_TWO, WEAK_GAIN)[:2] == pytest.approx([0.5 * -0.5, 0.1 * -1.0])
 
 
 def test_a_scripted_player_brakes_before_its_target() -> None:
     rink = Rink()
-    rink.place(ONE, -3.45, 0.0, vx=-1.0)
+    rink.place(PLAYER_ONE, -3.45, 0.0, vx=-1.0)
     rink.place(PUCK, 1.0, 0.0, vx=5.0)
-    assert controls_of(rink, ONE, WEAK_GAIN)[0] == pytest.approx(0.5 * -0.05 + 0.5)
+    assert controls_of(rink, PLAYER_ONE, WEAK_GAIN)[0] == pytest.approx(0.5 * -0.05 + 0.5)
 
 
 def test_a_scripted_player_swings_its_racket_and_shoots_late() -> None:
     rink = Rink()
     rink.world["phase_two"] = 1.2
-    swing = controls_of(rink, TWO, WEAK_GAIN)[2]
+    swing = controls_of(rink, PLAYER_TWO, WEAK_GAIN)[2]
     phase = float(rink.world["phase_two"])
     assert 1.2 <= phase < 1.4
     assert swing == pytest.approx(0.25 * np.pi / 3 * np.sin(phase))
     shots = []
     for hold in (0, 2, 6, 7, 15):
-        rink[TWO]["hold"] = hold
-        shots.append(controls_of(rink, TWO, STRONG_GAIN)[3])
+        rink[PLAYER_TWO]["hold"] = hold
+        shots.append(controls_of(rink, PLAYER_TWO, STRONG_GAIN)[3])
     assert shots == [0.0, 1.0, 1.0, 0.0, 0.0]
 
 
@@ -214,14 +218,14 @@ def test_a_normal_game_begins_in_the_half_of_who_starts(side: float) -> None:
     assert np.all((side * bodies["x"][:, PUCK] >= 1.0) & (side * bodies["x"][:, PUCK] < 2.0))
     assert np.abs(bodies["y"][:, PUCK]).max() <= 1.0
     assert np.ptp(bodies["y"][:, PUCK]) > 1.8
-    assert np.all(bodies["x"][:, [ONE, TWO]] == [-3.0, 3.0])
+    assert np.all(bodies["x"][:, [PLAYER_ONE, PLAYER_TWO]] == [-3.0, 3.0])
     for field in ("vx", "vy", "spin", "hold", "touching", "angle"):
         assert not bodies[field].any()
 
 
 def test_shooting_begins_with_player_two_anywhere_in_the_rink() -> None:
     worlds = begun(TRAIN_SHOOTING)
-    two, puck = worlds["bodies"][:, TWO], worlds["bodies"][:, PUCK]
+    two, puck = worlds["bodies"][:, PLAYER_TWO], worlds["bodies"][:, PUCK]
     assert two["x"].min() < -0.2
     assert two["x"].max() == MAX_START_X
     assert 0.2 < np.mean(two["x"] == MAX_START_X) < 0.28

@@ -9,7 +9,7 @@ from games.game_cases import HOCKEY, NEXT_STEP, SAME_STEP, make_batch
 from stepladder import make_vec
 from stepladder.curricula import Mixed, Phase, Phased
 from stepladder.errors import ConfigError
-from stepladder.games.hockey.task import CALLER
+from stepladder.games.hockey.task import CALLER_OPPONENT
 from stepladder.tasks import Task
 
 WEAK = {"opponent": "basic_weak"}
@@ -59,7 +59,7 @@ def test_opponents_of_a_curriculum_change_when_an_episode_begins_and_only_then(m
         assert base.opponents() == names
         for name, record in zip(names, base.shelf.records, strict=True):
             assert record["puck_speed"] == speeds.get(name, 40.0)
-            assert (record["opponent"] == CALLER) == name.startswith("caller:")
+            assert (record["opponent"] == CALLER_OPPONENT) == name.startswith("caller:")
         met.update(names)
     assert met == {*speeds, "none", "strong", "caller:c"}
     vec.close()

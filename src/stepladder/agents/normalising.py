@@ -22,11 +22,11 @@ LARGEST_COUNT = 2.0**53
 SMALLEST_SPREAD = 1e-4
 """Lower limit of the spread that numbers are divided by."""
 
-Bounds = Mapping[str, tuple[float | torch.Tensor, float | torch.Tensor]]
+SavedBounds = Mapping[str, tuple[float | torch.Tensor, float | torch.Tensor]]
 """Lowest and highest values in a saved state, by the name of a tensor."""
 
 
-def new_moments(width: int) -> tuple[torch.Tensor, Bounds]:
+def new_moments(width: int) -> tuple[torch.Tensor, SavedBounds]:
     """Return room for the moments of so many columns, and the bounds of moments and spread.
 
     Count, mean and sum of squared deviations, in double: they run for millions of rows.
@@ -54,12 +54,12 @@ def add_rows(moments: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, t
     return mean, (squares / total).sqrt().clamp_min(SMALLEST_SPREAD)
 
 
-class ReturnSpread(nn.Module):
+class ReturnNormaliser(nn.Module):
     """The spread of the discounted returns that were met so far; part of a policy."""
 
     spread: torch.Tensor
     moments: torch.Tensor
-    saved_bounds: Bounds
+    saved_bounds: SavedBounds
 
     def __init__(self):
         super().__init__()

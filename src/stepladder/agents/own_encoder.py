@@ -13,11 +13,11 @@ from gymnasium.spaces import Dict, Space
 from torch import nn
 
 from stepladder.agents.network_config import NetworkConfig
-from stepladder.agents.observations import Encoder, Layout, Part, Seen
+from stepladder.agents.observations import Encoder, Layout, ObservationPart, Seen
 from stepladder.errors import ConfigError
 from stepladder.named import find_function
 
-FOREIGN_ERRORS = (
+NETWORK_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -100,7 +100,7 @@ class OwnEncoder(Encoder):
         }  # fmt: skip
         try:
             features = self.network(self._as_seen(rows))
-        except FOREIGN_ERRORS as error:
+        except NETWORK_ERRORS as error:
             raise ConfigError(
                 f"encoder {name!r} failed with {NUM_TRIED} rows of observations: "
                 f"{_in_one_line(error)} Fix its forward."
@@ -136,7 +136,7 @@ def _made(config: NetworkConfig, space: Space[Any], generator: torch.Generator) 
         torch.default_generator.manual_seed(seed)
         try:
             network = found(space, **config.encoder_kwargs)
-        except FOREIGN_ERRORS as error:
+        except NETWORK_ERRORS as error:
             raise ConfigError(
                 f"encoder {config.encoder!r} cannot be made with the observation space and "
                 f"encoder_kwargs {config.encoder_kwargs}: {_in_one_line(error)} Correct "
@@ -162,7 +162,7 @@ def _gradients(features: torch.Tensor, parameters: dict[str, nn.Parameter]) -> A
     return torch.autograd.grad(features.sum(), list(parameters.values()), allow_unused=True)
 
 
-def _unpacked(part: Part, packed: torch.Tensor, frame_stack: int) -> torch.Tensor:
+def _unpacked(part: ObservationPart, packed: torch.Tensor, frame_stack: int) -> torch.Tensor:
     """Return one part of observations: numbers as floats, bytes as bytes, other codes as integers.
 
     Its shape is that of the env, after rows and, if there are several, frames.

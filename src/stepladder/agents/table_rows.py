@@ -17,11 +17,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
+from stepladder.arrays import Floats32, Words
 from stepladder.compiled import CHECKS_BOUNDS, bare
 
-Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.int64]
 
 WIDTH = 16
 """Floats that are added at once: as many as fit into the widest register of x86."""
@@ -88,7 +87,7 @@ WIDE_COLUMNS = 0 if CHECKS_BOUNDS else WIDTH
 
 
 @bare
-def add_rows(codes: Codes, offsets: Words, table: Floats, out: Floats) -> None:
+def add_rows(codes: Codes, offsets: Words, table: Floats32, out: Floats32) -> None:
     """Add to each row of `out` the rows of a table that its codes name.
 
     Args:
@@ -130,7 +129,7 @@ def add_rows(codes: Codes, offsets: Words, table: Floats, out: Floats) -> None:
 
 
 @bare
-def add_to_rows(codes: Codes, offsets: Words, given: Floats, table: Floats) -> None:
+def add_to_rows(codes: Codes, offsets: Words, given: Floats32, table: Floats32) -> None:
     """Add each row of `given` to the rows of a table that its codes name.
 
     Args:

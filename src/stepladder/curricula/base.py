@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, resolve_config
@@ -31,7 +32,6 @@ from stepladder.plans.choosing import prob_of
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import DRAW_DTYPE, Draw, DrawArray, as_draw
-from stepladder.records import Floats, Words
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.configs.codec import fields_to_json
-from stepladder.records import Floats
 
 
 class JsonDataclass:

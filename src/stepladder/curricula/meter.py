@@ -9,19 +9,19 @@ from typing import Any, cast
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.foreign import ForeignCurriculum
 from stepladder.curricula.task_counts import TaskCounts
 from stepladder.errors import ConfigError
-from stepladder.records import Floats, Words
 from stepladder.stats.inequality import (
     coefficient_of_variation,
     entropy_normalized,
     gini,
     max_min_ratio,
 )
-from stepladder.stats.names import MAX_PER_FAMILY, OTHER
+from stepladder.stats.names import MAX_PER_FAMILY, OTHER_NAMES
 from stepladder.tasks.plain import checked_integer
 
 PERCENTILES = (25, 50, 75, 90, 95)
@@ -202,6 +202,6 @@ def _shown_labels(labels: list[str]) -> tuple[list[str], Words]:
     """
     if len(labels) <= MAX_PER_FAMILY:
         return list(labels), np.arange(len(labels))
-    shown = [label for label in labels if label != OTHER][:MAX_PER_FAMILY]
+    shown = [label for label in labels if label != OTHER_NAMES][:MAX_PER_FAMILY]
     positions = {label: position for position, label in enumerate(shown)}
-    return [*shown, OTHER], np.array([positions.get(label, len(shown)) for label in labels])
+    return [*shown, OTHER_NAMES], np.array([positions.get(label, len(shown)) for label in labels])

@@ -13,11 +13,12 @@ from typing import Annotated
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, direct
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import RecordError
 from stepladder.plans.record import RECORD_DTYPE, RecordFields
-from stepladder.records import Count, Fields, Floats, Limits, Records, Words
+from stepladder.records import Count, Fields, Limits, Records
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, require_snapshot

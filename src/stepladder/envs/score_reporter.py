@@ -17,13 +17,14 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from stepladder.arrays import Flags, Floats, Words
 from stepladder.compiled import compiled
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.trainer_scores import TrainerScored
 from stepladder.envs.tracked import Tracked
 from stepladder.errors import ConfigError, RecordError, SnapshotError
 from stepladder.plans.record import UNBUILDABLE, RecordArray
-from stepladder.records import Count, Fields, Floats, Records, Words
+from stepladder.records import Count, Fields, Records
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot
@@ -31,8 +32,6 @@ from stepladder.saving.snapshot import Snapshot
 GOES_ON, ABORTED, NOT_PLAYING = -1, -2, -3
 """What a step is that ends no episode with a record: in the middle of one, the last of one that no
 record tells of, or a step that only resets the env."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 class PlayedPart(Fields):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from stepladder.envs.types import Array
+from stepladder.arrays import Array
 from stepladder.saving.snapshot import Snapshot
 from stepladder.sync import EpisodeCounts, Host, Staleness
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from stepladder.arrays import Array
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.check_interval import apply_check_interval
 from stepladder.envs.curriculum_log import CurriculumLog
 from stepladder.envs.tracked import EnvAccess
-from stepladder.envs.types import Array
 from stepladder.errors import (
     BuildError,
     ChannelError,

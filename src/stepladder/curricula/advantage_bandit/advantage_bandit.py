@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.advantage_bandit import kernels
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
@@ -31,7 +32,7 @@ from stepladder.errors import ConfigError
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import RecordArray
 from stepladder.plans.status import DONE
-from stepladder.records import Floats, Words, settings_record, zeros
+from stepladder.records import settings_record, zeros
 
 LABELS_PER_SCORE = 32
 """Labels whose share may be written for one score; with more of them, shares wait for scores."""

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.learnability import kernels
@@ -42,7 +43,7 @@ from stepladder.curricula.pooled.pooling import PRIOR_STRENGTH, rates_of
 from stepladder.curricula.ranking import RankedMethod
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping
-from stepladder.records import Floats, settings_record, zeros
+from stepladder.records import settings_record, zeros
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
 from stepladder.curricula.batch_rule import count_record
 from stepladder.curricula.eviction import Evicting
@@ -24,17 +25,7 @@ from stepladder.curricula.returns import ReturnScale, signal_of, signal_settings
 from stepladder.plans.kernels import begin_write, end_write, fill_leaves
 from stepladder.plans.record import RecordArray, RecordFields, first_bad_record
 from stepladder.plans.status import DONE
-from stepladder.records import (
-    Count,
-    Fields,
-    Floats,
-    Limits,
-    Records,
-    Share,
-    Words,
-    settings_record,
-    zeros,
-)
+from stepladder.records import Count, Fields, Limits, Records, Share, settings_record, zeros
 from stepladder.saving.saved_array import require_parts
 
 

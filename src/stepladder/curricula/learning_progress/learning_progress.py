@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.explanation import EvictingExplanation
@@ -43,7 +44,7 @@ from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
-from stepladder.records import Floats, Records, Words, settings_record, zeros
+from stepladder.records import Records, settings_record, zeros
 from stepladder.saving.saved_array import MAX_FLOAT, require_parts
 from stepladder.stats.averages import AveragePair
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
@@ -25,7 +26,7 @@ from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
 from stepladder.plans.status import DONE
-from stepladder.records import Floats, Words, zeros
+from stepladder.records import zeros
 from stepladder.saving.saved_array import Part
 from stepladder.saving.saved_fields import read_list
 from stepladder.saving.snapshot import Snapshot

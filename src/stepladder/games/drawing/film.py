@@ -17,7 +17,7 @@ from stepladder.files import draft_of
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.packages import required
 
-MARK = "made by stepladder"
+FILM_MARK = "made by stepladder"
 """Marks our films, as a comment in each."""
 
 SLOWEST = 0.1
@@ -126,7 +126,7 @@ def _write_gif(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
             save_all=True,
             append_images=frames,
             loop=0,
-            comment=MARK.encode(),
+            comment=FILM_MARK.encode(),
         )
     return count
 
@@ -155,7 +155,7 @@ def _write_mp4(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
     av = required(*PACKAGES[".mp4"])
     count = 0
     with av.open(os.fspath(draft), "w", format="mp4", options={"movflags": "faststart"}) as film:
-        film.metadata["comment"] = MARK
+        film.metadata["comment"] = FILM_MARK
         stream = film.add_stream("libx264", rate=fps, options=MP4_QUALITY)
         # Every player can show this format; it needs even numbers of rows and columns.
         stream.pix_fmt = "yuv420p"

@@ -8,10 +8,11 @@ edge.
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Bytes
 from stepladder.compiled import bare, inlined
 from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE, Runner
 from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
-from stepladder.games.ledge.world import MARGIN, LevelRecord, Tiles
+from stepladder.games.ledge.world import MARGIN, LevelRecord
 
 VECTOR_NAMES = (
     "x",  # -1 at the left edge of the map, 1 at the right one
@@ -77,13 +78,13 @@ def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32
 
 
 @inlined
-def _put(patch: Tiles, row: int, column: int, code: int) -> None:
+def _put(patch: Bytes, row: int, column: int, code: int) -> None:
     if 0 <= row < PATCH_HEIGHT and 0 <= column < PATCH_WIDTH:
         patch[row, column] = code
 
 
 @bare
-def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) -> None:
+def write_patch(runner: Runner, tiles: Bytes, level: LevelRecord, patch: Bytes) -> None:
     """Write the codes of the tiles around the one that holds the runner's centre.
 
     The patch has the shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; everything outside the map is wall.
