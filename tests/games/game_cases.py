@@ -62,6 +62,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "ledge": ("ledge", {}),
     "ledge shaped": ("ledge", {"shaping": True, "gamma": 0.9, "stage": "complex"}),
+    "ledge route": ("ledge", {"show_route": True, "stage": "exploration"}),
     "ledge mines": ("ledge", {"stage": "mine_heavy"}),
     "ledge deadly": ("ledge", {"level": DEADLY, "shaping": True}),
     "ledge easy": ("ledge", {"level": EASY}),
@@ -70,6 +71,7 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 SHORT: dict[str, dict[str, Any]] = {
     "ledge": {"time_limit": 25},
     "ledge shaped": {"time_limit": 40},
+    "ledge route": {"time_limit": 30},
     "ledge mines": {"time_limit": 60},
     "ledge deadly": {"time_limit": 50},
 }

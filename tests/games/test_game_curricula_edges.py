@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from threading import current_thread
 from typing import Any
 
 import numpy as np
@@ -268,6 +269,31 @@ def test_no_step_leaves_compiled_code_more_than_once(
     elif kind == "evicting":
         assert len(made) <= curriculum.num_evicted + curriculum.pool.num_slots
     vec.close()
+
+
+@EACH_GAME
+def test_tasks_made_by_several_threads_are_those_made_by_one(
+    game: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(batch(game, Uniform(tasks_of(game), seed=0), 1).unwrapped)
+    put, makers = kind.put, set[str]()
+
+    def noted(self: Any, task: Task, *rest: Any) -> None:
+        makers.add(current_thread().name)
+        put(self, task, *rest)
+
+    monkeypatch.setattr(kind, "put", noted)
+    trajectories = []
+    for num_threads in (1, 3):
+        makers.clear()
+        curriculum = Uniform(with_broken(game, 3, 24), seed=3)
+        vec = batch(game, curriculum, 64, num_threads=num_threads, max_failed_share=1.0)
+        first = vec.reset(seed=0)
+        assert (makers == {"MainThread"}) == (num_threads == 1)
+        trajectories.append((first, play(vec, 60)))
+        assert {each.task for each in curriculum.quarantined} == {f"broken {n}" for n in range(3)}
+        vec.close()
+    assert_same(*trajectories)
 
 
 def test_a_large_pool_takes_no_memory_before_it_is_played() -> None:

@@ -17,14 +17,22 @@ from stepladder.games.ledge.tiles import (
     SWITCH_TOUCHED,
     WALL,
 )
+from stepladder.games.ledge.vector_env import LedgeVectorEnv
 from stepladder.games.ledge.views import (
+    FAR,
+    NEAR,
+    NUM_ROUTE,
     NUM_VECTOR,
     PATCH_HEIGHT,
     PATCH_WIDTH,
+    ROUTE_NAMES,
+    ROUTE_SCALE,
     VECTOR_NAMES,
     write_patch,
+    write_route,
     write_vector,
 )
+from stepladder.games.ledge.world import MARGIN, UNREACHABLE
 
 TEXT = """
 ; time_limit: 100
@@ -148,3 +156,54 @@ def test_the_potential_does_not_depend_on_how_a_place_was_reached():
     before = potential_of(play)
     play.step(*[IDLE] * 10)
     assert potential_of(play) == before
+
+
+def route_of(play, distances):
+    row = np.full(NUM_VECTOR + NUM_ROUTE, np.nan, dtype=np.float32)
+    write_route(play.runner, distances, row)
+    assert np.isnan(row[:NUM_VECTOR]).all()
+    return dict(zip(ROUTE_NAMES, row[NUM_VECTOR:].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("stage", ["simple", "complex", "exploration"])
+def test_the_route_leads_along_tiles_that_are_ever_nearer_to_the_goal(stage):
+    for seed in range(5):
+        play = Play(generate(stage, seed))
+        for distances in (play.packed.to_switch, play.packed.to_door):
+            free = np.argwhere(distances != UNREACHABLE)
+            for row, column in free[:: max(1, len(free) // 60)]:
+                play.runner["x"], play.runner["y"] = column - MARGIN + 0.3, row - MARGIN + 0.7
+                route, left = route_of(play, distances), int(distances[row, column])
+                for name, steps in (("near", NEAR), ("far", FAR)):
+                    # The offsets are those of the middle of a tile.
+                    to_x = route[f"{name} route x"] * steps + play.x + MARGIN
+                    to_y = route[f"{name} route y"] * steps + play.y + MARGIN
+                    assert distances[int(to_y), int(to_x)] == max(left - steps, 0)
+                    assert (to_x % 1.0, to_y % 1.0) == pytest.approx((0.5, 0.5), abs=1e-4)
+                assert route["route left"] == pytest.approx(left / (left + ROUTE_SCALE))
+
+
+def test_a_route_goes_straight_where_it_can_and_there_may_be_none():
+    room = "\n".join(["#" * 20, *["#" + "." * 18 + "#"] * 6, "#@" + "." * 15 + "SD#", "#" * 20])
+    play = Play(room)
+    play.runner["y"] = 2.5
+    route = route_of(play, play.packed.to_switch)
+    assert (route["near route x"], route["near route y"]) == (1.0, 0.0)
+    nowhere = np.full_like(play.packed.to_switch, UNREACHABLE)
+    assert list(route_of(play, nowhere).values()) == [0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def test_an_env_shows_the_route_to_the_switch_and_then_to_the_door():
+    room = "\n".join(["#" * 12, *["#" + "." * 10 + "#"] * 3, "#D..@S.....#", "#" * 12])
+    vec = LedgeVectorEnv(1, level=room, show_route=True)
+    seen, _ = vec.reset(seed=0)
+    assert (
+        seen["vector"].shape == (1, NUM_VECTOR + NUM_ROUTE) == vec.observation_space["vector"].shape
+    )
+    assert seen["vector"][0, NUM_VECTOR] > 0
+    for _ in range(12):
+        seen, *_ = vec.step(np.array([RIGHT]))
+    touched = VECTOR_NAMES.index("switch touched")
+    assert seen["vector"][0, touched] == 1
+    assert seen["vector"][0, NUM_VECTOR] < 0
+    vec.close()

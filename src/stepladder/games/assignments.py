@@ -38,7 +38,7 @@ class Assignments:
 
     @abstractmethod
     def put(self, task: Task, shelf: Any, row: int) -> None:
-        """Write a task into a row of a shelf.
+        """Write a task into a row of a shelf; several threads may each write a row of their own.
 
         Raises:
             TaskError: The game cannot play the task.

@@ -182,6 +182,11 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
         self._note_all()
 
     @property
+    def num_threads(self) -> int:
+        """Threads that may work at once, the caller's included."""
+        return self._team.num_threads
+
+    @property
     def num_begun(self) -> int:
         """Envs that have begun an episode in the last step or reset."""
         return self._happened.item(0)

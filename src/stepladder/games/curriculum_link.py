@@ -7,6 +7,8 @@ are drawn, as `envs.CurriculumEnv` does it.
 
 import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -135,11 +137,44 @@ class CurriculumLink:
             ChannelError: An env could not report.
         """
         rows = np.flatnonzero(batch.episodes["state"] > ENDED)
+        self._fill_table(rows[batch.episodes["state"][rows] == UNPREPARED].tolist())
         for env_index in rows.tolist():
             if batch.episodes["state"][env_index] != UNPREPARED:
                 raise _refusal(env_index, batch)
             self._prepare(env_index, batch)
         return rows
+
+    def _fill_table(self, rows: list[int]) -> None:
+        """Put what several envs have drawn into the table, with as many threads as step the envs.
+
+        A level of Ledge takes up to ten milliseconds to make, most of them in kernels, which other
+        threads need not wait for. A task that cannot be built is left to `_prepare`.
+        """
+        num_threads = self.vec.num_threads
+        if len(rows) < 2 or num_threads == 1 or self._legend.has_settings:
+            return
+        missing: list[tuple[Draw, Task]] = []
+        for slot, draw in {draw.slot: draw for draw in map(self._draw_of, rows)}.items():
+            is_known = self.known[slot] == draw.generation
+            if not is_known and (slot, draw.generation) not in self._unbuildable:
+                with suppress(StepladderError):
+                    missing.append((draw, self._source.get(draw.task_id)))
+        if len(missing) < 2:
+            return
+
+        def build(draw: Draw, task: Task) -> None:
+            self.known[draw.slot] = -1
+            with suppress(StepladderError):
+                self.vec.put(task, self.vec.table, draw.slot)
+                self.known[draw.slot] = draw.generation
+
+        # Made anew each time: a pool that lasts would be missing its threads after a fork.
+        pool = ThreadPoolExecutor(min(num_threads, len(missing)))
+        try:
+            for _ in pool.map(build, *zip(*missing, strict=True)):
+                pass
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _prepare(self, env_index: int, batch: BatchArrays) -> None:
         """Put the task that an env has drawn where kernels read it; redraw what cannot be built."""

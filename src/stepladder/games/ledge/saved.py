@@ -38,7 +38,7 @@ def check_levels(shelf: str, arrays: Arrays, is_used: Flags, place: str) -> None
         record, tiles = arrays[names[0]][row], arrays[names[1]][row]
         packed = pack(_read_level(names[0], row, record, tiles, place))
         expected[names[0]][row], expected[names[1]][row] = packed.record, packed.tiles
-        # Without shaping, a shelf has no room for distances.
+        # Without shaping or a route, a shelf has no room for distances.
         if expected[names[2]][row].shape == packed.to_switch.shape:
             expected[names[2]][row], expected[names[3]][row] = packed.to_switch, packed.to_door
     for field in LevelRecord.dtype.names or ():

@@ -19,7 +19,7 @@ from stepladder.games.ledge.physics import (
     begin,
     potential,
 )
-from stepladder.games.ledge.views import write_patch, write_vector
+from stepladder.games.ledge.views import write_patch, write_route, write_vector
 from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, LevelShelf
 from stepladder.games.threads import Control, await_round, end_chunk, next_chunk, open_round
 from stepladder.plans.status import PLAYING
@@ -49,6 +49,7 @@ class LedgeGame(NamedTuple):
     infos: LedgeInfos
     potentials: Floats
     has_shaping: bool
+    shows_route: bool
     gamma: float
 
 
@@ -60,7 +61,7 @@ def copy_level(game: LedgeGame, slot: int, env_index: int) -> None:
     for row in range(PACKED_HEIGHT):
         for column in range(PACKED_WIDTH):
             levels.tiles[env_index, row, column] = table.tiles[slot, row, column]
-    if game.has_shaping:
+    if game.has_shaping or game.shows_route:
         for row in range(PACKED_HEIGHT):
             for column in range(PACKED_WIDTH):
                 levels.to_switch[env_index, row, column] = table.to_switch[slot, row, column]
@@ -84,6 +85,11 @@ def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Bytes) -> 
     """Write what a runner sees."""
     runner, level = game.runners[env_index], game.levels.records[env_index]
     write_vector(runner, level, vectors[env_index])
+    if game.shows_route:
+        if runner.switch_touched != 0:
+            write_route(runner, game.levels.to_door[env_index], vectors[env_index])
+        else:
+            write_route(runner, game.levels.to_switch[env_index], vectors[env_index])
     write_patch(runner, game.levels.tiles[env_index], level, patches[env_index])
 
 

@@ -24,7 +24,7 @@ from stepladder.games.ledge.saved import check_levels, check_runners
 from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LedgeInfos
 from stepladder.games.ledge.tiles import NUM_CODES, WALL
-from stepladder.games.ledge.views import NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
+from stepladder.games.ledge.views import NUM_ROUTE, NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
 from stepladder.games.ledge.world import MARGIN, LevelShelf, pack
 from stepladder.plans.status import ENDED, PLAYING
 from stepladder.saving.saved_array import Part, SavedArray
@@ -35,13 +35,16 @@ DEFAULT_STAGE = "simplest"
 MAX_SEEN = 2.0
 """No number of an observation is larger; most lie between -1 and 1."""
 
-OBSERVATION_SPACE = Dict(
-    {
-        "tiles": Box(0, NUM_CODES - 1, (PATCH_HEIGHT, PATCH_WIDTH), np.uint8),
-        "vector": Box(-MAX_SEEN, MAX_SEEN, (NUM_VECTOR,), np.float32),
-    }
-)
-"""What one runner sees."""
+
+def observation_space(show_route: bool) -> Dict:
+    """Return the space of what one runner sees."""
+    num_numbers = NUM_VECTOR + (NUM_ROUTE if show_route else 0)
+    return Dict(
+        {
+            "tiles": Box(0, NUM_CODES - 1, (PATCH_HEIGHT, PATCH_WIDTH), np.uint8),
+            "vector": Box(-MAX_SEEN, MAX_SEEN, (num_numbers,), np.float32),
+        }
+    )
 
 
 class LedgeVectorEnv(GameVectorEnv):
@@ -58,6 +61,8 @@ class LedgeVectorEnv(GameVectorEnv):
         shaping: Whether the reward also contains the progress of each step, as a potential, which
             does not change which behaviour is best.
         gamma: The agent's discount, for shaping.
+        show_route: Whether the observation also says where the shortest way to the next goal
+            leads: the way that shaping rewards.
         time_limit: Steps after which an episode is truncated; by default the level's own limit.
     """
 
@@ -76,6 +81,7 @@ class LedgeVectorEnv(GameVectorEnv):
         level_seed: int = 0,
         shaping: bool = False,
         gamma: float = 0.99,
+        show_route: bool = False,
         time_limit: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         num_threads: int | Literal["auto"] = "auto",
@@ -86,13 +92,16 @@ class LedgeVectorEnv(GameVectorEnv):
         require_share("gamma", gamma)
         if time_limit is not None:
             require_integer("time_limit", time_limit, 1, MAX_LEVEL_STEPS)
-        if not isinstance(shaping, bool | np.bool_):
-            raise ConfigError(f"shaping must be True or False; got {shaping!r}.")
+        for name, value in (("shaping", shaping), ("show_route", show_route)):
+            if not isinstance(value, bool | np.bool_):
+                raise ConfigError(f"{name} must be True or False; got {value!r}.")
         self.has_shaping, self._gamma = bool(shaping), float(gamma)
+        self.shows_route = bool(show_route)
+        self._space = observation_space(self.shows_route)
         self.time_limit = None if time_limit is None else int(time_limit)
         super().__init__(
             num_envs,
-            single_observation_space=OBSERVATION_SPACE,
+            single_observation_space=self._space,
             single_action_space=Discrete(NUM_ACTIONS),
             autoreset_mode=autoreset_mode,
             num_threads=num_threads,
@@ -105,13 +114,13 @@ class LedgeVectorEnv(GameVectorEnv):
     def _lay_out(self, num_envs: int) -> None:
         self.runners = Runner.zeros(num_envs)
         self.actions = np.zeros(num_envs, dtype=np.int64)
-        self.seen = create_empty_array(OBSERVATION_SPACE, num_envs)
-        self.seen_last = create_empty_array(OBSERVATION_SPACE, num_envs)
+        self.seen = create_empty_array(self._space, num_envs)
+        self.seen_last = create_empty_array(self._space, num_envs)
         self._potentials = np.zeros(num_envs)
 
     def make_shelf(self, num_rows: int) -> LevelShelf:
         """Return room for so many tasks, in the form that kernels read."""
-        return LevelShelf.zeros(num_rows, self.has_shaping)
+        return LevelShelf.zeros(num_rows, self.has_shaping or self.shows_route)
 
     def put(self, task: Task, shelf: LevelShelf, row: int) -> None:
         """Write a task's level into a row of a shelf."""
@@ -121,7 +130,7 @@ class LedgeVectorEnv(GameVectorEnv):
         shelf.tiles[row] = packed.tiles
         if self.time_limit is not None:
             shelf.records["time_limit"][row] = self.time_limit
-        if self.has_shaping:
+        if self.has_shaping or self.shows_route:
             shelf.to_switch[row], shelf.to_door[row] = packed.to_switch, packed.to_door
 
     def _game(self) -> LedgeGame:
@@ -137,6 +146,7 @@ class LedgeVectorEnv(GameVectorEnv):
             LedgeInfos(*self.extras),
             self._potentials,
             self.has_shaping,
+            self.shows_route,
             self._gamma,
         )
 
@@ -166,7 +176,11 @@ class LedgeVectorEnv(GameVectorEnv):
 
     def game_settings(self) -> dict[str, Any]:
         """Return what a snapshot must share with these envs."""
-        return {"shaping": self.has_shaping, "gamma": self._gamma}
+        return {
+            "shaping": self.has_shaping,
+            "gamma": self._gamma,
+            "show_route": self.shows_route,
+        }
 
     def task_settings(self) -> dict[str, Any]:
         """Return what overrides the parameters of tasks."""

@@ -5,14 +5,16 @@ observation arrays. Thanks to the margin of a packed level, the patch needs no c
 edge.
 """
 
-import numpy as np
-import numpy.typing as npt
-
-from stepladder.arrays import Bytes
+from stepladder.arrays import Bytes, Floats32
 from stepladder.compiled import bare, inlined
 from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE, Runner
 from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
-from stepladder.games.ledge.world import MARGIN, LevelRecord
+from stepladder.games.ledge.world import (
+    MARGIN,
+    UNREACHABLE,
+    Distances,
+    LevelRecord,
+)
 
 VECTOR_NAMES = (
     "x",  # -1 at the left edge of the map, 1 at the right one
@@ -37,6 +39,19 @@ VECTOR_NAMES = (
 )
 NUM_VECTOR = len(VECTOR_NAMES)
 
+ROUTE_NAMES = (
+    "near route x",  # offset to a tile 4 tiles along the route, in 4 tiles
+    "near route y",
+    "far route x",  # offset to a tile 12 tiles along the route, in 12 tiles
+    "far route y",
+    "route left",  # to the switch, or once it is touched to the door: distance / (distance + 20)
+)
+"""Follow `VECTOR_NAMES` in envs that show the route."""
+
+NUM_ROUTE = len(ROUTE_NAMES)
+NEAR, FAR = 4, 12
+ROUTE_SCALE = 20.0
+
 OFFSET_SCALE = 5.0
 """Offsets of this many tiles are seen as one half."""
 
@@ -53,7 +68,7 @@ def _squashed(offset: float) -> float:
 
 
 @bare
-def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32]) -> None:
+def write_vector(runner: Runner, level: LevelRecord, row: Floats32) -> None:
     """Write the numbers of `VECTOR_NAMES`, in that order, into a row of `NUM_VECTOR` numbers."""
     x, y = runner.x, runner.y
     row[0] = 2.0 * x / level.width - 1.0
@@ -75,6 +90,50 @@ def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32
     row[16] = _squashed(level.door_y - y)
     row[17] = runner.switch_touched
     row[18] = 1.0 - runner.steps / level.time_limit
+
+
+@inlined
+def _nearer(distances: Distances, i: int, j: int, down: int, right: int) -> tuple[int, int]:
+    """Return in which direction the next tile is nearer to the goal: straight on if it is there."""
+    nearer = distances[i, j] - 1
+    if distances[i + down, j + right] == nearer:
+        return down, right
+    for to_down, to_right in ((0, 1), (0, -1), (1, 0), (-1, 0)):
+        if distances[i + to_down, j + to_right] == nearer:
+            return to_down, to_right
+    return 0, 0
+
+
+@bare
+def write_route(runner: Runner, distances: Distances, row: Floats32) -> None:
+    """Write the numbers of `ROUTE_NAMES` behind those of `VECTOR_NAMES`.
+
+    The route is a shortest one around walls and mines; gravity plays no part in it. It goes
+    straight on where it can.
+
+    Args:
+        runner: Whose route it is.
+        distances: From every tile to the runner's next goal.
+        row: Room for both.
+    """
+    i, j = int(runner.y) + MARGIN, int(runner.x) + MARGIN
+    left = distances[i, j]
+    for number in range(NUM_VECTOR, NUM_VECTOR + NUM_ROUTE):
+        row[number] = 0.0
+    if left == UNREACHABLE:
+        row[NUM_VECTOR + 4] = 1.0
+        return
+    row[NUM_VECTOR + 4] = left / (left + ROUTE_SCALE)
+    down, right = 0, 0
+    for step in range(1, FAR + 1):
+        if left > 0:
+            down, right = _nearer(distances, i, j, down, right)
+            i, j, left = i + down, j + right, left - 1
+        if step == NEAR:
+            row[NUM_VECTOR] = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR)
+            row[NUM_VECTOR + 1] = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR)
+    row[NUM_VECTOR + 2] = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR)
+    row[NUM_VECTOR + 3] = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR)
 
 
 @inlined

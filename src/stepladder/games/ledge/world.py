@@ -57,7 +57,7 @@ class LevelShelf(NamedTuple):
     records: Records[LevelRecord]
     tiles: Bytes
     to_switch: Distances
-    """Without shaping this and the next have one element per row."""
+    """Without shaping or a route this and the next have one element per row."""
     to_door: Distances
 
     @staticmethod
