@@ -18,8 +18,8 @@ from stepladder.agents.agent_state import LOSSES_PREFIX, WEIGHTS_PREFIX, AgentSt
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.divergence import Extent, divergence
 from stepladder.agents.history import History
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Observations, Packed
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.room import checked_device, require_room_for_networks

@@ -16,8 +16,8 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import nn
 
-from stepladder.agents.coded import Coded
-from stepladder.agents.normalising import CLIP, SavedBounds, add_rows, new_moments
+from stepladder.agents.networks.coded import Coded
+from stepladder.agents.networks.normalising import CLIP, SavedBounds, add_rows, new_moments
 from stepladder.agents.vision.config import VisionConfig
 from stepladder.agents.vision.grids import MAX_KINDS, Grid, grid_of, num_values_of
 from stepladder.errors import ConfigError

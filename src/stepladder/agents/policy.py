@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from stepladder.agents.normalising import ReturnNormaliser
+from stepladder.agents.networks.normalising import ReturnNormaliser
 from stepladder.agents.observations import Seen
 from stepladder.errors import ConfigError
 

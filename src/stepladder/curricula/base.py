@@ -23,8 +23,8 @@ from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, resolve_config
-from stepladder.curricula.explanation import Change, Explanation, TaskExplanation, crowd
 from stepladder.curricula.intake import NO_RECORDS
+from stepladder.curricula.reporting.explanation import Change, Explanation, TaskExplanation, crowd
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels

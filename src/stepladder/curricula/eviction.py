@@ -10,7 +10,7 @@ import numpy as np
 
 from stepladder.arrays import Words
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.turnover import Eviction, Turnover
 from stepladder.saving.saved_fields import read_count
 

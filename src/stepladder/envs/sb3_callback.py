@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.score_reporter import ScoreReporter, tracked_envs, wanted_scores
+from stepladder.envs.tracking.score_reporter import ScoreReporter, tracked_envs, wanted_scores
 from stepladder.errors import ConfigError, shown
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 
 from stepladder.arrays import Array
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.tracked import EnvAccess, Tracked
-from stepladder.envs.tracker import Tracker, release_processes
+from stepladder.envs.tracking.tracked import EnvAccess, Tracked
+from stepladder.envs.tracking.tracker import Tracker, release_processes
 from stepladder.envs.types import (
     Action,
     EnvSeed,

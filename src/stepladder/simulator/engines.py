@@ -20,7 +20,7 @@ from stepladder.compiled import direct
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import StartMethod

@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.score_reporter import tracked_envs
+from stepladder.envs.tracking.score_reporter import tracked_envs
 from stepladder.envs.vector import is_batched
 from stepladder.errors import ChannelError, ConfigError, StepladderError
 from stepladder.files import sync

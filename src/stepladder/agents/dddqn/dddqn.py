@@ -20,11 +20,11 @@ from stepladder.agents.arithmetic import double_q_targets
 from stepladder.agents.choices import combinations_of
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.dddqn.priorities import Priorities, importance
-from stepladder.agents.encoders import make_encoder
-from stepladder.agents.networks import DuelingNetwork
-from stepladder.agents.normalising import ReturnNormaliser
+from stepladder.agents.networks.encoders import make_encoder
+from stepladder.agents.networks.layers import DuelingNetwork
+from stepladder.agents.networks.normalising import ReturnNormaliser
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Layout, Observations, Seen
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.replay.memory import Sample

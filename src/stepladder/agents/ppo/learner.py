@@ -19,9 +19,9 @@ from stepladder.agents.arithmetic import (
     standardised,
     weighted_mean,
 )
-from stepladder.agents.coded import Coded
+from stepladder.agents.networks.coded import Coded
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Seen
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.ppo.actor_critic import ActorCritic
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.ppo.memories import Memories

@@ -18,8 +18,8 @@ from gymnasium.spaces import Space
 
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.divergence import Extent
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Observations, Packed, on_device
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.ppo.acting import BatchActor, DeviceBatchActor, HostBatchActor
 from stepladder.agents.ppo.actor_critic import ActorCritic
 from stepladder.agents.ppo.config import PPOConfig

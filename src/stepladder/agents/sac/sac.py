@@ -20,11 +20,11 @@ from torch import nn
 
 from stepladder.agents.arithmetic import soft_targets
 from stepladder.agents.base import VectorStep
-from stepladder.agents.encoders import make_encoder
-from stepladder.agents.networks import GaussianActor, TwinCritic
-from stepladder.agents.normalising import ReturnNormaliser
+from stepladder.agents.networks.encoders import make_encoder
+from stepladder.agents.networks.layers import GaussianActor, TwinCritic
+from stepladder.agents.networks.normalising import ReturnNormaliser
+from stepladder.agents.networks.optimiser import Adam, flatten_parameters
 from stepladder.agents.observations import Layout, Observations, Seen
-from stepladder.agents.optimiser import Adam, flatten_parameters
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.replay.memory import Sample

@@ -25,7 +25,7 @@ from stepladder.curricula.advantage_bandit import kernels
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.advantage_bandit.kernels import Constants, State
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.reporting.explanation import Explanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import ConfigError

@@ -25,7 +25,6 @@ from stepladder.arrays import Floats, Words
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.config import FEW_TASKS
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
@@ -47,6 +46,7 @@ from stepladder.curricula.pooled.cells import find_cells
 from stepladder.curricula.pooled.features import feature_table
 from stepladder.curricula.pooled.labels import LabelPooling, know_nothing
 from stepladder.curricula.pooled.pooling import NUM_CLOCKS, rates_of
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.plans.plan import Grouping
 from stepladder.records import settings_record, zeros
 from stepladder.saving.saved_array import require_parts

@@ -21,7 +21,6 @@ import numpy as np
 from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.intake import NO_NUMBER, Intake
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
@@ -40,6 +39,7 @@ from stepladder.curricula.learning_progress.label_progress import (
 from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.pooled.pooling import rates_of
 from stepladder.curricula.ranking import RankedMethod
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw

@@ -28,7 +28,6 @@ import numpy.typing as npt
 from stepladder.arrays import Floats, Words
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.compiled_method import CompiledMethod
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.editing import Editing
@@ -47,6 +46,7 @@ from stepladder.curricula.level_replay.kernels import (
 from stepladder.curricula.level_replay.ranks import NUM_RANK_BINS
 from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.pooled.pooling import rates_of
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import SnapshotError

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.arrays import Floats, Words
-from stepladder.curricula.meter import STATS
+from stepladder.curricula.reporting.meter import STATS
 from stepladder.errors import RunError
 from stepladder.runs import RunReader
 from stepladder.runs.evaluation_events import by_way
