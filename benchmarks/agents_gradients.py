@@ -41,7 +41,7 @@ from stepladder.agents.arithmetic import (
     standardised,
 )
 from stepladder.agents.dddqn.dddqn import DDDQN
-from stepladder.agents.optimiser import Adam
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.ppo.ppo import PPO
 from stepladder.agents.replay.memory import Sample
 from stepladder.agents.sac.sac import SAC

@@ -38,10 +38,10 @@ from hockey_recordings import (
     velocities,
 )
 
+from stepladder.arrays import Floats
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.records import Records
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 

@@ -14,7 +14,7 @@ from stepladder.compiled import compiled
 from stepladder.games.dice import Dice
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN, act
 from stepladder.games.hockey.physics import step_world
-from stepladder.games.hockey.rink import ONE, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO
 from stepladder.games.hockey.rules import judge, reset_world, reward
 from stepladder.games.hockey.task import DEFENSE_SPEED, TaskRecord
 from stepladder.games.hockey.world import (
@@ -127,8 +127,8 @@ def _play_match(
     """Play one match, which has been begun, and write what became of it."""
     over = False
     while not over:
-        act(world, ONE, gains[0], dice, index, controls)
-        act(world, TWO, gains[1], dice, index, controls)
+        act(world, PLAYER_ONE, gains[0], dice, index, controls)
+        act(world, PLAYER_TWO, gains[1], dice, index, controls)
         step_world(world, controls)
         terminated, truncated = judge(world)
         over = terminated or truncated
@@ -136,7 +136,7 @@ def _play_match(
             hold = world.bodies[1 + other].hold
             outcome[HELD_ONE + other] += hold > 0
             outcome[CAUGHT_ONE + other] += hold == CAUGHT
-        outcome[RETURN] += reward(world, ONE)
+        outcome[RETURN] += reward(world, PLAYER_ONE)
     outcome[DRAW - world.winner] = 1.0
     outcome[LENGTH] = world.steps
 

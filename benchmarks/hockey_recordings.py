@@ -10,15 +10,15 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats
 from stepladder.compiled import compiled
 from stepladder.games.hockey.physics import step_world
-from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO, PUCK
 from stepladder.games.hockey.rules import closeness, direction, reward, touch
 from stepladder.games.hockey.views import recall_view
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.records import Records
 
-Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -100,8 +100,8 @@ def load(path: Path) -> Recording:
 def _recall(world: HockeyWorld, view: Floats, spin: float, contact: int, launch: Floats) -> None:
     recall_view(world, view)
     world.bodies[PUCK].spin = spin
-    world.bodies[ONE].touching = contact & 1
-    world.bodies[TWO].touching = contact >> 1 & 1
+    world.bodies[PLAYER_ONE].touching = contact & 1
+    world.bodies[PLAYER_TWO].touching = contact >> 1 & 1
     world.launch_x, world.launch_y = launch[0], launch[1]
 
 
@@ -131,10 +131,10 @@ def _step_all(worlds: Records[HockeyWorld], actions: Floats) -> None:
 def _judge_all(worlds: Records[HockeyWorld], rewards: Floats, terms: Floats) -> None:
     for index in range(len(worlds)):
         world = worlds[index]
-        rewards[index, 0], rewards[index, 1] = reward(world, ONE), reward(world, TWO)
-        terms[index, 0] = closeness(world, ONE)
-        terms[index, 1] = touch(world, ONE)
-        terms[index, 2] = direction(world, ONE)
+        rewards[index, 0], rewards[index, 1] = reward(world, PLAYER_ONE), reward(world, PLAYER_TWO)
+        terms[index, 0] = closeness(world, PLAYER_ONE)
+        terms[index, 1] = touch(world, PLAYER_ONE)
+        terms[index, 2] = direction(world, PLAYER_ONE)
 
 
 def recall(recording: Recording, rows: Ints) -> Records[HockeyWorld]:
@@ -166,13 +166,13 @@ def judge(worlds: Records[HockeyWorld]) -> tuple[Floats, Floats]:
 
 def positions(worlds: Records[HockeyWorld]) -> Floats:
     """Return x and y of player one, player two and the puck, shape ``(num_worlds, 6)``."""
-    bodies = worlds["bodies"][:, [ONE, TWO, PUCK]]
+    bodies = worlds["bodies"][:, [PLAYER_ONE, PLAYER_TWO, PUCK]]
     return np.stack([bodies["x"], bodies["y"]], axis=2).reshape(len(worlds), 6)
 
 
 def velocities(worlds: Records[HockeyWorld]) -> Floats:
     """Return vx and vy of player one, player two and the puck, shape ``(num_worlds, 6)``."""
-    bodies = worlds["bodies"][:, [ONE, TWO, PUCK]]
+    bodies = worlds["bodies"][:, [PLAYER_ONE, PLAYER_TWO, PUCK]]
     return np.stack([bodies["vx"], bodies["vy"]], axis=2).reshape(len(worlds), 6)
 
 

@@ -15,7 +15,7 @@ from harness import Arm, Report, interleave, parser
 
 from stepladder.curricula import Frontier, Learnability, LearningProgress, Uniform
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.simulator import (
     Generalising,
     GeneralisingSimulator,

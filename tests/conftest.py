@@ -26,9 +26,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 SEES_THE_MACHINE = (
-    "tests/envs/test_worker_faults.py",
-    "tests/envs/test_worker_resources.py",
-    "tests/envs/test_worker_soak.py",
+    "tests/envs/workers/test_worker_faults.py",
+    "tests/envs/workers/test_worker_resources.py",
+    "tests/envs/workers/test_worker_soak.py",
     "tests/sync/test_segment.py",
 )
 """Files that look at what the whole machine shares: shared memory with a name, who holds it."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from stepladder.files import (
+    MAX_JSON_DIGITS,
     MOST_DEPTH,
-    MOST_DIGITS,
     IrregularFileError,
     open_regular,
     parsed_json,
@@ -117,7 +117,7 @@ def test_json_is_read_as_ever() -> None:
     }
     deepest = "[" * MOST_DEPTH + "]" * MOST_DEPTH
     assert isinstance(parsed_json(deepest), list)
-    assert parsed_json("9" * MOST_DIGITS) == 10**MOST_DIGITS - 1
+    assert parsed_json("9" * MAX_JSON_DIGITS) == 10**MAX_JSON_DIGITS - 1
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_json_is_read_as_ever() -> None:
         ("[-Infinity]", "-Infinity"),
         ("1e400", "too large for a float"),
         ("-1e999", "too large for a float"),
-        ("1" * (MOST_DIGITS + 1), "301 digits"),
+        ("1" * (MAX_JSON_DIGITS + 1), "301 digits"),
         ("1" * 5_000_000, "5,000,000 digits"),
         ("", "Expecting value"),
         ("{", "Expecting property name"),

@@ -23,7 +23,7 @@ MOST_JSON_BYTES = 256 * 2**20
 MOST_DEPTH = 120
 """Deepest nesting of JSON: what `tasks.plain` accepts, and the objects that it is put into."""
 
-MOST_DIGITS = 300
+MAX_JSON_DIGITS = 300
 """Longest integer in JSON: any that is shorter can become a float."""
 
 
@@ -194,7 +194,7 @@ def parsed_json(text: str | bytes) -> Any:
     Raises:
         ValueError: It is not JSON or not UTF-8, is nested deeper than `MOST_DEPTH`, names a key
             twice in one object, or has a number that is infinite, NaN or has more than
-            `MOST_DIGITS` digits.
+            `MAX_JSON_DIGITS` digits.
 
     Example:
         >>> parsed_json('{"a": [1, 2.5]}')
@@ -238,8 +238,8 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _short_integer(text: str) -> int:
-    if len(text) > MOST_DIGITS:
-        raise ValueError(f"an integer has {len(text):,} digits; at most {MOST_DIGITS} are read")
+    if len(text) > MAX_JSON_DIGITS:
+        raise ValueError(f"an integer has {len(text):,} digits; at most {MAX_JSON_DIGITS} are read")
     return int(text)
 
 

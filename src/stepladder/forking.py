@@ -28,7 +28,7 @@ LOCK_PATIENCE_S = 300.0
 IMPORT_PATIENCE_S = 10.0
 """Longest wait for imports of other threads; one that takes longer is not waited for again."""
 
-LOOK_S = 0.002
+IMPORT_CHECK_S = 0.002
 """Time between two looks at the imports of other threads."""
 
 
@@ -77,7 +77,7 @@ def _before() -> None:
             return
         # Not while the locks are held: an import may need them, as when it compiles something.
         _release()
-        time.sleep(LOOK_S)
+        time.sleep(IMPORT_CHECK_S)
 
 
 def _release() -> None:

@@ -41,10 +41,8 @@ from typing import (
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray
-
-Words: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -67,6 +65,9 @@ class Shape:
 
 Count: TypeAlias = Annotated[int, Limits(0, MAX_COUNT)]
 """A number of something, or an index."""
+
+Flag: TypeAlias = Annotated[int, Limits(0, 1)]
+"""Whether something holds: 1 or 0."""
 
 Share: TypeAlias = Annotated[float, Limits(0.0, 1.0 + 1e-9)]
 """A number from 0 to 1; a rounding error above is allowed."""

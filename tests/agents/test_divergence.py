@@ -9,7 +9,7 @@ import torch
 from agents.small_worlds import KINDS, Noise, live, make
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.divergence import Extent, divergence
-from stepladder.agents.optimiser import Adam
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.errors import DivergenceError
 
 

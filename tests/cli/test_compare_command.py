@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import CommandLine, finished
-from stepladder.cli.compare import MARK, _columns
-from stepladder.simulator.compare import Cell, compare
+from stepladder.cli.compare import PICTURE_MARK, _columns
+from stepladder.simulator.compare import ComparisonCell, compare
 from stepladder.simulator.scenarios import SUITE
 
 QUICK = ("--scenarios", "chain-3", "grid-2x2", "--curricula", "frontier", "--num-seeds", "4")
 
 
-def cell(**changes: object) -> Cell:
+def cell(**changes: object) -> ComparisonCell:
     numbers: dict[str, object] = {
         "scenario": "chain-3",
         "curriculum": "frontier",
@@ -34,7 +34,7 @@ def cell(**changes: object) -> Cell:
         "share_impossible": 0.05,
         "budget": 9000,
     }
-    return Cell(**{**numbers, **changes})  # pyright: ignore[reportArgumentType]
+    return ComparisonCell(**{**numbers, **changes})  # pyright: ignore[reportArgumentType]
 
 
 def test_json_is_one_object_per_line_and_nothing_else(command: CommandLine) -> None:
@@ -147,7 +147,7 @@ def test_the_picture_is_an_svg_with_a_panel_per_scenario(command: CommandLine) -
 def test_a_picture_of_ours_is_replaced_and_nothing_else(command: CommandLine) -> None:
     assert command("compare", *QUICK).code == 0
     first = Path("comparison.svg").read_text()
-    assert MARK in first
+    assert PICTURE_MARK in first
     assert command("compare", *QUICK, "--seed", 50).code == 0
     assert Path("comparison.svg").read_text() != first
     Path("comparison.svg").write_text("<svg>a drawing of mine</svg>")

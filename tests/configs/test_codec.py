@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 import pytest
 
-from stepladder.configs.checks import Count, Name, Share, not_empty
+from stepladder.configs.checks import Name, PositiveInteger, UnitInterval, not_empty
 from stepladder.configs.codec import Config, Kinds, fitted, to_json
 from stepladder.configs.problems import Problems
 from stepladder.errors import ConfigError
@@ -45,7 +45,7 @@ class Shape(Config):
 @dataclass(frozen=True, kw_only=True)
 class Circle(Shape):
     kind = "circle"
-    radius: Share = 0.5
+    radius: UnitInterval = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,14 +62,14 @@ class Box(Shape):
 @dataclass(frozen=True, kw_only=True)
 class Drawing(Config):
     title: str = "untitled"
-    size: Count = 3
+    size: PositiveInteger = 3
     is_open: bool = False
     colour: Literal["red", "green"] = "red"
     where: tuple[float, float] = (0.0, 0.0)
     names: Annotated[tuple[Named, ...], not_empty] = (Named(name="first"),)
     shape: Shape = field(default_factory=Circle)
-    limit: Share | None = None
-    weights: dict[str, Share] = field(default_factory=dict[str, float])
+    limit: UnitInterval | None = None
+    weights: dict[str, UnitInterval] = field(default_factory=dict[str, float])
     free: dict[str, Point | Any] = field(default_factory=dict[str, Any])
     tasks: tuple[Task, ...] = ()
 

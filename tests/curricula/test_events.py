@@ -7,7 +7,7 @@ from curricula.three_stages import make as make_stages
 from curricula.three_stages import play as play_stages
 from curricula.two_labels import REST, make, play
 from stepladder.curricula import DemotionRule, Frontier, Phase, Staged, StagedConfig, Uniform
-from stepladder.curricula.events import EventCursor, curriculum_events
+from stepladder.curricula.reporting.events import EventCursor, curriculum_events
 from stepladder.tasks import ListSource, NumberedSource, Task
 
 

@@ -14,7 +14,7 @@ from stepladder.curricula import (
     TaskExplanation,
     Uniform,
 )
-from stepladder.curricula.explanation import crowd
+from stepladder.curricula.reporting.explanation import crowd
 from stepladder.tasks import NumberedSource, Task, UnionSource
 
 TOLD = TaskExplanation(

@@ -20,7 +20,7 @@ from stepladder.curricula import (
     StagedConfig,
     Uniform,
 )
-from stepladder.curricula.meter import CurriculumMeter, task_table
+from stepladder.curricula.reporting.meter import CurriculumMeter, task_table
 from stepladder.errors import ConfigError
 from stepladder.stats.names import MAX_PER_FAMILY, MetricNames
 from stepladder.stats.rollout import payload
@@ -412,7 +412,7 @@ def test_the_table_can_be_had_before_anything_was_drawn():
 def test_the_table_follows_replacements_and_asks_for_new_names_only(monkeypatch):
     source = NumberedSource(50)
     # Reasons in words name their tasks as well.
-    monkeypatch.setattr("stepladder.curricula.meter.MOST_REASONS", 0)
+    monkeypatch.setattr("stepladder.curricula.reporting.meter.MOST_REASONS", 0)
     curriculum, meter = metered(Uniform(source, capacity=5))
     play(curriculum, 1)
     first = task_table(meter)
@@ -443,5 +443,5 @@ def test_the_table_says_why_unless_there_are_too_many_to_read(monkeypatch):
     assert task_table(meter)["reason"] == ["every task is drawn equally often"] * 3
     curriculum.quarantine(1, 0, "broken")
     assert "quarantined" in task_table(meter)["reason"][1]
-    monkeypatch.setattr("stepladder.curricula.meter.MOST_REASONS", 2)
+    monkeypatch.setattr("stepladder.curricula.reporting.meter.MOST_REASONS", 2)
     assert "reason" not in task_table(meter)

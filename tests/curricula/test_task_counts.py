@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from curricula.fake_learner import differences, live, play, record_for
-from stepladder.curricula import AncestorProgress, LearningProgress, Snapshot, Uniform, task_counts
-from stepladder.curricula.task_counts import TaskCounts
+from stepladder.curricula import AncestorProgress, LearningProgress, Snapshot, Uniform
+from stepladder.curricula.reporting import task_counts
+from stepladder.curricula.reporting.task_counts import TaskCounts
 from stepladder.errors import RecordError, SnapshotError
 from stepladder.tasks import ListSource, Task
 

@@ -21,7 +21,7 @@ from gymnasium.error import (
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
-from envs.test_worker_trajectories import assert_same
+from envs.workers.test_worker_trajectories import assert_same
 from stepladder.envs import make_vec
 from stepladder.errors import ChannelError, ConfigError, EnvTimeoutError
 from worker_envs import BoomError, RandomEnv, TroubleEnv, no_actions, trouble_envs

@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from envs.test_worker_trajectories import assert_same, play_alike
+from envs.workers.test_worker_trajectories import assert_same, play_alike
 from stepladder.curricula import Uniform
 from stepladder.envs import CurriculumEnv, CurriculumVectorEnv, make_vec
 from stepladder.envs.agent_rows import entries_of, spread_infos

@@ -52,8 +52,8 @@ from stepladder.errors import (
     TaskError,
 )
 from stepladder.games.curriculum_link import CurriculumLink
-from stepladder.games.episodes import PLAYING
 from stepladder.games.ledge.source import LedgeLevels
+from stepladder.plans.status import PLAYING
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Task
 

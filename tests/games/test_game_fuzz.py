@@ -11,12 +11,12 @@ from stepladder.games.hockey.rink import (
     CORNER_Y,
     GOAL_X,
     NUM_CORNERS,
-    ONE,
+    PLAYER_ONE,
+    PLAYER_TWO,
     POST_Y,
     PUCK,
     PUCK_RADIUS,
     RACKET,
-    TWO,
     WALL_X,
     WALL_Y,
 )
@@ -87,7 +87,7 @@ def assert_all_on_the_rink(worlds: Any) -> None:
     height = np.where(is_fresh, LARGEST_START_Y, WALL_Y - PUCK_RADIUS + SLACK)
     assert (np.abs(puck["y"]) <= height).all()
     assert np.hypot(puck["vx"], puck["vy"]).max() < 100
-    for player, side in ((ONE, -1.0), (TWO, 1.0)):
+    for player, side in ((PLAYER_ONE, -1.0), (PLAYER_TWO, 1.0)):
         x, y = racket_corners(bodies[:, player])
         assert (np.abs(x) <= GOAL_X + SLACK).all()
         assert (np.abs(y) <= WALL_Y + SLACK).all()

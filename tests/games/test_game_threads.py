@@ -25,7 +25,7 @@ from games.game_cases import (
 from stepladder import CurriculumVectorEnv
 from stepladder.curricula import LearningProgress, Uniform
 from stepladder.errors import EnvError, StepladderError
-from stepladder.games.episodes import PLAYING
+from stepladder.plans.status import PLAYING
 from stepladder.tasks import Task
 
 EACH_GAME = pytest.mark.parametrize("case", ["hockey defence", "ledge"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepladder.curricula import Record, Stage, StagedConfig, Uniform
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.errors import ConfigError
 from stepladder.runs import Run, RunReader
 from stepladder.runs.reporter import EpochReporter

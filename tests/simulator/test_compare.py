@@ -13,7 +13,7 @@ from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError
 from stepladder.simulator import (
     SUITE,
-    Cell,
+    ComparisonCell,
     DirectEngine,
     GraphScenario,
     Prerequisite,
@@ -166,7 +166,7 @@ def test_no_global_generator_is_read_or_written():
 # Winners, and those who did not finish.
 
 
-def cell(name: str, low: float, high: float, **changes) -> Cell:
+def cell(name: str, low: float, high: float, **changes) -> ComparisonCell:
     found = compare(["chain-1"], [], num_seeds=2).cell("chain-1", "uniform")
     settings = {"num_seeds": 2, "finished_share": 1.0} | changes
     return replace(
@@ -174,7 +174,7 @@ def cell(name: str, low: float, high: float, **changes) -> Cell:
     )
 
 
-def winners(*cells: Cell) -> list[str]:
+def winners(*cells: ComparisonCell) -> list[str]:
     return [found.curriculum for found in _with_winner(list(cells)) if found.is_winner]
 
 
@@ -290,7 +290,7 @@ def test_the_oracle_of_the_epochwise_learner_has_as_many_envs():
 
 
 def test_every_cell_is_told_of_as_soon_as_it_is_done():
-    told: list[Cell] = []
+    told: list[ComparisonCell] = []
     found = compare(["chain-2", "tree-3"], ["frontier"], num_seeds=2, on_cell=told.append)
     expected = [entry for entry in found.cells if entry.curriculum != "oracle"]
     assert [(entry.scenario, entry.curriculum) for entry in told] == [

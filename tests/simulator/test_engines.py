@@ -22,8 +22,8 @@ from stepladder.curricula import (
     Uniform,
     UniformConfig,
 )
-from stepladder.curricula.meter import CurriculumMeter
 from stepladder.curricula.registry import curriculum_variants
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.errors import BuildError, ChannelError, ConfigError, WorkerDiedError
 from stepladder.simulator import (

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from stepladder.curricula import LearningProgress, Uniform
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.errors import ChannelError, ConfigError, TaskError

@@ -14,14 +14,14 @@ import torch
 
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Seen
-from stepladder.agents.ppo.rollout import PLAYING
+from stepladder.agents.ppo.rollout import PLAYING_BIT
 from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError
 from stepladder.games.hockey.actions import num_actions
-from stepladder.games.hockey.game import ENV as HOCKEY
+from stepladder.games.hockey.game import HOCKEY_ENV as HOCKEY
 from stepladder.games.hockey.game import mirrored_choices
 from stepladder.games.hockey.vector_env import HockeyVectorEnv
 from stepladder.games.hockey.world import NORMAL, TRAIN_DEFENSE
@@ -268,7 +268,7 @@ def test_a_rollout_under_way_ends_with_its_phase():
         assert rollout.rollout.num_filled == [0]
         trainer.advance()
         assert rollout.rollout.num_filled == [1]
-        assert rollout.rollout.has(PLAYING)[0].all()
+        assert rollout.rollout.has(PLAYING_BIT)[0].all()
 
 
 # Settings that are drawn per episode.

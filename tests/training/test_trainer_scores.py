@@ -9,7 +9,7 @@ import pytest
 
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.ppo.config import PPOConfig
-from stepladder.agents.ppo.rollout import ENDED, PLAYING
+from stepladder.agents.ppo.rollout import ENDED_BIT, PLAYING_BIT
 from stepladder.agents.sac.config import SACConfig
 from stepladder.curricula import (
     AdvantageBanditConfig,
@@ -55,7 +55,7 @@ def test_scores_are_the_mean_absolute_advantages_of_whole_episodes(
 
     def keep(advantages: Any) -> None:
         rollout = trainer.agent.rollout  # type: ignore[attr-defined]
-        flags = (rollout.has(flag).numpy() for flag in (PLAYING, ENDED))
+        flags = (rollout.has(flag).numpy() for flag in (PLAYING_BIT, ENDED_BIT))
         rollouts.append((advantages.copy(), *flags))
         report(advantages)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 
-WEIGHTS = "weights/"
+WEIGHTS_PREFIX = "weights/"
 """Prefix of the tensors of a state that are needed to act."""
 
-LOSSES = "losses/"
+LOSSES_PREFIX = "losses/"
 """Prefix of figures that `take_losses` has not returned yet."""
 
 

@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from gymnasium.spaces import Space
 
-from stepladder.agents.agent_state import LOSSES, WEIGHTS, AgentState, named_below
+from stepladder.agents.agent_state import LOSSES_PREFIX, WEIGHTS_PREFIX, AgentState, named_below
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.divergence import Extent, divergence
 from stepladder.agents.history import History
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Observations, Packed
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.room import checked_device, require_room_for_networks
@@ -40,10 +39,8 @@ from stepladder.agents.saved_values import (
     unflatten,
 )
 from stepladder.agents.spaces import space_to_json
+from stepladder.arrays import Array, Flags
 from stepladder.errors import DivergenceError, SnapshotError
-
-Array = npt.NDArray[Any]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -55,13 +52,13 @@ class VectorStep:
 
     actions: Array
     rewards: Array
-    terminated: Mask
-    truncated: Mask
+    terminated: Flags
+    truncated: Flags
 
     next_observations: Observations
     """After the step: the last observation of an episode, where one has ended."""
 
-    is_playing: Mask
+    is_playing: Flags
     """Whether the step belongs to an episode; with next-step autoreset, the step after an ending
     only resets."""
 
@@ -274,13 +271,13 @@ class Agent(ABC):
         Raises:
             DivergenceError: Something in it is not finite.
         """
-        tensors = {f"{WEIGHTS}{name}": tensor for name, tensor in self.weights().items()}
+        tensors = {f"{WEIGHTS_PREFIX}{name}": tensor for name, tensor in self.weights().items()}
         structure: dict[str, Any] = {}
         for name, part in self._all_parts().items():
             structure[name] = flatten(part.state_dict(), f"{name}/", tensors)
         tensors["random/torch"] = self.generator.get_state()
         for name, values in self._losses.items():
-            tensors[f"{LOSSES}{name}"] = torch.stack(values)
+            tensors[f"{LOSSES_PREFIX}{name}"] = torch.stack(values)
         numbers = {
             "description": self.description(),
             "num_envs": self.num_envs,
@@ -300,7 +297,7 @@ class Agent(ABC):
         """
         numbers, tensors = state.numbers, state.tensors
         self._require_own(numbers)
-        weights, losses = named_below(WEIGHTS, tensors), named_below(LOSSES, tensors)
+        weights, losses = named_below(WEIGHTS_PREFIX, tensors), named_below(LOSSES_PREFIX, tensors)
         try:
             structure = numbers["structure"]
             parts = {name: unflatten(structure[name], tensors) for name in self._all_parts()}

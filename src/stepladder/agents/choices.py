@@ -17,7 +17,7 @@ from stepladder.errors import ConfigError
 MAX_COMBINATIONS = 4_096
 """Combinations of choices that each can have a value of its own."""
 
-NEVER = -1e9
+ABSENT_LOGIT = -1e9
 """Logit of an option that does not exist: its probability is 0, and its entropy too."""
 
 
@@ -64,7 +64,7 @@ class Choices:
         if len(set(self.sizes)) == 1:
             return outputs.unflatten(-1, (len(self.sizes), self._widest))
         parts = [
-            torch.nn.functional.pad(part, (0, self._widest - part.shape[-1]), value=NEVER)
+            torch.nn.functional.pad(part, (0, self._widest - part.shape[-1]), value=ABSENT_LOGIT)
             for part in outputs.split(self.sizes, dim=-1)
         ]
         return torch.stack(parts, dim=-2)

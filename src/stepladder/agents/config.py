@@ -11,9 +11,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from stepladder.configs.checks import (
-    Count,
     Positive,
-    Share,
+    PositiveInteger,
+    UnitInterval,
     not_empty,
 )
 from stepladder.configs.codec import Config, Kinds
@@ -68,10 +68,10 @@ class AgentConfig(Config):
     learning_rate: Positive = 3e-4
     """Step size of Adam."""
 
-    gamma: Share = 0.99
+    gamma: UnitInterval = 0.99
     """Discount per env step, in [0, 1]."""
 
-    hidden_sizes: Annotated[tuple[Count, ...], not_empty] = (256, 256)
+    hidden_sizes: Annotated[tuple[PositiveInteger, ...], not_empty] = (256, 256)
     """Widths of the hidden layers of every network."""
 
     normalise_observations: bool = False

@@ -26,7 +26,7 @@ from stepladder.files import replacing
 
 Format = Literal["torchscript", "onnx"]
 
-SUFFIXES: dict[str, Format] = {".onnx": "onnx", ".pt": "torchscript", ".ts": "torchscript"}
+EXPORT_FORMATS: dict[str, Format] = {".onnx": "onnx", ".pt": "torchscript", ".ts": "torchscript"}
 """Which format the end of a file's name stands for."""
 
 NEEDED = ("onnx", "onnxscript")
@@ -36,7 +36,7 @@ NOTE = "stepladder.json"
 """Where a file says what goes in and what comes out: an extra file of TorchScript, a metadata entry
 of ONNX."""
 
-OBSERVATION, MEMORY, BEGINS = "observation", "memory", "episode_start"
+OBSERVATION, MEMORY, EPISODE_START = "observation", "memory", "episode_start"
 ACTION, NEXT_MEMORY = "action", "next_memory"
 """Names of what goes in and what comes out. Of a dict, each part is ``observation/KEY``."""
 
@@ -83,7 +83,7 @@ class PolicyGraph(nn.Module):
     def input_names(self) -> list[str]:
         """Names of the inputs, in order."""
         names = [f"{OBSERVATION}/{key}" if key else OBSERVATION for key in self._keys]
-        return names + ([MEMORY, BEGINS] if self.has_memory else [])
+        return names + ([MEMORY, EPISODE_START] if self.has_memory else [])
 
     @property
     def output_names(self) -> list[str]:
@@ -168,16 +168,17 @@ def form_of(path: Path, form: str | None) -> Format:
     Raises:
         ConfigError: There is no such format, or the name says nothing.
     """
-    if form in SUFFIXES.values():
+    if form in EXPORT_FORMATS.values():
         return cast("Format", form)
     if form is not None:
         raise ConfigError(f"format must be 'torchscript' or 'onnx'; got {shown(form)}.")
-    if path.suffix.lower() not in SUFFIXES:
+    if path.suffix.lower() not in EXPORT_FORMATS:
         raise ConfigError(
-            f"{path} must end in {', '.join(SUFFIXES)}, which says in which format it is written; "
-            "rename it, or give format='torchscript' or format='onnx'."
+            f"{path} must end in {', '.join(EXPORT_FORMATS)}, which says "
+            "in which format it is written; rename it, or give format='torchscript' or "
+            "format='onnx'."
         )
-    return SUFFIXES[path.suffix.lower()]
+    return EXPORT_FORMATS[path.suffix.lower()]
 
 
 def _write_torchscript(graph: PolicyGraph, path: Path) -> None:

@@ -16,9 +16,9 @@ import torch
 from stepladder.agents.observations import Layout, Observations, Packed, Seen, on_device
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import TensorSpec, check_state
+from stepladder.arrays import Array
 
-Array = npt.NDArray[Any]
-Rows = npt.NDArray[Any] | slice
+RowSelection = npt.NDArray[Any] | slice
 
 ALL = slice(None)
 
@@ -45,7 +45,7 @@ class History:
         self._is_new = np.ones(num_rows, dtype=np.bool_)
         self._returns = np.zeros(num_rows)
 
-    def pack(self, observations: Observations, rows: Rows = ALL) -> Packed:
+    def pack(self, observations: Observations, rows: RowSelection = ALL) -> Packed:
         """Return what networks see of some rows, the present frame last; nothing is changed."""
         frame = self._layout.pack(observations)
         if self._is_plain:
@@ -61,7 +61,7 @@ class History:
         """Return what networks see of all rows, as tensors on a device; nothing is changed."""
         return on_device(self.pack(observations), device)
 
-    def advance(self, packed: Packed, is_playing: Array, rows: Rows = ALL) -> None:
+    def advance(self, packed: Packed, is_playing: Array, rows: RowSelection = ALL) -> None:
         """Let the present frames become past ones.
 
         Args:
@@ -78,7 +78,12 @@ class History:
         self._is_new[rows] = ~is_playing
 
     def add_rewards(
-        self, rewards: Array, ended: Array, is_playing: Array, gamma: float, rows: Rows = ALL
+        self,
+        rewards: Array,
+        ended: Array,
+        is_playing: Array,
+        gamma: float,
+        rows: RowSelection = ALL,
     ) -> torch.Tensor:
         """Return the discounted returns so far of those rows that play, one step later.
 
@@ -106,7 +111,7 @@ class History:
         state = {"numbers": numbers, "codes": codes, "is_new": begins, "returns": self._returns}
         self.load_state_dict({name: torch.as_tensor(one) for name, one in state.items()})
 
-    def begin(self, rows: Rows = ALL) -> None:
+    def begin(self, rows: RowSelection = ALL) -> None:
         """Begin an episode in some rows."""
         self._is_new[rows] = True
         self._returns[rows] = 0.0

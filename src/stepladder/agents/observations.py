@@ -16,8 +16,8 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Space
 from torch import nn
 
-from stepladder.agents.coded import Coded
-from stepladder.agents.normalising import CLIP, Bounds, add_rows, new_moments
+from stepladder.agents.networks.coded import Coded
+from stepladder.agents.networks.normalising import CLIP, SavedBounds, add_rows, new_moments
 from stepladder.agents.vision.config import VisionConfig
 from stepladder.agents.vision.grids import MAX_KINDS, Grid, grid_of, num_values_of
 from stepladder.errors import ConfigError
@@ -43,7 +43,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Part:
+class ObservationPart:
     """One part of an observation: its place in a frame."""
 
     key: str
@@ -116,15 +116,15 @@ class Layout:
         self.highest_codes = torch.tensor(kinds, dtype=torch.float64) - 1.0
         """Largest code of each column; the smallest is 0."""
 
-    def _part(self, space: Space[Any], key: str, vision: VisionConfig | None) -> Part:
+    def _part(self, space: Space[Any], key: str, vision: VisionConfig | None) -> ObservationPart:
         if isinstance(space, Box) and vision is not None:
             grid, doubts = grid_of(space, key, vision, self.frame_stack)
             self.doubts += doubts
             if grid is not None:
                 kinds = (grid.num_values,) * grid.size
-                return Part(key, grid.shape, kinds, int(space.low.min()), grid)
+                return ObservationPart(key, grid.shape, kinds, int(space.low.min()), grid)
         kinds, start = _kinds(space, key)
-        return Part(key, space.shape or (), tuple(kinds), start)
+        return ObservationPart(key, space.shape or (), tuple(kinds), start)
 
     def pack(self, observations: Observations) -> Packed:
         """Return a frame of every env; may be the observations themselves."""
@@ -158,9 +158,9 @@ def on_device(packed: Packed, device: torch.device) -> Seen:
     )
 
 
-def _in_columns(parts: list[Part]) -> tuple[list[Part], int]:
+def _in_columns(parts: list[ObservationPart]) -> tuple[list[ObservationPart], int]:
     """Return parts with their columns, one after the other, and the number of columns."""
-    placed: list[Part] = []
+    placed: list[ObservationPart] = []
     start = 0
     for part in parts:
         placed.append(replace(part, first_column=start))
@@ -215,7 +215,7 @@ class Encoder(nn.Module):
     moments: torch.Tensor
     offsets: torch.Tensor
 
-    saved_bounds: Bounds
+    saved_bounds: SavedBounds
 
     learns: ClassVar[bool] = False
     """Whether it has weights."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from stepladder.agents.normalising import ReturnSpread
+from stepladder.agents.networks.normalising import ReturnNormaliser
 from stepladder.agents.observations import Seen
 from stepladder.errors import ConfigError
 
@@ -25,7 +25,7 @@ class Policy(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.rewards: ReturnSpread | None = None
+        self.rewards: ReturnNormaliser | None = None
         """What rewards are divided by in learning; it is saved with the weights."""
 
     def first_memory(self, num_rows: int) -> torch.Tensor:

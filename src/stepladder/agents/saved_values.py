@@ -18,7 +18,7 @@ from stepladder.errors import SnapshotError, shown
 Bound = float | torch.Tensor
 """One limit for all values, or one for each entry of the last axis."""
 
-MAX_COUNT = 2**63 - 1
+MAX_INT64 = 2**63 - 1
 """Largest count that a saved state may hold."""
 
 
@@ -93,7 +93,7 @@ class NumberSpec:
     name: str
     kind: type[int] | type[float] | type[bool] = int
     low: float = 0
-    high: float = MAX_COUNT
+    high: float = MAX_INT64
 
     def check(self, value: object) -> None:
         """Raise unless a value is as described.

@@ -11,11 +11,11 @@ import tyro
 
 from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.output import console
-from stepladder.configs.checks import CountOrZero, Within
+from stepladder.configs.checks import NotNegativeInteger, Within
 from stepladder.configs.codec import Config
 from stepladder.simulator.calibration import Calibration, Likelihoods, PartFit, calibrate
 
-MARK = "by stepladder calibrate"
+SCENARIO_MARK = "by stepladder calibrate"
 """Text that every scenario of this command holds; other files are not replaced."""
 
 MANY_LABELS = 20
@@ -44,7 +44,7 @@ class CalibrateArguments(Config):
     target: tuple[str, ...] = ()
     """Labels that the agent is for; all by default."""
 
-    seed: CountOrZero = 0
+    seed: NotNegativeInteger = 0
     """Seed of the starts of the fit."""
 
     json: bool = False
@@ -56,7 +56,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parse(CalibrateArguments, argv, "calibrate")
     out = arguments.out or (None if arguments.json else Path("scenario.json"))
     if out is not None:
-        console.refuse_foreign(out, MARK, "--out")
+        console.refuse_foreign(out, SCENARIO_MARK, "--out")
     with console.progress("fitting"):
         found = calibrate(
             arguments.runs,

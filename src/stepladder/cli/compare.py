@@ -6,22 +6,22 @@ from pathlib import Path
 
 from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.output import console
-from stepladder.configs.checks import Count, CountOrZero
+from stepladder.configs.checks import NotNegativeInteger, PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.curricula.target import Target
 from stepladder.errors import ConfigError
 from stepladder.pictures import check_picture
 from stepladder.simulator.base import Scenario
-from stepladder.simulator.compare import ORACLE, UNIFORM, Cell, compare
+from stepladder.simulator.compare import ORACLE, UNIFORM, ComparisonCell, compare
 from stepladder.simulator.generalising.scenarios import GENERAL_SUITE
 from stepladder.simulator.scenarios import SUITE, scenario
 
 PICTURE = Path("comparison.svg")
-MARK = "made by stepladder compare"
+PICTURE_MARK = "made by stepladder compare"
 """Text that every picture of this command holds."""
 
-MEASURED = ("samples", "95 % interval", "x oracle")
+MEASURED_HEADINGS = ("samples", "95 % interval", "x oracle")
 """Headings of `measured`."""
 
 UNFINISHED = ">  some seeds did not finish within the budget, so the mean is higher"
@@ -46,16 +46,16 @@ class CompareArguments(Config):
     """Names of curricula, as the subcommands of stepladder simulate; "all" stands for all of
     them."""
 
-    num_seeds: Count = 32
+    num_seeds: PositiveInteger = 32
     """Seeds per curriculum and scenario; the same ones for every curriculum."""
 
-    seed: CountOrZero = 0
+    seed: NotNegativeInteger = 0
     """First of the seeds."""
 
-    num_envs: Count = 1
+    num_envs: PositiveInteger = 1
     """Envs that play at the same time."""
 
-    budget: Count | None = None
+    budget: PositiveInteger | None = None
     """Samples after which a seed ends unfinished: plays, or env steps for a learner that
     generalises; by default the scenario's own budget."""
 
@@ -84,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
     names = _expanded(arguments.curricula, "all", curriculum_variants(can_edit=False))
     picture, why_none = _picture_of(arguments)
     _check(names, places)
-    cells: list[Cell] = []
+    cells: list[ComparisonCell] = []
     for place in places:
         row = _compared(place, names, arguments)
         cells += row
@@ -96,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
     if picture is not None:
         from stepladder.pictures.comparison import comparison_figure
 
-        comparison_figure(cells).save(picture, MARK)
+        comparison_figure(cells).save(picture, PICTURE_MARK)
     if not arguments.json:
         for measure in dict.fromkeys(place.measure for place in places):
             console.say(f"samples: mean {measure}")
@@ -124,7 +124,7 @@ def _picture_of(arguments: CompareArguments) -> tuple[Path | None, str]:
         if arguments.picture is not None:
             raise
         return None, str(error)
-    console.refuse_foreign(picture, MARK, "--picture")
+    console.refuse_foreign(picture, PICTURE_MARK, "--picture")
     return picture, ""
 
 
@@ -147,12 +147,14 @@ def _check(names: Sequence[str], places: Sequence[Scenario]) -> None:
             raise ConfigError(f"two scenarios are called {name!r}. Rename one of the files.")
 
 
-def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments) -> list[Cell]:
+def _compared(
+    place: Scenario, names: Sequence[str], arguments: CompareArguments
+) -> list[ComparisonCell]:
     """Compare on one scenario, and show the progress."""
     total, done = len({UNIFORM, *names}) * (2 if arguments.told else 1), 0
     with console.progress(f"{place.name}: {total} curricula") as tell:
 
-        def count(cell: Cell) -> None:
+        def count(cell: ComparisonCell) -> None:
             nonlocal done
             done += 1
             tell(f"{place.name}: {cell.curriculum} done, {done} of {total}")
@@ -170,7 +172,7 @@ def _compared(place: Scenario, names: Sequence[str], arguments: CompareArguments
     return list(comparison.cells)
 
 
-def _print_table(place: Scenario, row: Sequence[Cell]) -> None:
+def _print_table(place: Scenario, row: Sequence[ComparisonCell]) -> None:
     screen = console.results()
     is_wide = screen.width >= WIDE
     seeds = max(cell.num_seeds for cell in row)
@@ -178,14 +180,14 @@ def _print_table(place: Scenario, row: Sequence[Cell]) -> None:
     title = f"{place.name}: {place.num_tasks} tasks, {seeds} seeds{about}"
     screen.print(title, style="bold", markup=False, no_wrap=True, overflow="ellipsis")
     wasted = ("wasted", "mastered", "locked", "impossible") if is_wide else ("wasted",)
-    table = console.plain_table("curriculum", numbers=(*MEASURED, *wasted))
+    table = console.plain_table("curriculum", numbers=(*MEASURED_HEADINGS, *wasted))
     for cell in row:
         table.add_row(*_columns(cell, is_wide), style="bold" if cell.is_winner else None)
     screen.print(table)
     screen.print()
 
 
-def measured(cell: Cell) -> list[str]:
+def measured(cell: ComparisonCell) -> list[str]:
     """Return mean samples, their interval and their ratio to the oracle, as text."""
     at_least = ">" if cell.finished_share < 1.0 else ""
     return [
@@ -195,7 +197,7 @@ def measured(cell: Cell) -> list[str]:
     ]
 
 
-def _columns(cell: Cell, is_wide: bool) -> list[str]:
+def _columns(cell: ComparisonCell, is_wide: bool) -> list[str]:
     columns = [f"{cell.curriculum}{' *' if cell.is_winner else ''}", *measured(cell)]
     if cell.curriculum != ORACLE:
         shares = (cell.share_mastered, cell.share_locked, cell.share_impossible)

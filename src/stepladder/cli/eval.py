@@ -14,7 +14,7 @@ from stepladder.cli.inputs.finding import guarded, learning, look_for
 from stepladder.cli.inputs.parsing import parse, read_checkpoint, read_settings
 from stepladder.cli.output import console
 from stepladder.cli.output.scoreboard import scoreboard
-from stepladder.configs.checks import Count, CountOrZero
+from stepladder.configs.checks import NotNegativeInteger, PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.envs.ids import game_of
 from stepladder.errors import ConfigError
@@ -31,12 +31,12 @@ from stepladder.training.evaluation import (
     spaces_of,
 )
 from stepladder.training.evaluation.request import EvaluationRequest
-from stepladder.training.evaluation.scores import WAYS, Evaluation, Way
+from stepladder.training.evaluation.scores import WAYS_IN_WORDS, Evaluation, Way
 
 if TYPE_CHECKING:
     from stepladder.cli.output.learnt import Learnt
 
-MARK = '"stepladder": "evaluation"'
+FIGURES_MARK = '"stepladder": "evaluation"'
 """Text that every file of figures of this command holds."""
 
 PICTURE_MARK = "made by stepladder eval"
@@ -62,7 +62,7 @@ class EvalArguments(Config):
     """Which policy of the run is played: last, the newest; best, that of its best evaluation so
     far; or the step of a checkpoint."""
 
-    episodes: Count | None = None
+    episodes: PositiveInteger | None = None
     """Games per label or opponent, at least. By default as many as in the run's own evaluations,
     else 200. Best actions play each held-out level once: again would be the same game."""
 
@@ -77,7 +77,7 @@ class EvalArguments(Config):
     """Which of the game's own held-out sets is played, where it has several: validation, which
     trainings use too and which is the default, or test, for final tables."""
 
-    seed: CountOrZero | None = None
+    seed: NotNegativeInteger | None = None
     """Seed of the games; by default that of the run's own evaluations, else 10000."""
 
     device: str = "cpu"
@@ -120,7 +120,7 @@ def main(argv: Sequence[str]) -> int:
     if arguments.drawn and arguments.best:
         raise ConfigError("--drawn and --best exclude each other; without either, both are shown.")
     if arguments.out is not None:
-        console.refuse_foreign(arguments.out, MARK, "--out")
+        console.refuse_foreign(arguments.out, FIGURES_MARK, "--out")
     if arguments.picture is not None:
         check_picture(arguments.picture)
         console.refuse_foreign(arguments.picture, PICTURE_MARK, "--picture")
@@ -156,7 +156,7 @@ def _draw(document: Mapping[str, Any], title: str, path: Path) -> None:
     figure = evaluation_figure(
         {
             way: {name: ends_of(score) for name, score in by_way[way].items()}
-            for way in WAYS
+            for way in WAYS_IN_WORDS
             if way in by_way
         },
         title=title,
@@ -170,7 +170,11 @@ def _draw(document: Mapping[str, Any], title: str, path: Path) -> None:
 def _described(evaluation: Evaluation, moment: str) -> str:
     """Return what was played, in one line; the moment is that of the policy."""
     games = f"{evaluation.num_games:,} game{'' if evaluation.num_games == 1 else 's'}"
-    manner = f"own way: {WAYS[evaluation.way]}" if evaluation.beside else WAYS[evaluation.way]
+    manner = (
+        f"own way: {WAYS_IN_WORDS[evaluation.way]}"
+        if evaluation.beside
+        else WAYS_IN_WORDS[evaluation.way]
+    )
     levels = "" if evaluation.levels is None else f"levels of {evaluation.levels}"
     parts = (moment, games, manner, levels, f"seed {evaluation.seed}")
     return f"{evaluation.env}: {', '.join(filter(None, parts))}"
@@ -244,7 +248,7 @@ def _evaluated(
     with console.progress("playing") as tell:
 
         def played(way: Way) -> Evaluation:
-            tell(f"playing: {WAYS[way]}")
+            tell(f"playing: {WAYS_IN_WORDS[way]}")
             asked = replace(request, is_deterministic=way == "best")
             who = RANDOM if way == RANDOM else player
             return guarded(request.name, evaluate, who, asked, rivals=named)

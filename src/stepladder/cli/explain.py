@@ -15,7 +15,7 @@ from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.inputs.run_curriculum import is_simulation, is_training, run_curriculum
 from stepladder.cli.output import console
 from stepladder.cli.output.memorising import memorised
-from stepladder.configs.checks import CountOrZero
+from stepladder.configs.checks import NotNegativeInteger
 from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
 from stepladder.envs.ids import game_of, known_game
@@ -43,10 +43,10 @@ class ExplainArguments(Config):
     task: tuple[str, ...] = ()
     """Names of the tasks to explain. By default those with the highest probability."""
 
-    top: CountOrZero = 10
+    top: NotNegativeInteger = 10
     """Number of tasks to explain if none are named."""
 
-    events: CountOrZero = 10
+    events: NotNegativeInteger = 10
     """Number of events to show, the latest ones."""
 
     trust: bool = False

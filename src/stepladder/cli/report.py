@@ -8,12 +8,12 @@ import tyro
 
 from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.output import console
-from stepladder.configs.checks import Count
+from stepladder.configs.checks import PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.dashboard import write_report
 from stepladder.errors import ConfigError
 
-MARK = 'id="stepladder-data"'
+REPORT_MARK = 'id="stepladder-data"'
 """Text that every report holds; other files are not replaced."""
 
 
@@ -34,7 +34,7 @@ class ReportArguments(Config):
     metrics: tuple[str, ...] = ()
     """Metrics to plot: names, or patterns with * and ? such as 'overview/*'. By default all."""
 
-    smooth: Count = 1
+    smooth: PositiveInteger = 1
     """Number of points in the moving average of every line; 1 plots the points themselves."""
 
 
@@ -43,7 +43,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = parse(ReportArguments, argv, "report")
     if not arguments.runs:
         raise ConfigError("there is no run to report on. Name the folder of one, or of several.")
-    console.refuse_foreign(arguments.out, MARK, "--out")
+    console.refuse_foreign(arguments.out, REPORT_MARK, "--out")
     metrics = arguments.metrics or None
     out = write_report(arguments.runs, arguments.out, metrics=metrics, smooth=arguments.smooth)
     console.say(str(out))

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import tyro
 
-from stepladder.cli.compare import MEASURED, UNFINISHED, measured
+from stepladder.cli.compare import MEASURED_HEADINGS, UNFINISHED, measured
 from stepladder.cli.inputs.parsing import command_line, parse
 from stepladder.cli.output import console
-from stepladder.configs.checks import Count
+from stepladder.configs.checks import PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
@@ -42,7 +42,7 @@ class SweepArguments(Config):
     """A field and its range for Optuna, such as trial_episodes=10..80 or probing=0.01..0.5:log; may
     be given several times."""
 
-    optuna_trials: Count | None = None
+    optuna_trials: PositiveInteger | None = None
     """Number of trials that Optuna proposes; by default all combinations are played. A finished
     search can be continued with a larger number."""
 
@@ -51,10 +51,10 @@ class SweepArguments(Config):
     out: Path | None = None
     """Folder for the trials; by default sweeps/SCENARIO-CURRICULUM."""
 
-    jobs: Count | None = None
+    jobs: PositiveInteger | None = None
     """Number of threads; by default the number of cores. The results do not depend on it."""
 
-    top: Count = 10
+    top: PositiveInteger = 10
     """Number of settings to show at the end, the best ones."""
 
     json: bool = False
@@ -111,7 +111,7 @@ def _print(result: SweepResult, arguments: SweepArguments, out: Path) -> None:
     table = console.plain_table("")
     for name in best.params:
         table.add_column(name, justify="right", overflow="fold")
-    for heading in MEASURED:
+    for heading in MEASURED_HEADINGS:
         table.add_column(heading, justify="right", no_wrap=True)
     for trial in ranked[: arguments.top]:
         assert trial.cell is not None

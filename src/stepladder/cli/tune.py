@@ -9,7 +9,7 @@ from gymnasium.envs.registration import EnvSpec
 from stepladder.cli.inputs.finding import look_for, one_line_for_env
 from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.output import console
-from stepladder.configs.checks import Count, CountOrZero, Positive
+from stepladder.configs.checks import NotNegativeInteger, Positive, PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.envs.ids import find_env
 from stepladder.envs.tuning import MakeEnv, Tuning, TuningRow, tune
@@ -26,17 +26,17 @@ class TuneArguments(Config):
     """A Gymnasium id such as CartPole-v1; module:id, where importing the module registers the id;
     or module:function, a function that makes an env."""
 
-    worker_counts: tuple[CountOrZero, ...] = ()
+    worker_counts: tuple[NotNegativeInteger, ...] = ()
     """Numbers of worker processes to try, beside the main process. By default all from 0 to the
     number of cores minus one; with many cores, powers of two."""
 
-    env_counts: tuple[Count, ...] = ()
+    env_counts: tuple[PositiveInteger, ...] = ()
     """Numbers of envs to try. By default 1, 2, 4 and so on, as long as throughput rises."""
 
     seconds: Positive = 0.5
     """Seconds for which each setting is measured."""
 
-    seed: CountOrZero = 0
+    seed: NotNegativeInteger = 0
     """Seed of the actions and of the envs."""
 
     json: bool = False

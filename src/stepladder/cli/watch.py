@@ -11,17 +11,17 @@ import tyro
 from stepladder.cli.inputs.parsing import parse, read_checkpoint
 from stepladder.cli.inputs.playable import Playable, find_playable
 from stepladder.cli.output import console
-from stepladder.cli.output.playing import END_S, PlayCounts, Shutter, make_policy, play
-from stepladder.configs.checks import Count, CountOrZero, Positive
+from stepladder.cli.output.playing import LAST_PICTURE_S, PlayCounts, Shutter, make_policy, play
+from stepladder.configs.checks import NotNegativeInteger, Positive, PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.canvas import resized
-from stepladder.games.drawing.film import MARK, check_film, write_film
+from stepladder.games.drawing.film import FILM_MARK, check_film, write_film
 from stepladder.games.drawing.packages import keeping_signals
 from stepladder.games.drawing.window import Window, require_screen
 from stepladder.runs.checkpoint_choice import LAST
-from stepladder.training.evaluation.scores import WAYS
+from stepladder.training.evaluation.scores import WAYS_IN_WORDS
 
 USUAL_RATE = 30.0
 """Steps per second of an env that does not declare its own."""
@@ -45,10 +45,10 @@ class WatchArguments(Config):
     out: Path | None = None
     """Film to write: a .gif or .mp4 file. By default a window is opened instead."""
 
-    episodes: Count = 1
+    episodes: PositiveInteger = 1
     """Number of episodes to play."""
 
-    seed: CountOrZero = 0
+    seed: NotNegativeInteger = 0
     """Seed of the first episode, of the actions and of the tasks of a run."""
 
     policy: str | None = None
@@ -82,7 +82,7 @@ class WatchArguments(Config):
     scale: Positive = 1.0
     """Factor by which pictures are enlarged."""
 
-    max_steps: Count = 2000
+    max_steps: PositiveInteger = 2000
     """Steps after which an episode is cut off."""
 
     trust: bool = False
@@ -102,7 +102,7 @@ def main(argv: Sequence[str]) -> int:
         require_screen()
     else:
         check_film(arguments.out, fps=1.0)
-        console.refuse_foreign(arguments.out, MARK, "--out")
+        console.refuse_foreign(arguments.out, FILM_MARK, "--out")
     # Envs of other libraries open a screen even if nothing is shown.
     is_of_policy = arguments.policy is not None and Path(arguments.policy).exists()
     checkpoint = read_checkpoint(arguments.checkpoint)
@@ -149,7 +149,7 @@ def _played(playable: Playable, arguments: WatchArguments) -> str:
         max_steps=arguments.max_steps,
         seed=arguments.seed,
         shutter=Shutter(rate, fps),
-        end_pictures=round(END_S * fps),
+        end_pictures=round(LAST_PICTURE_S * fps),
         counts=counts,
     )
     scaled = (resized(picture, arguments.scale) for picture in pictures)
@@ -168,7 +168,7 @@ def _played(playable: Playable, arguments: WatchArguments) -> str:
     )
     way, played_by = getattr(policy, "way", None), getattr(policy, "name", None)
     if way is not None:
-        summary += f", {WAYS[way]}"
+        summary += f", {WAYS_IN_WORDS[way]}"
     if isinstance(played_by, str):
         summary += f", played by {played_by}"
     return f"{summary}: {counts.outcome}" if counts.outcome else summary

@@ -1,7 +1,8 @@
 """Limits of single values: each says in one line what is wrong with a value, or None.
 
-Configs declare them in annotations (``exploration: Share``), where `codec` finds them for values
-from JSON and from Python alike. Functions with arguments of their own call the `require_…` forms.
+Configs declare them in annotations (``exploration: UnitInterval``), where `codec` finds them for
+values from JSON and from Python alike. Functions with arguments of their own call the `require_…`
+forms.
 """
 
 import math
@@ -104,11 +105,11 @@ def each_once(values: tuple[Any, ...]) -> str | None:
     return None
 
 
-Share: TypeAlias = Annotated[float, Within(0.0, 1.0)]
+UnitInterval: TypeAlias = Annotated[float, Within(0.0, 1.0)]
 Positive: TypeAlias = Annotated[float, Within(0.0, above=True)]
 NotNegative: TypeAlias = Annotated[float, Within(0.0)]
-Count: TypeAlias = Annotated[int, Integer(1)]
-CountOrZero: TypeAlias = Annotated[int, Integer(0)]
+PositiveInteger: TypeAlias = Annotated[int, Integer(1)]
+NotNegativeInteger: TypeAlias = Annotated[int, Integer(0)]
 Window: TypeAlias = Annotated[int, Integer(1, MAX_WINDOW)]
 Name: TypeAlias = Annotated[str, not_empty]
 

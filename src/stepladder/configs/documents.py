@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from stepladder.configs.yaml_text import MOST_YAML_BYTES, SUFFIXES, parsed_yaml
+from stepladder.configs.yaml_text import MOST_YAML_BYTES, YAML_SUFFIXES, parsed_yaml
 from stepladder.errors import ConfigError, StepladderError, TaskError, shown
-from stepladder.files import MOST_DIGITS, read_bytes, read_json
+from stepladder.files import MAX_JSON_DIGITS, read_bytes, read_json
 
 MAX_INTEGER = 2**63 - 1
 """Largest integer of a setting: what arrays and databases hold."""
@@ -39,7 +39,7 @@ class Bounds(NamedTuple):
 DOCUMENT = Bounds(depth=60, integer=2**63, text=4_096)
 """Bounds of a config; no config comes near them."""
 
-PARAMS = Bounds(depth=100, integer=10 ** (MOST_DIGITS - 1), text=None)
+PARAMS = Bounds(depth=100, integer=10 ** (MAX_JSON_DIGITS - 1), text=None)
 """Bounds of a task's parameters, which may hold a whole level."""
 
 Found = list[tuple[str, str]]
@@ -147,7 +147,7 @@ def _copy_scalar(value: bool | int | float | str | None, path: str, checks: _Che
         return str.__str__(value)
     if isinstance(value, int):
         if not -bounds.integer <= value < bounds.integer:
-            size = "64 bits" if bounds is DOCUMENT else f"{MOST_DIGITS - 1} digits"
+            size = "64 bits" if bounds is DOCUMENT else f"{MAX_JSON_DIGITS - 1} digits"
             checks.refuse(path, f"must fit into {size}; got {shown(value)}. Give a smaller number.")
         return int(value)
     if not math.isfinite(value):
@@ -169,7 +169,7 @@ def load_document(path: str | PathLike[str]) -> Any:
     Raises:
         ConfigError: The file cannot be read, or it is not JSON or YAML that is accepted.
     """
-    is_yaml = Path(path).suffix.lower() in SUFFIXES
+    is_yaml = Path(path).suffix.lower() in YAML_SUFFIXES
     try:
         if is_yaml:
             return parsed_yaml(read_bytes(path, MOST_YAML_BYTES, follow=True))

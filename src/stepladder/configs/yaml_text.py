@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn, TypeAlias, cast
 
-from stepladder.files import MOST_DEPTH, MOST_DIGITS
+from stepladder.files import MAX_JSON_DIGITS, MOST_DEPTH
 
 MOST_YAML_BYTES = 16 * 2**20
 """Largest YAML that is read: it takes many times as long as JSON, which has a larger bound."""
 
-SUFFIXES = (".yaml", ".yml")
+YAML_SUFFIXES = (".yaml", ".yml")
 
 _CONSTANTS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
@@ -139,8 +139,10 @@ def _scalar(event: _Yaml) -> Any:
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _INTEGER.fullmatch(text):
-        if len(text) > MOST_DIGITS:
-            refuse(event, f"an integer has {len(text):,} digits; at most {MOST_DIGITS} are read")
+        if len(text) > MAX_JSON_DIGITS:
+            refuse(
+                event, f"an integer has {len(text):,} digits; at most {MAX_JSON_DIGITS} are read"
+            )
         return int(text)
     if _NOT_FINITE.fullmatch(text):
         refuse(event, f"{text} is not a finite number")

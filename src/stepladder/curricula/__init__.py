@@ -13,9 +13,7 @@ from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge, Tasks, Variant
-from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.eviction import Evicting
-from stepladder.curricula.explanation import Change, Explanation, TaskExplanation
 from stepladder.curricula.frontier.config import FrontierConfig
 from stepladder.curricula.frontier.frontier import Frontier, FrontierExplanation
 from stepladder.curricula.learnability.config import LearnabilityConfig
@@ -34,13 +32,15 @@ from stepladder.curricula.learning_progress.learning_progress import (
 )
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.level_replay import LevelReplay, LevelReplayExplanation
-from stepladder.curricula.meter import CurriculumMeter, task_table
 from stepladder.curricula.owner import Quarantined
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.mixture import Mixture, MixtureConfig
 from stepladder.curricula.phased.phased import PhaseChange, Phased, PhasedExplanation
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.curricula.registry import CURRICULA, curriculum_variants, register_curriculum
+from stepladder.curricula.reporting.events import CurriculumEvent, EventCursor, curriculum_events
+from stepladder.curricula.reporting.explanation import Change, Explanation, TaskExplanation
+from stepladder.curricula.reporting.meter import CurriculumMeter, task_table
 from stepladder.curricula.staged.config import (
     PUBLISHED_MIXING,
     SEVEN_STAGES,

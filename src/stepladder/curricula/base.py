@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.config import CurriculumConfig, Tasks, resolve_config
-from stepladder.curricula.explanation import Change, Explanation, TaskExplanation, crowd
 from stepladder.curricula.intake import NO_RECORDS
+from stepladder.curricula.reporting.explanation import Change, Explanation, TaskExplanation, crowd
 from stepladder.curricula.turnover import Turnover
 from stepladder.errors import BuildError, ConfigError
 from stepladder.plans import kernels
@@ -31,7 +32,6 @@ from stepladder.plans.choosing import prob_of
 from stepladder.plans.legend import Legend
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import DRAW_DTYPE, Draw, DrawArray, as_draw
-from stepladder.records import Floats, Words
 from stepladder.tasks import Task
 
 if TYPE_CHECKING:

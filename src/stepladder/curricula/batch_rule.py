@@ -9,6 +9,7 @@ caller. `simulator.loops` puts the same rules into a loop that plays whole runs 
 from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple
 
+from stepladder.arrays import Words
 from stepladder.compiled import compiled, inlined
 from stepladder.curricula.pooled.pooling import Cell
 from stepladder.curricula.targeting import follow_target
@@ -16,7 +17,7 @@ from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import slot_of, table_of
 from stepladder.plans.record import RecordFields, first_bad_record
 from stepladder.plans.status import DONE, TO_REPLACE
-from stepladder.records import Count, Fields, Limits, Records, Shape, Words
+from stepladder.records import Count, Fields, Limits, Records, Shape
 
 MAX_NOTED = 64
 

@@ -9,13 +9,14 @@ interrupt loses none and handles none twice.
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from stepladder.arrays import Words
 from stepladder.compiled import compiled, direct
 from stepladder.curricula.batch_rule import Noted
 from stepladder.curricula.eviction import Evicting
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RecordArray
 from stepladder.plans.status import TO_REPLACE
-from stepladder.records import Records, Words
+from stepladder.records import Records
 
 
 class CompiledMethod(Evicting):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, cast
 
-from stepladder.configs.checks import Name, Share, Within, each_once, require
+from stepladder.configs.checks import Name, UnitInterval, Within, each_once, require
 from stepladder.configs.codec import UNREAD, Config, Kinds, make
 from stepladder.configs.problems import Problems
 from stepladder.curricula.target import Target
@@ -71,7 +71,7 @@ class CurriculumConfig(Config):
     curriculum_class: ClassVar[Any] = None
     """The class that names this one as its `Config`; set when that class is defined."""
 
-    exploration: Share = 0.0
+    exploration: UnitInterval = 0.0
     """Share of draws spread evenly over all tasks, whatever the method thinks, in [0, 1]."""
 
     max_share: LargestShare | None = None

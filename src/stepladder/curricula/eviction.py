@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.explanation import EvictingExplanation
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.turnover import Eviction, Turnover
-from stepladder.records import Words
 from stepladder.saving.saved_fields import read_count
 
 

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats
 from stepladder.curricula.owner import PlanOwner
 from stepladder.errors import ConfigError, RecordError
 from stepladder.plans.record import (
@@ -30,7 +31,6 @@ from stepladder.plans.record import (
     record_array,
     refuse,
 )
-from stepladder.records import Floats
 
 Listener: TypeAlias = Callable[[RecordArray], object]
 """Is told of every batch of records after the curriculum has learnt from it."""

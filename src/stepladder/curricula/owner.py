@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.batch_rule import Totals
 from stepladder.curricula.config import CurriculumConfig, Tasks, as_pool
 from stepladder.curricula.foreign import ForeignCurriculum, owners
@@ -25,7 +26,7 @@ from stepladder.errors import (
 )
 from stepladder.plans import kernels
 from stepladder.plans.plan import Grouping, Plan
-from stepladder.records import Fields, Floats, Records, Words, saved_arrays, zeros
+from stepladder.records import Fields, Records, saved_arrays, zeros
 from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.saved_fields import read_count, read_list
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.compiled import compiled
 from stepladder.curricula.batch_rule import MAX_NOTED, Noted, Totals, note
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.errors import SnapshotError
-from stepladder.records import Fields, Limits, Records, Shape, Words
+from stepladder.records import Fields, Limits, Records, Shape
 
 NUM_BINS = 256
 

@@ -37,7 +37,7 @@ class ReturnScale(Fields):
     variance: Annotated[float, Limits(0.0, MAX_FLOAT)]
 
 
-class ReturnSpread(Fields):
+class ReturnVariance(Fields):
     """What is known of the returns of a slot's task, beside their averages."""
 
     variance: Annotated[float, Limits(0.0, MAX_FLOAT)]

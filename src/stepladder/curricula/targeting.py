@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
 from stepladder.curricula.pooled.pooling import Cell, follow
 from stepladder.curricula.target import Target
@@ -23,7 +24,6 @@ from stepladder.errors import ConfigError, shown
 from stepladder.plans import kernels
 from stepladder.plans.choosing import counts_of
 from stepladder.plans.layout import header_of, table_of
-from stepladder.records import Floats, Words
 from stepladder.tasks import Pool
 
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import inlined
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import ConfigError, RecordError
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import slot_of
-from stepladder.records import Floats, Words
 
 PRIOR_MEAN = 0.5
 """What a task's running mean starts from, where deviations are the scores; it counts as one

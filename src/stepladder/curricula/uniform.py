@@ -10,16 +10,17 @@ reach at the start: nearly all episodes are then spent on tasks that teach nothi
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, direct, inlined
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule, count_record
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.owner import PlainMethod
+from stepladder.curricula.reporting.explanation import Explanation
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RecordFields, first_bad_record
 from stepladder.plans.status import DONE
-from stepladder.records import Count, Fields, Records, Words, zeros
+from stepladder.records import Count, Fields, Records, zeros
 
 
 @dataclass(frozen=True, kw_only=True)

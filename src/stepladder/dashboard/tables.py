@@ -17,7 +17,7 @@ from stepladder.runs.reader import Event
 
 MAX_EVENTS = 200
 """Events shown from either end of a run."""
-MAX_TASKS = 200
+MAX_TABLE_TASKS = 200
 _TASK_COLUMNS = ("task", "label", "prob", "score", "samples", "success")
 _MAX_COLUMNS = 12
 _FEW = 20
@@ -163,7 +163,7 @@ def tasks_table(run: RunView) -> str:
         order = np.argsort(-probs, kind="stable").tolist()
     rows = [
         "<tr>" + "".join(_task_cell(snapshot[name][k]) for name in names) + "</tr>"
-        for k in order[:MAX_TASKS]
+        for k in order[:MAX_TABLE_TASKS]
     ]
     head = "".join(
         f"<th{'' if isinstance(snapshot[n], list) else ' class=num'}>"
@@ -171,8 +171,8 @@ def tasks_table(run: RunView) -> str:
         for n in names
     )
     note = f"{total:,} tasks at step {steps[-1]:,}"
-    if total > MAX_TASKS:
-        note += f"; {total - MAX_TASKS:,} less likely ones left out"
+    if total > MAX_TABLE_TASKS:
+        note += f"; {total - MAX_TABLE_TASKS:,} less likely ones left out"
     title = f"{escape(run.name)} ({note})"
     return _fold(title, _table(head, rows, "tasks sortable"), swatch(run))
 

@@ -7,7 +7,7 @@ from stepladder.envs.agent_rows import AgentRows
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.make import make_vec
 from stepladder.envs.parallel import ParallelAsEnv
-from stepladder.envs.score_reporter import ScoreReporter
+from stepladder.envs.tracking.score_reporter import ScoreReporter
 from stepladder.envs.two_player import AgainstOpponent, BothPlayers
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers import WorkerVectorEnv

@@ -12,22 +12,20 @@ from gymnasium.spaces import Dict
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from stepladder.arrays import Array, Flags, Floats
 from stepladder.envs.types import (
     Action,
-    Array,
-    Flags,
-    Floats,
+    EnvSeed,
     GymVectorEnv,
     Info,
     Observation,
     ResetResult,
-    Seed,
     VectorStep,
 )
 from stepladder.envs.workers.memory.spaces import map_leaves
 from stepladder.errors import ConfigError
 
-PARTS = ("agents", "alive", "rewards", "terminated", "truncated")
+AGENT_PARTS = ("agents", "alive", "rewards", "terminated", "truncated")
 LOST_KEY = "worker_died"
 """Info key of an env whose episode was lost with the worker that played it."""
 
@@ -86,7 +84,7 @@ class AgentRows(GymVectorEnv):
 
     # Playing.
 
-    def reset(self, *, seed: Seed = None, options: Info | None = None) -> ResetResult:
+    def reset(self, *, seed: EnvSeed = None, options: Info | None = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -249,7 +247,7 @@ class AgentRows(GymVectorEnv):
 def shows_agents(env: GymVectorEnv) -> bool:
     """Return whether the envs of a vector env are each a ``ParallelAsEnv``."""
     space = env.single_observation_space
-    return isinstance(space, Dict) and set(space.spaces) == set(PARTS)
+    return isinstance(space, Dict) and set(space.spaces) == set(AGENT_PARTS)
 
 
 def parts_of_step(observations: Observation, infos: Info) -> tuple[Flags, Floats, Flags, Flags]:

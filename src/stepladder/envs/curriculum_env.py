@@ -13,9 +13,9 @@ import numpy as np
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import ForeignCurriculum
-from stepladder.envs.check_interval import apply_check_interval, check_interval_of
 from stepladder.envs.delivery import Deliver, Delivery
 from stepladder.envs.success import SuccessReader
+from stepladder.envs.tracking.check_interval import apply_check_interval, check_interval_of
 from stepladder.envs.types import Action, EnvStep, GymEnv, Info, ResetResult
 from stepladder.envs.values import flag_of, info_of, reward_of
 from stepladder.errors import (

@@ -16,13 +16,13 @@ from stepladder.envs.success import SuccessReader
 from stepladder.envs.types import GymEnv
 from stepladder.errors import shown
 
-WAYS = ("auto", "method", "options")
+DELIVERIES = ("auto", "method", "options")
 """Ways to deliver a task that have a name of their own."""
 
 
 def is_delivery(value: Any) -> str | None:
     """Refuse what names no way to deliver a task; a limit of a config's field."""
-    if (isinstance(value, str) and value in WAYS) or named.is_named(value) is None:
+    if (isinstance(value, str) and value in DELIVERIES) or named.is_named(value) is None:
         return None
     wanted = "must be auto, method, options, or a function as module:name"
     return f"{wanted}; got {shown(value)}. Correct it."
@@ -52,7 +52,7 @@ class EnvSettings:
         """
         found = [named.find_function(name, "a wrapper, which takes an env") for name in wrappers]
         way: Any = deliver
-        if deliver not in WAYS:
+        if deliver not in DELIVERIES:
             way = named.find_function(deliver, "a function that takes an env and a task")
         return cls(wrappers=tuple(found), deliver=way, success=success)
 

@@ -11,13 +11,14 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from stepladder.arrays import Array
 from stepladder.envs.agent_rows import AgentRows
-from stepladder.envs.types import Action, Array, GymVectorEnv, Info, Observation, RowInfo, Seed
+from stepladder.envs.types import Action, EnvSeed, GymVectorEnv, Info, Observation, RowInfo
 from stepladder.envs.vector import SteppedEnvs, envs_stepped_by
 from stepladder.envs.workers.memory.spaces import leaves_of, map_leaves
 from stepladder.errors import ChannelError, ConfigError
 
-RESET, RECV, SEND = "async_reset(seed)", "recv()", "send(actions)"
+RESET_CALL, RECV_CALL, SEND_CALL = "async_reset(seed)", "recv()", "send(actions)"
 """What may be called next."""
 
 
@@ -65,7 +66,7 @@ class PufferView:
         self._lay_out(teacher_actions)
         self.infos: list[Info] = []
         """Those that the last `recv` returned."""
-        self._next_call = RESET
+        self._next_call = RESET_CALL
         self._turn = 0
         self._unseen: dict[int, list[RowInfo]] = {}
 
@@ -101,13 +102,13 @@ class PufferView:
 
     # Playing.
 
-    def async_reset(self, seed: Seed = None) -> None:
+    def async_reset(self, seed: EnvSeed = None) -> None:
         """Reset all envs; each batch is then received once before it is sent anything.
 
         Args:
             seed: To which each env's index is added; or one per env.
         """
-        self._next_call = RESET
+        self._next_call = RESET_CALL
         _, infos = self.vec.reset(seed=seed)
         self.rewards[:] = 0.0
         if self._is_by_agent:
@@ -120,7 +121,7 @@ class PufferView:
             ]
             for batch_index, rows in enumerate(self._base.batches)
         }
-        self._turn, self._next_call = 0, RECV
+        self._turn, self._next_call = 0, RECV_CALL
 
     def recv(self) -> tuple[Any, ...]:
         """Wait for the next batch.
@@ -130,7 +131,7 @@ class PufferView:
             which stay as they are until that batch is sent actions. Infos are those of the envs
             that have one; of an ending with same-step autoreset, first the info of the end.
         """
-        self._check(RECV)
+        self._check(RECV_CALL)
         batch_index = self._turn
         rows = self._batches[batch_index]
         infos_by_row = self._unseen.pop(batch_index, None)
@@ -141,7 +142,7 @@ class PufferView:
                 self.rewards[rows], self.terminals[rows], self.truncations[rows] = result[1:4]
                 self.masks[rows] = result[4].get("alive", True)
         self.infos = _one_by_one(infos_by_row)
-        self._next_call = SEND
+        self._next_call = SEND_CALL
         return *self._views[batch_index], self.infos, self.agent_ids[rows], self.masks[rows]
 
     def send(self, actions: Action) -> None:
@@ -150,10 +151,10 @@ class PufferView:
         Args:
             actions: One per row of the batch.
         """
-        self._check(SEND)
+        self._check(SEND_CALL)
         self.vec.send(actions, self._turn)
         self._turn = (self._turn + 1) % len(self._batches)
-        self._next_call = RECV
+        self._next_call = RECV_CALL
 
     def _check(self, call: str) -> None:
         if self._base.closed:
@@ -161,7 +162,7 @@ class PufferView:
         if call != self._next_call:
             raise ChannelError(f"{call} was called out of turn. Call {self._next_call} first.")
 
-    def reset(self, seed: Seed = None) -> tuple[Observation, list[Info]]:
+    def reset(self, seed: EnvSeed = None) -> tuple[Observation, list[Info]]:
         """Reset all envs; return observations and infos of the first batch."""
         self.async_reset(seed)
         return self.recv()[0], self.infos

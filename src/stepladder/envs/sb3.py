@@ -35,11 +35,11 @@ except ModuleNotFoundError as error:
     ) from error
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.check_interval import check_interval_of
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.sb3_callback import CurriculumCallback, saved_model
-from stepladder.envs.tracked import EnvAccess, Tracked
-from stepladder.envs.tracker import Tracker, release_processes
+from stepladder.envs.tracking.check_interval import check_interval_of
+from stepladder.envs.tracking.tracked import EnvAccess, Tracked
+from stepladder.envs.tracking.tracker import Tracker, release_processes
 from stepladder.envs.types import Action, GymVectorEnv, GymWrapper, Info
 from stepladder.envs.vector import CurriculumVectorEnv, SteppedEnvs, envs_stepped_by
 from stepladder.envs.workers import WorkerVectorEnv

@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.score_reporter import ScoreReporter, tracked_envs, wanted_scores
+from stepladder.envs.tracking.score_reporter import ScoreReporter, tracked_envs, wanted_scores
 from stepladder.errors import ConfigError, shown
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ MODEL = "model.zip"
 TRAIN, LOSS = "train/", "loss"
 """What the names of losses in SB3's log begin with, and what is in them."""
 
-OWN = ("curriculum/", "rollout/", "time/")
+OWN_PREFIXES = ("curriculum/", "rollout/", "time/")
 """How the names in SB3's log begin that a run has itself."""
 
 
@@ -126,7 +126,7 @@ class CurriculumCallback(BaseCallback):
         losses: dict[str, float] = {}
         metrics: dict[str, float] = {}
         for name, value in self.logger.name_to_value.items():
-            if not isinstance(value, int | float | np.number) or name.startswith(OWN):
+            if not isinstance(value, int | float | np.number) or name.startswith(OWN_PREFIXES):
                 continue
             if name.startswith(TRAIN) and LOSS in name:
                 losses[name.removeprefix(TRAIN)] = float(value)

@@ -36,7 +36,7 @@ DOUBTFUL_SPREAD = 0.2
 TURNS = 5
 """Turns in which a setting is measured; one more goes before them and is not counted."""
 
-NUM_ACTIONS = 32
+NUM_SAMPLED_ACTIONS = 32
 """Batches of actions that are drawn beforehand and used in turn."""
 
 MakeEnv = str | EnvSpec | EnvFunction
@@ -249,7 +249,7 @@ def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> C
         ) from error
     stack.callback(single.close)
     single.action_space.seed(seed)
-    actions = [single.action_space.sample() for _ in range(NUM_ACTIONS)]
+    actions = [single.action_space.sample() for _ in range(NUM_SAMPLED_ACTIONS)]
 
     def begin(env: GymEnv) -> None:
         env.reset(seed=seed)
@@ -262,13 +262,13 @@ def _single_turn(env: MakeEnv, seconds: float, seed: int, stack: ExitStack) -> C
 
     apply_to(single, 0, begin, ())
     turn = partial(apply_to, single, 0, step_all, ())
-    return lambda: NUM_ACTIONS * _calls_per_s(turn, seconds)
+    return lambda: NUM_SAMPLED_ACTIONS * _calls_per_s(turn, seconds)
 
 
 def _vector_turn(envs: GymVectorEnv, seconds: float, seed: int) -> Callable[[], float]:
     envs.reset(seed=seed)
     envs.action_space.seed(seed)
-    actions = cycle([envs.action_space.sample() for _ in range(NUM_ACTIONS)])
+    actions = cycle([envs.action_space.sample() for _ in range(NUM_SAMPLED_ACTIONS)])
     return lambda: envs.num_envs * _calls_per_s(lambda: envs.step(next(actions)), seconds)
 
 

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from gymnasium.spaces import Box, Dict, MultiDiscrete
 
+from stepladder.arrays import Array
 from stepladder.envs.delivery import METADATA_KEY
 from stepladder.envs.types import (
     Action,
-    Array,
     EnvStep,
     GymEnv,
     GymSpace,

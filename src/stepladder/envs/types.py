@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 from gymnasium.spaces import Space
 from gymnasium.vector import VectorEnv
+
+from stepladder.arrays import Flags, Floats
 
 GymEnv: TypeAlias = gym.Env[Any, Any]
 GymVectorEnv: TypeAlias = VectorEnv[Any, Any, Any]
@@ -29,9 +30,6 @@ Info: TypeAlias = dict[str, Any]
 RowInfo: TypeAlias = tuple[int, Info]
 """Row of an env, and the info it returned."""
 
-Array: TypeAlias = npt.NDArray[Any]
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
 DType: TypeAlias = np.dtype[Any]
 
 GymWrapper: TypeAlias = gym.Wrapper[Any, Any, Any, Any]
@@ -51,7 +49,7 @@ VectorStep: TypeAlias = tuple[Observation, Floats, Flags, Flags, Info]
 ResetResult: TypeAlias = tuple[Observation, Info]
 """What `reset` returns, of one env or of a vector env."""
 
-Seed: TypeAlias = int | Sequence[int | None] | None
+EnvSeed: TypeAlias = int | Sequence[int | None] | None
 """Of a vector env: a number, to which each env's index is added; or one per env."""
 
 ResetOptions: TypeAlias = dict[str, Any] | list[dict[str, Any] | None] | None

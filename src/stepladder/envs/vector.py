@@ -12,16 +12,16 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv, VectorWrapper
 
+from stepladder.arrays import Array
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.tracked import EnvAccess, Tracked
-from stepladder.envs.tracker import Tracker, release_processes
+from stepladder.envs.tracking.tracked import EnvAccess, Tracked
+from stepladder.envs.tracking.tracker import Tracker, release_processes
 from stepladder.envs.types import (
     Action,
-    Array,
+    EnvSeed,
     GymVectorEnv,
     ResetOptions,
     ResetResult,
-    Seed,
     VectorStep,
 )
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
@@ -170,7 +170,7 @@ class CurriculumVectorEnv(Tracked, EnvAccess, VectorWrapper):
             if pipe is not None:
                 pipe.close()
 
-    def reset(self, *, seed: Seed = None, options: ResetOptions = None) -> ResetResult:
+    def reset(self, *, seed: EnvSeed = None, options: ResetOptions = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``; each draws a task."""
         vec = cast("WorkerVectorEnv", self.env)
         rows = options.get("reset_mask") if isinstance(options, dict) else None

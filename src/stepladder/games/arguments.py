@@ -16,10 +16,9 @@ from stepladder.errors import ConfigError, EnvError, TaskError
 from stepladder.games.dice import Dice
 from stepladder.tasks import Task
 from stepladder.tasks.scramble import mix64
+from stepladder.tasks.task import MAX_SEED
 
 OPTIONS = ("reset_mask", "task", "tasks")
-
-MAX_SEED = 2**63 - 1
 
 
 def as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

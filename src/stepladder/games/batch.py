@@ -30,10 +30,11 @@ from stepladder.games.arguments import (
 )
 from stepladder.games.curriculum_link import CurriculumLink
 from stepladder.games.drawing import Picture
-from stepladder.games.episodes import NEVER_RESET, PLAYING, BatchArrays
+from stepladder.games.episodes import BatchArrays
 from stepladder.games.rows import Buffers, RowAccess
 from stepladder.games.saving import Saving
 from stepladder.games.threads import Team
+from stepladder.plans.status import NEVER_RESET, PLAYING
 from stepladder.sync import Host
 from stepladder.tasks import Task
 

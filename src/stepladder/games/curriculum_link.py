@@ -14,21 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Flags, Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.errors import BuildError, ChannelError, StepladderError
-from stepladder.games.episodes import (
-    ENDED,
-    NUM_PLAYED,
-    UNPREPARED,
-    BatchArrays,
-    Flags,
-    note_played,
-    seed_episode,
-)
+from stepladder.games.episodes import NUM_PLAYED, BatchArrays, note_played, seed_episode
 from stepladder.plans.record import Draw
-from stepladder.plans.status import NOTHING_ACTIVE
-from stepladder.records import Floats, Words
+from stepladder.plans.status import ENDED, NOTHING_ACTIVE, UNPREPARED
 from stepladder.sync import Client, Host
 from stepladder.tasks import Task
 

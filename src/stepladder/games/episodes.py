@@ -9,23 +9,17 @@ import os
 from typing import Annotated, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from stepladder.arrays import Flags, Floats, Words
 from stepladder.compiled import bare, fetch_add, inlined
 from stepladder.games.dice import GOLDEN, Dice, mixed
 from stepladder.plans.record import TERMINATED, TRUNCATED
-from stepladder.plans.status import DONE, NOT_ADMITTED
-from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
+from stepladder.plans.status import DONE, ENDED, NOT_ADMITTED, PLAYING, REFUSED, UNPREPARED
+from stepladder.records import Count, Fields, Limits, Records, Share
 from stepladder.saving.saved_array import SavedArray
 from stepladder.sync import mailbox
 
-Flags = npt.NDArray[np.bool_]
 FLAGS = ("terminated", "truncated", "has_ended", "has_begun")
-
-NEVER_RESET, PLAYING, ENDED, UNPREPARED, REFUSED = 0, 1, 2, 3, 4
-"""States of an env. `ENDED` waits for its reset. `UNPREPARED` drew a task that is not in the table
-yet, `REFUSED` could not draw or report; both are handled in Python before the step returns.
-"""
 
 
 class Episode(Fields):

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
+from stepladder.arrays import Flags
 from stepladder.games.lazy_infos import LazyInfos
 
 if TYPE_CHECKING:
     from stepladder.games.batch import GameVectorEnv
     from stepladder.games.curriculum_link import PlayedTasks
 
-Rows = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+RowIndices = npt.NDArray[np.int64]
 Infos = dict[str, Any]
 Kinds = dict[str, type]
 
@@ -34,13 +34,13 @@ RESULT_KEYS = ("curriculum_plan_version_end", "curriculum_success")
 LAST_KEYS = ("final_obs", "final_info")
 """What same-step autoreset tells of episodes that have ended."""
 
-NO_ROWS: Rows = np.zeros(0, dtype=np.int64)
+NO_ROWS: RowIndices = np.zeros(0, dtype=np.int64)
 
 
 class LastSteps(NamedTuple):
     """The last steps of episodes after which others have begun already."""
 
-    rows: Rows
+    rows: RowIndices
     seen: dict[str, npt.NDArray[Any]] | npt.NDArray[Any]
     """One entry per row."""
     infos: "Outcome"
@@ -65,7 +65,7 @@ class Outcome:
         num_envs: int,
         kinds: Kinds,
         columns: npt.NDArray[np.float64] | None,
-        absent: Rows = NO_ROWS,
+        absent: RowIndices = NO_ROWS,
         played: "PlayedTasks | None" = None,
         last: LastSteps | None = None,
     ):
@@ -171,7 +171,7 @@ def _outcome_of_both(vec: "GameVectorEnv", *, is_step: bool) -> Outcome:
     return Outcome(num_envs, kinds, columns, begun, played, last)
 
 
-def mask_of(rows: Rows, num_envs: int) -> Mask:
+def mask_of(rows: RowIndices, num_envs: int) -> Flags:
     """Return True for some envs and False for the others."""
     mask = np.zeros(num_envs, dtype=np.bool_)
     mask[rows] = True
@@ -205,14 +205,14 @@ def add_results(infos: Infos, played: "PlayedTasks", num_envs: int) -> None:
     infos["_curriculum_plan_version_end"] = infos["_curriculum_success"] = mask
 
 
-def _rows_of(memory: Any, rows: Rows) -> Any:
+def _rows_of(memory: Any, rows: RowIndices) -> Any:
     """Return a copy of some rows."""
     if isinstance(memory, dict):
         return {key: part[rows] for key, part in memory.items()}
     return memory[rows]
 
 
-def last_seen(rows: Rows, seen: Any, num_envs: int) -> npt.NDArray[Any]:
+def last_seen(rows: RowIndices, seen: Any, num_envs: int) -> npt.NDArray[Any]:
     """Return the last observation of every env that ended; None for the others."""
     found = np.empty(num_envs, dtype=object)
     for place, row in enumerate(rows.tolist()):

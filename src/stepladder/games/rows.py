@@ -28,7 +28,7 @@ class Buffers(NamedTuple):
     actions: Any
 
 
-class Row:
+class BatchedEnv:
     """One env of a batch."""
 
     def __init__(self, vec: Any, env_index: int):
@@ -39,7 +39,7 @@ class Row:
         self.render_mode = vec.render_mode
 
     @property
-    def unwrapped(self) -> "Row":
+    def unwrapped(self) -> "BatchedEnv":
         """The row itself: single envs have no wrappers here."""
         return self
 
@@ -116,7 +116,7 @@ class RowAccess:
     ) -> list[Any]:
         """Call a method of some envs, or read an attribute."""
 
-        def answer(row: Row) -> Any:
+        def answer(row: BatchedEnv) -> Any:
             found = getattr(row, name)
             return found(*args, **kwargs) if callable(found) else found
 
@@ -124,7 +124,7 @@ class RowAccess:
 
     def apply_on(self, env_indices: Sequence[int], function: Callable[[Any], Any]) -> list[Any]:
         """Call a function with some envs."""
-        return [function(Row(self, row)) for row in check_rows(env_indices, self.num_envs)]
+        return [function(BatchedEnv(self, row)) for row in check_rows(env_indices, self.num_envs)]
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
         """Return an attribute of every env."""

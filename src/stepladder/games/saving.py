@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from stepladder.errors import ConfigError, SnapshotError, TaskError
 from stepladder.games.assignments import Assignments
-from stepladder.games.episodes import PLAYING
+from stepladder.plans.status import PLAYING
 from stepladder.saving.saved_array import Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.tasks import Task

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode
 
 from stepladder.errors import EnvError
-from stepladder.games.episodes import ENDED
+from stepladder.plans.status import ENDED
 from stepladder.tasks import Task
 
 

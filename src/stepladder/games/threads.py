@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Annotated, Any
 
+from stepladder.arrays import Words
 from stepladder.compiled import (
     bare,
     direct,
@@ -26,7 +27,7 @@ from stepladder.compiled import (
     swap_if,
     yield_core,
 )
-from stepladder.records import Fields, Records, Shape, Words
+from stepladder.records import Fields, Records, Shape
 
 
 class CacheLine(Fields):

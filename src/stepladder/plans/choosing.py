@@ -7,10 +7,10 @@ the block.
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled, inlined
 from stepladder.plans.layout import Group, group_of, header_of, is_active, table_of
 from stepladder.plans.philox import LIMIT_STREAM, uniform_and_seed
-from stepladder.records import Floats, Words
 
 LEAF_BITS = 32
 LEAF_MASK = (1 << LEAF_BITS) - 1

@@ -8,6 +8,7 @@ number is odd while the plan is being written, and a reader that saw it change d
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import (
     bare,
     compiled,
@@ -33,7 +34,6 @@ from stepladder.plans.layout import group_of, header_of, is_active, slot_of, tab
 from stepladder.plans.philox import DRAW_STREAM, uniform_and_seed
 from stepladder.plans.record import HOST_ENV, DrawArray
 from stepladder.plans.status import BEING_WRITTEN, NOTHING_ACTIVE
-from stepladder.records import Floats, Words
 
 MAX_SPINS = 20_000
 

@@ -5,10 +5,11 @@ writes the layout once, `kernels` read and change the numbers in it. A field who
 ``_at`` is the word of the block at which something begins.
 """
 
+from stepladder.arrays import Words
 from stepladder.compiled import inlined, record_at
-from stepladder.records import Fields, Words
+from stepladder.records import Fields
 
-VERSION = 3
+PLAN_LAYOUT_VERSION = 3
 """Version of this layout; a client refuses any other."""
 
 

@@ -7,8 +7,8 @@ holds no state: whatever can change is a dial in the plan, read together with th
 from dataclasses import dataclass, field
 from typing import Any
 
+from stepladder.arrays import Floats
 from stepladder.errors import ConfigError
-from stepladder.records import Floats
 
 
 @dataclass(frozen=True, kw_only=True)

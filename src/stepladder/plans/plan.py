@@ -20,6 +20,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats, Words
 from stepladder.errors import SnapshotError
 from stepladder.plans import choosing, kernels
 from stepladder.plans.layout import (
@@ -27,15 +28,15 @@ from stepladder.plans.layout import (
     GROUP_WORDS,
     HEADER,
     HEADER_WORDS,
+    PLAN_LAYOUT_VERSION,
     SLOT,
     SLOT_WORDS,
     TABLE,
     TABLE_WORDS,
-    VERSION,
     Group,
     Slot,
 )
-from stepladder.records import Floats, Records, Words
+from stepladder.records import Records
 from stepladder.saving.saved_array import MAX_FLOAT, Part, SavedArray
 
 
@@ -81,7 +82,7 @@ class Plan:
         """The word at which each weight table begins."""
         self._see(aligned_words(layout.num_words))
         header = self.header
-        header["layout"], header["seed"] = VERSION, seed
+        header["layout"], header["seed"] = PLAN_LAYOUT_VERSION, seed
         header["num_slots"], header["num_active"] = num_slots, num_slots
         header["num_dials"], header["dials_at"] = num_dials, dials_at
         header["slots_at"], header["active_at"] = slots_at, active_at

@@ -1,7 +1,7 @@
-"""What compiled code answers where it cannot answer with a number of its own.
+"""The one set of status values: what kernels return, and what an env is doing.
 
-A kernel returns something of use (a slot, the index of an impossible record) or one of these,
-which are all below 0. There is one set for draws, posts and updates.
+A kernel returns something of use (a slot, the index of an impossible record) or one of the values
+below 0. The values from 0 on are the states of an env, in a game's kernels and in workers alike.
 """
 
 DONE = -1
@@ -27,3 +27,23 @@ NO_ROOM = -7
 
 NEVER_BEGAN = -8
 """Nothing was posted: no episode is in flight."""
+
+# States of an env.
+
+NEVER_RESET = 0
+"""Waits for its first reset."""
+
+PLAYING = 1
+"""In an episode."""
+
+ENDED = 2
+"""Waits for its reset after an episode."""
+
+UNPREPARED = 3
+"""Drew a task whose level or settings are not packed yet; handled before the step returns."""
+
+REFUSED = 4
+"""Could not draw or report; handled before the step returns."""
+
+LOST = 5
+"""In an episode whose worker has died."""

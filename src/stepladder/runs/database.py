@@ -63,11 +63,12 @@ _STATEMENTS = {statement.split()[2]: " ".join(statement.split()) for statement i
 _NO_TABLES = "no such table: schema"
 """The error of a database whose process was killed while creating it."""
 
-BEST = "best_checkpoint"
+BEST_CHECKPOINT_KEY = "best_checkpoint"
 """Setting that names the best checkpoint; there is none if none is."""
 
 FORGET_BEST = (
-    f"DELETE FROM settings WHERE key = '{BEST}' AND value NOT IN (SELECT name FROM checkpoints)"
+    f"DELETE FROM settings WHERE key = '{BEST_CHECKPOINT_KEY}' "
+    "AND value NOT IN (SELECT name FROM checkpoints)"
 )
 """Removes that setting where its checkpoint was removed."""
 

@@ -21,7 +21,7 @@ from stepladder.files import parsed_json, require_folder, require_regular
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import (
-    BEST,
+    BEST_CHECKPOINT_KEY,
     integer_of,
     reading,
     refusing_damage,
@@ -30,7 +30,7 @@ from stepladder.runs.database import (
 )
 from stepladder.runs.encoding import REASON, TEXT_COLUMNS, TaskColumn, Unpacking
 from stepladder.runs.lock import is_locked
-from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
+from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, RUN_LOCK, RunInfo, naming
 from stepladder.saving.snapshot import Snapshot
 
 Series = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
@@ -98,7 +98,7 @@ class RunReader:
         """
         status = self._stored_status()
         with naming(self.folder):
-            if status != "running" or is_locked(self.folder / LOCK):
+            if status != "running" or is_locked(self.folder / RUN_LOCK):
                 return status
         # It may have been closed meanwhile. The lock goes last, so this answer is final.
         status = self._stored_status()
@@ -219,7 +219,9 @@ class RunReader:
             RunError: The run has no checkpoint of this name.
         """
         with self._database() as database:
-            found = database.execute("SELECT value FROM settings WHERE key = ?", (BEST,)).fetchone()
+            found = database.execute(
+                "SELECT value FROM settings WHERE key = ?", (BEST_CHECKPOINT_KEY,)
+            ).fetchone()
             if found is None:
                 return None
             name = stored_name(found[0])

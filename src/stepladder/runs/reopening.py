@@ -19,7 +19,7 @@ from stepladder.runs.database import (
     stored_status,
 )
 from stepladder.runs.lock import RunLock
-from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
+from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, RUN_LOCK, RunInfo, naming
 from stepladder.runs.writer import PendingRows, write_rows
 
 
@@ -35,7 +35,7 @@ def lock_run(folder: str | os.PathLike[str]) -> RunLock:
     # First, so that nothing is written into a folder without a run.
     RunInfo.read(path)
     with naming(path):
-        return RunLock.take(path / LOCK)
+        return RunLock.take(path / RUN_LOCK)
 
 
 def reopen(connection: sqlite3.Connection, folder: Path, checkpoint: str | None) -> tuple[int, str]:

@@ -12,8 +12,8 @@ from typing import Any
 
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.events import CurriculumEvent, EventCursor, curriculum_events
-from stepladder.curricula.meter import CurriculumMeter, task_table
+from stepladder.curricula.reporting.events import CurriculumEvent, EventCursor, curriculum_events
+from stepladder.curricula.reporting.meter import CurriculumMeter, task_table
 from stepladder.runs.run import Run
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot

@@ -30,7 +30,7 @@ from stepladder.runs.checkpoint_files import (
     remove_older,
 )
 from stepladder.runs.database import (
-    BEST,
+    BEST_CHECKPOINT_KEY,
     create_database,
     lift_limits,
     metric_ids,
@@ -41,7 +41,7 @@ from stepladder.runs.lock import RunLock
 from stepladder.runs.loggers.base import Logger, check_loggers
 from stepladder.runs.reasons import reason_of
 from stepladder.runs.reopening import lock_run, reopen
-from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, LOCK, RunInfo, naming
+from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, RUN_LOCK, RunInfo, naming
 from stepladder.runs.trust import note_own
 from stepladder.runs.writer import DatabaseWriter
 from stepladder.saving.snapshot import Snapshot, require_snapshot
@@ -121,7 +121,7 @@ class Run:
             # Before anything is written: a folder that is not ours is left exactly as it is.
             run_folder.refuse_unless_free(path, overwrite)
             path.mkdir(parents=True, exist_ok=True)
-            lock = RunLock.take(path / LOCK)
+            lock = RunLock.take(path / RUN_LOCK)
             undo.callback(lock.release)
             # Again, now that no other process can make a run here.
             run_folder.refuse_unless_free(path, overwrite)
@@ -286,7 +286,7 @@ class Run:
         name = checked_checkpoint_name(name)
         with self._checkpoint_lock, naming(self.folder):
             with self._writer.adding(1) as rows:
-                rows.settings.append((BEST, name))
+                rows.settings.append((BEST_CHECKPOINT_KEY, name))
             self._writer.flush()
 
     def remove_checkpoint(self, name: str) -> None:

@@ -29,7 +29,7 @@ SCHEMA = 1
 
 CONFIG = "config.json"
 DATABASE = "run.sqlite"
-LOCK = "run.lock"
+RUN_LOCK = "run.lock"
 CHECKPOINTS = "checkpoints"
 
 PACKAGE = "stepladder"
@@ -46,7 +46,7 @@ _KINDS: Mapping[str, tuple[Any, str]] = {
 """Type of each entry of ``config.json``."""
 
 _OWN_DATABASE = tuple(DATABASE + suffix for suffix in ("", "-wal", "-shm", "-journal"))
-_LEFT_OVER = re.compile(rf"{re.escape(LOCK)}|\.{re.escape(CONFIG)}\.\d+\.part")
+_LEFT_OVER = re.compile(rf"{re.escape(RUN_LOCK)}|\.{re.escape(CONFIG)}\.\d+\.part")
 _CHECKPOINT_FILE = re.compile(r".+\.\d+\.npz|\..+\.npz\.\d+\.part")
 
 

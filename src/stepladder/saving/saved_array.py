@@ -11,11 +11,9 @@ from functools import cache, cached_property
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from stepladder.arrays import Array
 from stepladder.errors import SnapshotError
-
-Array = npt.NDArray[Any]
 
 MAX_FLOAT = float(np.finfo(np.float64).max)
 """Largest finite number. NaN is in no range."""

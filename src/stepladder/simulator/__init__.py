@@ -5,7 +5,7 @@
 
 from stepladder.simulator.base import OracleRun, Scenario, Simulator
 from stepladder.simulator.calibration import Calibration, calibrate
-from stepladder.simulator.compare import Cell, Comparison, compare
+from stepladder.simulator.compare import Comparison, ComparisonCell, compare
 from stepladder.simulator.dynamics import RECIPES, Epochwise, Noise, Prerequisite, recipe
 from stepladder.simulator.engines import CompiledEngine, DirectEngine, EnvsEngine, make_engine
 from stepladder.simulator.env import SkillView, TaskDependencyEnv
@@ -24,8 +24,8 @@ __all__ = [
     "RECIPES",
     "SUITE",
     "Calibration",
-    "Cell",
     "Comparison",
+    "ComparisonCell",
     "CompiledEngine",
     "DirectEngine",
     "EnvsEngine",

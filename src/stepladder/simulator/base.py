@@ -12,22 +12,22 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.configs.checks import require_kind
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variant
 from stepladder.errors import ConfigError
-from stepladder.records import Floats, Words
 from stepladder.saving.snapshot import Snapshot
 from stepladder.simulator.verdict import Verdict
-from stepladder.stats.names import MAX_PER_FAMILY, OTHER
+from stepladder.stats.names import MAX_PER_FAMILY, OTHER_NAMES
 from stepladder.tasks import ListSource, Pool
 
-PREFIX = "env_task_dependency"
+LEARNER_PREFIX = "env_task_dependency"
 """First part of the names of a simulated learner's metrics."""
 
 
-class Shown(NamedTuple):
+class PlayResult(NamedTuple):
     """What one play shows; decided when it begins."""
 
     level: float
@@ -152,7 +152,7 @@ class Simulator(ABC):
         """End a vector step of real envs: learn from the plays that ended in it, in env order."""
 
     @abstractmethod
-    def learn_play(self, node: int, shown: Shown) -> None:
+    def learn_play(self, node: int, shown: PlayResult) -> None:
         """Learn from one play of an env that is used alone."""
 
     def end_epoch(self) -> None:  # noqa: B027, most learners know no epochs
@@ -216,18 +216,20 @@ def performance_metrics(chances: Floats, line: float) -> dict[str, float]:
     }
     return {
         **{f"overview/{name}": value for name, value in both.items()},
-        **{f"{PREFIX}/{name}": value for name, value in both.items()},
-        f"{PREFIX}/min_performance": float(chances.min()),
-        f"{PREFIX}/performance_std": float(chances.std(ddof=1)) if len(chances) > 1 else 0.0,
+        **{f"{LEARNER_PREFIX}/{name}": value for name, value in both.items()},
+        f"{LEARNER_PREFIX}/min_performance": float(chances.min()),
+        f"{LEARNER_PREFIX}/performance_std": float(chances.std(ddof=1))
+        if len(chances) > 1
+        else 0.0,
     }
 
 
 def by_label(family: str, labels: Sequence[str], values: Floats) -> dict[str, float]:
     """Return a metric per label for the first labels, and the mean of all others."""
     first = zip(labels[:MAX_PER_FAMILY], values[:MAX_PER_FAMILY].tolist(), strict=True)
-    shown = {f"{PREFIX}/{family}/{label}": value for label, value in first}
+    shown = {f"{LEARNER_PREFIX}/{family}/{label}": value for label, value in first}
     if len(labels) > MAX_PER_FAMILY:
-        shown[f"{PREFIX}/{family}/{OTHER}"] = float(values[MAX_PER_FAMILY:].mean())
+        shown[f"{LEARNER_PREFIX}/{family}/{OTHER_NAMES}"] = float(values[MAX_PER_FAMILY:].mean())
     return shown
 
 

@@ -32,12 +32,12 @@ TOLD = "+target"
 HORIZON = 10
 """The area under the curve of progress is taken over this many times the oracle's samples."""
 
-OnCell = Callable[["Cell"], None]
+OnCell = Callable[["ComparisonCell"], None]
 """Called with every cell that is done."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class ComparisonCell:
     """One curriculum in one scenario, over all seeds."""
 
     scenario: str
@@ -85,9 +85,9 @@ class SeedResult:
 class Comparison:
     """All cells, scenario by scenario in the given order, the oracle first in each."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[ComparisonCell, ...]
 
-    def cell(self, scenario_name: str, curriculum: str) -> Cell:
+    def cell(self, scenario_name: str, curriculum: str) -> ComparisonCell:
         """Return one cell."""
         for cell in self.cells:
             if (cell.scenario, cell.curriculum) == (scenario_name, curriculum):
@@ -153,7 +153,7 @@ def compare(
             _with_target(place, configs) for place, configs in zip(places, methods, strict=True)
         ]
     seeds = range(seed, seed + num_seeds)
-    cells: list[Cell] = []
+    cells: list[ComparisonCell] = []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for place, configs in zip(places, methods, strict=True):
             limit = place.budget if budget is None else budget
@@ -202,7 +202,7 @@ def start_cell(
     *,
     budget: int,
     num_envs: int,
-) -> Callable[[], Cell]:
+) -> Callable[[], ComparisonCell]:
     """Queue the seeds of one curriculum; return a function that waits for its cell."""
     horizon = HORIZON * max(1, oracle.samples)
     play = partial(play_seed, place, config, budget=budget, horizon=horizon, num_envs=num_envs)
@@ -249,7 +249,7 @@ def play_seed(
 
 def summarise(
     place: Scenario, name: str, results: Sequence[SeedResult], oracle: OracleRun, budget: int
-) -> Cell:
+) -> ComparisonCell:
     """Return the cell of one curriculum in one scenario."""
     mean, low, high = mean_interval([float(result.samples) for result in results])
     shares = np.mean([result.shares for result in results], axis=0).tolist()
@@ -259,7 +259,7 @@ def summarise(
         value / oracle.samples if oracle.samples else 1.0
         for value in (mean, low, high)
     )
-    return Cell(
+    return ComparisonCell(
         scenario=place.name,
         curriculum=name,
         num_seeds=len(results),
@@ -285,7 +285,7 @@ def _oracle_area(oracle: OracleRun) -> float:
     return (oracle.area + (horizon - oracle.samples) * oracle.progress) / horizon
 
 
-def _with_winner(row: list[Cell]) -> list[Cell]:
+def _with_winner(row: list[ComparisonCell]) -> list[ComparisonCell]:
     """Mark the curriculum whose interval lies below all others, if there is one."""
     rivals = [cell for cell in row if cell.curriculum != ORACLE]
     best = min(rivals, key=lambda cell: cell.mean_samples)

@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from stepladder.configs.checks import Count, NotNegative, Positive, Share, Within
+from stepladder.arrays import Words
+from stepladder.configs.checks import NotNegative, Positive, PositiveInteger, UnitInterval, Within
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
-from stepladder.records import Words
 from stepladder.simulator.graph import TaskGraph
 from stepladder.simulator.learner_state import LEARNABLE, NOISE
 
@@ -34,7 +34,7 @@ class Prerequisite(Config):
     eta: AboveZero = 0.05
     """Rate of learning, in (0, 1]."""
 
-    gamma: Share = 0.1
+    gamma: UnitInterval = 0.1
     """How much a play also teaches the task's prerequisites, in [0, 1]."""
 
     lambda_forget: Annotated[
@@ -42,7 +42,7 @@ class Prerequisite(Config):
     ] = 2e-5
     """Share of all skill that is lost with every play, in [0, 1)."""
 
-    start: Share = 0.01
+    start: UnitInterval = 0.01
     """Skill at the start, in [0, 1]."""
 
     mastery: AboveZero = 0.9
@@ -74,13 +74,13 @@ class Epochwise(Config):
     dt: Positive = 0.1
     """Step of the update."""
 
-    start: Share = 0.01
+    start: UnitInterval = 0.01
     """Skill at the start, in [0, 1]."""
 
-    mastery: Share = 0.9
+    mastery: UnitInterval = 0.9
     """Skill from which a task counts as mastered (`performance_threshold` in the ancestor)."""
 
-    samples_per_epoch: Count = 50
+    samples_per_epoch: PositiveInteger = 50
     """Plays per env and epoch; the update divides by this times the number of envs."""
 
 

@@ -15,11 +15,12 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.envs import CurriculumEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import StartMethod
@@ -28,7 +29,6 @@ from stepladder.errors import BuildError, ConfigError, TaskError
 from stepladder.plans.plan import aligned_words
 from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.plans.status import NOTHING_ACTIVE, TO_REPLACE
-from stepladder.records import Floats, Words
 from stepladder.simulator.base import Simulator
 from stepladder.simulator.env import SkillView, TaskDependencyEnv, node_of
 from stepladder.simulator.loops import loop_of

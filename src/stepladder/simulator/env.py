@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.errors import ConfigError, TaskError
-from stepladder.simulator.base import Shown, Simulator
+from stepladder.simulator.base import PlayResult, Simulator
 from stepladder.simulator.graph import LABEL
 from stepladder.simulator.learner_state import SEED_MASK
 from stepladder.sync.segment import Segment, Ticket
@@ -94,7 +94,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
             self.simulator = simulator
         self._learns = learns
         self._reward = 0.0
-        self._shown: Shown | None = None
+        self._shown: PlayResult | None = None
         self._steps_left = 0
         self.set_task(task)
         self.node = self._next_node
@@ -120,7 +120,7 @@ class TaskDependencyEnv(gym.Env[npt.NDArray[np.float32], np.int64]):
         self.node = self._next_node
         drawn = seed is None
         episode_seed = int(self.np_random.integers(SEED_MASK)) if drawn else seed & SEED_MASK
-        self._shown = Shown(*self.simulator.state.show(self.node, episode_seed))
+        self._shown = PlayResult(*self.simulator.state.show(self.node, episode_seed))
         self._steps_left = self._shown.length
         return np.zeros(1, dtype=np.float32), {}
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 
 import numpy as np
 
-from stepladder.configs.checks import CountOrZero, not_empty, require_integer
+from stepladder.configs.checks import NotNegativeInteger, not_empty, require_integer
 from stepladder.configs.codec import Config
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
@@ -21,7 +21,7 @@ from stepladder.tasks import ListSource, Task
 LABEL = "taskclass"
 """A task's label is this and the number of its node, as users of the ancestor expect."""
 
-NODE = "node"
+NODE_PREFIX = "node"
 """Name of the parameter of a task that says which node it stands for."""
 
 SCHEMA = 1
@@ -36,7 +36,7 @@ class TaskGraph(Config):
         ConfigError: A parent does not exist, or a task is its own ancestor.
     """
 
-    parents: Annotated[tuple[tuple[CountOrZero, ...], ...], not_empty]
+    parents: Annotated[tuple[tuple[NotNegativeInteger, ...], ...], not_empty]
     """Prerequisites per node, in any order."""
 
     features: dict[str, tuple[float, ...]] = field(default_factory=dict[str, tuple[float, ...]])
@@ -59,8 +59,10 @@ class TaskGraph(Config):
                 "form a circle. Remove one of the edges.",
             )
         for name, values in self.features.items():
-            if name == NODE:
-                text = f"cannot be called {NODE!r}: tasks carry their number under that name."
+            if name == NODE_PREFIX:
+                text = (
+                    f"cannot be called {NODE_PREFIX!r}: tasks carry their number under that name."
+                )
                 yield f"features.{name}", f"{text} Rename it."
             if len(values) != self.num_tasks:
                 text = f"must hold {self.num_tasks} numbers, one per node; got {len(values)}."
@@ -103,7 +105,7 @@ class TaskGraph(Config):
 
     def task(self, node: int) -> Task:
         """Return the task that a node stands for."""
-        params: dict[str, Any] = {NODE: node}
+        params: dict[str, Any] = {NODE_PREFIX: node}
         params.update((name, values[node]) for name, values in self.features.items())
         return Task(f"{LABEL}{node}", f"{LABEL}{node}", params)
 

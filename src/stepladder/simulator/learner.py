@@ -12,16 +12,16 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats, Words
 from stepladder.configs.checks import is_number
 from stepladder.errors import ConfigError, SnapshotError
-from stepladder.records import Floats, Words
 from stepladder.saving.saved_array import MAX_COUNT, Part, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator import learner_state as kernels
 from stepladder.simulator.base import (
-    PREFIX,
+    LEARNER_PREFIX,
     Kernels,
-    Shown,
+    PlayResult,
     Simulator,
     Spent,
     by_label,
@@ -194,7 +194,7 @@ class TaskDependencySimulator(Simulator):
             )
         kernels.learn_round(self.state, played, len(played))
 
-    def learn_play(self, node: int, shown: Shown) -> None:
+    def learn_play(self, node: int, shown: PlayResult) -> None:
         """Learn from one play of an env that is used alone."""
         self.learn([node])
 
@@ -301,8 +301,8 @@ class TaskDependencySimulator(Simulator):
         return {
             **performance_metrics(self.P, self.dynamics.mastery),
             "overview/mastered_fraction": self.progress,
-            f"{PREFIX}/num_learnable": float(self.num_learnable),
-            f"{PREFIX}/total_samples": float(self.num_samples),
+            f"{LEARNER_PREFIX}/num_learnable": float(self.num_learnable),
+            f"{LEARNER_PREFIX}/total_samples": float(self.num_samples),
         }
 
     def label_metrics(self) -> dict[str, float]:

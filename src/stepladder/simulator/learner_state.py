@@ -12,8 +12,9 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined
-from stepladder.records import Count, Fields, Floats, Limits, Records, Words
+from stepladder.records import Count, Fields, Limits, Records
 
 LEARNABLE, IMPOSSIBLE, NOISE = 0, 1, 2
 """Kinds of tasks: one that can be learned, one that never succeeds, one that is a coin toss."""

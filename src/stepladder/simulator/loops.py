@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare
 from stepladder.curricula.batch_rule import CompiledRule, count_record
 from stepladder.curricula.uniform import observe_one, settle_nothing
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.status import DONE, NOTHING_ACTIVE, TO_REPLACE
-from stepladder.records import Records, Words
+from stepladder.records import Records
 from stepladder.simulator.learner_state import LearnerState
 from stepladder.simulator.rounds import Dealt, SlotSums, deal_round, finish_round
 

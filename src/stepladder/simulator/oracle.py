@@ -10,8 +10,8 @@ from functools import partial
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, inlined
-from stepladder.records import Words
 from stepladder.simulator.base import OracleRun, best_run
 from stepladder.simulator.dynamics import Epochwise
 from stepladder.simulator.learner import TaskDependencySimulator

@@ -6,11 +6,12 @@ Between `learner_state` and the engines: `deal` makes the records that a curricu
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined
 from stepladder.plans import kernels
 from stepladder.plans.record import TERMINATED, RecordFields
 from stepladder.plans.status import NOTHING_ACTIVE
-from stepladder.records import Fields, Floats, Records, Words
+from stepladder.records import Fields, Records
 from stepladder.simulator.learner_state import SEED_MASK, LearnerState, learn_and_count, play, skill
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.configs.documents import load_document
-from stepladder.configs.yaml_text import SUFFIXES
+from stepladder.configs.yaml_text import YAML_SUFFIXES
 from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError
 from stepladder.saving.saved_array import MAX_COUNT
@@ -44,8 +44,8 @@ SUITE = (
 )
 """The scenarios that every curriculum is judged by."""
 
-MAX_TASKS = 20_000
-"""Tasks of a graph; groups of tasks may have `generalising.config.MAX_TASKS`."""
+MAX_GRAPH_TASKS = 20_000
+"""Tasks of a graph; groups of tasks may have `generalising.config.MAX_LEARNER_TASKS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,7 +222,7 @@ def scenario(name: str) -> Scenario:
     Raises:
         ConfigError: There is no such scenario.
     """
-    if name.endswith((".json", *SUFFIXES)):
+    if name.endswith((".json", *YAML_SUFFIXES)):
         return _from_file(name)
     found = re.fullmatch(r"([a-z]+)-(\d{1,9})(?:x(\d{1,9}))?(?:-slow(\d{1,6}))?", name)
     family, first, second, slow = found.groups() if found else ("", None, None, None)
@@ -235,7 +235,7 @@ def scenario(name: str) -> Scenario:
             "For example chain-10, grid-6x6, or chain-10-slow100 for a learner that is 100 times "
             "slower."
         )
-    most = MAX_TASKS if family in FAMILIES else general.MAX_TASKS
+    most = MAX_GRAPH_TASKS if family in FAMILIES else general.MAX_LEARNER_TASKS
     if not 1 <= math.prod(sizes) <= most:
         raise ConfigError(f"scenario {name!r} has {math.prod(sizes)} tasks; expected 1 to {most}.")
     plain = f"{family}-{'x'.join(map(str, sizes))}"

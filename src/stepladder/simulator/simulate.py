@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from stepladder.configs.checks import Count, CountOrZero, require_kind
+from stepladder.configs.checks import NotNegativeInteger, PositiveInteger, require_kind
 from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, resolve_config
@@ -26,7 +26,7 @@ from stepladder.simulator.engines import (
 from stepladder.simulator.scenarios import scenario
 from stepladder.simulator.verdict import Verdict, judge, share_metrics
 
-OnEpoch = Callable[[int, dict[str, float]], bool | None]
+OnSimulatedEpoch = Callable[[int, dict[str, float]], bool | None]
 """Called after every epoch with its number and its metrics; True ends the simulation."""
 
 MakeLoggers = Callable[[dict[str, Any]], Sequence[Logger]]
@@ -40,13 +40,13 @@ class SimulationConfig(Config):
     scenario: str = "chain-10"
     """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json or .yaml file."""
 
-    num_envs: Count = 8
+    num_envs: PositiveInteger = 8
     """Envs that play at the same time."""
 
-    num_epochs: Count = 100
+    num_epochs: PositiveInteger = 100
     """Number of epochs; metrics are logged at the end of each."""
 
-    samples_per_epoch: Count | None = None
+    samples_per_epoch: PositiveInteger | None = None
     """Plays per env and epoch, 25 by default; where plays have several steps, env steps, by default
     a thousandth of the scenario's budget."""
 
@@ -54,14 +54,14 @@ class SimulationConfig(Config):
     """envs plays through real envs, as in training; direct plays without envs; compiled is fastest.
     All three give the same results."""
 
-    num_workers: CountOrZero = 0
+    num_workers: NotNegativeInteger = 0
     """Processes beside this one that step envs, with the plan in shared memory; 0 steps all envs in
     this process."""
 
     stop_when_mastered: bool = False
     """Stop after the epoch in which everything learnable was mastered."""
 
-    seed: CountOrZero = 0
+    seed: NotNegativeInteger = 0
     """Seed of the learner and of the curriculum."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
@@ -100,7 +100,7 @@ def simulate(
     overwrite: bool = False,
     loggers: Sequence[Logger] | MakeLoggers = (),
     keep_records: bool = False,
-    on_epoch: OnEpoch | None = None,
+    on_epoch: OnSimulatedEpoch | None = None,
     **settings: Any,
 ) -> SimulationResult:
     """Practise a curriculum on a simulated learner.
@@ -163,7 +163,7 @@ def _play(
     curriculum: Curriculum,
     run: Run | None,
     keep_records: bool,
-    on_epoch: OnEpoch | None,
+    on_epoch: OnSimulatedEpoch | None,
 ) -> SimulationResult:
     reporter = EpochReporter(curriculum, run)
     if keep_records and run is not None:

@@ -12,9 +12,8 @@ of their error cancels.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from stepladder.arrays import Floats
 
 
 @dataclass(frozen=True)

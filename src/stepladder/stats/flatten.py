@@ -11,8 +11,8 @@ from numbers import Real
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 
+from stepladder.arrays import Flags
 from stepladder.errors import ConfigError
 
 NOT_METRICS = frozenset(
@@ -34,8 +34,6 @@ MAX_DEPTH = 60
 
 FINAL_INFO = "final_info"
 """Where a vector env with same-step autoreset keeps the infos of the episodes that ended."""
-
-Mask = npt.NDArray[np.bool_]
 
 
 def as_number(value: object) -> float | None:
@@ -78,7 +76,7 @@ def numbers_in(info: Mapping[Any, Any], is_vector: bool) -> Iterator[tuple[str, 
 
 
 def _walk(
-    info: Mapping[Any, Any], prefix: str, inherited: Mask | None, is_vector: bool, depth: int = 0
+    info: Mapping[Any, Any], prefix: str, inherited: Flags | None, is_vector: bool, depth: int = 0
 ) -> Iterator[tuple[str, list[float]]]:
     if depth > MAX_DEPTH:
         raise ConfigError(
@@ -111,7 +109,7 @@ def _walk(
                 yield f"{prefix}{key}", [number]
 
 
-def _entries(value: Any, mask: Mask | None, is_vector: bool) -> Iterable[Any]:
+def _entries(value: Any, mask: Flags | None, is_vector: bool) -> Iterable[Any]:
     """Split what several envs have reported; what comes from one env stays whole."""
     num_entries = _length(value)
     if mask is not None:

@@ -8,9 +8,8 @@ takes numbers of 0 or more in any order, as a list or an array of any shape, and
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats
 from stepladder.errors import RecordError
-
-Floats = npt.NDArray[np.float64]
 
 
 def _checked(values: npt.ArrayLike, what: str) -> Floats:

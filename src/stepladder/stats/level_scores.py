@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats
 from stepladder.errors import RecordError
-
-Floats = npt.NDArray[np.float64]
 
 
 def generalized_advantages(

@@ -20,10 +20,10 @@ MAX_PER_FAMILY = 100
 MAX_UNDECLARED = 1000
 """Most undeclared names altogether; further ones become `UNDECLARED_OTHER`."""
 
-OTHER = "other"
+OTHER_NAMES = "other"
 """Last part of the name under which the names of a full family are reduced together."""
 
-UNDECLARED_OTHER = f"env_undeclared/{OTHER}"
+UNDECLARED_OTHER = f"env_undeclared/{OTHER_NAMES}"
 """Where undeclared values go when there are too many names."""
 
 
@@ -73,7 +73,7 @@ class MetricNames:
         if metric is not None and not metric.is_family:
             return name
         family = name.rpartition("/")[0] if metric is None else metric.name.removesuffix(FAMILY)
-        leftover = f"{family}/{OTHER}"
+        leftover = f"{family}/{OTHER_NAMES}"
         members = self._members.get(family, set[str]())
         # The name of what is left over is free, but only below a prefix that counts already.
         is_leftover = name == leftover and (metric is not None or family in self._members)

@@ -5,12 +5,8 @@ head, kept by the caller: so that many windows lie in one array, in memory of th
 Every reading is chronological, also after the ring has wrapped around.
 """
 
-import numpy as np
-import numpy.typing as npt
-
+from stepladder.arrays import Floats
 from stepladder.compiled import compiled
-
-Floats = npt.NDArray[np.float64]
 
 
 @compiled

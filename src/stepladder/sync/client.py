@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum, nothing_active
 from stepladder.errors import BuildError, ChannelError, HostGoneError, RecordError
@@ -26,7 +27,6 @@ from stepladder.plans.status import (
     NOT_ADMITTED,
     NOTHING_ACTIVE,
 )
-from stepladder.records import Floats, Words
 from stepladder.sync import mailbox
 from stepladder.sync.mailbox import Mailboxes
 from stepladder.sync.process import current_pid, is_alive

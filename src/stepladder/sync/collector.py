@@ -15,13 +15,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Flags, Words
 from stepladder.compiled import direct
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.foreign import REFUSAL
 from stepladder.curricula.intake import Intake, Listener, is_running, tell_rest
 from stepladder.errors import BuildError, ChannelError, RecordError, WrongProcessError
 from stepladder.plans.record import RECORD_DTYPE, UNBUILDABLE, RecordArray
-from stepladder.records import Words
 from stepladder.sync import mailbox, taking
 from stepladder.sync.mailbox import Mailboxes
 from stepladder.visible import visible
@@ -43,8 +43,6 @@ class Failure(NamedTuple):
     generation: int
     reason: str
 
-
-Flags = npt.NDArray[np.bool_]
 
 Collection = tuple[Intake, Sequence[Failure], int, int, list[Any]]
 """A batch out of the mailboxes, until all that follows from it is done.

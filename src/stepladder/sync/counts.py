@@ -5,9 +5,10 @@ Read off the mailboxes by `host`; shown by the vector wrappers.
 
 from dataclasses import dataclass
 
+from stepladder.arrays import Words
 from stepladder.compiled import compiled
 from stepladder.plans.record import RecordFields
-from stepladder.records import Records, Words
+from stepladder.records import Records
 
 
 @dataclass(frozen=True)

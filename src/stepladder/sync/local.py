@@ -6,8 +6,8 @@ The reference that the other backends are tested against. Records wait in their 
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.errors import WrongProcessError
-from stepladder.records import Words
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host
 from stepladder.sync.process import current_pid

@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined, load_acquire, record_at, store_release
 from stepladder.plans.kernels import draw
 from stepladder.plans.record import (
@@ -22,7 +23,7 @@ from stepladder.plans.record import (
     RecordFields,
 )
 from stepladder.plans.status import DONE, NEVER_BEGAN, NO_ROOM, NOT_ADMITTED
-from stepladder.records import Count, Fields, Floats, Limits, Shape, Words
+from stepladder.records import Count, Fields, Limits, Shape
 from stepladder.saving.saved_array import Part, SavedArray
 
 CAPACITY = 64

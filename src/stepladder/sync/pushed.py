@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Flags, Words
 from stepladder.curricula.base import Curriculum
 from stepladder.errors import AgreementError
 from stepladder.plans.plan import header_record
 from stepladder.plans.record import UNBUILDABLE
-from stepladder.records import Words
 from stepladder.sync import mailbox, taking
 from stepladder.sync.client import Client
-from stepladder.sync.collector import Flags
 from stepladder.sync.host import CallAll, Host
 
 

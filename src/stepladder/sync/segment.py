@@ -26,8 +26,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.errors import HostGoneError, StaleSegmentError
-from stepladder.records import Fields, Shape, Words
+from stepladder.records import Fields, Shape
 from stepladder.sync.process import is_alive
 
 MAGIC = 0x53544550_4C414444

@@ -7,9 +7,9 @@ A worker that is killed leaves its finished records behind, and nothing else.
 
 from typing import Any
 
+from stepladder.arrays import Words
 from stepladder.curricula.base import Curriculum
 from stepladder.plans.plan import aligned_words
-from stepladder.records import Words
 from stepladder.sync import mailbox
 from stepladder.sync.client import Client
 from stepladder.sync.host import Host

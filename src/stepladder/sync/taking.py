@@ -7,9 +7,10 @@ as taken before `admit`, so a collection that is interrupted loses nothing.
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, compiled, load_acquire, store_release
 from stepladder.plans.record import UNBUILDABLE, RecordFields
-from stepladder.records import Fields, Records, Words
+from stepladder.records import Fields, Records
 from stepladder.sync.counts import measure_staleness
 from stepladder.sync.mailbox import entry_of, head_of
 

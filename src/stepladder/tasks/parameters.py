@@ -19,7 +19,7 @@ from stepladder.tasks.editing import EditableSource
 from stepladder.tasks.paths import read_path, write_path
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.ranges import MAX_LISTED_VALUES, Range, as_range
-from stepladder.tasks.source import MAX_TASKS, LabelledSource, Source, TaskCache
+from stepladder.tasks.source import MAX_SOURCE_TASKS, LabelledSource, Source, TaskCache
 from stepladder.tasks.task import MAX_SEED, Task
 
 # Second half of the Philox key: keeps the stream of task seeds apart from those of parameters.
@@ -67,7 +67,9 @@ class ParameterSource(LabelledSource, EditableSource):
         for path in self._ranges:
             write_path(copy.deepcopy(self._base), path, None)
         self._num_tasks = (
-            None if num_tasks is None else checked_integer(num_tasks, "num_tasks", 1, MAX_TASKS)
+            None
+            if num_tasks is None
+            else checked_integer(num_tasks, "num_tasks", 1, MAX_SOURCE_TASKS)
         )
         # A first task is made only to have name and label checked.
         self._labels = [Task(f"{name}0", label).label]

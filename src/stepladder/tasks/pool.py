@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stepladder.configs.documents import to_plain
 from stepladder.errors import ConfigError, TaskError
 from stepladder.tasks.plain import checked_integer
-from stepladder.tasks.pool_state import VERSION, check_state
+from stepladder.tasks.pool_state import POOL_STATE_VERSION, check_state
 from stepladder.tasks.scramble import Permutation
 from stepladder.tasks.source import Source
 from stepladder.tasks.task import MAX_SEED, Task
@@ -218,7 +218,7 @@ class Pool:
     def snapshot(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return all that `restore` needs: plain JSON, and copies of arrays."""
         state = {
-            "version": VERSION,
+            "version": POOL_STATE_VERSION,
             "seed": self._seed,
             "cursor": self._cursor,
             "num_slots": self.num_slots,

@@ -16,10 +16,10 @@ from stepladder.errors import SnapshotError, TaskError
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.saving.snapshot import difference
 from stepladder.tasks.plain import canonical_json, checked_integer, digest
-from stepladder.tasks.source import MAX_TASKS, Source
+from stepladder.tasks.source import MAX_SOURCE_TASKS, Source
 from stepladder.tasks.task import MAX_SEED
 
-VERSION = 1
+POOL_STATE_VERSION = 1
 """Version of the snapshot; another one is refused."""
 
 _FIELDS = ("version", "seed", "cursor", "num_slots", "source", "fingerprint")
@@ -54,17 +54,17 @@ def check_state(
         missing = [name for name in names if name not in found]
         if missing:
             raise _damaged(f"its {part} lacks {missing[0]!r}", place)
-    if state["version"] != VERSION:
+    if state["version"] != POOL_STATE_VERSION:
         raise SnapshotError(
             f"The snapshot of the pool has version {state['version']!r}; this Stepladder reads "
-            f"{VERSION}. Use the Stepladder that wrote it."
+            f"{POOL_STATE_VERSION}. Use the Stepladder that wrote it."
         )
     # First: numbers that do not fit are explained by other tasks.
     check_source(state, source, place)
     for name, low, high in (
         ("seed", 0, MAX_SEED),
         ("cursor", 0, num_positions),
-        ("num_slots", 1, MAX_TASKS),
+        ("num_slots", 1, MAX_SOURCE_TASKS),
     ):
         checked_integer(state[name], f"The snapshot's {name}", low, high, SnapshotError)
     if state["num_slots"] != num_slots:
@@ -95,7 +95,7 @@ def _check_arrays(
     read("generations", num_slots, Part.count("generation"))
     # Edits take slots, but never wait.
     num_inside = int(np.count_nonzero(arrays["task_ids"] < num_queued))
-    own = Part.count("task", high=(source.num_tasks or MAX_TASKS) - 1)
+    own = Part.count("task", high=(source.num_tasks or MAX_SOURCE_TASKS) - 1)
     read("waiting", num_queued - num_inside, own)
 
 

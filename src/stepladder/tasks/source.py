@@ -20,7 +20,7 @@ from stepladder.errors import ConfigError, TaskError
 from stepladder.tasks.plain import canonical_json, checked_integer, digest
 from stepladder.tasks.task import Task
 
-MAX_TASKS = 2**63
+MAX_SOURCE_TASKS = 2**63
 """Ids run from 0 to 2**63 - 1, so that they fit into a signed 64-bit array."""
 
 
@@ -104,7 +104,7 @@ class Source(ABC):
     @property
     def id_limit(self) -> int:
         """One more than the largest id there may be; above `num_tasks` if tasks can be edited."""
-        return MAX_TASKS if self.num_tasks is None else self.num_tasks
+        return MAX_SOURCE_TASKS if self.num_tasks is None else self.num_tasks
 
     def origin(self, task_id: int) -> str:
         """Say in a clause what a task was made from; empty for one of the source's own."""
@@ -255,7 +255,7 @@ class NumberedSource(LabelledSource):
             label: The label of them all.
             prefix: A task's name is this followed by its id.
         """
-        self._count = checked_integer(count, "The count of a NumberedSource", 1, MAX_TASKS)
+        self._count = checked_integer(count, "The count of a NumberedSource", 1, MAX_SOURCE_TASKS)
         # A first task is made only to have label and prefix checked.
         self._labels = [Task(f"{prefix}0", label).label]
         self._prefix = prefix

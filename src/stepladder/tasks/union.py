@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from stepladder.configs.documents import to_plain
 from stepladder.errors import TaskError
 from stepladder.tasks.scramble import mix64, stream_key
-from stepladder.tasks.source import MAX_TASKS, Source
+from stepladder.tasks.source import MAX_SOURCE_TASKS, Source
 from stepladder.tasks.task import Task
 
 MAX_NAMES_CHECKED = 100_000
@@ -170,10 +170,10 @@ class UnionSource(Source):
 
     def _make_task_factors(self, num_tasks: int, counts: list[int]) -> list[float]:
         """Return what to multiply each child's task weights by."""
-        if num_tasks > MAX_TASKS:
+        if num_tasks > MAX_SOURCE_TASKS:
             raise TaskError(
-                f"The sources of this union have {num_tasks} tasks together; at most {MAX_TASKS} "
-                "fit. Leave num_tasks out of one for a union without end."
+                f"The sources of this union have {num_tasks} tasks together; at most "
+                f"{MAX_SOURCE_TASKS} fit. Leave num_tasks out of one for a union without end."
             )
         factors: list[float] = []
         for i, (child, share) in enumerate(zip(self._children, self._shares, strict=True)):

@@ -6,7 +6,7 @@
 from typing import Any
 
 from stepladder.agents.saved_values import NumberSpec, check_numbers
-from stepladder.curricula.events import EventCursor
+from stepladder.curricula.reporting.events import EventCursor
 from stepladder.errors import SnapshotError
 from stepladder.training.best import Best
 

@@ -14,10 +14,10 @@ from stepladder.agents.config import AgentConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.configs.checks import (
     MAX_ENVS,
-    Count,
     Integer,
     Name,
     Positive,
+    PositiveInteger,
     each_once,
     require_kind,
 )
@@ -53,14 +53,14 @@ def _is_device(value: Any) -> str | None:
     return f"must be cpu, cuda, cuda: with a number, or auto; got {shown(value)}."
 
 
-Seed = Annotated[int, Integer(0, MAX_SEED)]
+SeedSetting = Annotated[int, Integer(0, MAX_SEED)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationConfig(Config):
     """How often, and on what, the agent is evaluated."""
 
-    every_steps: Count | None = 100_000
+    every_steps: PositiveInteger | None = 100_000
     """Env steps of training between two evaluations; None is only at the end."""
 
     num_games: Annotated[int, Integer(1, MAX_ENVS)] = 200
@@ -70,7 +70,7 @@ class EvaluationConfig(Config):
     """Whom the agent plays in a game for two: scripted players, or "caller:" and a file or an
     archive's id; none named is the game's own choice."""
 
-    seed: Seed = 10_000
+    seed: SeedSetting = 10_000
     """Seed of all evaluations, so that each has the same games."""
 
     labels: Annotated[tuple[str, ...], each_once] = ()
@@ -81,7 +81,7 @@ class EvaluationConfig(Config):
 class OpponentsConfig(Config):
     """Where neural opponents come from, and how they play."""
 
-    snapshot_every_steps: Count = 250_000
+    snapshot_every_steps: PositiveInteger = 250_000
     """Env steps between two past selves that are kept for "caller:pool"."""
 
     pool_size: Annotated[int, Integer(1, 1_000)] = 8
@@ -99,13 +99,13 @@ class OpponentsConfig(Config):
 class CheckpointConfig(Config):
     """How often the training is saved."""
 
-    every_steps: Count | None = None
+    every_steps: PositiveInteger | None = None
     """Env steps between two checkpoints; None goes by time alone."""
 
     every_s: Positive = 60.0
     """Seconds between two checkpoints, whatever the steps."""
 
-    keep: Count = 2
+    keep: PositiveInteger = 2
     """Checkpoints that are kept; the oldest make room."""
 
 
@@ -129,14 +129,14 @@ class TrainingConfig(Config):
     """Processes beside this one that step envs; None chooses the faster of none and one per core.
     Built-in games use threads instead unless a number above 0 is given."""
 
-    total_steps: Count = 2_000_000
+    total_steps: PositiveInteger = 2_000_000
     """Env steps of all envs together, after which training ends; those of evaluations do not
     count."""
 
-    total_episodes: Count | None = None
+    total_episodes: PositiveInteger | None = None
     """Episodes after which training ends, if `total_steps` have not ended it; None is no limit."""
 
-    seed: Seed = 0
+    seed: SeedSetting = 0
     """Seed of everything: weights, exploration, draws, envs."""
 
     device: Annotated[str, _is_device] = "cpu"
@@ -151,7 +151,7 @@ class TrainingConfig(Config):
     is a list, a source or a function that returns one. Without any: what the game offers
     (`source`), else the env as it is."""
 
-    capacity: Count | None = None
+    capacity: PositiveInteger | None = None
     """Tasks that are active at once; needed for a source without end. None is all."""
 
     source: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -204,7 +204,7 @@ class TrainingConfig(Config):
     checkpoints: CheckpointConfig = field(default_factory=CheckpointConfig)
     """What is saved so that the training can be resumed."""
 
-    epoch_steps: Count = 16_384
+    epoch_steps: PositiveInteger = 16_384
     """Env steps between two lines of metrics; as many as between two evaluations at the most."""
 
     def __post_init__(self) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from stepladder.agents.base import VectorStep, make_agent
 from stepladder.agents.room import checked_device
-from stepladder.envs.score_reporter import ScoreReporter, wanted_scores
+from stepladder.envs.tracking.score_reporter import ScoreReporter, wanted_scores
 from stepladder.errors import SnapshotError
 from stepladder.saving.saved_array import SavedArray
 from stepladder.saving.saved_fields import read_count, read_fields

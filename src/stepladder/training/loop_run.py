@@ -17,7 +17,7 @@ from gymnasium.vector import AutoresetMode
 
 from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
-from stepladder.envs.score_reporter import tracked_envs
+from stepladder.envs.tracking.score_reporter import tracked_envs
 from stepladder.envs.vector import is_batched
 from stepladder.errors import ChannelError, ConfigError, StepladderError
 from stepladder.files import sync
@@ -31,10 +31,10 @@ from stepladder.stats import accumulate_rollout_stats, process_training_stats
 from stepladder.training.config import CheckpointConfig
 from stepladder.training.episodes import Episodes
 
-KIND = "loop"
+LOOP_KIND = "loop"
 """The kind of such a run."""
 
-OWN = "loop"
+LOOP_PART = "loop"
 """The part of a snapshot that is not the envs'."""
 
 OF_OTHERS = ("TimeLimit.truncated", "terminal_observation")
@@ -259,7 +259,7 @@ class LoopRun:
         own = Snapshot.of_parts(
             counts, reporter=self._reporter.snapshot(), episodes=self._episodes.snapshot()
         )
-        nested = Snapshot.of_parts(base.state, **{OWN: own})
+        nested = Snapshot.of_parts(base.state, **{LOOP_PART: own})
         snapshot = Snapshot(nested.state, {**base.arrays, **nested.arrays})
         keep = self._checkpoints.keep
         path = save_with_folder(self._run, self.num_steps, snapshot, self._write, keep=keep)
@@ -287,7 +287,7 @@ class LoopRun:
         Raises:
             SnapshotError: It is damaged.
         """
-        own = snapshot.part(OWN)
+        own = snapshot.part(LOOP_PART)
         num_steps = read_count(own.state.get("num_steps"), f"num_steps of {own.place}")
         elapsed = read_numbers(own.state.get("elapsed_s"), f"elapsed_s of {own.place}")
         self._reporter.restore(own.part("reporter"))

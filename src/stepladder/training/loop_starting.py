@@ -21,7 +21,7 @@ from stepladder.runs.run_folder import RunInfo, holds_run
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import FolderSource, ListSource
 from stepladder.training.config import CheckpointConfig
-from stepladder.training.loop_run import KIND, LoopRun, Save, curriculum_of, tracked_of
+from stepladder.training.loop_run import LOOP_KIND, LoopRun, Save, curriculum_of, tracked_of
 
 MOST_TASKS = 10_000
 """Tasks that are written into ``config.json``."""
@@ -92,7 +92,7 @@ def run(
     about = {**_described(envs, curriculum), **(config or {})}
     made = Run.create(
         path,
-        kind=KIND,
+        kind=LOOP_KIND,
         config=about,
         seed=curriculum.seed if seed is None else seed,
         # Without a checkpoint there is nothing to go on from.
@@ -111,7 +111,7 @@ def _can_resume(path: Path) -> bool:
     if not holds_run(path):
         return False
     kind = RunInfo.read(path).kind
-    if kind != KIND:
+    if kind != LOOP_KIND:
         raise RunError(
             f"{path} holds a {kind}, not the run of a loop, and cannot be continued by one. Choose "
             "another folder; a training is continued by train(resume=...)."

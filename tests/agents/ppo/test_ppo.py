@@ -12,7 +12,7 @@ from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live
 from stepladder.agents.base import VectorStep
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.ppo.ppo import PPO
-from stepladder.agents.ppo.rollout import PLAYING
+from stepladder.agents.ppo.rollout import PLAYING_BIT
 from stepladder.errors import ConfigError
 
 QUICK: dict[str, Any] = {
@@ -174,7 +174,7 @@ def test_advantages_are_those_of_each_episode_by_itself():
             is_over = step.terminated[env] or step.truncated[env]
             later = error if is_over else error + 0.9 * 0.8 * later
             assert got[row, env].item() == pytest.approx(later, abs=1e-5)
-    assert not agent.rollout.has(PLAYING).all()
+    assert not agent.rollout.has(PLAYING_BIT).all()
 
 
 @pytest.mark.parametrize("recurrent", [False, True])
@@ -209,7 +209,7 @@ def test_what_a_rollout_was_worth_is_asked_of_the_policy_that_played_it(recurren
     hook.remove()
     assert agent.memories.first.abs().sum() > 0 or not recurrent
     agent._learner.estimate()
-    rollout, playing = agent.rollout, agent.rollout.has(PLAYING)
+    rollout, playing = agent.rollout, agent.rollout.has(PLAYING_BIT)
     logits = torch.stack(outputs)
     expected = logits.log_softmax(-1).gather(-1, rollout.actions[..., None])[..., 0]
     assert not playing.all()
@@ -235,7 +235,7 @@ def test_every_env_step_is_learnt_from_once_per_epoch():
     agent, world = made(minibatch_size=20), Noise(8)
     filled(agent, world)
     num_rows = [len(places) for places in agent._learner._rows()]
-    assert sum(num_rows) == int(agent.rollout.has(PLAYING).sum())
+    assert sum(num_rows) == int(agent.rollout.has(PLAYING_BIT).sum())
     assert max(num_rows) - min(num_rows) <= 1
     assert abs(np.mean(num_rows) - 20) < 3
 

@@ -6,7 +6,7 @@ import pytest
 from curricula.fake_learner import play_results as play
 from stepladder.curricula import Frontier
 from stepladder.curricula.frontier.kernels import NUM_SIBLINGS
-from stepladder.curricula.frontier.neighbors import MAX_TASKS
+from stepladder.curricula.frontier.neighbors import MAX_COMPARED_TASKS
 from stepladder.simulator import compare
 from stepladder.tasks import ListSource, Task
 
@@ -81,7 +81,7 @@ def test_one_label_for_all_or_one_for_each_changes_nothing():
 
 
 def test_more_tasks_than_can_be_compared_are_judged_in_bins_of_their_features():
-    num_tasks = MAX_TASKS + 1
+    num_tasks = MAX_COMPARED_TASKS + 1
     source = ListSource(Task(f"t{x}", params={"x": x}) for x in range(num_tasks))
     curriculum = Frontier(source, features=("x",), seed=1)
     for slot in range(10):

@@ -5,7 +5,7 @@ import pytest
 
 from stepladder.compiled import compiled
 from stepladder.curricula.level_replay.ranks import (
-    NUM_BINS,
+    NUM_RANK_BINS,
     RankTree,
     add,
     bin_of,
@@ -33,27 +33,29 @@ def test_a_doubling_has_32_bins_and_the_ends_hold_the_rest():
     assert bin_of(2.0) - bin_of(1.0) == 32
     assert bin_of(1.0 + 1 / 32) - bin_of(1.0) == 1
     assert bin_of(1.03) == bin_of(1.0)
-    assert bin_of(2.0**32) == bin_of(1e308) == NUM_BINS - 1
+    assert bin_of(2.0**32) == bin_of(1e308) == NUM_RANK_BINS - 1
 
 
 def test_a_higher_score_is_never_in_a_lower_bin():
     scores = np.sort(10.0 ** np.random.default_rng(0).uniform(-11, 11, 5000))
     bins = [bin_of(float(score)) for score in scores]
     assert np.all(np.diff(bins) >= 0)
-    assert (bins[0], bins[-1]) == (0, NUM_BINS - 1)
+    assert (bins[0], bins[-1]) == (0, NUM_RANK_BINS - 1)
     assert len(set(bins)) > 1500
 
 
 def test_counts_below_a_bin_are_those_of_a_plain_histogram():
     rng = np.random.default_rng(1)
-    tree, plain = RankTree.zeros(), np.zeros(NUM_BINS, dtype=np.int64)
+    tree, plain = RankTree.zeros(), np.zeros(NUM_RANK_BINS, dtype=np.int64)
     for _ in range(3000):
-        place = int(rng.choice([0, 1, 31, 32, 1024, NUM_BINS - 1, rng.integers(NUM_BINS)]))
+        place = int(
+            rng.choice([0, 1, 31, 32, 1024, NUM_RANK_BINS - 1, rng.integers(NUM_RANK_BINS)])
+        )
         amount = -1 if plain[place] and rng.random() < 0.4 else 1
         add_to(tree, place, amount)
         plain[place] += amount
     below = np.concatenate([[0], np.cumsum(plain)])
-    found = [below_in(tree, place) for place in range(NUM_BINS + 1)]
+    found = [below_in(tree, place) for place in range(NUM_RANK_BINS + 1)]
     assert found == below.tolist()
 
 

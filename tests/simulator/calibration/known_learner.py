@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.runs import Run
 from stepladder.runs.reporter import EpochReporter
 from stepladder.simulator import Generalising, GeneralScenario

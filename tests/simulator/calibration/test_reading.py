@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from simulator.calibration.known_learner import KNOWN, known_scenario, make_training
-from stepladder.curricula import LevelReplayConfig, meter
-from stepladder.curricula.meter import CurriculumMeter
+from stepladder.curricula import LevelReplayConfig
+from stepladder.curricula.reporting import meter
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.errors import RunError
 from stepladder.runs import Run, RunReader
 from stepladder.runs.reporter import EpochReporter

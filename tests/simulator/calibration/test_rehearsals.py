@@ -12,8 +12,8 @@ from stepladder.simulator import Generalising, GeneralScenario
 from stepladder.simulator.calibration import Practice, Rehearsals, rehearsals_of
 from stepladder.simulator.calibration.fit import fit, rates_of
 from stepladder.simulator.calibration.rehearsals import (
-    LOSSES,
-    Evidence,
+    MEMORY_LOSSES,
+    SlopeEvidence,
     _echoes,
     mean_by_part,
     slopes_of,
@@ -74,7 +74,7 @@ def test_echoes_by_hand():
     """
     slots, begins, ends = np.array([7, 7, 7, 8]), np.array([0, 6, 22, 6]), np.array([5, 20, 30, 21])
     found = _echoes(slots, begins, ends, 10.0)
-    kept = 1.0 - np.array(LOSSES)
+    kept = 1.0 - np.array(MEMORY_LOSSES)
     assert found[0].tolist() == found[1].tolist() == found[3].tolist() == [0.0] * 7
     assert found[2, :-1] == pytest.approx(kept + 1.0)
 
@@ -117,7 +117,7 @@ def test_evidence_is_least_surprised_by_the_slope_of_a_regression():
     known = Rehearsals(
         steps=np.array([10]), counts=ones, pairs=ones, discords=ones, products=products
     )
-    evidence = Evidence.of([known])
+    evidence = SlopeEvidence.of([known])
     slope = np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
     assert evidence.pull(slope) == pytest.approx(np.zeros(6))
     assert evidence.cost(slope) == pytest.approx(0.5 * 8.0 * 0.25 - 4.0 * 0.5)

@@ -19,8 +19,8 @@ from stepladder.curricula import (
     Uniform,
     UniformConfig,
 )
-from stepladder.curricula.meter import CurriculumMeter
 from stepladder.curricula.registry import curriculum_variants
+from stepladder.curricula.reporting.meter import CurriculumMeter
 from stepladder.errors import BuildError
 from stepladder.plans.kernels import draw
 from stepladder.simulator import GeneralisingSimulator, make_engine, scenario

@@ -11,7 +11,7 @@ from stepladder.curricula import FrontierConfig, UniformConfig
 from stepladder.errors import ConfigError, SnapshotError
 from stepladder.saving.snapshot import Snapshot
 from stepladder.simulator import make_engine
-from stepladder.simulator.base import Shown
+from stepladder.simulator.base import PlayResult
 from stepladder.stats.metrics import find
 
 
@@ -29,7 +29,7 @@ def test_done_at_is_the_first_update_with_the_goal_reached():
     simulator = learner(goal=0.6, target=(1.0, 0.0), eta=0.5)
     assert simulator.done_at is None
     # Held-out success 0.5, then sigmoid(0.5) = 0.62.
-    simulator.learn_play(0, Shown(0.5, 1.0, 1.0, 9))
+    simulator.learn_play(0, PlayResult(0.5, 1.0, 1.0, 9))
     assert simulator.done_at == 10
     assert simulator.progress == pytest.approx(0.622, abs=1e-3)
 
@@ -40,20 +40,20 @@ def test_a_goal_that_is_reached_already_is_done_at_once():
 
 def test_the_area_sums_the_score_over_env_steps():
     simulator = learner(target=(1.0, 0.0), eta=0.5)
-    simulator.learn_play(0, Shown(0.5, 1.0, 1.0, 9))
+    simulator.learn_play(0, PlayResult(0.5, 1.0, 1.0, 9))
     assert simulator.progress_area == pytest.approx(10 * 0.5)
     after = simulator.progress
-    simulator.learn_play(0, Shown(0.5, 1.0, 1.0, 4))
+    simulator.learn_play(0, PlayResult(0.5, 1.0, 1.0, 4))
     assert simulator.progress_area == pytest.approx(10 * 0.5 + 5 * after)
 
 
 def test_steps_are_counted_by_what_they_were_spent_on():
     simulator = learner(coupling=((1.0, 0.0), (0.0, 1.0)), target=(1.0, 0.0), update_steps=1000)
-    simulator.learn_play(0, Shown(0.95, 1.0, 1.0, 4))
-    simulator.learn_play(0, Shown(0.05, 1.0, 1.0, 9))
-    simulator.learn_play(0, Shown(0.5, 1.0, 1.0, 4))
+    simulator.learn_play(0, PlayResult(0.95, 1.0, 1.0, 4))
+    simulator.learn_play(0, PlayResult(0.05, 1.0, 1.0, 9))
+    simulator.learn_play(0, PlayResult(0.5, 1.0, 1.0, 4))
     # Group 1 gives nothing to the target.
-    simulator.learn_play(2, Shown(0.5, 1.0, 1.0, 19))
+    simulator.learn_play(2, PlayResult(0.5, 1.0, 1.0, 19))
     assert tuple(simulator.spent()) == (40, 5, 10, 20)
     assert simulator.shares() == (0.125, 0.25, 0.5)
 
@@ -61,7 +61,7 @@ def test_steps_are_counted_by_what_they_were_spent_on():
 def test_memorised_tasks_show_in_the_verdict():
     simulator = learner(eta=1e-6, eta_memory=5.0)
     for node in range(5):
-        simulator.learn_play(node, Shown(0.5, 1.0, 1.0, 9))
+        simulator.learn_play(node, PlayResult(0.5, 1.0, 1.0, 9))
     verdict = simulator.judge()
     assert (verdict.done_at, verdict.num_mastered, verdict.num_learnable) == (None, 0, 2)
     assert "success 0.31 on held-out tasks after 50 env steps" in verdict.text

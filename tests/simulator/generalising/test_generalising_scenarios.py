@@ -18,7 +18,7 @@ from stepladder.simulator import (
     scenario,
     simulate,
 )
-from stepladder.simulator.base import Shown
+from stepladder.simulator.base import PlayResult
 from stepladder.simulator.generalising.oracle import oracle_runs
 from stepladder.simulator.sweeps import SweepConfig
 
@@ -214,7 +214,7 @@ def test_concentrating_on_few_tasks_memorises_them():
         nodes = [node for node in range(one.num_tasks) if groups[node] == 1]
         for turn in range(3000):
             node = nodes[turn % len(nodes)]
-            one.learn_play(node, Shown(float(one.P[node]), 1.0, 1.0, 99))
+            one.learn_play(node, PlayResult(float(one.P[node]), 1.0, 1.0, 99))
     assert narrow.practised()[1] > 0.9
     assert narrow.held_out()[1] < own.held_out()[1] - 0.1
 

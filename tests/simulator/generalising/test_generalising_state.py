@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.generalising.small_learner import learner
-from stepladder.simulator.base import Shown
+from stepladder.simulator.base import PlayResult
 from stepladder.simulator.generalising import state as kernels
 
 
@@ -14,8 +14,8 @@ def sigmoid(x: float) -> float:
     return 1.0 / (1.0 + math.exp(-x))
 
 
-def shown(level: float, length: int = 3) -> Shown:
-    return Shown(level, 1.0, 1.0, length)
+def shown(level: float, length: int = 3) -> PlayResult:
+    return PlayResult(level, 1.0, 1.0, length)
 
 
 def test_at_the_start_only_difficulty_counts():
@@ -80,7 +80,7 @@ def test_held_out_success_is_the_mean_over_the_difficulties():
 
 def test_lengths_depend_on_the_outcome_and_are_spread():
     simulator = learner(length_spread=0.5, success_steps=(10, 10), failure_steps=(100, 100))
-    seen = [Shown(*simulator.state.show(0, seed)) for seed in range(2000)]
+    seen = [PlayResult(*simulator.state.show(0, seed)) for seed in range(2000)]
     wins = [one.length for one in seen if one.success]
     losses = [one.length for one in seen if not one.success]
     assert len(wins) / 2000 == pytest.approx(0.5, abs=0.05)
@@ -90,7 +90,7 @@ def test_lengths_depend_on_the_outcome_and_are_spread():
 
 def test_a_play_without_spread_has_the_length_of_its_group():
     simulator = learner()
-    lengths = {Shown(*simulator.state.show(3, seed)).length for seed in range(200)}
+    lengths = {PlayResult(*simulator.state.show(3, seed)).length for seed in range(200)}
     assert lengths == {4, 6}
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.sweeps.space import SweepChoice, SweepRange
-from stepladder.simulator.sweeps.study import JOURNAL, LOCK, SEARCH_ROUND, Params, SweepStudy
+from stepladder.simulator.sweeps.study import JOURNAL, SEARCH_ROUND, SWEEP_LOCK, Params, SweepStudy
 from test_files import IRREGULAR
 
 optuna = pytest.importorskip("optuna")
@@ -118,7 +118,7 @@ def test_results_are_in_the_file_at_once_and_when_it_is_opened_again(tmp_path: P
     (trial,) = next(study.rounds(1))
     study.tell(trial.number, 0.25, {"cell": None, "error": "why"})
     assert '"why"' in (study.folder / JOURNAL).read_text()
-    assert sorted(path.name for path in study.folder.iterdir()) == [JOURNAL, LOCK]
+    assert sorted(path.name for path in study.folder.iterdir()) == [JOURNAL, SWEEP_LOCK]
     study.close()
     assert told(study.folder) == {0: (study.params(trial), 0.25)}
 
@@ -175,7 +175,7 @@ def test_a_folder_with_something_else_in_it_stays_as_it_is(tmp_path: Path, name:
 
 
 @pytest.mark.timeout(30)
-@pytest.mark.parametrize("name", [JOURNAL, LOCK])
+@pytest.mark.parametrize("name", [JOURNAL, SWEEP_LOCK])
 @pytest.mark.parametrize("kind", IRREGULAR)
 def test_only_regular_files_are_opened(tmp_path: Path, name: str, kind: str) -> None:
     folder = tmp_path / "sweep"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.compare import Cell, compare
+from stepladder.simulator.compare import ComparisonCell, compare
 from stepladder.simulator.sweeps import (
     Dimension,
     SweepChoice,
@@ -57,8 +57,8 @@ def test_a_trial_measures_what_compare_measures(tmp_path: Path) -> None:
     assert trial.cost == trial.cell.ratio_to_oracle
 
 
-def _unmarked(cell: Cell) -> Cell:
-    return Cell(**{**cell.to_json(), "is_winner": False})
+def _unmarked(cell: ComparisonCell) -> ComparisonCell:
+    return ComparisonCell(**{**cell.to_json(), "is_winner": False})
 
 
 def test_all_combinations_are_played_and_ranked(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ from rich.console import Console
 from stepladder.errors import ConfigError, RunError, SnapshotError
 from stepladder.training.checkpoints.tensor_files import save_policy
 from stepladder.training.opponents import files
-from stepladder.training.opponents.archive import LOCK, LOG, RATINGS, Archive, find_opponent
+from stepladder.training.opponents.archive import ARCHIVE_LOCK, LOG, RATINGS, Archive, find_opponent
 from stepladder.training.opponents.archive_table import print_archive
-from stepladder.training.opponents.entry import AGENT, WEIGHTS
+from stepladder.training.opponents.entry import AGENT, ENTRY_WEIGHTS
 from stepladder.training.opponents.ratings import PairGames
 from training.checkpoints.checkpoint_scenes import create, save_steps
 from training.opponents.small_agents import same_weights, small_member
@@ -131,7 +131,7 @@ def test_foreign_files_folders_and_names_of_baselines_are_passed_over(tmp_path: 
 
 def test_damaged_weights_are_refused_before_they_are_played_with(tmp_path: Path) -> None:
     archive, (one,) = filled(tmp_path, 1)
-    path = tmp_path / one / WEIGHTS
+    path = tmp_path / one / ENTRY_WEIGHTS
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(SnapshotError, match="digest is wrong"):
         archive.load(one)
@@ -141,7 +141,7 @@ def test_what_killed_writers_left_is_removed_by_the_next(tmp_path: Path) -> None
     archive, (one,) = filled(tmp_path, 1)
     left = tmp_path / ".sac-1-000000000000.part"
     left.mkdir()
-    (left / WEIGHTS).write_bytes(b"half")
+    (left / ENTRY_WEIGHTS).write_bytes(b"half")
     assert [entry.agent_id for entry in archive.list().entries] == [one]
     archive.rate([])
     assert not left.exists()
@@ -197,9 +197,9 @@ def test_games_that_were_logged_but_not_rated_are_caught_up_with(tmp_path: Path)
 
 def test_one_who_waits_too_long_for_the_lock_is_told(tmp_path: Path) -> None:
     with (
-        files.locked(tmp_path / LOCK),
+        files.locked(tmp_path / ARCHIVE_LOCK),
         pytest.raises(RunError, match="locked by another process"),
-        files.locked(tmp_path / LOCK, patience_s=0.01),
+        files.locked(tmp_path / ARCHIVE_LOCK, patience_s=0.01),
     ):
         pass
 
@@ -218,7 +218,7 @@ def test_an_agent_is_found_by_id_path_or_file(tmp_path: Path) -> None:
     by_path = find_opponent(os.fspath(tmp_path / "archive" / one))
     assert same_weights(by_path.weights, weights)
     assert not by_path.is_archived
-    by_file = find_opponent(os.fspath(tmp_path / "archive" / one / WEIGHTS))
+    by_file = find_opponent(os.fspath(tmp_path / "archive" / one / ENTRY_WEIGHTS))
     assert same_weights(by_file.weights, weights)
     save_policy(tmp_path / "mine.safetensors", by_file.description, by_file.weights)
     assert same_weights(find_opponent(str(tmp_path / "mine.safetensors")).weights, weights)

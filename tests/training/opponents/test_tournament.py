@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from stepladder.games.hockey.game import ENV as HOCKEY
+from stepladder.games.hockey.game import HOCKEY_ENV as HOCKEY
 from stepladder.training.opponents.archive import Archive
 from stepladder.training.opponents.tournament import in_turn, round_robin
 from training.opponents.small_agents import small_member

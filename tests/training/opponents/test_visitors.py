@@ -6,7 +6,7 @@ import torch
 
 from stepladder.agents import make_player
 from stepladder.training.opponents.archive import Archive
-from stepladder.training.opponents.entry import WEIGHTS
+from stepladder.training.opponents.entry import ENTRY_WEIGHTS
 from stepladder.training.opponents.member import Member
 from stepladder.training.opponents.seats import KNOWN_AFTER
 from stepladder.training.opponents.visitors import Visitors
@@ -55,7 +55,7 @@ def test_those_who_come_later_are_seen_at_the_next_look_and_those_who_left_are_g
 def test_broken_weights_are_passed_over_with_the_reason(tmp_path: Path) -> None:
     archive = Archive(tmp_path)
     one, two = add(archive, 1), add(archive, 2)
-    (tmp_path / one / WEIGHTS).write_bytes(b"")
+    (tmp_path / one / ENTRY_WEIGHTS).write_bytes(b"")
     description = small_member(1).description
     strange = Member(name="x", description=description, weights=small_member(1, "ppo").weights)
     strange_id = archive.add(strange, origin="elsewhere")

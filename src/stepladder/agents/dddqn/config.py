@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from stepladder.agents.config import ActionKind
 from stepladder.agents.replay.config import ReplayConfig, UpdatesPerStep
-from stepladder.configs.checks import Count, Positive, Share
+from stepladder.configs.checks import Positive, PositiveInteger, UnitInterval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,16 +20,16 @@ class DDDQNConfig(ReplayConfig):
     learning_rate: Positive = 1e-4
     updates_per_step: UpdatesPerStep = 0.25
 
-    target_every_updates: Count = 500
+    target_every_updates: PositiveInteger = 500
     """Updates between two copies of the network to its target."""
 
-    epsilon_start: Share = 1.0
+    epsilon_start: UnitInterval = 1.0
     """Share of random actions at first."""
 
-    epsilon_final: Share = 0.05
+    epsilon_final: UnitInterval = 0.05
     """Share of random actions in the end."""
 
-    epsilon_steps: Count = 50_000
+    epsilon_steps: PositiveInteger = 50_000
     """Env steps over which it falls, evenly."""
 
     loss: Literal["huber", "mse"] = "huber"
@@ -41,11 +41,11 @@ class DDDQNConfig(ReplayConfig):
     prioritised: bool = False
     """Whether transitions with larger errors are replayed more often."""
 
-    priority_exponent: Share = 0.6
+    priority_exponent: UnitInterval = 0.6
     """How much more often, in [0, 1]."""
 
-    priority_correction: Share = 0.4
+    priority_correction: UnitInterval = 0.4
     """How much of that the loss corrects at first, in [0, 1]; all of it in the end."""
 
-    priority_correction_updates: Count = 100_000
+    priority_correction_updates: PositiveInteger = 100_000
     """Updates until it corrects all of it."""

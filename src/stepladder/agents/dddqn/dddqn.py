@@ -20,18 +20,18 @@ from stepladder.agents.arithmetic import double_q_targets
 from stepladder.agents.choices import combinations_of
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.dddqn.priorities import Priorities, importance
-from stepladder.agents.encoders import make_encoder
-from stepladder.agents.networks import DuelingNetwork
-from stepladder.agents.normalising import ReturnSpread
+from stepladder.agents.networks.encoders import make_encoder
+from stepladder.agents.networks.layers import DuelingNetwork
+from stepladder.agents.networks.normalising import ReturnNormaliser
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Layout, Observations, Seen
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.replay.memory import Sample
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.replay.repetition import Repetition
 
-LOSSES = {"huber": smooth_l1_loss, "mse": mse_loss}
+LOSS_FUNCTIONS = {"huber": smooth_l1_loss, "mse": mse_loss}
 
 
 class DDDQNPolicy(Policy):
@@ -50,7 +50,7 @@ class DDDQNPolicy(Policy):
         self._epsilon = config.epsilon_final
         encoder = make_encoder(layout, config, generator)
         self.network = DuelingNetwork(encoder, 1 + self.num_actions, config.hidden_sizes, generator)
-        self.rewards = ReturnSpread() if config.normalise_rewards else None
+        self.rewards = ReturnNormaliser() if config.normalise_rewards else None
 
     def choose(self, seen: Seen) -> torch.Tensor:
         """Return the number of the best combination of choices in every row."""
@@ -199,7 +199,7 @@ class DDDQN(ReplayAgent):
                 self.target(sample.next_seen),
             )
         values = network(sample.seen).gather(1, sample.actions.long()).squeeze(1)
-        losses = LOSSES[self.config.loss](values, targets, reduction="none")
+        losses = LOSS_FUNCTIONS[self.config.loss](values, targets, reduction="none")
         loss = (losses if weights is None else losses * weights).mean()
         self._adam.minimise(loss)
         values = values.detach()

@@ -13,9 +13,9 @@ import torch
 
 from stepladder.agents.room import require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
+from stepladder.arrays import Floats
 from stepladder.errors import SnapshotError
 
-Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.int64]
 
 SMALLEST = 1e-6

@@ -9,20 +9,18 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from stepladder.agents.base import VectorStep
 from stepladder.agents.observations import Packed, Seen
 from stepladder.agents.ppo.actor_critic import ActorCritic
 from stepladder.agents.ppo.memories import Memories
-from stepladder.agents.ppo.rollout import PLAYING, Rollout
+from stepladder.agents.ppo.rollout import PLAYING_BIT, Rollout
 from stepladder.agents.replay.repetition import Repetition
+from stepladder.arrays import Array
 
-Array = npt.NDArray[Any]
 
-
-class Group(ABC):
+class BatchActor(ABC):
     """Envs that are stepped together.
 
     Args:
@@ -68,8 +66,8 @@ class Group(ABC):
         """Store what is seen after the last step of a rollout."""
 
 
-class HostGroup(Group):
-    """Envs of an agent on the CPU; see `Group` for the arguments."""
+class HostBatchActor(BatchActor):
+    """Envs of an agent on the CPU; see `BatchActor` for the arguments."""
 
     acts_ahead = False
 
@@ -104,10 +102,10 @@ class HostGroup(Group):
         self._rollout.put_seen(self._rollout.num_steps, self.envs, packed)
 
 
-class DeviceGroup(Group):
+class DeviceBatchActor(BatchActor):
     """Envs of an agent on a GPU, which is not waited for until actions are needed.
 
-    It runs on the CPU too, where nothing is recorded; see `Group` for the arguments.
+    It runs on the CPU too, where nothing is recorded; see `BatchActor` for the arguments.
     """
 
     acts_ahead = True
@@ -183,7 +181,7 @@ class DeviceGroup(Group):
             rewards = rollout.rewards[row, self.envs]
             rewards.copy_(spread.scaled(rewards))
         if self._policy.is_recurrent:
-            playing = (rollout.flags[row, self.envs] & PLAYING) > 0
+            playing = (rollout.flags[row, self.envs] & PLAYING_BIT) > 0
             torch.mul(self._after, playing[:, None], out=self._now)
 
     def keep_last(self, packed: Packed) -> None:

@@ -14,11 +14,11 @@ from torch import nn
 
 from stepladder.agents.arithmetic import log_softmax, normal_entropy, normal_log_probs
 from stepladder.agents.choices import choices_of
-from stepladder.agents.coded import Coded
 from stepladder.agents.config import Precision
-from stepladder.agents.encoders import make_encoder
-from stepladder.agents.networks import Linear, Trunk
-from stepladder.agents.normalising import ReturnSpread
+from stepladder.agents.networks.coded import Coded
+from stepladder.agents.networks.encoders import make_encoder
+from stepladder.agents.networks.layers import Linear, Trunk
+from stepladder.agents.networks.normalising import ReturnNormaliser
 from stepladder.agents.observations import Layout, Seen
 from stepladder.agents.policy import Policy
 from stepladder.agents.ppo.config import PPOConfig
@@ -41,7 +41,7 @@ class ActorCritic(Policy):
         self._shares = config.share_layers or config.recurrent
         self._read_actions(action_space)
         self.encoder = make_encoder(layout, config, generator)
-        self.rewards = ReturnSpread() if config.normalise_rewards else None
+        self.rewards = ReturnNormaliser() if config.normalise_rewards else None
         widths, num_features = config.hidden_sizes, self.encoder.num_features
         options = {"reads_codes": self.encoder.gives_codes}
         self.trunk = Trunk(num_features, widths, config.activation, generator, **options)

@@ -5,7 +5,13 @@ from typing import Annotated, ClassVar, Literal
 
 from stepladder.agents.config import OwnWay
 from stepladder.agents.network_config import NetworkConfig
-from stepladder.configs.checks import Count, NotNegative, Positive, Share, not_empty
+from stepladder.configs.checks import (
+    NotNegative,
+    Positive,
+    PositiveInteger,
+    UnitInterval,
+    not_empty,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,19 +25,19 @@ class PPOConfig(NetworkConfig):
     agent_class: ClassVar[str] = "stepladder.agents.ppo.ppo:PPO"
     policy_class: ClassVar[str] = "stepladder.agents.ppo.actor_critic:ActorCritic"
 
-    hidden_sizes: Annotated[tuple[Count, ...], not_empty] = (128, 128)
+    hidden_sizes: Annotated[tuple[PositiveInteger, ...], not_empty] = (128, 128)
 
-    rollout_steps: Count = 8_192
+    rollout_steps: PositiveInteger = 8_192
     """Env steps of all envs together between two rounds of updates; a multiple of the number of
     envs is made of it."""
 
-    minibatch_size: Count = 1_024
+    minibatch_size: PositiveInteger = 1_024
     """Env steps per update."""
 
-    num_epochs: Count = 4
+    num_epochs: PositiveInteger = 4
     """How often each env step is learnt from."""
 
-    gae_lambda: Share = 0.95
+    gae_lambda: UnitInterval = 0.95
     """How far advantages look ahead, in [0, 1]."""
 
     clip: Positive = 0.2
@@ -61,5 +67,5 @@ class PPOConfig(NetworkConfig):
     anneal_learning_rate: bool = False
     """Whether the learning rate falls evenly to 0 over `anneal_steps`."""
 
-    anneal_steps: Count = 1_000_000
+    anneal_steps: PositiveInteger = 1_000_000
     """Env steps over which it does."""

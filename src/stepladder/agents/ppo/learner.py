@@ -19,13 +19,19 @@ from stepladder.agents.arithmetic import (
     standardised,
     weighted_mean,
 )
-from stepladder.agents.coded import Coded
+from stepladder.agents.networks.coded import Coded
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Seen
-from stepladder.agents.optimiser import Adam
 from stepladder.agents.ppo.actor_critic import ActorCritic
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.ppo.memories import Memories
-from stepladder.agents.ppo.rollout import BEGINS, ENDED, PLAYING, TERMINATED, Rollout
+from stepladder.agents.ppo.rollout import (
+    BEGINS_BIT,
+    ENDED_BIT,
+    PLAYING_BIT,
+    TERMINATED_BIT,
+    Rollout,
+)
 from stepladder.agents.replay.repetition import Figures, Repetition
 
 HOST_ROWS, DEVICE_ROWS = 8_192, 65_536
@@ -110,7 +116,7 @@ class Learner:
         else:
             self._look()
         advantages_of(
-            *(rollout.rewards, self.values, rollout.has(TERMINATED), rollout.has(ENDED)),
+            *(rollout.rewards, self.values, rollout.has(TERMINATED_BIT), rollout.has(ENDED_BIT)),
             *(config.gamma, config.gae_lambda, self.advantages),
         )
         return {}
@@ -139,7 +145,7 @@ class Learner:
         rollout, policy = self._rollout, self._policy
         hidden = torch.cat([policy.trunk(inputs) for _, inputs in self._parts()])
         # The step after one that only resets is the first of its episode.
-        begins = torch.cat([rollout.has(BEGINS), ~rollout.has(PLAYING)[-1:]])
+        begins = torch.cat([rollout.has(BEGINS_BIT), ~rollout.has(PLAYING_BIT)[-1:]])
         outputs, self.values[:], past = policy.recall(hidden, self._memories.first, begins)
         self.log_probs[:] = policy.evaluate(outputs[:-1], rollout.actions)[0]
         self.pasts[0], self.pasts[1:] = self._memories.first, past[:-2]
@@ -159,7 +165,7 @@ class Learner:
         if self._has_fixed_sizes:
             rows, count = None, rollout.num_cells
         else:
-            rows = rollout.has(PLAYING).flatten().nonzero().squeeze(1)
+            rows = rollout.has(PLAYING_BIT).flatten().nonzero().squeeze(1)
             count = len(rows)
         if not count:
             return  # A rollout of one step in which all envs reset.
@@ -190,7 +196,10 @@ class Learner:
         for number in self._rng.permutation(num_cuts * num_groups).tolist():
             steps, group = times[number // num_groups], groups[number % num_groups]
             places = steps[:, None] * rollout.num_envs + group
-            if self._has_fixed_sizes or self._at(rollout.flags, places).bitwise_and(PLAYING).any():
+            if (
+                self._has_fixed_sizes
+                or self._at(rollout.flags, places).bitwise_and(PLAYING_BIT).any()
+            ):
                 yield places
 
     @staticmethod
@@ -222,9 +231,9 @@ class Learner:
         inputs = policy.encoder.inputs(batch.seen)
         weights = None
         if self._has_fixed_sizes or policy.is_recurrent:
-            weights = ((batch.flags & PLAYING) > 0).float()
+            weights = ((batch.flags & PLAYING_BIT) > 0).float()
         if policy.is_recurrent:
-            past, begins = self._at(self.pasts, places[0]), (batch.flags & BEGINS) > 0
+            past, begins = self._at(self.pasts, places[0]), (batch.flags & BEGINS_BIT) > 0
             outputs, values, _ = policy.unroll(inputs, past, begins)
         else:
             outputs, values = policy(inputs)

@@ -18,14 +18,14 @@ from gymnasium.spaces import Space
 
 from stepladder.agents.base import Agent, VectorStep
 from stepladder.agents.divergence import Extent
+from stepladder.agents.networks.optimiser import Adam
 from stepladder.agents.observations import Observations, Packed, on_device
-from stepladder.agents.optimiser import Adam
-from stepladder.agents.ppo.acting import DeviceGroup, Group, HostGroup
+from stepladder.agents.ppo.acting import BatchActor, DeviceBatchActor, HostBatchActor
 from stepladder.agents.ppo.actor_critic import ActorCritic
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.ppo.learner import Learner
 from stepladder.agents.ppo.memories import Memories
-from stepladder.agents.ppo.rollout import PLAYING, Rollout
+from stepladder.agents.ppo.rollout import PLAYING_BIT, Rollout
 
 
 class PPO(Agent):
@@ -63,7 +63,7 @@ class PPO(Agent):
 
     def use_device(self, is_used: bool) -> None:
         """Act and learn as on a GPU, or as on the CPU; a GPU needs the former."""
-        self._group_class: type[Group] = DeviceGroup if is_used else HostGroup
+        self._group_class: type[BatchActor] = DeviceBatchActor if is_used else HostBatchActor
         self._learner = Learner(
             self.config, self._policy, self._adam, self.rollout, self.memories,
             self.generator, self.rng, has_fixed_sizes=is_used,
@@ -106,7 +106,7 @@ class PPO(Agent):
         return self._policy.to_env(torch.from_numpy(chosen.finish()))
 
     @torch.inference_mode()
-    def _best(self, observations: Observations, group: Group) -> npt.NDArray[Any]:
+    def _best(self, observations: Observations, group: BatchActor) -> npt.NDArray[Any]:
         seen = on_device(self.history.pack(observations, group.envs), self.device)
         memory = self.memories.now[group.envs]
         return self._policy.to_env(self._policy.play(seen, memory, self.generator, True)[0])
@@ -172,7 +172,7 @@ class PPO(Agent):
     def _update_normaliser(self) -> None:
         if self.config.normalise_observations:
             rollout = self.rollout
-            numbers = rollout.numbers[:-1][rollout.has(PLAYING)]
+            numbers = rollout.numbers[:-1][rollout.has(PLAYING_BIT)]
             self._policy.encoder.update_normaliser(numbers)
 
     def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:

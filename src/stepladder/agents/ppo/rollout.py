@@ -16,12 +16,11 @@ from stepladder.agents.divergence import Extent
 from stepladder.agents.observations import Layout, Packed, Seen
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
+from stepladder.arrays import Bytes
 
-TERMINATED, ENDED, PLAYING, BEGINS = 1, 2, 4, 8
+TERMINATED_BIT, ENDED_BIT, PLAYING_BIT, BEGINS_BIT = 1, 2, 4, 8
 """Flags of a step: its episode terminated; ended in any way; it belongs to an episode, rather than
 only resets; it is the first one of its episode."""
-
-Bytes = npt.NDArray[np.uint8]
 
 
 class Rollout:
@@ -118,7 +117,12 @@ class Rollout:
         terminated, playing = step.terminated.view(np.uint8), step.is_playing.view(np.uint8)
         ended = terminated | step.truncated.view(np.uint8)
         begins = self.has_reset[envs].view(np.uint8)
-        flags = terminated * TERMINATED | ended * ENDED | playing * PLAYING | begins * BEGINS
+        flags = (
+            terminated * TERMINATED_BIT
+            | ended * ENDED_BIT
+            | playing * PLAYING_BIT
+            | begins * BEGINS_BIT
+        )
         self.has_reset[envs] = ~step.is_playing
         return flags
 
@@ -146,7 +150,7 @@ class Rollout:
         count.check(state.get("num_filled"))
         bounds: dict[str, Any] = {
             "codes": {"low": 0, "high": self._layout.highest_codes},
-            "flags": {"low": 0, "high": TERMINATED | ENDED | PLAYING | BEGINS},
+            "flags": {"low": 0, "high": TERMINATED_BIT | ENDED_BIT | PLAYING_BIT | BEGINS_BIT},
         }
         if self._highest_choices is not None:
             high = self._highest_choices

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from stepladder.agents.network_config import NetworkConfig
-from stepladder.configs.checks import Count, CountOrZero, Within
+from stepladder.configs.checks import NotNegativeInteger, PositiveInteger, Within
 
 DEFAULT_CAPACITY = 1_000_000
 """Transitions that are remembered if `buffer_size` is not set."""
@@ -21,20 +21,20 @@ UpdatesPerStep = Annotated[float, Within(0.0, 1_000.0, above=True)]
 class ReplayConfig(NetworkConfig):
     """Settings of agents that learn from a memory of transitions."""
 
-    batch_size: Count = 256
+    batch_size: PositiveInteger = 256
     """Transitions per update."""
 
     updates_per_step: UpdatesPerStep = 1.0
     """Updates per env step: the update-to-data ratio, whatever the number of envs."""
 
-    buffer_size: Count | None = None
+    buffer_size: PositiveInteger | None = None
     """Transitions that are remembered; the oldest make room. By default 1,000,000, and fewer where
     observations are so large that these would take more than 4 GiB."""
 
-    warmup_steps: CountOrZero = 1_000
+    warmup_steps: NotNegativeInteger = 1_000
     """Env steps before the first update, and again after the memory was cleared."""
 
-    num_step_returns: Count = 1
+    num_step_returns: PositiveInteger = 1
     """Rewards that are added up before a value is trusted; 1 is plain temporal difference."""
 
     mirror: bool = False

@@ -18,27 +18,25 @@ from stepladder.agents.observations import Layout, Seen
 from stepladder.agents.replay.mirror import Mirror
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state, largest
+from stepladder.arrays import Bytes, Floats32
 from stepladder.errors import SnapshotError
-
-Floats = npt.NDArray[np.float32]
-Bytes = npt.NDArray[np.uint8]
 
 
 class Rows(NamedTuple):
     """Transitions to store; every array has a row per transition."""
 
-    numbers: Floats
+    numbers: Floats32
     codes: Bytes
-    actions: Floats
+    actions: Floats32
     """As networks use them; integers for discrete ones."""
 
-    rewards: Floats
+    rewards: Floats32
     """Summed over the steps of a transition."""
 
-    discounts: Floats
+    discounts: Floats32
     """Of the value after it; 0 where the episode has terminated."""
 
-    next_numbers: Floats
+    next_numbers: Floats32
     next_codes: Bytes
 
 

@@ -16,8 +16,7 @@ from stepladder.agents.observations import Layout, Packed
 from stepladder.agents.replay.memory import Rows
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import NumberSpec, TensorSpec, check_state
-
-Floats = npt.NDArray[np.float32]
+from stepladder.arrays import Floats32
 
 
 class Transitions:
@@ -57,7 +56,9 @@ class Transitions:
         self._num_pending = np.zeros(num_envs, dtype=np.int64)
         self._clock = 0
 
-    def take(self, step: VectorStep, actions: Floats, before: Packed, after: Packed) -> list[Rows]:
+    def take(
+        self, step: VectorStep, actions: Floats32, before: Packed, after: Packed
+    ) -> list[Rows]:
         """Return the transitions that a step completes.
 
         Args:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from stepladder.agents.config import ActionKind
 from stepladder.agents.replay.config import ReplayConfig
-from stepladder.configs.checks import Integer, Share, Within
+from stepladder.configs.checks import Integer, UnitInterval, Within
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class SACConfig(ReplayConfig):
     agent_class: ClassVar[str] = "stepladder.agents.sac.sac:SAC"
     policy_class: ClassVar[str] = "stepladder.agents.sac.sac:SACPolicy"
 
-    tau: Share = 0.005
+    tau: UnitInterval = 0.005
     """Share of the critics that goes into their targets with every update."""
 
     initial_temperature: Annotated[float, Within(1e-30, 1e30)] = 1.0

@@ -13,8 +13,7 @@ import torch
 
 from stepladder.agents.room import FLOAT_BYTES, require_room
 from stepladder.agents.saved_values import TensorSpec, check_state
-
-Floats = npt.NDArray[np.float32]
+from stepladder.arrays import Floats32
 
 
 class PinkNoise:
@@ -34,11 +33,11 @@ class PinkNoise:
             f"pink noise of {num_steps:,} steps in {num_envs:,} envs",
             "Lower pink_steps or num_envs.",
         )
-        self._series: Floats = np.zeros((num_envs, num_steps, num_dims), dtype=np.float32)
+        self._series: Floats32 = np.zeros((num_envs, num_steps, num_dims), dtype=np.float32)
         self._clock = np.zeros(num_envs, dtype=np.int64)
         self.begin(np.ones(num_envs, dtype=np.bool_))
 
-    def draw(self) -> Floats:
+    def draw(self) -> Floats32:
         """Return the next noise of every env, of shape ``(num_envs, num_dims)``."""
         over = self._clock >= self._series.shape[1]
         if over.any():
@@ -78,7 +77,7 @@ class PinkNoise:
         self._clock[...] = state["clock"].numpy()
 
 
-def pink_series(count: int, num_steps: int, num_dims: int, rng: np.random.Generator) -> Floats:
+def pink_series(count: int, num_steps: int, num_dims: int, rng: np.random.Generator) -> Floats32:
     """Return independent pink series of unit variance, of shape ``(count, num_steps, num_dims)``.
 
     Made in the frequency domain (Timmer and König 1995): power falls as one over frequency; the

@@ -20,11 +20,11 @@ from torch import nn
 
 from stepladder.agents.arithmetic import soft_targets
 from stepladder.agents.base import VectorStep
-from stepladder.agents.encoders import make_encoder
-from stepladder.agents.networks import GaussianActor, TwinCritic
-from stepladder.agents.normalising import ReturnSpread
+from stepladder.agents.networks.encoders import make_encoder
+from stepladder.agents.networks.layers import GaussianActor, TwinCritic
+from stepladder.agents.networks.normalising import ReturnNormaliser
+from stepladder.agents.networks.optimiser import Adam, flatten_parameters
 from stepladder.agents.observations import Layout, Observations, Seen
-from stepladder.agents.optimiser import Adam, flatten_parameters
 from stepladder.agents.policy import Policy
 from stepladder.agents.replay.agent import ReplayAgent
 from stepladder.agents.replay.memory import Sample
@@ -73,7 +73,7 @@ class SACPolicy(Policy):
         self.register_buffer("reach", 0.5 * high - 0.5 * low, persistent=False)
         encoder = make_encoder(layout, config, generator)
         self.actor = GaussianActor(encoder, 2 * self.num_dims, config.hidden_sizes, generator)
-        self.rewards = ReturnSpread() if config.normalise_rewards else None
+        self.rewards = ReturnNormaliser() if config.normalise_rewards else None
 
     def choose(self, seen: Seen, noise: torch.Tensor | None) -> torch.Tensor:
         """Return actions within the env's bounds; without noise, the most likely ones."""

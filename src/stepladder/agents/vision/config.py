@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from stepladder.configs.checks import Count, not_empty
+from stepladder.configs.checks import PositiveInteger, not_empty
 from stepladder.configs.codec import Config
 
 
@@ -28,21 +28,21 @@ class VisionConfig(Config):
     """Where the channels of three dimensions are. auto: at the end that is shorter than the other
     two."""
 
-    embedding: Count = 8
+    embedding: PositiveInteger = 8
     """Numbers that each value of an embedded picture becomes, and each tile of more than 16
     kinds."""
 
-    channels: Annotated[tuple[Count, ...], not_empty] = (32, 64, 64)
+    channels: Annotated[tuple[PositiveInteger, ...], not_empty] = (32, 64, 64)
     """Channels of the convolutions."""
 
-    kernels: tuple[Count, ...] = ()
+    kernels: tuple[PositiveInteger, ...] = ()
     """Width of each convolution, as many as channels. By default 8, 4 and 3 for large, middle and
     small inputs of a layer."""
 
-    strides: tuple[Count, ...] = ()
+    strides: tuple[PositiveInteger, ...] = ()
     """Step of each convolution, as many as channels. By default 4, 2 and 1, likewise."""
 
-    features: Count = 256
+    features: PositiveInteger = 256
     """Width of the layer after the convolutions."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from stepladder.agents.networks import Linear, orthogonal
+from stepladder.agents.networks.layers import Linear, orthogonal
 from stepladder.agents.vision.grids import ConvLayer, Grid
 
 MAX_OVERLAP = 4.0

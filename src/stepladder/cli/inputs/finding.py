@@ -18,7 +18,7 @@ from stepladder import named
 from stepladder.errors import ConfigError, EnvError, StepladderError
 from stepladder.named import module_of
 
-FOREIGN_ERRORS = (
+USER_CODE_ERRORS = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -69,13 +69,13 @@ def guarded(name: str, call: Callable[..., Any], *arguments: Any, **keywords: An
     """Call code of the user; an error becomes one line that starts with `name`.
 
     Raises:
-        EnvError: The call raised one of `FOREIGN_ERRORS`.
+        EnvError: The call raised one of `USER_CODE_ERRORS`.
     """
     try:
         return call(*arguments, **keywords)
     except StepladderError:
         raise
-    except FOREIGN_ERRORS as error:
+    except USER_CODE_ERRORS as error:
         raise EnvError(f"{name} raised {type(error).__name__}: {error}. Fix its code.") from error
 
 

@@ -34,7 +34,7 @@ from stepladder.runs.checkpoint_choice import BEST, LAST
 
 Arguments = TypeVar("Arguments")
 
-MOST_DIGITS = 19
+MAX_STEP_DIGITS = 19
 """Of a step."""
 
 _registry = ConstructorRegistry()
@@ -132,7 +132,7 @@ def read_checkpoint(text: str) -> str | int:
     if text in (LAST, BEST):
         return text
     digits = text.replace(",", "").replace("_", "")
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS):
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= MAX_STEP_DIGITS):
         raise ConfigError(f"--checkpoint must be last, best or a step; got {text!r}.")
     return int(digits)
 

@@ -15,7 +15,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
-from stepladder.cli.inputs.finding import FOREIGN_ERRORS, look_for
+from stepladder.cli.inputs.finding import USER_CODE_ERRORS, look_for
 from stepladder.cli.inputs.parsing import read_settings
 from stepladder.cli.inputs.run_curriculum import is_training, run_curriculum, training_config
 from stepladder.curricula.base import Curriculum
@@ -145,7 +145,7 @@ def make_env(
             env = as_gymnasium(make(**mode, **kwargs), wrappers)
     except StepladderError:
         raise
-    except FOREIGN_ERRORS as error:
+    except USER_CODE_ERRORS as error:
         raise ConfigError(
             f"the env {text!r} cannot be made: {type(error).__name__}: {error} Correct --env, or "
             "install what it needs."

@@ -19,7 +19,7 @@ from stepladder.agents.player import Player, make_player
 from stepladder.agents.spaces import space_from_json, space_to_json
 from stepladder.cli.inputs.finding import look_here
 from stepladder.cli.inputs.run_curriculum import training_config
-from stepladder.envs.agent_rows import PARTS
+from stepladder.envs.agent_rows import AGENT_PARTS
 from stepladder.errors import ConfigError
 from stepladder.games.game import PLAYERS
 from stepladder.runs import RunReader
@@ -181,7 +181,7 @@ class SinglePolicy:
         if isinstance(seen, Dict) and isinstance(done, Dict) and self._plays_both:
             seen, done = seen[PLAYERS[0]], done[PLAYERS[0]]
         self._num_agents = 0
-        if isinstance(seen, Dict) and set(seen) == set(PARTS):
+        if isinstance(seen, Dict) and set(seen) == set(AGENT_PARTS):
             self._num_agents = env.get_wrapper_attr("num_agents")
             seen = env.get_wrapper_attr("agent_observation_space")
             done = env.get_wrapper_attr("agent_action_space")

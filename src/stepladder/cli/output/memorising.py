@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.meter import STATS
+from stepladder.curricula.reporting.meter import STATS
 from stepladder.runs import RunReader
 from stepladder.runs.evaluation_events import by_way
 from stepladder.stats.interval import wilson_lower

@@ -26,7 +26,7 @@ ChooseAction = Callable[[Any], Any]
 """A policy: from an observation to an action. Its method ``begin``, if it has one, is called at the
 beginning of an episode."""
 
-END_S = 0.5
+LAST_PICTURE_S = 0.5
 """How long the last picture of an episode is shown."""
 
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stepladder.cli.output.console import plain_table
-from stepladder.training.evaluation.scores import WAYS, Evaluation, Interval, Score
+from stepladder.training.evaluation.scores import WAYS_IN_WORDS, Evaluation, Interval, Score
 from stepladder.visible import visible
 
 INDENT = "  "
@@ -28,7 +28,7 @@ def scoreboard(evaluation: Evaluation, *, in_full: bool = False) -> Table:
         in_full: Whether every part of a group has a row; by default only starting sides have.
     """
     total = evaluation.total
-    ways = [one for way in WAYS if (one := evaluation.in_way(way)) is not None]
+    ways = [one for way in WAYS_IN_WORDS if (one := evaluation.in_way(way)) is not None]
     is_alone = len(ways) == 1
     columns = ["games"]
     if _has_repeats(total):

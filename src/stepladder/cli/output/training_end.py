@@ -10,7 +10,7 @@ from stepladder.cli.inputs.parsing import command_line
 from stepladder.cli.output import console
 from stepladder.cli.output.scoreboard import scoreboard
 from stepladder.cli.output.views import duration
-from stepladder.training.evaluation.scores import WAYS
+from stepladder.training.evaluation.scores import WAYS_IN_WORDS
 from stepladder.training.evaluation.stored import evaluation_from_json
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def tell_end(
     if result.evaluation_results:
         latest = result.evaluation_results[-1]
         evaluation = evaluation_from_json(latest)
-        console.say(f"\nheld out, at {latest['step']:,} steps ({WAYS[evaluation.way]}):")
+        console.say(f"\nheld out, at {latest['step']:,} steps ({WAYS_IN_WORDS[evaluation.way]}):")
         console.results().print(scoreboard(evaluation))
         if folder is not None and result.best_step not in (None, latest["step"]):
             best = command_line("eval", folder, checkpoint="best")

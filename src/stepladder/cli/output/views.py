@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stepladder.cli.output.console import plain_table
-from stepladder.stats.names import OTHER
-from stepladder.training.evaluation.scores import WAYS, Evaluation, Score
+from stepladder.stats.names import OTHER_NAMES
+from stepladder.training.evaluation.scores import WAYS_IN_WORDS, Evaluation, Score
 from stepladder.visible import visible
 
 if TYPE_CHECKING:
@@ -245,7 +245,9 @@ class TrainingView(View):
         if rows.row_count:
             parts.append(rows)
         if self._evaluation is not None:
-            where = f"held out, at {self._evaluated_at:,} steps, {WAYS[self._evaluation.way]}"
+            where = (
+                f"held out, at {self._evaluated_at:,} steps, {WAYS_IN_WORDS[self._evaluation.way]}"
+            )
             parts.append(Text(f"{where}: {self._evaluation.total}{self._beside()}"))
         parts += [Text(text, style="yellow") for text in self._news]
         return Group(*parts)
@@ -315,7 +317,7 @@ def by_label(logged: Mapping[str, float], prefix: str) -> dict[str, float]:
     return {
         name.removeprefix(prefix): value
         for name, value in logged.items()
-        if name.startswith(prefix) and name != f"{prefix}{OTHER}"
+        if name.startswith(prefix) and name != f"{prefix}{OTHER_NAMES}"
     }
 
 

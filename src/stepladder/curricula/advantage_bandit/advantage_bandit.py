@@ -19,19 +19,20 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.advantage_bandit import kernels
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.advantage_bandit.kernels import Constants, State
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.explanation import Explanation
+from stepladder.curricula.reporting.explanation import Explanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import ConfigError
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import RecordArray
 from stepladder.plans.status import DONE
-from stepladder.records import Floats, Words, settings_record, zeros
+from stepladder.records import settings_record, zeros
 
 LABELS_PER_SCORE = 32
 """Labels whose share may be written for one score; with more of them, shares wait for scores."""

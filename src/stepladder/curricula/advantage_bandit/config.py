@@ -6,7 +6,7 @@ Read by `advantage_bandit`; made for few labels with many episodes each.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from stepladder.configs.checks import NotNegative, Share, Window, Within
+from stepladder.configs.checks import NotNegative, UnitInterval, Window, Within
 from stepladder.curricula.config import SignalConfig
 
 
@@ -19,7 +19,7 @@ class AdvantageBanditConfig(SignalConfig):
 
     kind: ClassVar[str] = "advantage-bandit"
 
-    exploration: Share = 0.1
+    exploration: UnitInterval = 0.1
     """Share of draws spread evenly over all tasks, in [0, 1]."""
 
     scored_by: Literal["advantage", "deviation"] = "advantage"

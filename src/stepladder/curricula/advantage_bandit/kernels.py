@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.advantage_bandit.config import AdvantageBanditConfig
 from stepladder.curricula.batch_rule import Totals, observe_batch
@@ -18,7 +19,7 @@ from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import group_of
 from stepladder.plans.record import RecordFields
 from stepladder.plans.status import DONE
-from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
+from stepladder.records import Count, Fields, Limits, Records, Share
 
 NEWEST_WEIGHT = 0.1
 """For deviations: the least weight of the newest result in a task's running mean."""

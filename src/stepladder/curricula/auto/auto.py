@@ -17,16 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.curricula.auto.config import AutoConfig
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.batch_rule import CompiledRule
-from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.pooled.cells import splits_by_label
+from stepladder.curricula.reporting.explanation import Change, Explanation
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
-from stepladder.records import Floats
 from stepladder.saving.saved_array import Part
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks.plain import checked_integer

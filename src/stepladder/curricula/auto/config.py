@@ -17,7 +17,7 @@ from stepladder.tasks import Pool
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenMethod:
     """A method, and why it was chosen."""
 
     config: CurriculumConfig
@@ -52,20 +52,20 @@ class AutoConfig(CurriculumConfig):
             f"{cls.kind}-features": Variant(about, lambda tasks: cls(features=tasks.features)),
         }
 
-    def choose(self, pool: Pool) -> tuple[Choice, Choice]:
+    def choose(self, pool: Pool) -> tuple[ChosenMethod, ChosenMethod]:
         """Return the method if episodes say how successful they were, and the one if they do not.
 
         Raises:
             ConfigError: A feature is missing or not a number, or some tasks are not in the pool.
         """
         if pool.num_slots == 1 and not pool.can_replace:
-            alone = Choice(UniformConfig(**self._shared), "there is only one task")
+            alone = ChosenMethod(UniformConfig(**self._shared), "there is only one task")
             return alone, alone
-        by_return = Choice(
+        by_return = ChosenMethod(
             LearningProgressConfig(signal="return", **self._shared),
             "episodes do not say whether they succeeded, so tasks are drawn whose return changes",
         )
-        return Choice(
+        return ChosenMethod(
             FrontierConfig(features=self.features, **self._shared), self._why(pool)
         ), by_return
 

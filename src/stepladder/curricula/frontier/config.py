@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from stepladder.configs.checks import (
-    CountOrZero,
     Integer,
     Name,
+    NotNegativeInteger,
     Positive,
-    Share,
+    UnitInterval,
     Within,
     each_once,
 )
@@ -43,7 +43,7 @@ class FrontierConfig(PooledConfig):
     mastery: Annotated[float, Within(0.0, 1.0, above=True, below=True)] = 0.9
     """Success rate from which a task is taken to be mastered, in (0, 1)."""
 
-    lapse: Share = 0.1
+    lapse: UnitInterval = 0.1
     """How far the success rate of a mastered task must fall below `mastery` before the task is
     practised again, in [0, mastery)."""
 
@@ -87,7 +87,7 @@ class FrontierConfig(PooledConfig):
     num_neighbors: Annotated[int, Integer(1, 100)] = 2
     """Nearest tasks per feature that count as neighbours, from 1 to 100."""
 
-    eviction_plays: CountOrZero = 20
+    eviction_plays: NotNegativeInteger = 20
     """Probes in a row after which a task that has not become learnable makes room for another, if
     the source has more tasks than the pool; more in proportion where tasks take long to learn.
     Mastered tasks then make room at once. 0 never replaces."""

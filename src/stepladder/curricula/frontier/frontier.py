@@ -21,20 +21,20 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.batch_rule import CompiledRule
 from stepladder.curricula.compiled_method import CompiledMethod
 from stepladder.curricula.config import FEW_TASKS
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.frontier import kernels
 from stepladder.curricula.frontier.config import PRIOR, FrontierConfig
 from stepladder.curricula.frontier.kernels import LEAST_SUCCESSES
-from stepladder.curricula.frontier.neighbors import MAX_TASKS, link_neighbors
+from stepladder.curricula.frontier.neighbors import MAX_COMPARED_TASKS, link_neighbors
 from stepladder.curricula.frontier.rounds import (
     FAR,
     IN_ZONE,
     MASTERED,
     NO_LAYER,
-    NUM_LAYERS,
+    NUM_FRONTIER_LAYERS,
     NUM_LAYERS_WITHOUT_FEATURES,
     PROBED,
     Constants,
@@ -46,8 +46,9 @@ from stepladder.curricula.pooled.cells import find_cells
 from stepladder.curricula.pooled.features import feature_table
 from stepladder.curricula.pooled.labels import LabelPooling, know_nothing
 from stepladder.curricula.pooled.pooling import NUM_CLOCKS, rates_of
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.plans.plan import Grouping
-from stepladder.records import Floats, Words, settings_record, zeros
+from stepladder.records import settings_record, zeros
 from stepladder.saving.saved_array import require_parts
 
 SMALLEST = 1e-300
@@ -109,8 +110,8 @@ class Frontier(LabelPooling, CompiledMethod):  # pyright: ignore[reportIncompati
         super()._set_up()
         config = self.config
         links: Words = np.zeros(0, dtype=np.int64)
-        has_neighbors = bool(config.features) and self.pool.num_slots <= MAX_TASKS
-        self._num_layers = NUM_LAYERS if has_neighbors else NUM_LAYERS_WITHOUT_FEATURES
+        has_neighbors = bool(config.features) and self.pool.num_slots <= MAX_COMPARED_TASKS
+        self._num_layers = NUM_FRONTIER_LAYERS if has_neighbors else NUM_LAYERS_WITHOUT_FEATURES
         if has_neighbors:
             table = feature_table(self.pool, config.features)
             links = link_neighbors(table, config.num_neighbors * len(config.features))

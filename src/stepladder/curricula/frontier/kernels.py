@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import note, observe_batch, settle_noted
 from stepladder.curricula.frontier.config import PRIOR
@@ -37,7 +38,7 @@ from stepladder.curricula.pooled.stuck import changes, watch, worth
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
-from stepladder.records import Records, Words
+from stepladder.records import Records
 
 LEAST_SUCCESSES = 0.5
 """Discounted successes below which a task has shown nothing: one success, one half-life ago."""
@@ -66,7 +67,7 @@ def _keep(task: TaskStanding, settings: Settings) -> float:
     return settings.keep if ratio <= 1.0 else settings.keep ** (1.0 / np.sqrt(ratio))
 
 
-class Shown(NamedTuple):
+class PooledResults(NamedTuple):
     """Discounted plays that speak for and against a task, those of its kind among them."""
 
     successes: float
@@ -74,7 +75,7 @@ class Shown(NamedTuple):
 
 
 @inlined
-def shown_by(state: State, constants: Constants, slot: int) -> Shown:
+def shown_by(state: State, constants: Constants, slot: int) -> PooledResults:
     """Return what is known of a task that was played: its own results, and its kind's as a prior.
 
     A kind is worth no more plays than it has had.
@@ -82,28 +83,28 @@ def shown_by(state: State, constants: Constants, slot: int) -> Shown:
     task = state.tasks[slot]
     plays = task.successes + task.failures
     if not constants.settings[0].pools:
-        return Shown(task.successes, plays)
+        return PooledResults(task.successes, plays)
     cell = state.cells[int(constants.cells[slot])]
     strength = min(state.pooling[0].strength, cell.plays[NUM_CLOCKS - 1])
     if strength + plays <= 0.0:
-        return Shown(0.0, 0.0)
-    return Shown((strength + plays) * rate_of(task, cell.rate, strength), strength + plays)
+        return PooledResults(0.0, 0.0)
+    return PooledResults((strength + plays) * rate_of(task, cell.rate, strength), strength + plays)
 
 
 @inlined
-def mean_of(shown: Shown) -> float:
+def mean_of(shown: PooledResults) -> float:
     """Return a success rate, a little towards one half."""
     return (shown.successes + PRIOR) / (shown.plays + 2.0 * PRIOR)
 
 
 @inlined
-def looks_mastered(shown: Shown, settings: Settings) -> bool:
+def looks_mastered(shown: PooledResults, settings: Settings) -> bool:
     """Whether a task that was played nearly always succeeded, even if only once."""
     return shown.successes >= settings.mastery * shown.plays
 
 
 @inlined
-def is_mastered(shown: Shown, settings: Settings) -> bool:
+def is_mastered(shown: PooledResults, settings: Settings) -> bool:
     """Whether a task nearly always succeeds, over enough plays to say so."""
     return shown.plays >= settings.evidence and mean_of(shown) >= settings.mastery
 
@@ -115,7 +116,7 @@ def _error(rate: float, count: float) -> float:
 
 
 @bare
-def _after_probe(task: TaskStanding, shown: Shown, settings: Settings) -> int:
+def _after_probe(task: TaskStanding, shown: PooledResults, settings: Settings) -> int:
     """Return where a probed task stands after a play: it is found once it beats its old level."""
     if shown.successes < LEAST_SUCCESSES:
         # Whatever it was stuck at before is gone.
@@ -136,7 +137,7 @@ def _after_probe(task: TaskStanding, shown: Shown, settings: Settings) -> int:
 
 @bare
 def _after_practice(
-    task: TaskStanding, shown: Shown, settings: Settings, kind_changes: bool
+    task: TaskStanding, shown: PooledResults, settings: Settings, kind_changes: bool
 ) -> int:
     """Return where a task of the zone stands after a play: mastered, lost again, stuck, or same.
 
@@ -162,7 +163,7 @@ def _after_practice(
 
 
 @bare
-def _after_rehearsal(task: TaskStanding, shown: Shown, settings: Settings) -> int:
+def _after_rehearsal(task: TaskStanding, shown: PooledResults, settings: Settings) -> int:
     """Return where a mastered task stands after a play: same, or to be practised again."""
     mean = mean_of(shown)
     if mean >= settings.lapses_below:
@@ -172,7 +173,7 @@ def _after_rehearsal(task: TaskStanding, shown: Shown, settings: Settings) -> in
 
 
 @inlined
-def _standing_after(state: State, constants: Constants, slot: int, shown: Shown) -> int:
+def _standing_after(state: State, constants: Constants, slot: int, shown: PooledResults) -> int:
     """Return where a slot stands by what is known of it now."""
     task, settings = state.tasks[slot], constants.settings[0]
     if task.standing == IN_ZONE:
@@ -256,7 +257,7 @@ def may_go(state: State, constants: Constants, slot: int) -> bool:
 
 
 @inlined
-def _need_of(task: TaskStanding, shown: Shown, method: Method, settings: Settings) -> float:
+def _need_of(task: TaskStanding, shown: PooledResults, method: Method, settings: Settings) -> float:
     """Return about the plays that a task in the zone still needs.
 
     In all it takes as many as others did, or twice as many as it has had: without anything else
@@ -267,7 +268,7 @@ def _need_of(task: TaskStanding, shown: Shown, method: Method, settings: Setting
 
 
 @inlined
-def _worth(state: State, constants: Constants, slot: int, shown: Shown) -> float:
+def _worth(state: State, constants: Constants, slot: int, shown: PooledResults) -> float:
     """Return what practising a task is worth: how quickly it is learned, times what is left."""
     if not constants.settings[0].pools or state.tasks[slot].standing == PROBED:
         return 1.0

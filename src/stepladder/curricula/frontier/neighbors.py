@@ -7,10 +7,10 @@ Used by `frontier` once, when it is built: it looks at every pair of tasks.
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
-from stepladder.records import Floats, Words
 
-MAX_TASKS = 20_000
+MAX_COMPARED_TASKS = 20_000
 """Pairs are compared one by one: a few seconds at this number, a minute at five times it."""
 
 MAX_TIED = 16

@@ -22,6 +22,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined
 from stepladder.curricula.batch_rule import Noted, Totals
 from stepladder.curricula.frontier.config import FrontierConfig
@@ -29,7 +30,7 @@ from stepladder.curricula.pooled.labels import Label
 from stepladder.curricula.pooled.pooling import Evidence, Pooling
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import group_of, is_active, table_of
-from stepladder.records import Count, Fields, Floats, Limits, Records, Shape, Share, Words
+from stepladder.records import Count, Fields, Limits, Records, Shape, Share
 from stepladder.saving.saved_array import MAX_COUNT
 
 PROBED, IN_ZONE, MASTERED = 0, 1, 2
@@ -38,7 +39,7 @@ PROBED, IN_ZONE, MASTERED = 0, 1, 2
 ZONE_LAYER = 0
 FAR, REST, NEAR = 0, 1, 2
 """Queues, in the order of their layers."""
-NUM_LAYERS = 7
+NUM_FRONTIER_LAYERS = 7
 NUM_LAYERS_WITHOUT_FEATURES = 5
 NO_LAYER = -1
 
@@ -225,7 +226,7 @@ def _both(block: Words, table: int, method: Method, queue: int) -> float:
 def _probed_weight(block: Words, table: int, method: Method) -> float:
     """Return the sum of the weights of all tasks that are probed."""
     weight = _both(block, table, method, FAR)
-    if table_of(block, table).num_layers == NUM_LAYERS:
+    if table_of(block, table).num_layers == NUM_FRONTIER_LAYERS:
         weight += _both(block, table, method, NEAR)
     return weight
 
@@ -313,7 +314,7 @@ def set_shares(block: Words, table: int, method: Method, settings: Settings) -> 
     """Write every layer's share of draws; a layer without weights takes no part in any case."""
     zone, probing, rehearsal = _divide(block, table, method, settings)
     far_share = 1.0
-    if table_of(block, table).num_layers == NUM_LAYERS:
+    if table_of(block, table).num_layers == NUM_FRONTIER_LAYERS:
         if _total(block, table, method, NEAR, 0) > 0.0:
             has_far = _total(block, table, method, FAR, 0) > 0.0
             far_share = _far_share(method) if has_far else 0.0

@@ -6,8 +6,8 @@ Read by `learnability`, which turns them into the numbers its kernels take.
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from stepladder.configs.checks import Count as AtLeastOne
-from stepladder.configs.checks import Positive, Share, Within
+from stepladder.configs.checks import Positive, UnitInterval, Within
+from stepladder.configs.checks import PositiveInteger as AtLeastOne
 from stepladder.curricula.config import PooledConfig, SignalConfig
 
 Prior = Annotated[float, Within(0.0, 1e6, above=True, fix="With more, results would not count.")]
@@ -44,11 +44,11 @@ class LearnabilityConfig(PooledConfig, SignalConfig):
     preferred to others. Single tasks of a label are chosen by `exponent`, which should be less:
     an agent memorises what it plays again and again."""
 
-    exploration: Share = 0.05
+    exploration: UnitInterval = 0.05
     """Share of draws that go to all tasks alike, in [0, 1]: how labels that have become learnable
     are found."""
 
-    eviction_percentile: Share = 0.3
+    eviction_percentile: UnitInterval = 0.3
     """A task whose learnability is among this lowest share of all well-known tasks is replaced,
     if the source has more tasks than the pool, in [0, 1]. 0 never replaces."""
 

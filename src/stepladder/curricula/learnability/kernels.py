@@ -6,6 +6,7 @@ its label: two numbers, however many tasks the label has.
 
 from typing import Annotated, NamedTuple
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import observe_batch, settle_noted
 from stepladder.curricula.learnability.config import LearnabilityConfig
@@ -17,7 +18,7 @@ from stepladder.curricula.returns import ReturnScale, signal_of
 from stepladder.plans.kernels import set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields
-from stepladder.records import Count, Limits, Records, Words
+from stepladder.records import Count, Limits, Records
 
 LEAST_SCORE = 1e-6
 """Of an unplayed task, to which the weights of its label are relative."""

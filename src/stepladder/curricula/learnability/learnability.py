@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.learnability import kernels
 from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.learnability.kernels import (
@@ -40,9 +40,10 @@ from stepladder.curricula.learnability.kernels import (
 from stepladder.curricula.pooled.labels import LabelPooling, know_nothing
 from stepladder.curricula.pooled.pooling import PRIOR_STRENGTH, rates_of
 from stepladder.curricula.ranking import RankedMethod
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping
-from stepladder.records import Floats, settings_record, zeros
+from stepladder.records import settings_record, zeros
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,27 +14,18 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
 from stepladder.curricula.batch_rule import count_record
 from stepladder.curricula.eviction import Evicting
-from stepladder.curricula.explanation import Explanation
 from stepladder.curricula.learning_progress.config import AncestorProgressConfig
 from stepladder.curricula.owner import PlainMethod
+from stepladder.curricula.reporting.explanation import Explanation
 from stepladder.curricula.returns import ReturnScale, signal_of, signal_settings
 from stepladder.plans.kernels import begin_write, end_write, fill_leaves
 from stepladder.plans.record import RecordArray, RecordFields, first_bad_record
 from stepladder.plans.status import DONE
-from stepladder.records import (
-    Count,
-    Fields,
-    Floats,
-    Limits,
-    Records,
-    Share,
-    Words,
-    settings_record,
-    zeros,
-)
+from stepladder.records import Count, Fields, Limits, Records, Share, settings_record, zeros
 from stepladder.saving.saved_array import require_parts
 
 

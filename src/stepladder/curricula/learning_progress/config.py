@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from stepladder.configs.checks import (
-    Count,
-    CountOrZero,
     Integer,
+    NotNegativeInteger,
     Positive,
-    Share,
+    PositiveInteger,
+    UnitInterval,
     Window,
     Within,
 )
@@ -32,14 +32,14 @@ class LearningProgressConfig(PooledConfig, SignalConfig):
 
     kind: ClassVar[str] = "learning-progress"
 
-    exploration: Share = 0.1
+    exploration: UnitInterval = 0.1
     """Share of draws spread evenly over all tasks, in [0, 1]."""
 
-    novelty: Share = 0.2
+    novelty: UnitInterval = 0.2
     """Share of the other draws that goes to tasks played fewer than `novice_plays` times, while
     there are any, in [0, 1]."""
 
-    novice_plays: CountOrZero = 10
+    novice_plays: NotNegativeInteger = 10
     """Plays after which a task is judged by its progress alone."""
 
     fast_halflife_episodes: Positive = 4.0
@@ -59,7 +59,7 @@ class LearningProgressConfig(PooledConfig, SignalConfig):
     what chance alone would produce is not. None takes off as much as the largest of so many
     noisy tasks shows, the root of 2 ln(number of tasks); 0 takes nothing off."""
 
-    eviction_percentile: Share = 0.3
+    eviction_percentile: UnitInterval = 0.3
     """A task whose progress is among this lowest share of all well-known tasks is replaced, if
     the source has more tasks than the pool, in [0, 1]. 0 never replaces."""
 
@@ -113,10 +113,10 @@ class AncestorProgressConfig(SignalConfig):
     variant: Literal["seed", "mature"] = "mature"
     """Which of the ancestor's versions."""
 
-    ema_timescale: Share = 0.1
+    ema_timescale: UnitInterval = 0.1
     """Weight of the newest value in the fast average."""
 
-    slow_timescale_factor: Share = 0.2
+    slow_timescale_factor: UnitInterval = 0.2
     """The slow average's weight, as a factor on the fast one's."""
 
     exploration_bonus: Term = 0.1
@@ -140,16 +140,16 @@ class AncestorProgressConfig(SignalConfig):
     early_progress_amplification: Annotated[float, Within(0.0, 1.0, above=True, below=True)] = 0.5
     """Stretches averages near 0 when below 0.5; `mature` only."""
 
-    min_samples_for_lp: Count = 10
+    min_samples_for_lp: PositiveInteger = 10
     """Results before progress counts: 10 in `mature`; `seed` used 2."""
 
     memory: Window = 25
     """Results whose mean feeds the averages; `seed` only."""
 
-    min_presentations_for_eviction: Count = 5
+    min_presentations_for_eviction: PositiveInteger = 5
     """Results before a task may be replaced."""
 
-    eviction_threshold_percentile: Share = 0.4
+    eviction_threshold_percentile: UnitInterval = 0.4
     """A task at or below this rank of scores may be replaced."""
 
     @classmethod

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import count_record, observe_batch, settle_noted
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
@@ -24,7 +25,7 @@ from stepladder.curricula.pooled.stuck import worth
 from stepladder.curricula.ranking import Filed, RankedTotals, file_by_score
 from stepladder.curricula.returns import (
     ReturnScale,
-    ReturnSpread,
+    ReturnVariance,
     note_moments,
     note_return,
     update_spread,
@@ -32,7 +33,7 @@ from stepladder.curricula.returns import (
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import is_active
 from stepladder.plans.record import RecordFields, is_bad
-from stepladder.records import Count, Fields, Limits, Records, Share, Words
+from stepladder.records import Count, Fields, Limits, Records, Share
 
 ROUNDING = 1e-20
 """Square of what two averages of the same results may differ by; it must not pass for progress."""
@@ -62,7 +63,7 @@ class State(NamedTuple):
     tasks: Records[TaskProgress]
     filed: Records[Filed]
     returns: Records[ReturnScale]
-    spreads: Records[ReturnSpread]
+    spreads: Records[ReturnVariance]
     """One per slot if the signal is the return, else a single one that is not used."""
     evidence: Records[LabelledTask]
     """One per slot if tasks are pooled by label, else a single one that is not used."""
@@ -154,7 +155,7 @@ def return_signal(
 
 @bare
 def progress_of_returns(
-    task: TaskProgress, spread: ReturnSpread, returns: ReturnScale, constants: Constants
+    task: TaskProgress, spread: ReturnVariance, returns: ReturnScale, constants: Constants
 ) -> float:
     """Do what `progress_of` does, with the measured variance of returns as the noise."""
     settings = constants.settings[0]

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import direct
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.intake import NO_NUMBER, Intake
 from stepladder.curricula.learning_progress import kernels
 from stepladder.curricula.learning_progress.config import LearningProgressConfig
@@ -39,11 +39,12 @@ from stepladder.curricula.learning_progress.label_progress import (
 from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.pooled.pooling import rates_of
 from stepladder.curricula.ranking import RankedMethod
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.plans.plan import Grouping, aligned_words
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
-from stepladder.records import Floats, Records, Words, settings_record, zeros
+from stepladder.records import Records, settings_record, zeros
 from stepladder.saving.saved_array import MAX_FLOAT, require_parts
 from stepladder.stats.averages import AveragePair
 

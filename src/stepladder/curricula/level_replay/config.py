@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from stepladder.configs.checks import Count, CountOrZero, Integer, Share, Within
+from stepladder.configs.checks import (
+    Integer,
+    NotNegativeInteger,
+    PositiveInteger,
+    UnitInterval,
+    Within,
+)
 from stepladder.curricula.config import PooledConfig, SignalConfig, Variant
 from stepladder.curricula.level_replay.accel import accel_variant
 from stepladder.tasks.editing import MAX_CHANGES
@@ -55,30 +61,30 @@ class LevelReplayConfig(PooledConfig, SignalConfig):
     """The lower, the keener: weights are rank ** (-1 / temperature), score ** (1 / temperature)
     or exp(score / temperature). `greedy` has a temperature of its own."""
 
-    staleness: Share = 0.1
+    staleness: UnitInterval = 0.1
     """Share of replays that go by how long ago a task was played, in [0, 1]."""
 
     schedule: Literal["proportionate", "fixed"] = "proportionate"
     """Whether the probability of a replay is the share of tasks that are scored (`proportionate`)
     or `replay_prob` (`fixed`). Once all tasks are scored, every draw is a replay."""
 
-    replay_prob: Share = 0.5
+    replay_prob: UnitInterval = 0.5
     """Probability of a replay while there are unseen tasks, if the schedule is `fixed`."""
 
-    min_seen: Share = 0.0
+    min_seen: UnitInterval = 0.0
     """Share of tasks that must be scored before the first replay, in [0, 1]."""
 
-    reranked_per_episode: CountOrZero = 4
+    reranked_per_episode: NotNegativeInteger = 4
     """Tasks other than the one played whose rank is looked up again after each episode."""
 
-    eviction_percentile: Share = 0.3
+    eviction_percentile: UnitInterval = 0.3
     """A task whose score is among this lowest share of all scored tasks is replaced, if the source
     has more tasks than the pool, in [0, 1]. 0 never replaces."""
 
-    eviction_plays: Count = 5
+    eviction_plays: PositiveInteger = 5
     """Scores after which a task may be replaced."""
 
-    editing: Share = 0.0
+    editing: UnitInterval = 0.0
     """Share of replacements that are an edit of a task drawn as a replay is drawn, instead of
     another task of the source, in [0, 1]. The source must be able to edit its tasks."""
 

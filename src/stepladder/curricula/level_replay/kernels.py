@@ -8,11 +8,12 @@ of a few others whose turn it is.
 import math
 from typing import Annotated, NamedTuple
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import Noted, Totals, note, observe_batch, settle_noted
 from stepladder.curricula.level_replay.config import LevelReplayConfig
 from stepladder.curricula.level_replay.ranks import (
-    NUM_BINS,
+    NUM_RANK_BINS,
     RankTree,
     add,
     bin_of,
@@ -27,10 +28,10 @@ from stepladder.curricula.trainer_scores import note_deviation, take_scores
 from stepladder.plans.kernels import begin_write, end_write, set_leaf
 from stepladder.plans.layout import group_of, header_of, is_active
 from stepladder.plans.record import RecordFields
-from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
+from stepladder.records import Count, Fields, Limits, Records, Share
 from stepladder.saving.saved_array import MAX_FLOAT
 
-NEVER = 2**62
+NO_PLAN_VERSION = 2**62
 """A plan version that no draw has."""
 
 BY_RANK, PROPORTIONAL, SOFTMAX = 0, 1, 2
@@ -38,7 +39,7 @@ BY_RANK, PROPORTIONAL, SOFTMAX = 0, 1, 2
 
 BY_SCORE, BY_AGE, UNSEEN = 0, 1, 2
 """Layers of the weight table; each has a group per label, if tasks are pooled."""
-NUM_LAYERS = 3
+NUM_REPLAY_LAYERS = 3
 
 UNSEEN_EXPONENT = 2.0
 """How keenly unseen tasks of labels with high scores are preferred, if tasks are pooled."""
@@ -58,7 +59,7 @@ class TaskScore(Fields):
     """Running mean of its results."""
     num_scores: Count
     score: Annotated[float, Limits(0.0, MAX_FLOAT)]
-    bin: Annotated[int, Limits(0, NUM_BINS - 1)]
+    bin: Annotated[int, Limits(0, NUM_RANK_BINS - 1)]
     """Of the score, among the ranks."""
     last_play: Count
     """When it was played last, in plays of all tasks."""
@@ -80,9 +81,9 @@ class ScoredSlot(Fields):
 class SeenVersions(Fields):
     """Plan versions from which draws of a slot are replays."""
 
-    since: Annotated[int, Limits(0, NEVER)]
+    since: Annotated[int, Limits(0, NO_PLAN_VERSION)]
     """The version with which the slot's task had a score."""
-    before: Annotated[int, Limits(0, NEVER)]
+    before: Annotated[int, Limits(0, NO_PLAN_VERSION)]
     """The same for the task before it."""
 
 
@@ -295,7 +296,7 @@ def forget(state: State, slot: int, generation: int, last: Words) -> None:
         return
     leave(state, slot)
     state.seen_versions[slot].before = state.seen_versions[slot].since
-    state.seen_versions[slot].since = NEVER
+    state.seen_versions[slot].since = NO_PLAN_VERSION
     last[0] = slot
     last[1] = generation
 

@@ -25,9 +25,9 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.batch_rule import CompiledRule, settle_noted
 from stepladder.curricula.compiled_method import CompiledMethod
-from stepladder.curricula.explanation import EvictingExplanation
 from stepladder.curricula.level_replay import kernels
 from stepladder.curricula.level_replay.config import GREEDY_TEMPERATURE, LevelReplayConfig
 from stepladder.curricula.level_replay.editing import Editing
@@ -35,24 +35,25 @@ from stepladder.curricula.level_replay.kernels import (
     BY_AGE,
     BY_RANK,
     BY_SCORE,
-    NEVER,
-    NUM_LAYERS,
+    NO_PLAN_VERSION,
+    NUM_REPLAY_LAYERS,
     PROPORTIONAL,
     SOFTMAX,
     UNSEEN,
     Constants,
     State,
 )
-from stepladder.curricula.level_replay.ranks import NUM_BINS
+from stepladder.curricula.level_replay.ranks import NUM_RANK_BINS
 from stepladder.curricula.pooled.labels import LabelPooling, best_labels, know_nothing
 from stepladder.curricula.pooled.pooling import rates_of
+from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
-from stepladder.records import Floats, Words, settings_record, zeros
+from stepladder.records import settings_record, zeros
 
 _TRANSFORMS = {
     "rank": BY_RANK,
@@ -123,7 +124,7 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
         state.tasks["mean"], state.tasks["best_return"] = PRIOR_MEAN, -np.inf
         state.tasks["weight"] = self.pool.base_weights
         state.seen["position"] = -1
-        state.seen_versions["since"] = state.seen_versions["before"] = NEVER
+        state.seen_versions["since"] = state.seen_versions["before"] = NO_PLAN_VERSION
         is_greedy = config.transform == "greedy"
         numbers = settings_record(
             config,
@@ -142,7 +143,7 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
         """Slot and generation of the last newcomer."""
 
     def _groupings(self) -> list[Grouping]:
-        return [Grouping(self._constants.cells, len(self._state.labels), NUM_LAYERS)]
+        return [Grouping(self._constants.cells, len(self._state.labels), NUM_REPLAY_LAYERS)]
 
     def _publish(self) -> None:
         # The other layers stay empty: the plan is built before the first record is taken.
@@ -301,9 +302,9 @@ class LevelReplay(Editing, LabelPooling, TrainerScored, CompiledMethod):  # pyri
                 f"array 'seen' of {place}: positions and slots disagree, so the list of seen tasks "
                 "is damaged. Use an older one."
             )
-        counts = np.bincount(self._state.tasks["bin"][seen], minlength=NUM_BINS)
+        counts = np.bincount(self._state.tasks["bin"][seen], minlength=NUM_RANK_BINS)
         sums = np.concatenate([[0], np.cumsum(counts)])
-        nodes = np.arange(1, NUM_BINS + 1)
+        nodes = np.arange(1, NUM_RANK_BINS + 1)
         # Node n of a Fenwick tree counts the bins behind n without its lowest bit, up to n.
         expected = sums[nodes] - sums[nodes - (nodes & -nodes)]
         if not np.array_equal(expected, self._state.method["ranks"]["nodes"][0, 1:]):

@@ -9,10 +9,11 @@ are tied: they share the ranks they take up between them.
 import math
 from typing import Annotated
 
+from stepladder.arrays import Words
 from stepladder.compiled import bare, inlined
-from stepladder.records import Fields, Shape, Words
+from stepladder.records import Fields, Shape
 
-PER_DOUBLING, NUM_BINS = 32, 2048
+PER_DOUBLING, NUM_RANK_BINS = 32, 2048
 LOWEST_EXPONENT = -31
 """Of the smallest score that is told from 0, as `math.frexp` counts: 2 ** -32."""
 
@@ -20,7 +21,7 @@ LOWEST_EXPONENT = -31
 class RankTree(Fields):
     """How many scores lie in which bin: a Fenwick tree; node 0 is not used."""
 
-    nodes: Annotated[Words, Shape(NUM_BINS + 1)]
+    nodes: Annotated[Words, Shape(NUM_RANK_BINS + 1)]
 
 
 @bare
@@ -31,14 +32,14 @@ def bin_of(score: float) -> int:
     mantissa, exponent = math.frexp(score)
     inside = int((mantissa - 0.5) * (2 * PER_DOUBLING))
     place = 1 + (exponent - LOWEST_EXPONENT) * PER_DOUBLING + inside
-    return min(max(place, 0), NUM_BINS - 1)
+    return min(max(place, 0), NUM_RANK_BINS - 1)
 
 
 @inlined
 def add(ranks: RankTree, bin_index: int, amount: int) -> None:
     """Count a score in (+1) or out (-1) of a bin."""
     node = bin_index + 1
-    while node <= NUM_BINS:
+    while node <= NUM_RANK_BINS:
         ranks.nodes[node] += amount
         node += node & -node
 

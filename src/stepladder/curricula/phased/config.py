@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, cast
 
-from stepladder.configs.checks import Count, Name, Share, Window, not_empty
+from stepladder.configs.checks import Name, PositiveInteger, UnitInterval, Window, not_empty
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
@@ -30,16 +30,16 @@ class Phase(Config):
     curriculum: CurriculumConfig | None = None
     """The curriculum inside the phase."""
 
-    episodes: Count | None = None
+    episodes: PositiveInteger | None = None
     """Ends after so many episodes drawn in the phase."""
 
-    steps: Count | None = None
+    steps: PositiveInteger | None = None
     """Ends after so many env steps in such episodes."""
 
-    success: Share | None = None
+    success: UnitInterval | None = None
     """Ends when the mean success of the latest `window_episodes` reaches this."""
 
-    min_episodes: Count = 50
+    min_episodes: PositiveInteger = 50
     """Episodes that `success` needs at least."""
 
     window_episodes: Window = 50

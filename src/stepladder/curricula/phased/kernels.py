@@ -8,13 +8,14 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled, inlined
 from stepladder.curricula.owner import PlainMethod
 from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import header_of
 from stepladder.plans.record import RecordFields
-from stepladder.records import Count, Fields, Floats, Limits, Records, Words
+from stepladder.records import Count, Fields, Limits, Records
 from stepladder.stats.window import push
 
 NOT_ENTERED = 2**62

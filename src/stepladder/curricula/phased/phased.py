@@ -14,18 +14,19 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.base import Curriculum
-from stepladder.curricula.explanation import Change, Explanation
 from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.phased import kernels
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.kernels import NOT_ENTERED, PhaseDue, State
 from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL, PhasedLegend, Ramp
+from stepladder.curricula.reporting.explanation import Change, Explanation
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping, Plan
 from stepladder.plans.record import RecordArray, first_bad_record
 from stepladder.plans.status import DONE
-from stepladder.records import Floats, Words, zeros
+from stepladder.records import zeros
 from stepladder.saving.saved_array import Part
 from stepladder.saving.saved_fields import read_list
 from stepladder.saving.snapshot import Snapshot

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from stepladder.configs.checks import Count, CountOrZero, NotNegative, not_empty
+from stepladder.arrays import Floats
+from stepladder.configs.checks import NotNegative, NotNegativeInteger, PositiveInteger, not_empty
 from stepladder.configs.codec import Config
 from stepladder.errors import shown
 from stepladder.plans.legend import Legend
 from stepladder.plans.philox import SETTING_STREAM, uniform_and_seed
-from stepladder.records import Floats
 
 PHASE_DIAL, EPISODES_DIAL = 0, 1
 """Dials, from the first one of a phased curriculum."""
@@ -73,8 +73,8 @@ class Ramp(Config):
 
     start: float
     end: float
-    hold_episodes: CountOrZero = 0
-    ramp_episodes: Count = 1
+    hold_episodes: NotNegativeInteger = 0
+    ramp_episodes: PositiveInteger = 1
 
     def at(self, episode: float) -> float:
         """Return the value in the given episode of the phase."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.curricula.pooled.features import feature_table
-from stepladder.records import Floats, Words
 from stepladder.tasks import Pool
 
 MAX_CELLS = 256

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.configs.checks import is_number
 from stepladder.errors import ConfigError, TaskError
-from stepladder.records import Floats
 from stepladder.tasks import Pool, Task
 from stepladder.tasks.paths import read_path
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import inlined
 from stepladder.curricula.config import PooledConfig
 from stepladder.curricula.owner import PlanOwner
@@ -25,7 +26,7 @@ from stepladder.curricula.pooled.pooling import (
 )
 from stepladder.curricula.pooled.stuck import Trial, watch
 from stepladder.plans.layout import group_of
-from stepladder.records import Floats, Records, Words
+from stepladder.records import Records
 
 
 class Label(Cell):

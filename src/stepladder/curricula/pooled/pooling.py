@@ -19,8 +19,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.compiled import inlined
-from stepladder.records import Fields, Floats, Limits, Shape, Share
+from stepladder.records import Fields, Limits, Shape, Share
 from stepladder.saving.saved_array import MAX_COUNT
 
 NUM_CLOCKS = 6

@@ -11,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from stepladder.configs.checks import (
     MAX_WINDOW,
-    Count,
     Integer,
     Name,
-    Share,
+    PositiveInteger,
+    UnitInterval,
     Within,
     not_empty,
 )
@@ -34,13 +34,13 @@ class Stage(Config):
     labels: tuple[str, ...] = ()
     """Labels of the tasks that belong to the stage; empty means the stage's own name."""
 
-    threshold: Share | None = None
+    threshold: UnitInterval | None = None
     """Success needed to leave this stage, in [0, 1]; None takes the curriculum's."""
 
-    min_episodes: Count | None = None
+    min_episodes: PositiveInteger | None = None
     """Episodes since entry needed to leave this stage; None takes the curriculum's."""
 
-    demotion_threshold: Share | None = None
+    demotion_threshold: UnitInterval | None = None
     """Demoted if success falls below this; None takes the demotion rule's."""
 
     @classmethod
@@ -58,10 +58,10 @@ class Stage(Config):
 class EarlyRule(Config):
     """Leave sooner than the minimum when success is outstanding."""
 
-    success: Share = 0.90
+    success: UnitInterval = 0.90
     """Success needed, in [0, 1]."""
 
-    min_episodes: Count = 30
+    min_episodes: PositiveInteger = 30
     """Episodes since entry needed all the same."""
 
 
@@ -69,13 +69,13 @@ class EarlyRule(Config):
 class TrendRule(Config):
     """Leave a little sooner and a little below the threshold when success is rising."""
 
-    min_trend: Share = 0.15
+    min_trend: UnitInterval = 0.15
     """The newer half of the window must beat the older half by more than this."""
 
-    episodes_factor: Share = 0.8
+    episodes_factor: UnitInterval = 0.8
     """Share of the stage's minimum that suffices."""
 
-    slack: Share = 0.05
+    slack: UnitInterval = 0.05
     """How far below the threshold success may lie."""
 
     min_results: Annotated[int, Integer(2)] = 20
@@ -91,10 +91,10 @@ class DemotionRule(Config):
     take turns without end.
     """
 
-    threshold: Share = 0.20
+    threshold: UnitInterval = 0.20
     """Demoted if success falls below this, unless the stage sets its own threshold."""
 
-    min_episodes: Count = 200
+    min_episodes: PositiveInteger = 200
     """Episodes since entry needed before the first demotion out of a stage."""
 
     backoff: Annotated[
@@ -107,19 +107,23 @@ class DemotionRule(Config):
 class Mixing(Config):
     """How much of earlier stages is mixed into the present one."""
 
-    base_ratio: Share = 0.20
+    base_ratio: UnitInterval = 0.20
     """Share of earlier tasks while there are too few results, or always if not adaptive."""
 
     adaptive: bool = True
     """Whether the share depends on the success of the present stage."""
 
-    table: tuple[tuple[Share, Share], ...] = ((0.50, 0.40), (0.65, 0.25), (0.80, 0.15))
+    table: tuple[tuple[UnitInterval, UnitInterval], ...] = (
+        (0.50, 0.40),
+        (0.65, 0.25),
+        (0.80, 0.15),
+    )
     """Pairs (success below, share), rising in success."""
 
-    otherwise: Share = 0.05
+    otherwise: UnitInterval = 0.05
     """Share when success is at or above the last entry of the table."""
 
-    min_results: Count = 5
+    min_results: PositiveInteger = 5
     """Results since entry needed before the table is used."""
 
     source: Literal["previous", "all_earlier"] = "all_earlier"
@@ -147,16 +151,16 @@ class StagedConfig(CurriculumConfig):
     starting_stage: str | None = None
     """Where to begin; None is the first stage."""
 
-    threshold: Share = 0.70
+    threshold: UnitInterval = 0.70
     """Success needed to leave a stage that sets no threshold of its own, in [0, 1]."""
 
-    min_episodes: Count = 100
+    min_episodes: PositiveInteger = 100
     """Episodes since entry needed to leave a stage that sets no minimum of its own."""
 
     window_episodes: Annotated[int, Integer(2, MAX_WINDOW)] = 50
     """Success is the mean over this many latest episodes of a stage since entry."""
 
-    check_interval_episodes: Count = 10
+    check_interval_episodes: PositiveInteger = 10
     """Advancement is considered after every so many episodes, whichever env they come from."""
 
     standard: bool = True

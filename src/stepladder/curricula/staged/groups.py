@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.curricula.staged.config import StagedConfig
 from stepladder.errors import ConfigError
 from stepladder.plans.plan import Grouping
-from stepladder.records import Words
 from stepladder.tasks import Pool
 from stepladder.tasks.paths import read_path
 

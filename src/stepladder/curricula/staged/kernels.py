@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, compiled, inlined
 from stepladder.curricula.batch_rule import Totals, count_record
 from stepladder.curricula.staged.config import (
@@ -26,21 +27,12 @@ from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import group_of, header_of
 from stepladder.plans.record import TRUNCATED, RecordFields, first_bad_record
 from stepladder.plans.status import DONE, STAGE_DUE
-from stepladder.records import (
-    Count,
-    Fields,
-    Floats,
-    Limits,
-    Records,
-    Share,
-    Words,
-    settings_record,
-)
+from stepladder.records import Count, Fields, Limits, Records, Share, settings_record
 from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.stats.interval import wilson_lower
 from stepladder.stats.window import mean, push, trend
 
-NOTHING, ADVANCE, DEMOTE = 0, 1, 2
+KEEP_STAGE, ADVANCE, DEMOTE = 0, 1, 2
 """What is due."""
 
 MAX_EPISODES = 2.0**53
@@ -355,7 +347,7 @@ def enter(
     own.ratio = constants.settings[0].mixing.base_ratio
     write_shares(block, table, first_dial, state, constants)
     end_write(block)
-    due.event = NOTHING
+    due.event = KEEP_STAGE
     due.is_entering = 0
 
 

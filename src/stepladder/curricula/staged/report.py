@@ -5,7 +5,7 @@ Made by `staged`; read by people, by the logs of `envs` and by whatever keeps ru
 
 from dataclasses import dataclass
 
-from stepladder.curricula.explanation import Change, Explanation, JsonDataclass
+from stepladder.curricula.reporting.explanation import Change, Explanation, JsonDataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,7 +108,7 @@ class Staged(Curriculum):
         if self._entering is not None:
             self._carry_out_entry()
         # Due already only if this is called again.
-        if num_done and self._constants.due["event"][0] != rules.NOTHING:
+        if num_done and self._constants.due["event"][0] != rules.KEEP_STAGE:
             self._leave()
         while True:
             status, num_done = self._observe_kernel(

@@ -15,8 +15,9 @@ from gymnasium.spaces.utils import is_space_dtype_shape_equiv
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_differing_spaces, batch_space
 
+from stepladder.arrays import Flags
 from stepladder.configs.checks import is_integer, is_number, require_integer, require_kind
-from stepladder.envs.types import Flags, GymSpace
+from stepladder.envs.types import GymSpace
 from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.gymnasium_errors import DifferentSpacesError, WrongTypeError
 from stepladder.envs.workers.main_program import exit_if_imported_by_worker

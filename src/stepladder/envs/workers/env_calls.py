@@ -13,11 +13,11 @@ from gymnasium.error import ResetNeeded
 
 from stepladder.envs.types import (
     Action,
+    EnvSeed,
     GymEnv,
     GymVectorEnv,
     ResetOptions,
     ResetResult,
-    Seed,
     VectorStep,
 )
 from stepladder.envs.workers.arguments import check_indices
@@ -221,7 +221,7 @@ class EnvCalls(GymVectorEnv):
         """
         return self._take("step", timeout)
 
-    def reset_async(self, seed: Seed = None, options: ResetOptions = None) -> None:
+    def reset_async(self, seed: EnvSeed = None, options: ResetOptions = None) -> None:
         """Have the workers begin to reset; the arguments are those of `reset`."""
         self._hold("reset", lambda: self._begin_reset(seed, options))
 
@@ -244,7 +244,7 @@ class EnvCalls(GymVectorEnv):
         """Have the workers begin to step; return a function that does the rest."""
 
     @abstractmethod
-    def _begin_reset(self, seed: Seed, options: ResetOptions) -> Callable[[], ResetResult]:
+    def _begin_reset(self, seed: EnvSeed, options: ResetOptions) -> Callable[[], ResetResult]:
         """Have the workers begin to reset; return a function that does the rest."""
 
     def _hold(self, name: str, begin: Callable[[], Callable[[], Any]]) -> None:

@@ -14,16 +14,15 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
+from stepladder.arrays import Array
 from stepladder.envs.curriculum_env import CurriculumEnv
-from stepladder.envs.types import Action, Array, GymEnv, Info, Observation, ResetOptions
+from stepladder.envs.types import Action, GymEnv, Info, Observation, ResetOptions
 from stepladder.envs.values import flag_of, reward_of
-from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.layout import VectorArrays
 from stepladder.envs.workers.memory.messages import fast_view
 from stepladder.envs.workers.memory.observations import array_writer
 from stepladder.envs.workers.memory.spaces import build, is_one_array
-
-PLAYING, ENDED, LOST = 0, 1, 2
-"""States of a row: in an episode; between two; in an episode whose worker has died."""
+from stepladder.plans.status import ENDED, LOST, PLAYING
 
 LOST_INFO = {"worker_died": True}
 """Info of the step that ends an episode whose worker has died."""
@@ -50,7 +49,7 @@ class EnvGroup:
         self,
         envs: Sequence[GymEnv],
         first_row: int,
-        memory: Memory,
+        memory: VectorArrays,
         mode: AutoresetMode,
         *,
         tell_info: Tell,
@@ -271,7 +270,7 @@ class EnvGroup:
             self._tell_info(row, info)
 
 
-def _writer(memory: Memory, tell_objects: Tell | None) -> Callable[[int, Any], None]:
+def _writer(memory: VectorArrays, tell_objects: Tell | None) -> Callable[[int, Any], None]:
     """Return a function that writes an observation into a row."""
     leaves, columns = memory.layout.observations, memory.observations
     if is_one_array(leaves):

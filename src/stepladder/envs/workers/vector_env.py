@@ -14,11 +14,11 @@ from stepladder.configs.checks import require_integer
 from stepladder.envs.types import (
     Action,
     EnvFunction,
+    EnvSeed,
     Info,
     ResetOptions,
     ResetResult,
     RowInfo,
-    Seed,
     VectorStep,
 )
 from stepladder.envs.workers.arguments import (
@@ -136,7 +136,7 @@ class WorkerVectorEnv(EnvCalls):
 
     # Stepping.
 
-    def reset(self, *, seed: Seed = None, options: ResetOptions = None) -> ResetResult:
+    def reset(self, *, seed: EnvSeed = None, options: ResetOptions = None) -> ResetResult:
         """Reset all envs, or those of ``options["reset_mask"]``.
 
         Args:
@@ -147,7 +147,7 @@ class WorkerVectorEnv(EnvCalls):
         self._check_not_pending("reset")
         return self._begin_reset(seed, options)()
 
-    def _begin_reset(self, seed: Seed, options: ResetOptions) -> Callable[[], ResetResult]:
+    def _begin_reset(self, seed: EnvSeed, options: ResetOptions) -> Callable[[], ResetResult]:
         seeds = checked_seeds(seed, self.num_envs)
         options, mask = checked_options(options, self.num_envs)
         if not mask.all():

@@ -19,7 +19,7 @@ from stepladder.files import draft_of
 from stepladder.games.drawing import Picture
 from stepladder.games.drawing.packages import required
 
-MARK = "made by stepladder"
+FILM_MARK = "made by stepladder"
 """Marks our films, as a comment in each."""
 
 SLOWEST = 0.1
@@ -173,14 +173,14 @@ def _comment(draft: Path) -> None:
     """Put our mark in front of the end of a GIF: PyAV writes no comments into this format."""
     with draft.open("r+b") as file:
         file.seek(-len(TRAILER), os.SEEK_END)
-        file.write(COMMENT + bytes([len(MARK)]) + MARK.encode() + b"\x00" + TRAILER)
+        file.write(COMMENT + bytes([len(FILM_MARK)]) + FILM_MARK.encode() + b"\x00" + TRAILER)
 
 
 def _write_mp4(draft: Path, pictures: Iterator[Picture], fps: Fraction) -> int:
     av = required(*PACKAGE)
     count = 0
     with av.open(os.fspath(draft), "w", format="mp4", options={"movflags": "faststart"}) as film:
-        film.metadata["comment"] = MARK
+        film.metadata["comment"] = FILM_MARK
         stream = film.add_stream("libx264", rate=fps, options=MP4_QUALITY)
         # Every player can show this format; it needs even numbers of rows and columns.
         stream.pix_fmt = "yuv420p"

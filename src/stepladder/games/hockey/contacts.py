@@ -25,6 +25,7 @@ from stepladder.games.hockey.rink import (
     NUM_CORNERS,
     NUM_RINK_POLYGONS,
     POLYGON_GAP,
+    POLYGON_SKIN,
     PUCK,
     PUCK_GAP,
     PUCK_RADIUS,
@@ -35,7 +36,6 @@ from stepladder.games.hockey.rink import (
     RIGHT_GOAL,
     RIGHT_LOWER,
     RIGHT_UPPER,
-    SKIN,
     TOP,
     WALL_X,
     WALL_Y,
@@ -181,7 +181,7 @@ def _touch(
             contact.plane_x, contact.plane_y = corner_x - CENTRES[owner], corner_y
             contact.point_x = start_x + share * edge_x - CENTRES[other_owner]
             contact.point_y = start_y + share * edge_y
-            contact.gap, contact.point_gap = POLYGON_GAP, SKIN
+            contact.gap, contact.point_gap = POLYGON_GAP, POLYGON_SKIN
             contact.friction = RACKET_RACKET_FRICTION
             if owner == WALLS or other_owner == WALLS:
                 contact.friction = RACKET_FRICTION

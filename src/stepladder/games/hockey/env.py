@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from stepladder.games.hockey.actions import NUM_CONTROLS, control_table
 from stepladder.games.hockey.opponents import STRONG_GAIN, act
-from stepladder.games.hockey.rink import ONE, TWO
-from stepladder.games.hockey.task import CALLER
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO
+from stepladder.games.hockey.task import CALLER_OPPONENT
 from stepladder.games.hockey.vector_env import HockeyVectorEnv, pair
 from stepladder.games.single import GameEnv
 
@@ -32,10 +32,10 @@ class HockeyEnv(GameEnv):
 
     def scripted_action(self) -> Any:
         """Return what the strong scripted player would do now, for every player of the caller."""
-        one = self._scripted(ONE)
+        one = self._scripted(PLAYER_ONE)
         if self.vec.players == "one":
             return one
-        two = self._scripted(TWO)
+        two = self._scripted(PLAYER_TWO)
         return pair(one, two) if self.vec.players == "both" else np.hstack([one, two])
 
     def _scripted(self, player: int) -> Any:
@@ -43,8 +43,8 @@ class HockeyEnv(GameEnv):
         # On a copy: where the game plays this player itself, its swing must not be disturbed.
         world = self.vec.worlds.copy()
         act(world[0], player, STRONG_GAIN, self._expert_dice, 0, controls)
-        if player == ONE or self.vec.shelf.records["opponent"][0] == CALLER:
-            swing = "phase_one" if player == ONE else "phase_two"
+        if player == PLAYER_ONE or self.vec.shelf.records["opponent"][0] == CALLER_OPPONENT:
+            swing = "phase_one" if player == PLAYER_ONE else "phase_two"
             self.vec.worlds[swing] = world[swing]
         own = controls[NUM_CONTROLS * (player - 1) :][:NUM_CONTROLS]
         if self.vec.fineness == 0:

@@ -15,7 +15,13 @@ from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.errors import ConfigError, TaskError
 from stepladder.games.game import Game, Symmetry
 from stepladder.games.hockey.actions import InForces, control_table, fineness_of
-from stepladder.games.hockey.task import CALLER, DEFAULTS, OPPONENTS, TaskRecord, write_task
+from stepladder.games.hockey.task import (
+    CALLER_OPPONENT,
+    DEFAULTS,
+    OPPONENTS,
+    TaskRecord,
+    write_task,
+)
 from stepladder.games.programme import Fixture, Programme
 from stepladder.tasks import Task
 
@@ -23,9 +29,9 @@ if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig
     from stepladder.training.evaluation import EvaluationRequest
 
-ENV = "stepladder/Hockey-v0"
+HOCKEY_ENV = "stepladder/Hockey-v0"
 
-SIDES = ("one", "two")
+PUCK_SIDES = ("one", "two")
 """Whose half the puck starts in."""
 
 THE_GAME = {
@@ -75,8 +81,8 @@ class Hockey(Game):
         opponents, num_games = request.opponents or self.usual_opponents, request.num_games
         if request.labels:
             raise ConfigError(
-                f"labels are {list(request.labels)}, and {ENV} is evaluated by opponent. Leave "
-                "them out."
+                f"labels are {list(request.labels)}, and {HOCKEY_ENV} is evaluated by opponent. "
+                "Leave them out."
             )
         if len(set(opponents)) < len(opponents):
             raise ConfigError(f"opponents must differ; got {list(opponents)}. Name each once.")
@@ -88,12 +94,12 @@ class Hockey(Game):
         fixtures: list[Fixture] = []
         for opponent in opponents:
             is_rival = opponent in rivals
-            if not is_rival and OPPONENTS.get(opponent, (CALLER,))[0] == CALLER:
+            if not is_rival and OPPONENTS.get(opponent, (CALLER_OPPONENT,))[0] == CALLER_OPPONENT:
                 raise ConfigError(
                     f"there is no opponent {opponent!r}; expected weak, strong"
                     f"{''.join(f', {name}' for name in rivals)}. Correct the name."
                 )
-            for number, side in enumerate(SIDES):
+            for number, side in enumerate(PUCK_SIDES):
                 params = {**THE_GAME, "opponent": "caller" if is_rival else opponent}
                 fixtures.append(
                     Fixture(
@@ -143,13 +149,13 @@ class Hockey(Game):
         if needed == "continuous" and is_discrete:
             yield (
                 "agent",
-                f"{kind} needs continuous actions and {ENV} has discrete ones; leave "
+                f"{kind} needs continuous actions and {HOCKEY_ENV} has discrete ones; leave "
                 "env_kwargs.actions out.",
             )
         if needed == "discrete" and not is_discrete:
             yield (
                 "agent",
-                f"{kind} needs discrete actions and {ENV} has continuous ones; set "
+                f"{kind} needs discrete actions and {HOCKEY_ENV} has continuous ones; set "
                 'env_kwargs.actions to "discrete".',
             )
         if training.evaluation.num_games % 2:

@@ -47,14 +47,14 @@ ENOUGH = 1.5 * SLOP + 1e-9
 MAX_ROUNDS = 20
 MAX_IMPACTS = 16
 MAX_TRAVEL, MAX_TURN = 2.0, 0.5 * math.pi
-NEVER = 2.0
+NO_IMPACT = 2.0
 ALMOST_ONE = 1.0 - 1e-6
 """Impacts later than this wait for the next step."""
 
 
 @bare
 def puck_impact(world: HockeyWorld, shape: int) -> float:
-    """Return the share of its way after which the puck meets a polygon, or `NEVER`."""
+    """Return the share of its way after which the puck meets a polygon, or `NO_IMPACT`."""
     puck = world.bodies[PUCK]
     way_x, way_y = puck.centre_x - puck.from_x, puck.centre_y - puck.from_y
     share = 0.0
@@ -62,12 +62,12 @@ def puck_impact(world: HockeyWorld, shape: int) -> float:
         x, y = puck.from_x + share * way_x, puck.from_y + share * way_y
         distance, normal_x, normal_y, _, _ = nearest_feature(shape, x, y, np.inf)
         if distance <= 0.0:
-            return NEVER
+            return NO_IMPACT
         if distance < PUCK_STOP + TOLERANCE:
             return share
         end = distance + (1.0 - share) * (way_x * normal_x + way_y * normal_y)
         if end > PUCK_STOP + TOLERANCE:
-            return NEVER
+            return NO_IMPACT
         if end > PUCK_STOP - TOLERANCE:
             share = 1.0
         elif abs(0.5 * (distance + end) - PUCK_STOP) < TOLERANCE:
@@ -123,7 +123,7 @@ def _meeting(
     end: tuple[float, float, float],
     feature: tuple[int, int, int],
 ) -> float:
-    """Return when the racket, whose pose is changed, comes too near to a face, or `NEVER`."""
+    """Return when the racket, whose pose is changed, comes too near to a face, or `NO_IMPACT`."""
     # Before `share` of its way to `end` it is still far enough from the polygon `shape`.
     owner, face, other_owner = feature
     body = world.bodies[index]
@@ -132,13 +132,13 @@ def _meeting(
         _pose(body, late, end)
         low, corner = _lowest(world, owner, shape, face, other_owner)
         if low > RACKET_STOP + TOLERANCE:
-            return NEVER
+            return NO_IMPACT
         if low > RACKET_STOP - TOLERANCE:
             return late
         _pose(body, share, end)
         high = _height(world, owner, shape, face, other_owner, corner)
         if high <= RACKET_STOP + TOLERANCE:
-            return share if high >= RACKET_STOP - TOLERANCE else NEVER
+            return share if high >= RACKET_STOP - TOLERANCE else NO_IMPACT
         early = share
         for attempt in range(50):
             if attempt % 2 == 1:
@@ -159,7 +159,7 @@ def _meeting(
 
 @bare
 def racket_impact(world: HockeyWorld, index: int, shape: int) -> float:
-    """Return the share of its way after which a racket meets a polygon, or `NEVER`."""
+    """Return the share of its way after which a racket meets a polygon, or `NO_IMPACT`."""
     body = world.bodies[index]
     end = (body.centre_x, body.centre_y, body.angle)
     share = 0.0
@@ -170,7 +170,7 @@ def racket_impact(world: HockeyWorld, index: int, shape: int) -> float:
         feature = (WALLS, face, index) if gap >= own_gap else (index, own_face, WALLS)
         gap = max(gap, own_gap)
         if gap <= 0.0:
-            share = NEVER
+            share = NO_IMPACT
         if gap < RACKET_STOP + TOLERANCE:
             break
         share = _meeting(world, index, shape, share, end, feature)
@@ -206,8 +206,8 @@ def advance(world: HockeyWorld, index: int, time_s: float) -> None:
 
 @bare
 def _first_impact(world: HockeyWorld, index: int, polygons: int) -> float:
-    """Return the share of its way after which a body first meets the rink, or `NEVER`."""
-    first = NEVER
+    """Return the share of its way after which a body first meets the rink, or `NO_IMPACT`."""
+    first = NO_IMPACT
     for shape in range(NUM_RINK_POLYGONS):
         if polygons >> shape & 1:
             if index == PUCK:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from stepladder.compiled import bare, inlined
 from stepladder.games.dice import Dice, uniform
-from stepladder.games.hockey.rink import ONE, PUCK
+from stepladder.games.hockey.rink import PLAYER_ONE, PUCK
 from stepladder.games.hockey.world import HockeyWorld
 
 WEAK_GAIN, STRONG_GAIN = 0.5, 10.0
@@ -45,7 +45,7 @@ def act(
     The player is 1 or 2; the gain is `WEAK_GAIN`, `STRONG_GAIN` or another.
     """
     step = MAX_PHASE_STEP * uniform(dice, env_index)
-    if player == ONE:
+    if player == PLAYER_ONE:
         side, offset = 1.0, 0
         world.phase_one += step
         phase = world.phase_one

@@ -14,10 +14,10 @@ from stepladder.games.drawing.canvas import Canvas, Point
 from stepladder.games.drawing.palette import (
     GOAL,
     GROUND,
+    LEARNER_COLOUR,
     MARKING,
     NIGHT,
-    OTHER,
-    OWN,
+    OPPONENT_COLOUR,
     QUIET,
     SOLID,
     SOLID_LIGHT,
@@ -91,11 +91,11 @@ class HockeyPainter:
         if winner:
             self._canvas.polygon(_outline(RIGHT_GOAL if winner > 0 else LEFT_GOAL), GOAL)
         self._paint_trail(puck, (view[14], view[15]))
-        self._paint_racket(one, OWN)
-        self._paint_racket(two, OTHER)
+        self._paint_racket(one, LEARNER_COLOUR)
+        self._paint_racket(two, OPPONENT_COLOUR)
         self._paint_puck(puck, GOAL if hold_one > 0 or hold_two > 0 else WHITE)
-        self._paint_hold(one, hold_one, OWN)
-        self._paint_hold(two, hold_two, OTHER)
+        self._paint_hold(one, hold_one, LEARNER_COLOUR)
+        self._paint_hold(two, hold_two, OPPONENT_COLOUR)
         for text, x, align in ((mode, -CAPTION_X, 0.0), (opponent, CAPTION_X, 1.0)):
             if text:
                 self._canvas.text(text, (x, CAPTION_Y), CAPTION_HEIGHT, QUIET, align)
@@ -108,11 +108,11 @@ class HockeyPainter:
         canvas.circle((0.0, 0.0), CIRCLE, MARKING, LINE)
         canvas.line((0.0, WALL_Y), (0.0, -WALL_Y), MARKING, LINE)
         canvas.circle((0.0, 0.0), 2 * LINE, MARKING)
-        for side, colour in ((-1.0, OWN), (1.0, OTHER)):
+        for side, colour in ((-1.0, LEARNER_COLOUR), (1.0, OPPONENT_COLOUR)):
             canvas.circle((side * WALL_X, 0.0), CREASE, mixed(GROUND, colour, 0.3), LINE)
             # Behind the goal there is nothing, whatever the circle says.
             canvas.box((side * GOAL_X, WALL_Y), (side * WIDTH, -WALL_Y), NIGHT)
-        goals = {int(LEFT_GOAL): OWN, int(RIGHT_GOAL): OTHER}
+        goals = {int(LEFT_GOAL): LEARNER_COLOUR, int(RIGHT_GOAL): OPPONENT_COLOUR}
         for polygon in range(NUM_RINK_POLYGONS):
             owner = goals.get(polygon)
             canvas.polygon(_outline(polygon), mixed(GROUND, owner, 0.45) if owner else SOLID)

@@ -18,19 +18,19 @@ from stepladder.games.hockey.impacts import advance, set_off, stop_at_walls
 from stepladder.games.hockey.rackets import carry, steer, twist
 from stepladder.games.hockey.rink import (
     CENTRES,
+    FACING,
     GOAL_DEPTH,
     GOAL_X,
     GOAL_Y,
-    ONE,
+    PLAYER_ONE,
+    PLAYER_TWO,
     POLYGON_GAP,
     PUCK,
     PUCK_GAP,
     RACKET,
     RACKET_CENTRE,
     RACKET_REACH,
-    SIDES,
     STEP_S,
-    TWO,
 )
 from stepladder.games.hockey.solver import SLOP, solve_positions, solve_velocities
 from stepladder.games.hockey.world import CAUGHT, HockeyWorld
@@ -73,7 +73,7 @@ def _meet_racket(world: HockeyWorld, index: int) -> None:
         racket.touching = 0
         return
     touching = meet_puck(world, index, RACKET)
-    may_catch = world.keep_mode and racket.hold == 0 and SIDES[index] * puck.vx < CATCH_SPEED
+    may_catch = world.keep_mode and racket.hold == 0 and FACING[index] * puck.vx < CATCH_SPEED
     if touching and not racket.touching and may_catch:
         racket.hold = CAUGHT
     racket.touching = touching
@@ -96,30 +96,30 @@ def _find_contacts(world: HockeyWorld) -> None:
         )
         if polygons:
             meet_rink(world, index, polygons)
-    one, two = world.bodies[ONE], world.bodies[TWO]
+    one, two = world.bodies[PLAYER_ONE], world.bodies[PLAYER_TWO]
     dx, dy = one.x - two.x, one.y - two.y
     if dx * dx + dy * dy < RACKETS_REACH_SQUARED:
-        meet_polygon(world, ONE, RACKET, TWO, RACKET)
+        meet_polygon(world, PLAYER_ONE, RACKET, PLAYER_TWO, RACKET)
 
 
 @bare
 def _name_islands(world: HockeyWorld) -> None:
     """Write the island of each contact: the smallest of its bodies' numbers."""
-    one, two = ONE, TWO
+    one, two = PLAYER_ONE, PLAYER_TWO
     for _ in range(2):
         for index in range(world.num_contacts):
             contact = world.contacts[index]
             low, high = min(contact.face, contact.point), max(contact.face, contact.point)
-            if low == PUCK and high == ONE:
+            if low == PUCK and high == PLAYER_ONE:
                 one = PUCK
-            elif low == PUCK and high == TWO:
+            elif low == PUCK and high == PLAYER_TWO:
                 two = PUCK
-            elif low == ONE and high == TWO:
+            elif low == PLAYER_ONE and high == PLAYER_TWO:
                 one = two = min(one, two)
     for index in range(world.num_contacts):
         contact = world.contacts[index]
         low = min(contact.face, contact.point)
-        contact.island = one if low == ONE else two if low == TWO else PUCK
+        contact.island = one if low == PLAYER_ONE else two if low == PLAYER_TWO else PUCK
 
 
 @bare
@@ -161,7 +161,7 @@ def _report_positions(world: HockeyWorld) -> None:
 @bare
 def _obey(world: HockeyWorld, controls: npt.NDArray[np.float64]) -> None:
     """Let the players' controls act: forces, damping, the puck's holding and launch."""
-    puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
+    puck, one, two = world.bodies[PUCK], world.bodies[PLAYER_ONE], world.bodies[PLAYER_TWO]
     steer(one, 1.0, controls[0], controls[1])
     twist(one, controls[2])
     steer(two, -1.0, controls[4], controls[5])

@@ -25,9 +25,9 @@ def _numbered(count: int) -> list[int]:
 
 
 # Bodies, by their place in a world.
-PUCK, ONE, TWO, WALLS = _numbered(4)
+PUCK, PLAYER_ONE, PLAYER_TWO, WALLS = _numbered(4)
 
-SIDES = (0.0, 1.0, -1.0, 0.0)
+FACING = (0.0, 1.0, -1.0, 0.0)
 """Which way each body looks along x, as a factor; the puck and the rink look nowhere."""
 
 PUCK_RADIUS = 13 / 60
@@ -47,13 +47,13 @@ CENTRES = (0.0, RACKET_CENTRE, RACKET_CENTRE, 0.0)
 RACKET_REACH = math.hypot(0.2, 0.4)
 """Distance of a racket's farthest corner from its reported position."""
 
-SKIN = 0.01
+POLYGON_SKIN = 0.01
 """Thickness of the collision skin around every polygon."""
 
-PUCK_GAP = PUCK_RADIUS + SKIN
+PUCK_GAP = PUCK_RADIUS + POLYGON_SKIN
 """Puck and polygon touch when the puck's centre is nearer than this."""
 
-POLYGON_GAP = 2 * SKIN
+POLYGON_GAP = 2 * POLYGON_SKIN
 
 INVERSE_MASS = (1.0 / PUCK_MASS, 1.0 / RACKET_MASS, 1.0 / RACKET_MASS, 0.0)
 INVERSE_INERTIA = (1.0 / PUCK_INERTIA, 1.0 / RACKET_INERTIA, 1.0 / RACKET_INERTIA, 0.0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from stepladder.compiled import bare
 from stepladder.games.dice import Dice, uniform
-from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO, PUCK
 from stepladder.games.hockey.task import TaskRecord
 from stepladder.games.hockey.world import CAUGHT, NORMAL, TRAIN_DEFENSE, HockeyWorld, clear_world
 
@@ -48,7 +48,7 @@ def judge(world: HockeyWorld) -> tuple[bool, bool]:
 @bare
 def closeness(world: HockeyWorld, player: int) -> float:
     """Return the cost of being far from a puck that is in the own half and not leaving it."""
-    side = 1.0 if player == ONE else -1.0
+    side = 1.0 if player == PLAYER_ONE else -1.0
     puck, racket = world.bodies[PUCK], world.bodies[player]
     if side * puck.x >= 0.0 or side * puck.vx > 0.0:
         return 0.0
@@ -66,13 +66,13 @@ def touch(world: HockeyWorld, player: int) -> float:
 def direction(world: HockeyWorld, player: int) -> float:
     """Return how fast the puck moves towards the other's goal, as a small reward."""
     speed = world.bodies[PUCK].vx / (25.0 * limit_of(world.mode))
-    return speed if player == ONE else -speed
+    return speed if player == PLAYER_ONE else -speed
 
 
 @bare
 def winner(world: HockeyWorld, player: int) -> int:
     """Return 1 if the player has won, -1 if it has lost, else 0."""
-    return world.winner if player == ONE else -world.winner
+    return world.winner if player == PLAYER_ONE else -world.winner
 
 
 @bare
@@ -116,7 +116,7 @@ def reset_world(
     mode, puck_speed = task.mode, task.puck_speed
     clear_world(world)
     world.mode, world.keep_mode = mode, task.keep_mode
-    puck, one, two = world.bodies[PUCK], world.bodies[ONE], world.bodies[TWO]
+    puck, one, two = world.bodies[PUCK], world.bodies[PLAYER_ONE], world.bodies[PLAYER_TWO]
     one.x, two.x = -START_X, START_X
     if mode != NORMAL:
         two.x = START_X + _between(-10 / 3, 5 / 3, dice, env_index)

@@ -7,31 +7,21 @@ with other rows.
 
 from typing import Any, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from stepladder.arrays import Floats, Floats32, Words
 from stepladder.compiled import bare, inlined
 from stepladder.games.dice import mixed, uniform
-from stepladder.games.episodes import (
-    PLAYING,
-    BatchArrays,
-    count_step,
-    draw_task,
-    end_episode,
-    goes_on,
-)
+from stepladder.games.episodes import BatchArrays, count_step, draw_task, end_episode, goes_on
 from stepladder.games.hockey.actions import NUM_CONTROLS
 from stepladder.games.hockey.opponents import act
 from stepladder.games.hockey.physics import step_world
-from stepladder.games.hockey.rink import ONE, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO
 from stepladder.games.hockey.rules import closeness, direction, judge, reset_world, reward, touch
-from stepladder.games.hockey.task import CALLER, SCRIPTED, TaskRecord, TaskShelf
+from stepladder.games.hockey.task import CALLER_OPPONENT, SCRIPTED_OPPONENT, TaskRecord, TaskShelf
 from stepladder.games.hockey.views import write_view
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.games.threads import Control, await_round, end_chunk, next_chunk, open_round
-from stepladder.records import Floats, Records, Words
-
-Floats32 = npt.NDArray[np.float32]
+from stepladder.plans.status import PLAYING
+from stepladder.records import Records
 
 
 class HockeyInfos(NamedTuple):
@@ -68,9 +58,9 @@ class HockeyGame(NamedTuple):
 @inlined
 def look(game: HockeyGame, env_index: int, views_one: Floats32, views_two: Floats32) -> None:
     """Write what the players see."""
-    write_view(game.worlds[env_index], ONE, views_one[env_index])
+    write_view(game.worlds[env_index], PLAYER_ONE, views_one[env_index])
     if game.shows_two:
-        write_view(game.worlds[env_index], TWO, views_two[env_index])
+        write_view(game.worlds[env_index], PLAYER_TWO, views_two[env_index])
 
 
 @bare
@@ -126,18 +116,18 @@ def step_row(batch: BatchArrays, game: HockeyGame, env_index: int) -> None:
         return
     world, task, infos = game.worlds[env_index], game.tasks.records[env_index], game.infos
     controls = game.controls[env_index]
-    if task.opponent == SCRIPTED:
-        act(world, TWO, task.gain, batch.dice, env_index, controls)
-    elif task.opponent != CALLER:
+    if task.opponent == SCRIPTED_OPPONENT:
+        act(world, PLAYER_TWO, task.gain, batch.dice, env_index, controls)
+    elif task.opponent != CALLER_OPPONENT:
         controls[NUM_CONTROLS:] = 0.0
     step_world(world, controls)
     is_over, is_cut_off = judge(world)
     infos.winner[env_index] = world.winner
-    infos.reward_closeness_to_puck[env_index] = closeness(world, ONE)
-    infos.reward_touch_puck[env_index] = touch(world, ONE)
-    infos.reward_puck_direction[env_index] = direction(world, ONE)
-    infos.reward_two[env_index] = shaped_reward(world, task, TWO)
-    count_step(batch, env_index, shaped_reward(world, task, ONE))
+    infos.reward_closeness_to_puck[env_index] = closeness(world, PLAYER_ONE)
+    infos.reward_touch_puck[env_index] = touch(world, PLAYER_ONE)
+    infos.reward_puck_direction[env_index] = direction(world, PLAYER_ONE)
+    infos.reward_two[env_index] = shaped_reward(world, task, PLAYER_TWO)
+    count_step(batch, env_index, shaped_reward(world, task, PLAYER_ONE))
     is_success = world.winner > 0 or (task.no_loss_suffices != 0 and world.winner == 0)
     infos.is_success[env_index] = success = 1.0 if is_success else 0.0
     has_ended = is_over or is_cut_off or world.steps >= task.time_limit

@@ -13,32 +13,31 @@ from stepladder.errors import TaskError
 from stepladder.games.game import CALLED
 from stepladder.games.hockey.opponents import STRONG_GAIN, WEAK_GAIN
 from stepladder.games.hockey.world import (
-    MAX_TIME_LIMIT,
+    MAX_HOCKEY_STEPS,
     NORMAL,
     TRAIN_DEFENSE,
     TRAIN_SHOOTING,
-    Flag,
 )
-from stepladder.records import Fields, Limits, Records
+from stepladder.records import Fields, Flag, Limits, Records
 from stepladder.saving.saved_array import SavedArray
 
 MODES = {"NORMAL": NORMAL, "TRAIN_SHOOTING": TRAIN_SHOOTING, "TRAIN_DEFENSE": TRAIN_DEFENSE}
 
-NONE, SCRIPTED, CALLER = 0, 1, 2
+NO_OPPONENT_PLAYS, SCRIPTED_OPPONENT, CALLER_OPPONENT = 0, 1, 2
 """Who plays the second player: none, the batch itself, or the caller of `step`."""
 
 OPPONENTS = {
-    "none": (NONE, 0.0),
-    "weak": (SCRIPTED, WEAK_GAIN),
-    "strong": (SCRIPTED, STRONG_GAIN),
-    "basic_weak": (SCRIPTED, WEAK_GAIN),
-    "basic_strong": (SCRIPTED, STRONG_GAIN),
-    "caller": (CALLER, 0.0),
+    "none": (NO_OPPONENT_PLAYS, 0.0),
+    "weak": (SCRIPTED_OPPONENT, WEAK_GAIN),
+    "strong": (SCRIPTED_OPPONENT, STRONG_GAIN),
+    "basic_weak": (SCRIPTED_OPPONENT, WEAK_GAIN),
+    "basic_strong": (SCRIPTED_OPPONENT, STRONG_GAIN),
+    "caller": (CALLER_OPPONENT, 0.0),
 }
 """Kind and gain by name."""
 
 STARTS = {"one": -1, "balanced": 0, "two": 1}
-WEIGHTS = ("closeness_weight", "touch_weight", "direction_weight")
+REWARD_WEIGHTS = ("closeness_weight", "touch_weight", "direction_weight")
 
 DEFENSE_SPEED = 60.0
 """Speed of the original's shot in TRAIN_DEFENSE."""
@@ -94,8 +93,8 @@ LIMITS: dict[str, Limit] = {
     "starts": OneOf(tuple(STARTS)),
     "original_starts": _bool_problem,
     "success": OneOf(("win", "no_loss")),
-    "time_limit": Integer(1, MAX_TIME_LIMIT),
-    **dict.fromkeys(WEIGHTS, Within(-MAX_WEIGHT, MAX_WEIGHT)),
+    "time_limit": Integer(1, MAX_HOCKEY_STEPS),
+    **dict.fromkeys(REWARD_WEIGHTS, Within(-MAX_WEIGHT, MAX_WEIGHT)),
 }
 """What each parameter may be; None is allowed where it is the default."""
 
@@ -104,14 +103,14 @@ class TaskRecord(Fields):
     """A task as kernels read it, with the values that `write_task` can write."""
 
     mode: Annotated[int, Limits(0, TRAIN_DEFENSE)]
-    opponent: Annotated[int, Limits(0, CALLER)]
+    opponent: Annotated[int, Limits(0, CALLER_OPPONENT)]
     gain: Annotated[float, Limits(0.0, MAX_GAIN)]
     keep_mode: Flag
     puck_speed: Annotated[float, Limits(0.0, MAX_SPEED)]
     starts: Annotated[int, Limits(-1, 1)]
     original_starts: Flag
     no_loss_suffices: Flag
-    time_limit: Annotated[int, Limits(0, MAX_TIME_LIMIT)]
+    time_limit: Annotated[int, Limits(0, MAX_HOCKEY_STEPS)]
     closeness_weight: Weight
     touch_weight: Weight
     direction_weight: Weight
@@ -158,7 +157,7 @@ def write_task(record: Any, params: Mapping[str, Any], seed: int | None, name: s
     record["puck_speed"] = speed
     record["starts"] = STARTS[params["starts"]]
     record["no_loss_suffices"] = mode == TRAIN_DEFENSE if success is None else success == "no_loss"
-    record["time_limit"] = params["time_limit"] or MAX_TIME_LIMIT
-    for key in ("keep_mode", "original_starts", *WEIGHTS):
+    record["time_limit"] = params["time_limit"] or MAX_HOCKEY_STEPS
+    for key in ("keep_mode", "original_starts", *REWARD_WEIGHTS):
         record[key] = params[key]
     record["has_seed"], record["seed"] = seed is not None, seed or 0

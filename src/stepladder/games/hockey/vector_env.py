@@ -21,7 +21,7 @@ from stepladder.games.hockey import stepping
 from stepladder.games.hockey.actions import NUM_CONTROLS, control_table, num_actions
 from stepladder.games.hockey.stepping import HockeyGame, HockeyInfos
 from stepladder.games.hockey.task import (
-    CALLER,
+    CALLER_OPPONENT,
     DEFAULTS,
     MODES,
     TaskRecord,
@@ -126,7 +126,7 @@ class HockeyVectorEnv(GameVectorEnv):
         record, params = TaskRecord.zeros(), {**self.defaults, **task.params}
         self.note_params(task.params, DEFAULTS, task.name)
         write_task(record[0], params, task.seed, task.name)
-        if record["opponent"][0] == CALLER and self.players == "one":
+        if record["opponent"][0] == CALLER_OPPONENT and self.players == "one":
             raise TaskError(
                 f"opponent of task {task.name!r} is {params['opponent']!r}, but players is 'one', "
                 "so its actions are missing. Make the envs with players='both' or 'joint'."

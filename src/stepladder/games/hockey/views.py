@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stepladder.compiled import bare, inlined
-from stepladder.games.hockey.rink import ONE, PUCK, TWO
+from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO, PUCK
 from stepladder.games.hockey.world import Body, HockeyWorld, clear_world, turn_to
 
 VIEW_SIZE = 18
@@ -32,7 +32,7 @@ def _write_racket(racket: Body, side: float, row: npt.NDArray[np.float32], offse
 @bare
 def write_view(world: HockeyWorld, player: int, row: npt.NDArray[np.float32]) -> None:
     """Write one player's view into a row of 18 numbers."""
-    side, other = (1.0, TWO) if player == ONE else (-1.0, ONE)
+    side, other = (1.0, PLAYER_TWO) if player == PLAYER_ONE else (-1.0, PLAYER_ONE)
     puck = world.bodies[PUCK]
     _write_racket(world.bodies[player], side, row, 0)
     _write_racket(world.bodies[other], side, row, 6)
@@ -62,7 +62,7 @@ def recall_view(world: HockeyWorld, row: npt.NDArray[np.float64]) -> None:
     """
     clear_world(world)
     puck = world.bodies[PUCK]
-    _recall_racket(world.bodies[ONE], 1.0, row, 0)
-    _recall_racket(world.bodies[TWO], -1.0, row, 6)
+    _recall_racket(world.bodies[PLAYER_ONE], 1.0, row, 0)
+    _recall_racket(world.bodies[PLAYER_TWO], -1.0, row, 6)
     puck.x, puck.y, puck.vx, puck.vy = row[12], row[13], row[14], row[15]
-    world.bodies[ONE].hold, world.bodies[TWO].hold = int(row[16]), int(row[17])
+    world.bodies[PLAYER_ONE].hold, world.bodies[PLAYER_TWO].hold = int(row[16]), int(row[17])

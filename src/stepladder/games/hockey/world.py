@@ -9,8 +9,8 @@ from typing import Annotated, TypeAlias
 import numpy as np
 
 from stepladder.compiled import bare
-from stepladder.games.hockey.rink import TWO
-from stepladder.records import Fields, Limits, Records, Shape
+from stepladder.games.hockey.rink import PLAYER_TWO
+from stepladder.records import Fields, Flag, Limits, Records, Shape
 
 NORMAL, TRAIN_SHOOTING, TRAIN_DEFENSE = 0, 1, 2
 """Modes."""
@@ -18,7 +18,7 @@ NORMAL, TRAIN_SHOOTING, TRAIN_DEFENSE = 0, 1, 2
 CAUGHT = 15
 """The hold count of a racket that has just caught the puck."""
 
-MAX_TIME_LIMIT = 1_000_000
+MAX_HOCKEY_STEPS = 1_000_000
 """Above every mode's own limit, which no task can lengthen: rewards are expressed in it."""
 
 MAX_CONTACTS = 20
@@ -29,17 +29,16 @@ SMALL_ANGLE = 0.05
 
 # What saved worlds may hold, so that kernels can continue with them. The corners of the rink are
 # 6.4 m from its centre, and a launch has 60 m/s.
-Place: TypeAlias = Annotated[float, Limits(-100.0, 100.0)]
+Coordinate: TypeAlias = Annotated[float, Limits(-100.0, 100.0)]
 Pace: TypeAlias = Annotated[float, Limits(-1e4, 1e4)]
 Unit: TypeAlias = Annotated[float, Limits(-1.001, 1.001)]
-Flag: TypeAlias = Annotated[int, Limits(0, 1)]
 
 
 class Body(Fields):
     """The puck, a racket or the walls."""
 
-    x: Place  # reported position: the puck's centre, the origin of a racket's shape
-    y: Place
+    x: Coordinate  # reported position: the puck's centre, the origin of a racket's shape
+    y: Coordinate
     angle: Pace  # of a racket; that of the puck means nothing and stays 0
     vx: Pace  # velocity of the centre of mass
     vy: Pace
@@ -99,14 +98,14 @@ class Contact(Fields):
 class HockeyWorld(Fields):
     """All of one game."""
 
-    bodies: Annotated[Records[Body], Shape(4)]  # by `PUCK`, `ONE`, `TWO`, `WALLS`
+    bodies: Annotated[Records[Body], Shape(4)]  # by `PUCK`, `PLAYER_ONE`, `PLAYER_TWO`, `WALLS`
     launch_x: Pace  # change of the puck's velocity that the next step brings
     launch_y: Pace
     phase_one: Pace  # of the scripted players
     phase_two: Pace
     mode: Annotated[int, Limits(0, TRAIN_DEFENSE)]
     keep_mode: Flag
-    steps: Annotated[int, Limits(0, MAX_TIME_LIMIT)]  # steps played
+    steps: Annotated[int, Limits(0, MAX_HOCKEY_STEPS)]  # steps played
     winner: Annotated[int, Limits(-1, 1)]  # 1 player one, -1 player two, 0 none yet
     # What follows is only used within a step.
     num_contacts: Annotated[int, Limits(0, MAX_CONTACTS)]
@@ -147,7 +146,7 @@ def clear_world(world: HockeyWorld) -> None:
         body.keep = body.keep_spin = 1.0
         body.hold = body.touching = 0
         body.facing_x, body.facing_y = 1.0, 0.0
-    turn_to(world.bodies[TWO], -1.0, 0.0)
+    turn_to(world.bodies[PLAYER_TWO], -1.0, 0.0)
     world.num_contacts = 0
     world.launch_x = world.launch_y = 0.0
     world.phase_one = world.phase_two = 0.0

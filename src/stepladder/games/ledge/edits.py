@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from stepladder.arrays import Bytes
 from stepladder.games.ledge.generators.chance import Chance
 from stepladder.games.ledge.held_out import fingerprint, held_out_fingerprints
-from stepladder.games.ledge.level import Level, Place
+from stepladder.games.ledge.level import Level, TilePlace
 from stepladder.games.ledge.planner import solve
 from stepladder.games.ledge.tiles import AIR, DOOR, MINE, PLATFORM, SWITCH, WALL
 
@@ -28,8 +28,6 @@ LONGEST_LEDGE = 12
 """Tiles of the longest ledge that is shifted as a whole."""
 
 _EDIT_STREAM = 2
-
-Tiles = npt.NDArray[np.uint8]
 
 
 def edit_level(level: Level, seed: int) -> Level:
@@ -128,7 +126,7 @@ _CHANGES: tuple[Callable[[Level, Chance], Level | None], ...] = (
 )
 
 
-def _with_tiles(level: Level, changes: dict[Place, int]) -> Level:
+def _with_tiles(level: Level, changes: dict[TilePlace, int]) -> Level:
     tiles = level.tiles.copy()
     for place, code in changes.items():
         tiles[place] = code
@@ -136,14 +134,14 @@ def _with_tiles(level: Level, changes: dict[Place, int]) -> Level:
     return replace(level, tiles=tiles)
 
 
-def _places(level: Level, code: int) -> list[Place]:
+def _places(level: Level, code: int) -> list[TilePlace]:
     """Return the tiles of one kind, without the outermost ones and the start."""
-    inner: Tiles = level.tiles[1:-1, 1:-1]
+    inner: Bytes = level.tiles[1:-1, 1:-1]
     found = [(row + 1, column + 1) for row, column in np.argwhere(inner == code).tolist()]
     return [place for place in found if place != level.start]
 
 
-def _standing(level: Level) -> list[Place]:
+def _standing(level: Level) -> list[TilePlace]:
     """Return the tiles of air with ground under them."""
     ground = (WALL, PLATFORM)
     return [
@@ -153,7 +151,7 @@ def _standing(level: Level) -> list[Place]:
     ]
 
 
-def _near(place: Place, places: list[Place]) -> list[Place]:
+def _near(place: TilePlace, places: list[TilePlace]) -> list[TilePlace]:
     return [
         (row, column)
         for row, column in places
@@ -161,11 +159,11 @@ def _near(place: Place, places: list[Place]) -> list[Place]:
     ]
 
 
-def _ledges(level: Level) -> list[list[Place]]:
+def _ledges(level: Level) -> list[list[TilePlace]]:
     """Return the rows of equal walls or platforms that are short enough to be shifted."""
-    ledges: list[list[Place]] = []
+    ledges: list[list[TilePlace]] = []
     for code in (WALL, PLATFORM):
-        ledge: list[Place] = []
+        ledge: list[TilePlace] = []
         for row, column in _places(level, code):
             if ledge and ledge[-1] != (row, column - 1):
                 ledges.append(ledge)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stepladder.training.config import TrainingConfig
     from stepladder.training.evaluation import EvaluationRequest
 
-ENV = "stepladder/Ledge-v0"
+LEDGE_ENV = "stepladder/Ledge-v0"
 
 CLIMB = STAGES[:5]
 """The stages over which difficulty rises."""
@@ -88,8 +88,8 @@ class Ledge(Game):
         if training.agent.action_kind == "continuous":
             yield (
                 "agent",
-                f"{training.agent.kind} needs continuous actions and {ENV} has discrete ones; use "
-                "DDDQN or PPO.",
+                f"{training.agent.kind} needs continuous actions and {LEDGE_ENV} has discrete "
+                "ones; use DDDQN or PPO.",
             )
 
     def programme(

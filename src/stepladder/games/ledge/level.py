@@ -30,7 +30,7 @@ from stepladder.games.ledge.tiles import (
 
 MAX_HEIGHT = 24
 MAX_WIDTH = 40
-MAX_TIME_LIMIT = 1_000_000
+MAX_LEVEL_STEPS = 1_000_000
 
 STAGES = (
     "simplest",
@@ -46,7 +46,7 @@ STAGES = (
 NOTE_MARK = ";"
 TIME_LIMIT_NOTE = "time_limit"
 
-Place = tuple[int, int]
+TilePlace = tuple[int, int]
 """Row and column of a tile, counted from the upper left."""
 
 
@@ -74,9 +74,9 @@ class Level:
     tiles: npt.NDArray[np.uint8]
     """Codes of `tiles`, shape ``(height, width)``, read-only."""
 
-    start: Place
-    switch: Place
-    door: Place
+    start: TilePlace
+    switch: TilePlace
+    door: TilePlace
 
     time_limit: int
     """Steps until the episode is truncated."""
@@ -185,7 +185,7 @@ def _read_notes(lines: list[str], name: str) -> dict[str, str]:
 
 def _read_rows(
     rows: list[str], name: str, first: int
-) -> tuple[npt.NDArray[np.uint8], dict[str, Place]]:
+) -> tuple[npt.NDArray[np.uint8], dict[str, TilePlace]]:
     """Return the codes and the places of start, switch and door."""
     if not rows:
         raise TaskError(f"Level {name!r} has no rows; at least one is expected. Add a map.")
@@ -196,7 +196,7 @@ def _read_rows(
             f"{MAX_WIDTH} fit. Make it smaller."
         )
     tiles = np.full((len(rows), width), AIR, dtype=np.uint8)
-    places: dict[str, Place] = {}
+    places: dict[str, TilePlace] = {}
     unique = (START_CHARACTER, CHARACTERS[SWITCH], CHARACTERS[DOOR])
     for i, row in enumerate(rows):
         for j, character in enumerate(row):
@@ -227,9 +227,9 @@ def _read_time_limit(value: str | None, name: str, shape: tuple[Any, ...]) -> in
     if value is None:
         return default_time_limit(*shape)
     # isdecimal is also true for digits of other scripts, which int reads as well.
-    if not value.isdecimal() or not 1 <= int(value) <= MAX_TIME_LIMIT:
+    if not value.isdecimal() or not 1 <= int(value) <= MAX_LEVEL_STEPS:
         raise TaskError(
-            f"Level {name!r} has the time_limit {value!r}; an integer from 1 to {MAX_TIME_LIMIT} "
+            f"Level {name!r} has the time_limit {value!r}; an integer from 1 to {MAX_LEVEL_STEPS} "
             "is expected. Correct its header."
         )
     return int(value)

@@ -18,10 +18,10 @@ from stepladder.games.drawing.palette import (
     DANGER,
     GOAL,
     GROUND,
+    LEARNER_COLOUR,
     MARKING,
     NIGHT,
     OPEN,
-    OWN,
     QUIET,
     SOLID,
     SOLID_DARK,
@@ -99,7 +99,7 @@ class LedgePainter:
         for row, column in np.argwhere((tiles == SWITCH) | (tiles == DOOR)).tolist():
             paint = _paint_switch if tiles[row, column] == SWITCH else _paint_door
             paint(canvas, (column + 0.5, row + 0.5), bool(runner["switch_touched"]))
-        _paint_runner(canvas, runner, DANGER if is_dead else OPEN if has_won else OWN)
+        _paint_runner(canvas, runner, DANGER if is_dead else OPEN if has_won else LEARNER_COLOUR)
         share = max(0.0, 1.0 - runner["steps"] / time_limit) if time_limit > 0 else None
         self._write_caption(canvas, name, share)
         return canvas.picture()

@@ -14,11 +14,12 @@ best (Ng, Harada and Russell 1999).
 
 from typing import Annotated, TypeAlias
 
+from stepladder.arrays import Bytes
 from stepladder.compiled import bare, inlined
-from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_LEVEL_STEPS, MAX_WIDTH
 from stepladder.games.ledge.tiles import MINE, PLATFORM, WALL
-from stepladder.games.ledge.world import MARGIN, UNREACHABLE, Distances, LevelRecord, Tiles
-from stepladder.records import Fields, Limits
+from stepladder.games.ledge.world import MARGIN, UNREACHABLE, Distances, LevelRecord
+from stepladder.records import Fields, Flag, Limits
 
 NUM_ACTIONS = 6
 IDLE, LEFT, RIGHT, JUMP, JUMP_LEFT, JUMP_RIGHT = range(NUM_ACTIONS)
@@ -54,7 +55,7 @@ TOUCH_X = HALF_WIDTH + 0.375
 TOUCH_Y = HALF_HEIGHT + 0.375
 """Switch and door are boxes of 0.75."""
 
-SKIN = 2.0**-20
+EDGE_MARGIN = 2.0**-20
 """Edges across the direction of movement are drawn in by this much: a runner on the floor does not
 bump into it while running. No other part of a runner ever overlaps a wall.
 """
@@ -62,7 +63,6 @@ bump into it while running. No other part of a runner ever overlaps a wall.
 SUCCESS_REWARD = 1.0
 """The reward of the step that reaches the open door; every other step has none, death included."""
 
-Flag: TypeAlias = Annotated[int, Limits(0, 1)]
 Side: TypeAlias = Annotated[int, Limits(-1, 1)]
 
 
@@ -83,7 +83,7 @@ class Runner(Fields):
     wall_grace: Annotated[int, Limits(0, WALL_GRACE)]  # steps left to jump off a wall
     grace_wall: Side  # which side that wall is on
     switch_touched: Flag
-    steps: Annotated[int, Limits(0, MAX_TIME_LIMIT)]
+    steps: Annotated[int, Limits(0, MAX_LEVEL_STEPS)]
 
 
 @bare
@@ -134,15 +134,15 @@ def _jump(runner: Runner, jump: int) -> None:
 
 
 @inlined
-def _move_sideways(runner: Runner, tiles: Tiles) -> None:
+def _move_sideways(runner: Runner, tiles: Bytes) -> None:
     """Move along x until a wall, and note the wall that is pushed against."""
     x = runner.x + runner.vx
     wall = 0
     if runner.vx != 0.0:
         side = 1 if runner.vx > 0.0 else -1
         column = int(x + side * HALF_WIDTH + MARGIN)
-        top = int(runner.y - HALF_HEIGHT + SKIN + MARGIN)
-        bottom = int(runner.y + HALF_HEIGHT - SKIN + MARGIN)
+        top = int(runner.y - HALF_HEIGHT + EDGE_MARGIN + MARGIN)
+        bottom = int(runner.y + HALF_HEIGHT - EDGE_MARGIN + MARGIN)
         if tiles[top, column] == WALL or tiles[bottom, column] == WALL:
             # The near side of that column: its left edge going right, its right edge going left.
             x = column - MARGIN + (1 - side) // 2 - side * HALF_WIDTH
@@ -167,11 +167,11 @@ def _fall_faster(runner: Runner) -> None:
 
 
 @inlined
-def _move_up_or_down(runner: Runner, tiles: Tiles) -> None:
+def _move_up_or_down(runner: Runner, tiles: Bytes) -> None:
     """Move along y until a floor, a platform under the feet, or a ceiling."""
     y = runner.y + runner.vy
-    left = int(runner.x - HALF_WIDTH + SKIN + MARGIN)
-    right = int(runner.x + HALF_WIDTH - SKIN + MARGIN)
+    left = int(runner.x - HALF_WIDTH + EDGE_MARGIN + MARGIN)
+    right = int(runner.x + HALF_WIDTH - EDGE_MARGIN + MARGIN)
     on_ground = 0
     if runner.vy > 0.0:
         row = int(y + HALF_HEIGHT + MARGIN)
@@ -196,7 +196,7 @@ def _move_up_or_down(runner: Runner, tiles: Tiles) -> None:
 
 
 @inlined
-def _meets_mine(runner: Runner, tiles: Tiles) -> bool:
+def _meets_mine(runner: Runner, tiles: Bytes) -> bool:
     """Return whether the runner overlaps the core of a mine."""
     left = int(runner.x - HALF_WIDTH + MARGIN)
     right = int(runner.x + HALF_WIDTH + MARGIN)
@@ -219,7 +219,7 @@ def _touches(runner: Runner, x: float, y: float) -> bool:
 
 
 @bare
-def advance(runner: Runner, tiles: Tiles, level: LevelRecord, action: int) -> int:
+def advance(runner: Runner, tiles: Bytes, level: LevelRecord, action: int) -> int:
     """Play one step in a packed level; the action, as in `ACTION_NAMES`, is not checked.
 
     Returns:

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from stepladder.arrays import Bytes
 from stepladder.compiled import compiled, inlined
 from stepladder.errors import ConfigError
 from stepladder.games.ledge.level import Level
@@ -31,17 +31,8 @@ from stepladder.games.ledge.physics import (
     advance,
     begin,
 )
-from stepladder.games.ledge.world import (
-    MARGIN,
-    UNREACHABLE,
-    Distances,
-    LevelRecord,
-    Tiles,
-    pack,
-)
+from stepladder.games.ledge.world import MARGIN, UNREACHABLE, Distances, LevelRecord, pack
 from stepladder.tasks.plain import checked_integer
-
-Actions = npt.NDArray[np.uint8]
 
 MAX_STATES = 50_000
 """States that one search looks at before it gives up."""
@@ -66,7 +57,7 @@ _NOT_FOUND = -1
 class Solution:
     """Actions that solve a level from its start."""
 
-    actions: Actions
+    actions: Bytes
     """One action per step, shape ``(num_steps,)``; the last one reaches the open door."""
 
     num_states: int
@@ -109,7 +100,7 @@ def solve(level: Level, max_states: int = MAX_STATES) -> Solution | None:
     return None
 
 
-def replay(level: Level, actions: Actions) -> tuple[int, int]:
+def replay(level: Level, actions: Bytes) -> tuple[int, int]:
     """Play actions from the start of a level until they end, the level ends or time is up.
 
     Returns:
@@ -126,7 +117,7 @@ def _place(place: tuple[int, int]) -> tuple[int, int]:
 
 
 @compiled
-def _play(runner: Runner, tiles: Tiles, level: LevelRecord, actions: Actions) -> int:
+def _play(runner: Runner, tiles: Bytes, level: LevelRecord, actions: Bytes) -> int:
     begin(runner, level)
     event = NOTHING
     for action in actions:
@@ -194,7 +185,7 @@ def _urgency(runner: Runner, level: LevelRecord, to_switch: Distances, to_door: 
 
 
 @compiled
-def _hold(runner: Runner, tiles: Tiles, level: LevelRecord, action: int, repeat: int) -> int:
+def _hold(runner: Runner, tiles: Bytes, level: LevelRecord, action: int, repeat: int) -> int:
     """Play an action several times, or until something happens; out of time counts as death."""
     event = NOTHING
     for _ in range(repeat):
@@ -208,13 +199,13 @@ def _hold(runner: Runner, tiles: Tiles, level: LevelRecord, action: int, repeat:
 
 @compiled
 def _search(
-    tiles: Tiles,
+    tiles: Bytes,
     level: LevelRecord,
     to_switch: Distances,
     to_door: Distances,
     repeat: int,
     max_states: int,
-) -> tuple[Actions, int]:
+) -> tuple[Bytes, int]:
     """Return actions that succeed (none if not found), and the number of states looked at."""
     runners = np.empty(max_states + 1, dtype=RUNNER)
     parents = np.empty(max_states, dtype=np.int32)
@@ -251,7 +242,7 @@ def _search(
 
 
 @compiled
-def _retrace(parents: Any, choices: Actions, state: int, repeat: int) -> Actions:
+def _retrace(parents: Any, choices: Bytes, state: int, repeat: int) -> Bytes:
     """Return the actions that led to a state; the last one may be held longer than needed."""
     num_moves = 0
     at = state

@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Flags
 from stepladder.errors import SnapshotError
 from stepladder.games.ledge import physics
-from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH, Level
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_LEVEL_STEPS, MAX_WIDTH, Level
 from stepladder.games.ledge.tiles import AIR, CODE_NAMES, DOOR, SWITCH, WALL
 from stepladder.games.ledge.world import MARGIN, LevelRecord, pack
 from stepladder.saving.saved_array import Part, require_parts
 
 Arrays = Mapping[str, npt.NDArray[Any]]
-Rows = npt.NDArray[np.bool_]
 
 
-def check_levels(shelf: str, arrays: Arrays, is_used: Rows, place: str) -> None:
+def check_levels(shelf: str, arrays: Arrays, is_used: Flags, place: str) -> None:
     """Raise `SnapshotError` unless rows of a shelf are what `world.pack` makes of a level.
 
     Args:
@@ -75,7 +75,7 @@ def _read_level(
     return Level(name, inner, start, switch, door, int(record["time_limit"]))
 
 
-def check_runners(arrays: Arrays, has_begun: Rows, is_playing: Rows, place: str) -> None:
+def check_runners(arrays: Arrays, has_begun: Flags, is_playing: Flags, place: str) -> None:
     """Raise `SnapshotError` unless runners are inside their levels, in no wall and in time.
 
     Args:
@@ -92,10 +92,13 @@ def check_runners(arrays: Arrays, has_begun: Rows, is_playing: Rows, place: str)
         place,
         x=(runners["x"], np.where(has_begun, levels["width"], MAX_WIDTH)),
         y=(runners["y"], np.where(has_begun, levels["height"], MAX_HEIGHT)),
-        steps=(runners["steps"], np.where(has_begun, limits, MAX_TIME_LIMIT)),
+        steps=(runners["steps"], np.where(has_begun, limits, MAX_LEVEL_STEPS)),
     )
     tiles, envs = arrays["shelf/tiles"], np.arange(len(runners))
-    reach_x, reach_y = physics.HALF_WIDTH - physics.SKIN, physics.HALF_HEIGHT - physics.SKIN
+    reach_x, reach_y = (
+        physics.HALF_WIDTH - physics.EDGE_MARGIN,
+        physics.HALF_HEIGHT - physics.EDGE_MARGIN,
+    )
     for side_x, side_y in ((-1, -1), (-1, 1), (1, -1), (1, 1)):
         columns = (runners["x"] + side_x * reach_x + MARGIN).astype(np.int64)
         rows = (runners["y"] + side_y * reach_y + MARGIN).astype(np.int64)

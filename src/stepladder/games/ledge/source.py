@@ -17,11 +17,11 @@ from stepladder.games.arguments import check_spelling
 from stepladder.games.ledge.edits import edit_level
 from stepladder.games.ledge.generators import GENERATORS, generate
 from stepladder.games.ledge.held_out import VALIDATION, held_out
-from stepladder.games.ledge.level import MAX_TIME_LIMIT, STAGES, Level, check_stage
+from stepladder.games.ledge.level import MAX_LEVEL_STEPS, STAGES, Level, check_stage
 from stepladder.tasks.editing import EditableSource
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.scramble import stream_key
-from stepladder.tasks.source import MAX_TASKS, ListSource
+from stepladder.tasks.source import MAX_SOURCE_TASKS, ListSource
 from stepladder.tasks.task import MAX_SEED, Task
 
 PARAMETERS = ("level", "stage", "generator", "time_limit")
@@ -57,7 +57,7 @@ class LedgeLevels(EditableSource):
         self._per_stage = (
             None
             if per_stage is None
-            else checked_integer(per_stage, "per_stage", 1, MAX_TASKS // len(self._stages))
+            else checked_integer(per_stage, "per_stage", 1, MAX_SOURCE_TASKS // len(self._stages))
         )
         self._seed = checked_integer(seed, "The seed of LedgeLevels", 0, MAX_SEED)
 
@@ -165,7 +165,7 @@ def level_of(task: Task, seed: int | None = None) -> Level:
     if "time_limit" not in params:
         return level
     what = f"The time_limit of task {task.name!r}"
-    return level.with_time_limit(checked_integer(params["time_limit"], what, 1, MAX_TIME_LIMIT))
+    return level.with_time_limit(checked_integer(params["time_limit"], what, 1, MAX_LEVEL_STEPS))
 
 
 def _checked_stages(stages: Sequence[str]) -> tuple[str, ...]:

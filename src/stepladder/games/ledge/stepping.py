@@ -6,18 +6,9 @@ a curriculum (`games.episodes`). Called by several threads at once, each with ot
 
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from stepladder.arrays import Bytes, Floats, Floats32, Words
 from stepladder.compiled import bare, inlined
-from stepladder.games.episodes import (
-    PLAYING,
-    BatchArrays,
-    count_step,
-    draw_task,
-    end_episode,
-    goes_on,
-)
+from stepladder.games.episodes import BatchArrays, count_step, draw_task, end_episode, goes_on
 from stepladder.games.ledge.physics import (
     DIED,
     NOTHING,
@@ -29,11 +20,10 @@ from stepladder.games.ledge.physics import (
     potential,
 )
 from stepladder.games.ledge.views import write_patch, write_route, write_vector
-from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, LevelShelf, Tiles
+from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, LevelShelf
 from stepladder.games.threads import Control, await_round, end_chunk, next_chunk, open_round
-from stepladder.records import Floats, Records, Words
-
-Floats32 = npt.NDArray[np.float32]
+from stepladder.plans.status import PLAYING
+from stepladder.records import Records
 
 
 class LedgeInfos(NamedTuple):
@@ -53,9 +43,9 @@ class LedgeGame(NamedTuple):
     table: LevelShelf
     """One row per slot of the curriculum."""
     vectors: Floats32
-    patches: Tiles
+    patches: Bytes
     last_vectors: Floats32
-    last_patches: Tiles
+    last_patches: Bytes
     infos: LedgeInfos
     potentials: Floats
     has_shaping: bool
@@ -91,7 +81,7 @@ def potential_of(game: LedgeGame, env_index: int) -> float:
 
 
 @inlined
-def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Tiles) -> None:
+def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Bytes) -> None:
     """Write what a runner sees."""
     runner, level = game.runners[env_index], game.levels.records[env_index]
     write_vector(runner, level, vectors[env_index])

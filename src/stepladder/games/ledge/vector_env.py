@@ -17,9 +17,8 @@ from stepladder.configs.checks import require_integer, require_share
 from stepladder.errors import ConfigError, EnvError
 from stepladder.games.arguments import integer_actions
 from stepladder.games.batch import GameVectorEnv
-from stepladder.games.episodes import ENDED, PLAYING
 from stepladder.games.ledge import stepping
-from stepladder.games.ledge.level import MAX_TIME_LIMIT, Level
+from stepladder.games.ledge.level import MAX_LEVEL_STEPS, Level
 from stepladder.games.ledge.physics import ACTION_NAMES, NUM_ACTIONS, Runner
 from stepladder.games.ledge.saved import check_levels, check_runners
 from stepladder.games.ledge.source import PARAMETERS, level_of
@@ -27,6 +26,7 @@ from stepladder.games.ledge.stepping import LedgeGame, LedgeInfos
 from stepladder.games.ledge.tiles import NUM_CODES, WALL
 from stepladder.games.ledge.views import NUM_ROUTE, NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
 from stepladder.games.ledge.world import MARGIN, LevelShelf, pack
+from stepladder.plans.status import ENDED, PLAYING
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
 
@@ -91,7 +91,7 @@ class LedgeVectorEnv(GameVectorEnv):
     ):
         require_share("gamma", gamma)
         if time_limit is not None:
-            require_integer("time_limit", time_limit, 1, MAX_TIME_LIMIT)
+            require_integer("time_limit", time_limit, 1, MAX_LEVEL_STEPS)
         for name, value in (("shaping", shaping), ("show_route", show_route)):
             if not isinstance(value, bool | np.bool_):
                 raise ConfigError(f"{name} must be True or False; got {value!r}.")

@@ -5,9 +5,7 @@ observation arrays. Thanks to the margin of a packed level, the patch needs no c
 edge.
 """
 
-import numpy as np
-import numpy.typing as npt
-
+from stepladder.arrays import Bytes, Floats32
 from stepladder.compiled import bare, inlined
 from stepladder.games.ledge.physics import FALL_SPEED, GROUND_GRACE, RUN_SPEED, WALL_GRACE, Runner
 from stepladder.games.ledge.tiles import DOOR_OPEN, SWITCH_TOUCHED
@@ -16,7 +14,6 @@ from stepladder.games.ledge.world import (
     UNREACHABLE,
     Distances,
     LevelRecord,
-    Tiles,
 )
 
 VECTOR_NAMES = (
@@ -71,7 +68,7 @@ def _squashed(offset: float) -> float:
 
 
 @bare
-def write_vector(runner: Runner, level: LevelRecord, row: npt.NDArray[np.float32]) -> None:
+def write_vector(runner: Runner, level: LevelRecord, row: Floats32) -> None:
     """Write the numbers of `VECTOR_NAMES`, in that order, into a row of `NUM_VECTOR` numbers."""
     x, y = runner.x, runner.y
     row[0] = 2.0 * x / level.width - 1.0
@@ -108,7 +105,7 @@ def _nearer(distances: Distances, i: int, j: int, down: int, right: int) -> tupl
 
 
 @bare
-def write_route(runner: Runner, distances: Distances, row: npt.NDArray[np.float32]) -> None:
+def write_route(runner: Runner, distances: Distances, row: Floats32) -> None:
     """Write the numbers of `ROUTE_NAMES` behind those of `VECTOR_NAMES`.
 
     The route is a shortest one around walls and mines; gravity plays no part in it. It goes
@@ -140,13 +137,13 @@ def write_route(runner: Runner, distances: Distances, row: npt.NDArray[np.float3
 
 
 @inlined
-def _put(patch: Tiles, row: int, column: int, code: int) -> None:
+def _put(patch: Bytes, row: int, column: int, code: int) -> None:
     if 0 <= row < PATCH_HEIGHT and 0 <= column < PATCH_WIDTH:
         patch[row, column] = code
 
 
 @bare
-def write_patch(runner: Runner, tiles: Tiles, level: LevelRecord, patch: Tiles) -> None:
+def write_patch(runner: Runner, tiles: Bytes, level: LevelRecord, patch: Bytes) -> None:
     """Write the codes of the tiles around the one that holds the runner's centre.
 
     The patch has the shape ``(PATCH_HEIGHT, PATCH_WIDTH)``; everything outside the map is wall.

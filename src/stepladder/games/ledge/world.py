@@ -14,8 +14,9 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from stepladder.arrays import Bytes
 from stepladder.compiled import compiled
-from stepladder.games.ledge.level import MAX_HEIGHT, MAX_TIME_LIMIT, MAX_WIDTH, Level, Place
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_LEVEL_STEPS, MAX_WIDTH, Level, TilePlace
 from stepladder.games.ledge.tiles import DOOR, MINE, WALL
 from stepladder.records import Fields, Limits, Records
 from stepladder.saving.saved_array import Part, SavedArray
@@ -29,7 +30,6 @@ PACKED_WIDTH = MAX_WIDTH + 2 * MARGIN
 UNREACHABLE = 65535
 """Distance of a tile from which there is no way."""
 
-Tiles = npt.NDArray[np.uint8]
 Distances = npt.NDArray[np.uint16]
 
 Size: TypeAlias = Annotated[float, Limits(0.0, MAX_WIDTH)]
@@ -40,7 +40,7 @@ class LevelRecord(Fields):
 
     height: Annotated[int, Limits(0, MAX_HEIGHT)]
     width: Annotated[int, Limits(0, MAX_WIDTH)]
-    time_limit: Annotated[int, Limits(0, MAX_TIME_LIMIT)]
+    time_limit: Annotated[int, Limits(0, MAX_LEVEL_STEPS)]
     start_x: Size  # centres of tiles
     start_y: Size
     switch_x: Size
@@ -55,7 +55,7 @@ class LevelShelf(NamedTuple):
     """Levels as kernels read them; one row per env, or per slot of a curriculum."""
 
     records: Records[LevelRecord]
-    tiles: Tiles
+    tiles: Bytes
     to_switch: Distances
     """Without shaping or a route this and the next have one element per row."""
     to_door: Distances
@@ -92,7 +92,7 @@ class LevelShelf(NamedTuple):
 class PackedLevel(NamedTuple):
     """A level in the form that kernels read; each array has the packed shape."""
 
-    tiles: Tiles
+    tiles: Bytes
     """Codes, shape ``(PACKED_HEIGHT, PACKED_WIDTH)``; tile (row, column) is at + `MARGIN`."""
 
     record: LevelRecord
@@ -122,13 +122,13 @@ def pack(level: Level) -> PackedLevel:
     return PackedLevel(tiles, record, to_switch, to_door)
 
 
-def _known(distances: Distances, place: Place) -> float:
+def _known(distances: Distances, place: TilePlace) -> float:
     distance = int(distances[MARGIN + place[0], MARGIN + place[1]])
     return 0.0 if distance == UNREACHABLE else float(distance)
 
 
 @compiled
-def fill_distances(tiles: Tiles, row: int, column: int, distances: Distances) -> None:
+def fill_distances(tiles: Bytes, row: int, column: int, distances: Distances) -> None:
     """Write the distance in tiles from each tile of a packed level to the goal at row and column.
 
     A breadth-first search over all tiles that are neither wall nor mine; gravity plays no part.

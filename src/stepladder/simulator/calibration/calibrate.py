@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats
 from stepladder.configs.checks import require_integer
 from stepladder.errors import ConfigError
-from stepladder.records import Floats
 from stepladder.simulator.calibration.fit import Fitted, dynamics_of, fit, rates_of, uncertainty
 from stepladder.simulator.calibration.judging import LabelFit, Likelihoods, forecast, judge_fit
 from stepladder.simulator.calibration.practice import Practice

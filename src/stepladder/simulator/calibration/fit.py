@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stepladder.records import Floats
+from stepladder.arrays import Floats
 from stepladder.simulator.calibration.practice import Practice
-from stepladder.simulator.calibration.rehearsals import Evidence, mean_by_part, slopes_of
+from stepladder.simulator.calibration.rehearsals import SlopeEvidence, mean_by_part, slopes_of
 from stepladder.simulator.calibration.replay import Rates, held_out_rows, replay
 from stepladder.simulator.generalising.config import Generalising
 
@@ -30,11 +30,11 @@ MANY_GROUPS = 20
 SHARED = ("eta", "eta_memory", "lambda_forget", "lambda_memory", "near", "reach")
 """First entries of the vector, all logarithms but `near`, which is a logit."""
 
-USUAL = np.array([math.log(8e-4), 0.0, math.log(1e-4), math.log(0.05), 0.0, math.log(1.44)])
+USUAL_RATES = np.array([math.log(8e-4), 0.0, math.log(1e-4), math.log(0.05), 0.0, math.log(1.44)])
 DEVIATION = np.array([3.0, 1.0, 1.5, 1.0, 1.0, 0.7])
 """Mean and deviation of the prior of the shared entries: the defaults of `Generalising`."""
 
-MEASURED = np.array([3.0, 2.5, 1.5, 1.5, 1.0, 0.7])
+MEASURED_DEVIATION = np.array([3.0, 2.5, 1.5, 1.5, 1.0, 0.7])
 """The same deviation where rehearsals are known, which measure the memory."""
 
 FIRST, HARDER = (0.0, 3.0), (2.0, 3.0)
@@ -44,7 +44,7 @@ FIRST_SPREAD, MORE_SPREAD = (0.0, 0.7), (0.0, 0.5)
 """The same of the logarithm of the spread."""
 
 LARGEST_LOG = 30.0
-STEP = 1e-5
+DIFFERENCE_STEP = 1e-5
 """Difference by which derivatives are measured."""
 
 START_ETAS = (1.0, 0.1, 10.0, 100.0)
@@ -78,7 +78,7 @@ class Problem:
     counts: Floats
     """Plays of every epoch and group, then of evaluations, then pairs of plays of one task."""
     successes: Floats
-    rehearsed: Evidence
+    rehearsed: SlopeEvidence
 
     @classmethod
     def of(cls, practices: Sequence[Practice]) -> "Problem":
@@ -92,7 +92,7 @@ class Problem:
                 successes.append(one.rehearsals.discords.ravel())
         known = [one.rehearsals for one in practices if one.rehearsals is not None]
         both = np.concatenate(counts), np.concatenate(successes)
-        return cls(practices, *both, Evidence.of(known))
+        return cls(practices, *both, SlopeEvidence.of(known))
 
     @property
     def num_groups(self) -> int:
@@ -103,7 +103,7 @@ class Problem:
     def prior(self) -> "Prior":
         """What is known beforehand."""
         is_measured = len(self.rehearsed.linear) > 0
-        return Prior.of(self.num_groups, MEASURED if is_measured else DEVIATION)
+        return Prior.of(self.num_groups, MEASURED_DEVIATION if is_measured else DEVIATION)
 
     def chances(self, found: Floats) -> Floats:
         """Return the part of a prediction that belongs to the counts."""
@@ -192,7 +192,7 @@ class Prior(NamedTuple):
         for size, first in ((num_groups, len(SHARED)), (spreads, len(SHARED) + num_groups)):
             for index in range(first + 1, first + size):
                 sums[index, index - 1] = -1.0
-        mean = [*USUAL, FIRST[0], *[HARDER[0]] * (num_groups - 1), FIRST_SPREAD[0]]
+        mean = [*USUAL_RATES, FIRST[0], *[HARDER[0]] * (num_groups - 1), FIRST_SPREAD[0]]
         deviation = [*shared, FIRST[1], *[HARDER[1]] * (num_groups - 1), FIRST_SPREAD[1]]
         mean += [MORE_SPREAD[0]] * (spreads - 1)
         deviation += [MORE_SPREAD[1]] * (spreads - 1)
@@ -230,8 +230,8 @@ def _slopes(problem: Problem, vector: Floats, found: Floats) -> Floats:
     slopes = np.empty((len(found), len(vector)))
     for index in range(len(vector)):
         moved = vector.copy()
-        moved[index] += STEP
-        slopes[:, index] = (problem.predict(moved) - found) / STEP
+        moved[index] += DIFFERENCE_STEP
+        slopes[:, index] = (problem.predict(moved) - found) / DIFFERENCE_STEP
     return slopes
 
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepladder.records import Floats, Words
+from stepladder.arrays import Floats, Words
 from stepladder.simulator.calibration.fit import fit, log_likelihood, rates_of, with_slips
 from stepladder.simulator.calibration.practice import Practice
 from stepladder.simulator.calibration.replay import Rates, replay
 
-PARTS = ("beginning", "middle", "end")
+THIRDS = ("beginning", "middle", "end")
 """Thirds of a training, by env steps."""
 
-FAR = 0.05
+FAR_SHARE = 0.05
 """Difference of two rates from which it matters."""
 
-Z = 1.96
+CONFIDENCE_Z = 1.96
 FITTED_SHARE = 0.7
 """Share of a training from which the rest of it is forecast."""
 
@@ -50,7 +50,7 @@ class PartFit:
     @property
     def is_far(self) -> bool:
         """Whether the prediction is wrong by an amount that matters."""
-        return bool(not self.is_inside and abs(self.seen - self.predicted) > FAR)
+        return bool(not self.is_inside and abs(self.seen - self.predicted) > FAR_SHARE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +78,9 @@ def wilson(successes: float, count: float) -> tuple[float, float]:
     """Return the bounds of the 95 % interval of a rate."""
     if count <= 0:
         return math.nan, math.nan
-    rate, square = successes / count, Z * Z
+    rate, square = successes / count, CONFIDENCE_Z * CONFIDENCE_Z
     centre = (rate + square / (2.0 * count)) / (1.0 + square / count)
-    half = Z * math.sqrt(rate * (1.0 - rate) / count + square / (4.0 * count * count))
+    half = CONFIDENCE_Z * math.sqrt(rate * (1.0 - rate) / count + square / (4.0 * count * count))
     half /= 1.0 + square / count
     return max(0.0, centre - half), min(1.0, centre + half)
 
@@ -96,7 +96,7 @@ def _part_fits(
 ) -> tuple[PartFit, ...]:
     """Return seen and predicted success of a group in thirds of the trainings."""
     found: list[PartFit] = []
-    for third, name in enumerate(PARTS):
+    for third, name in enumerate(THIRDS):
         plays = wins = expected = 0.0
         for practice, chances in zip(practices, predicted, strict=True):
             rows = _thirds(practice) == third

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.errors import ConfigError
-from stepladder.records import Floats, Words
 from stepladder.simulator.calibration.rehearsals import Rehearsals
 
 MOST_BINS = 200

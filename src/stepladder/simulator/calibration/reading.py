@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.curricula.meter import STATS
+from stepladder.arrays import Floats, Words
+from stepladder.curricula.reporting.meter import STATS
 from stepladder.errors import RunError
-from stepladder.records import Floats, Words
 from stepladder.runs import RunReader
 from stepladder.runs.evaluation_events import by_way
 from stepladder.simulator.calibration.practice import HeldOut, Practice
 from stepladder.simulator.calibration.rehearsals import Rehearsals, rehearsals_of
-from stepladder.simulator.generalising.config import MAX_TASKS
-from stepladder.stats.names import OTHER
+from stepladder.simulator.generalising.config import MAX_LEARNER_TASKS
+from stepladder.stats.names import OTHER_NAMES
 
 SAMPLES, SUCCESS = f"{STATS}/per_label_samples/", f"{STATS}/per_label_success/"
 SUCCESS_STEPS = f"{STATS}/per_label_success_steps/"
@@ -61,8 +61,8 @@ def read_practice(folder: str | os.PathLike[str]) -> Practice:
     evaluations, further = _held_out(reader, groups)
     num_envs, update_steps, more = _pace(reader.config, int(steps[-1]))
     notes += further + more
-    if OTHER in groups:
-        notes.append(f"labels beyond the first {len(groups) - 1} are one group, {OTHER!r}")
+    if OTHER_NAMES in groups:
+        notes.append(f"labels beyond the first {len(groups) - 1} are one group, {OTHER_NAMES!r}")
     return Practice(
         name=reader.name,
         groups=groups,
@@ -190,8 +190,8 @@ def _num_tasks(
         places = [_place(groups, label) for label in _columns(reader)["label"]]
         counts = np.bincount(np.array(places, dtype=np.int64), minlength=len(groups))
     counts = np.maximum(1, counts)
-    if counts.sum() > MAX_TASKS:
-        counts = np.maximum(1, counts * (MAX_TASKS - len(counts)) // counts.sum())
+    if counts.sum() > MAX_LEARNER_TASKS:
+        counts = np.maximum(1, counts * (MAX_LEARNER_TASKS - len(counts)) // counts.sum())
         notes.append(f"the copy has {counts.sum()} tasks, in the same proportions")
     if EVICTED in names and np.nanmax(reader.metric(EVICTED)[1], initial=0.0) > 0.0:
         notes.append("tasks were replaced by others; the copy has as many as were there at a time")

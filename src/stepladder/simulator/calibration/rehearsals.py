@@ -8,8 +8,8 @@ more or less often than others.
   a label of tasks that are all alike that is twice the product of its rates; in a mix of easy and
   impossible tasks they never differ. The rate of a label alone does not tell the two apart.
 - A task that was played lately succeeds more often if it was memorised. Each play gets a number per
-  rate of `LOSSES`, its echo: the sum of the task's earlier plays, each weighted by what is left of
-  it if that share is lost with every update since. The learner says that success rises in
+  rate of `MEMORY_LOSSES`, its echo: the sum of the task's earlier plays, each weighted by what is
+  left of it if that share is lost with every update since. The learner says that success rises in
   proportion to the echo at its own rate. Kept are sums of products of the echoes and the success,
   less the means of the label at about the same time, because skill grows, and less the means of the
   task, because a few tasks that happen to be easy must not count as often as they are played.
@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.plans.record import RecordArray
-from stepladder.records import Floats, Words
 
-LOSSES = (0.5, 0.15, 0.05, 0.015, 0.005, 0.0)
+MEMORY_LOSSES = (0.5, 0.15, 0.05, 0.015, 0.005, 0.0)
 """Shares of a memory that may be lost with every update."""
 
 NUM_PARTS, NUM_MOMENTS = 4, 120
@@ -89,7 +89,7 @@ class Rehearsals:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> "Rehearsals":
         """Return what `to_json` wrote."""
-        lower, size = np.array(data["products"], dtype=np.float64), len(LOSSES) + 1
+        lower, size = np.array(data["products"], dtype=np.float64), len(MEMORY_LOSSES) + 1
         rows, columns = np.tril_indices(size)
         products = np.zeros((*lower.shape[:2], size, size))
         products[:, :, rows, columns] = lower
@@ -157,8 +157,8 @@ def _begins_and_ends(records: RecordArray, num_envs: int) -> tuple[Words, Words]
 
 def _echoes(slots: Words, begins: Words, ends: Words, rollout_steps: float) -> Floats:
     """Return the echoes of each play, and an empty column."""
-    kept = 1.0 - np.array(LOSSES)
-    values = np.zeros((len(slots), len(LOSSES) + 1))
+    kept = 1.0 - np.array(MEMORY_LOSSES)
+    values = np.zeros((len(slots), len(MEMORY_LOSSES) + 1))
     learnt: dict[int, list[int]] = {}
     for index in np.argsort(ends, kind="stable").tolist():
         earlier = learnt.setdefault(int(slots[index]), [])
@@ -210,7 +210,7 @@ def _against_the_last(
 # For a fit.
 
 
-class Evidence(NamedTuple):
+class SlopeEvidence(NamedTuple):
     """What was seen of the slopes of success by echoes, as a quadratic form.
 
     A learner that says that success rises with the echoes by slopes b is surprised by
@@ -223,9 +223,9 @@ class Evidence(NamedTuple):
     """w, ``(num_blocks, num_losses)``."""
 
     @classmethod
-    def of(cls, known: Sequence[Rehearsals]) -> "Evidence":
+    def of(cls, known: Sequence[Rehearsals]) -> "SlopeEvidence":
         """Return what several trainings have shown."""
-        size = len(LOSSES)
+        size = len(MEMORY_LOSSES)
         squares, linear = [np.zeros((0, size, size))], [np.zeros((0, size))]
         for one in known:
             noise = one.products[:, :, -1, -1] / np.maximum(1.0, one.counts)
@@ -275,7 +275,7 @@ def mean_by_part(known: Rehearsals, steps: Words, plays: Floats, table: Floats) 
 
 
 def slopes_of(strength: Floats, loss: float) -> Floats:
-    """Return how success rises with the echo of each of `LOSSES`, if a memory has another loss.
+    """Return how success rises with the echo of each of `MEMORY_LOSSES`, of a memory with another.
 
     The echo at a loss between two of them is taken to lie between their echoes, by the logarithm.
 
@@ -283,7 +283,7 @@ def slopes_of(strength: Floats, loss: float) -> Floats:
         strength: What an earlier play adds as long as nothing is lost, per part and group.
         loss: Share of the memory that is lost with every update.
     """
-    logs = np.log(np.maximum(LOSSES, LEAST_LOSS))
+    logs = np.log(np.maximum(MEMORY_LOSSES, LEAST_LOSS))
     place = np.interp(-math.log(max(loss, LEAST_LOSS)), -logs, np.arange(len(logs)))
     weights = np.maximum(0.0, 1.0 - np.abs(np.arange(len(logs)) - place))
     return (strength[..., None] * weights).ravel()

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
-from stepladder.records import Floats, Words
 from stepladder.simulator.calibration.practice import Practice
 
 STRIDES = 4

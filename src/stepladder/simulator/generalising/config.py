@@ -12,22 +12,22 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.configs.checks import (
-    Count,
     Name,
     NotNegative,
     Positive,
-    Share,
+    PositiveInteger,
+    UnitInterval,
     Within,
     each_once,
     not_empty,
 )
 from stepladder.configs.codec import Config
-from stepladder.records import Floats, Words
-from stepladder.simulator.graph import NODE
+from stepladder.simulator.graph import NODE_PREFIX
 from stepladder.tasks import ListSource, Task
 
-MAX_TASKS = 100_000
+MAX_LEARNER_TASKS = 100_000
 MAX_GROUPS = 1_000
 """What a group gives to every other one is a matrix."""
 
@@ -65,7 +65,7 @@ class Generalising(Config):
     groups: Annotated[tuple[Name, ...], not_empty, each_once]
     """Names of the groups; they are the labels of the tasks."""
 
-    num_tasks: tuple[Count, ...]
+    num_tasks: tuple[PositiveInteger, ...]
     """Tasks per group that can be practised."""
 
     difficulty: tuple[float, ...]
@@ -74,13 +74,13 @@ class Generalising(Config):
     spread: tuple[NotNegative, ...]
     """Difficulties of a group lie evenly within this distance of its mean."""
 
-    success_steps: tuple[Count, ...]
+    success_steps: tuple[PositiveInteger, ...]
     """Env steps of a play that succeeds, per group."""
 
-    failure_steps: tuple[Count, ...]
+    failure_steps: tuple[PositiveInteger, ...]
     """Env steps of a play that fails, per group."""
 
-    length_spread: Share = 0.1
+    length_spread: UnitInterval = 0.1
     """How far a single play may be shorter or longer, as a share."""
 
     eta: Positive = 8e-4
@@ -95,7 +95,7 @@ class Generalising(Config):
     lambda_memory: Keeping = 0.05
     """Share of all memory that is lost with every update."""
 
-    transfer: Share = 0.5
+    transfer: UnitInterval = 0.5
     """What a play gives to a group at distance 1, as a share of what it gives to its own; at
     distance x it is ``transfer ** x``. Without effect if `coupling` is given."""
 
@@ -112,14 +112,14 @@ class Generalising(Config):
     goal: Annotated[float, Within(0.0, 1.0, above=True, below=True)] = 0.9
     """Mean success on held-out tasks of the target at which the learner is done."""
 
-    update_steps: Count = 8192
+    update_steps: PositiveInteger = 8192
     """Env steps, of all envs together, from one update of the learner to the next."""
 
     labelled: bool = True
     """Whether tasks have their group as label; else all have the same one, and only their
     parameters say what they are."""
 
-    mislabelled: Share = 0.0
+    mislabelled: UnitInterval = 0.0
     """Share of the tasks whose label names a group that is drawn at random."""
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
@@ -133,8 +133,11 @@ class Generalising(Config):
             if value is not None and len(value) != count:
                 yield name, f"must have an entry per group ({count}); got {len(value)}."
         total = sum(self.num_tasks)
-        if total > MAX_TASKS:
-            yield "num_tasks", f"must be at most {MAX_TASKS} together; got {total}. Use fewer."
+        if total > MAX_LEARNER_TASKS:
+            yield (
+                "num_tasks",
+                f"must be at most {MAX_LEARNER_TASKS} together; got {total}. Use fewer.",
+            )
         for group, row in enumerate(self.coupling or ()):
             if len(row) != count:
                 yield f"coupling[{group}]", f"must have {count} entries; got {len(row)}."
@@ -218,7 +221,7 @@ class Generalising(Config):
             Task(
                 f"task-{node}",
                 self.groups[group] if self.labelled else UNLABELLED,
-                {NODE: node, **places[group]},
+                {NODE_PREFIX: node, **places[group]},
             )
             for node, group in enumerate(self.label_groups.tolist())
         )

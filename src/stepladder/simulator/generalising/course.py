@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined
 from stepladder.curricula.batch_rule import count_record
 from stepladder.curricula.uniform import observe_one, settle_nothing
 from stepladder.plans.kernels import begin_write, draw_seen, end_write
 from stepladder.plans.record import TERMINATED, RecordFields
 from stepladder.plans.status import DONE, NOTHING_ACTIVE, TO_REPLACE
-from stepladder.records import Floats, Records, Words
+from stepladder.records import Records
 from stepladder.simulator.generalising.state import GeneralState, note_play, play, update
 from stepladder.simulator.learner_state import SEED_MASK
 from stepladder.simulator.rounds import SlotSums

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.errors import ConfigError, SnapshotError
-from stepladder.records import Floats, Records, Words, saved_arrays, zeros
+from stepladder.records import Records, saved_arrays, zeros
 from stepladder.saving.saved_array import MAX_COUNT, SavedArray, copy_arrays, restore_arrays
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.simulator.base import (
-    PREFIX,
+    LEARNER_PREFIX,
     Kernels,
-    Shown,
+    PlayResult,
     Simulator,
     Spent,
     by_label,
@@ -27,10 +28,10 @@ from stepladder.simulator.generalising import state as kernels
 from stepladder.simulator.generalising.config import Generalising
 from stepladder.simulator.generalising.state import (
     GeneralClock,
+    GeneralPlay,
     GeneralState,
     GroupSkill,
-    Memory,
-    Row,
+    TaskMemory,
 )
 from stepladder.simulator.learner_state import SMALLEST_SCALE
 from stepladder.simulator.verdict import Verdict, with_wastes
@@ -46,9 +47,9 @@ class Changing(NamedTuple):
 
     clock: Records[GeneralClock]
     skills: Records[GroupSkill]
-    memories: Records[Memory]
+    memories: Records[TaskMemory]
     pending: Words
-    rows: Records[Row]
+    rows: Records[GeneralPlay]
     ends_at: Words
     waiting: Words
 
@@ -179,7 +180,7 @@ class GeneralisingSimulator(Simulator):
         # Real envs know themselves what they are playing.
         course.abandon_plays(self.state)
 
-    def learn_play(self, node: int, shown: Shown) -> None:
+    def learn_play(self, node: int, shown: PlayResult) -> None:
         """Learn from one play of an env that is used alone: its steps, then a reset."""
         nothing, number = np.zeros(0, dtype=np.int64), np.array([node], dtype=np.int64)
         for _ in range(shown.length):
@@ -235,13 +236,13 @@ class GeneralisingSimulator(Simulator):
         """Return the learner's state under the names of docs/metrics.md."""
         reached, num_groups, _ = self._reached()
         return {
-            **performance_metrics(self.P, kernels.MASTERED),
+            **performance_metrics(self.P, kernels.MASTERED_SUCCESS),
             "overview/mastered_fraction": reached / num_groups,
             "overview/held_out_success": self.progress,
-            f"{PREFIX}/num_learnable": float(num_groups),
-            f"{PREFIX}/total_samples": float(self.num_samples),
-            f"{PREFIX}/total_plays": float(self.num_plays),
-            f"{PREFIX}/mean_memory": float(self.memories.mean()),
+            f"{LEARNER_PREFIX}/num_learnable": float(num_groups),
+            f"{LEARNER_PREFIX}/total_samples": float(self.num_samples),
+            f"{LEARNER_PREFIX}/total_plays": float(self.num_plays),
+            f"{LEARNER_PREFIX}/mean_memory": float(self.memories.mean()),
         }
 
     def label_metrics(self) -> dict[str, float]:

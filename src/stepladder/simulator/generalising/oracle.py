@@ -7,8 +7,8 @@ memorised that could be learned. Plays take their mean length, so one run gives 
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.records import Floats, Words
 from stepladder.simulator.base import OracleRun, best_run
 from stepladder.simulator.generalising.learner import GeneralisingSimulator
 from stepladder.simulator.generalising.state import (

@@ -11,11 +11,12 @@ from typing import Annotated, Any, NamedTuple, cast
 
 import numpy as np
 
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined
-from stepladder.records import Count, Fields, Floats, Limits, Records, Share, Words
+from stepladder.records import Count, Fields, Limits, Records, Share
 from stepladder.simulator.learner_state import SMALLEST_SCALE, uniform
 
-MASTERED = 0.9
+MASTERED_SUCCESS = 0.9
 """Chance of success from which the statistics count a task as mastered."""
 
 LOCKED = 0.1
@@ -71,7 +72,7 @@ class GeneralClock(Fields):
     """Factor on stored memories."""
 
 
-class Group(Fields):
+class GeneralGroup(Fields):
     """What does not change about a group."""
 
     difficulty: float
@@ -99,7 +100,7 @@ class GeneralNode(Fields):
     difficulty: float
 
 
-class Memory(Fields):
+class TaskMemory(Fields):
     """What the learner knows of a single task."""
 
     memory: Annotated[float, Limits(0.0, MOST_SKILL / SMALLEST_SCALE)]
@@ -108,7 +109,7 @@ class Memory(Fields):
     num_plays: Count
 
 
-class Row(Fields):
+class GeneralPlay(Fields):
     """The play of one env."""
 
     slot: Count
@@ -125,22 +126,22 @@ class Row(Fields):
     success: Share
 
 
-CLOCK, SKILL, MEMORY = GeneralClock.dtype, GroupSkill.dtype, Memory.dtype
+CLOCK, SKILL, MEMORY = GeneralClock.dtype, GroupSkill.dtype, TaskMemory.dtype
 
 
 class GeneralState(NamedTuple):
     """The learner, as kernels take it."""
 
     settings: Records[GeneralSettings]
-    groups: Records[Group]
+    groups: Records[GeneralGroup]
     nodes: Records[GeneralNode]
     coupling: Floats
     clock: Records[GeneralClock]
     skills: Records[GroupSkill]
-    memories: Records[Memory]
+    memories: Records[TaskMemory]
     pending: Words
     """Tasks with a gain; the first `num_pending` count."""
-    rows: Records[Row]
+    rows: Records[GeneralPlay]
     ends_at: Words
     """Vector step with which the play of each env ends."""
     waiting: Words
@@ -155,7 +156,7 @@ class GeneralState(NamedTuple):
     def shared_words(self) -> int:
         """Size of clock, skills and memories, which envs in other processes read."""
         sizes = (GeneralClock.num_words, len(self.skills) * GroupSkill.num_words)
-        return sum(sizes) + len(self.memories) * Memory.num_words
+        return sum(sizes) + len(self.memories) * TaskMemory.num_words
 
     def in_words(self, words: Words) -> "GeneralState":
         """Return the same learner with the clock, skills and memories that given memory holds."""
@@ -232,7 +233,7 @@ def note_play(learner: GeneralState, node: int, level: float, length: int) -> No
     clock.num_plays += 1
     if learner.groups[group].is_hopeless == 1:
         clock.on_hopeless += length + 1
-    elif level >= MASTERED:
+    elif level >= MASTERED_SUCCESS:
         clock.on_mastered += length + 1
     elif level < LOCKED:
         clock.on_locked += length + 1

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from stepladder.configs.checks import Count, CountOrZero
+from stepladder.configs.checks import NotNegativeInteger, PositiveInteger
 from stepladder.configs.codec import Config, fit, fitted, forms_of, to_json
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig
@@ -84,16 +84,16 @@ class SweepConfig(Config):
     curriculum: str = "frontier"
     """Name of a curriculum, as in stepladder compare."""
 
-    num_seeds: Count = 8
+    num_seeds: PositiveInteger = 8
     """Seeds per trial; the same ones for every trial."""
 
-    seed: CountOrZero = 0
+    seed: NotNegativeInteger = 0
     """First of the seeds; a search also depends on it."""
 
-    num_envs: Count = 1
+    num_envs: PositiveInteger = 1
     """Envs that play at the same time."""
 
-    budget: Count | None = None
+    budget: PositiveInteger | None = None
     """Samples after which a seed ends unfinished; by default the scenario's own budget."""
 
     def fields(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SCHEMA = 2
 """Version of the layout; another is refused."""
 
-STUDY, JOURNAL, LOCK = "sweep", "study.log", "sweep.lock"
+STUDY, JOURNAL, SWEEP_LOCK = "sweep", "study.log", "sweep.lock"
 
 SEARCH_ROUND = 8
 """Trials that Optuna proposes at once, from the results of all earlier rounds."""
@@ -63,7 +63,7 @@ class SweepStudy:
         _refuse_foreign(self.folder)
         with ExitStack() as undo, self._readable():
             self.folder.mkdir(parents=True, exist_ok=True)
-            undo.callback(RunLock.take(self.folder / LOCK).release)
+            undo.callback(RunLock.take(self.folder / SWEEP_LOCK).release)
             _cut_off_half_a_line(self.folder / JOURNAL)
             journal = optuna.storages.journal.JournalFileBackend(
                 os.fspath(self.folder / JOURNAL), lock_obj=_Held()
@@ -219,7 +219,7 @@ def _refuse_foreign(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise RunError(f"{folder} is a file. Choose a new or empty folder for the sweep.")
-    others = sorted({entry.name for entry in folder.iterdir()} - {LOCK})
+    others = sorted({entry.name for entry in folder.iterdir()} - {SWEEP_LOCK})
     if others and not os.path.lexists(folder / JOURNAL):
         raise RunError(
             f"{folder} is not empty and does not hold a sweep: it has {others[0]!r}. "

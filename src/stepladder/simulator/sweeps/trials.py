@@ -17,7 +17,7 @@ from stepladder.configs.checks import require_integer
 from stepladder.configs.codec import to_json
 from stepladder.errors import ConfigError, RunError
 from stepladder.simulator.base import OracleRun
-from stepladder.simulator.compare import Cell, start_cell
+from stepladder.simulator.compare import ComparisonCell, start_cell
 from stepladder.simulator.sweeps.space import (
     Dimension,
     Params,
@@ -38,7 +38,7 @@ class SweepTrial:
 
     number: int
     params: Params
-    cell: Cell | None
+    cell: ComparisonCell | None
     """The measurement; None if the values contradict each other."""
 
     error: str | None = None
@@ -184,7 +184,7 @@ def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
     """Return a trial that an earlier process has saved."""
     try:
         result = trial.user_attrs["result"]
-        cell = None if result["cell"] is None else Cell(**result["cell"])
+        cell = None if result["cell"] is None else ComparisonCell(**result["cell"])
         params = study.params(trial)
         return SweepTrial(number=trial.number, params=params, cell=cell, error=result["error"])
     except (AttributeError, LookupError, TypeError, ValueError) as error:

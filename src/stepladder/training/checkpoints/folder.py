@@ -22,8 +22,7 @@ from typing import Any
 import torch
 
 import stepladder
-from stepladder.agents.base import WEIGHTS as WEIGHTS_PREFIX
-from stepladder.agents.base import AgentState, named_below
+from stepladder.agents.base import WEIGHTS_PREFIX, AgentState, named_below
 from stepladder.errors import SnapshotError
 from stepladder.files import open_for_reading, read_json, require_folder, require_regular
 from stepladder.files import sync as synced
@@ -40,15 +39,15 @@ SCHEMA = 2
 
 PACKAGE = "stepladder"
 MANIFEST = "manifest.json"
-WEIGHTS = "weights.safetensors"
-MEMORY = "memory.safetensors"
+WEIGHTS_FILE = "weights.safetensors"
+MEMORY_FILE = "memory.safetensors"
 ENVS = "envs.npz"
 TRAINER = "trainer.npz"
 
 MOST_BYTES = 16 * 2**20
 """Largest manifest: a few lines, and the settings of the run."""
 
-REQUIRED = frozenset({WEIGHTS, ENVS, TRAINER})
+REQUIRED = frozenset({WEIGHTS_FILE, ENVS, TRAINER})
 
 
 @dataclass
@@ -108,9 +107,9 @@ def write_folder(folder: Path, checkpoint: TrainingCheckpoint, run: Mapping[str,
     }
     rest = {"step": checkpoint.step, "numbers": agent.numbers}
     try:
-        save_policy(folder / WEIGHTS, checkpoint.description, weights)
+        save_policy(folder / WEIGHTS_FILE, checkpoint.description, weights)
         if memory:
-            save_tensors(folder / MEMORY, memory, {})
+            save_tensors(folder / MEMORY_FILE, memory, {})
         checkpoint.envs.save(folder / ENVS)
         Snapshot.of_parts(rest, trainer=checkpoint.trainer).save(folder / TRAINER)
     except (KeyError, TypeError, ValueError) as error:
@@ -154,10 +153,10 @@ def read_folder(folder: Path, manifest: Manifest) -> TrainingCheckpoint:
         OSError: Something cannot be read.
     """
     require_whole_files(folder, manifest, manifest.files)
-    description, weights = read_policy(folder / WEIGHTS)
+    description, weights = read_policy(folder / WEIGHTS_FILE)
     tensors = {f"{WEIGHTS_PREFIX}{name}": tensor for name, tensor in weights.items()}
-    if MEMORY in manifest.files:
-        tensors.update(load_tensors(folder / MEMORY)[0])
+    if MEMORY_FILE in manifest.files:
+        tensors.update(load_tensors(folder / MEMORY_FILE)[0])
     rest = Snapshot.load(folder / TRAINER)
     if rest.state.get("step") != manifest.step:
         raise SnapshotError(
@@ -177,8 +176,8 @@ def read_weights(
     folder: Path, manifest: Manifest
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
     """Return what is needed to act, and look at nothing else; raises like `read_folder`."""
-    require_whole_files(folder, manifest, [WEIGHTS])
-    return read_policy(folder / WEIGHTS)
+    require_whole_files(folder, manifest, [WEIGHTS_FILE])
+    return read_policy(folder / WEIGHTS_FILE)
 
 
 def require_whole_files(folder: Path, manifest: Manifest, names: Iterable[str]) -> None:
@@ -235,6 +234,6 @@ def _manifest(document: Mapping[str, Any]) -> Manifest:
         if type(size) is not int or type(checksum) is not str:
             raise ValueError(f"{name} has size {size!r} and checksum {checksum!r}")
     # The names too: a file elsewhere is none of ours.
-    if not REQUIRED <= files.keys() <= REQUIRED | {MEMORY}:
+    if not REQUIRED <= files.keys() <= REQUIRED | {MEMORY_FILE}:
         raise ValueError(f"files are {sorted(files)}")
     return Manifest(step, run, files)

@@ -32,7 +32,7 @@ logger = logging.getLogger("stepladder.training")
 
 T = TypeVar("T")
 
-KIND = "training"
+TRAINING_KIND = "training"
 """The kind of a run that has such checkpoints."""
 
 MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "num_envs", "source", "tasks")
@@ -127,7 +127,7 @@ def newest(run_folder: Path, read: Callable[[Path, Manifest], T]) -> tuple[T, li
         SnapshotError: There is none, or each is broken.
     """
     reader = RunReader(run_folder)
-    if reader.kind != KIND:
+    if reader.kind != TRAINING_KIND:
         raise SnapshotError(
             f"{run_folder} is a {reader.kind}, which has no policy that was trained here. Name a "
             "training."

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from gymnasium.spaces import Space
 from gymnasium.vector.utils import batch_space
 
+from stepladder.arrays import Flags
 from stepladder.envs import make_vec
 from stepladder.envs.agent_rows import AgentRows, shows_agents
 from stepladder.envs.make import batched_entry
@@ -30,8 +31,6 @@ MOST_STEPS = 100_000
 
 ONE, TWO = PLAYERS
 
-Mask = npt.NDArray[np.bool_]
-
 
 class PlayerLike(Protocol):
     """A policy that plays but does not learn."""
@@ -40,7 +39,7 @@ class PlayerLike(Protocol):
         """Choose an action in every row."""
         ...
 
-    def begin(self, rows: Mask | None = None) -> None:
+    def begin(self, rows: Flags | None = None) -> None:
         """Begin a new episode in some rows, by default in all."""
         ...
 
@@ -69,7 +68,7 @@ class RandomPlayer:
         """Draw an action for every row, whatever is seen."""
         return self._space.sample()
 
-    def begin(self, rows: Mask | None = None) -> None:
+    def begin(self, rows: Flags | None = None) -> None:
         """Do nothing: nothing is remembered."""
 
 
@@ -88,7 +87,7 @@ class InOneWay:
         """Choose an action in every row."""
         return self._player.act_batch(observations, deterministic=self._is_deterministic)
 
-    def begin(self, rows: Mask | None = None) -> None:
+    def begin(self, rows: Flags | None = None) -> None:
         """Begin a new episode in some rows, by default in all."""
         self._player.begin(rows)
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from stepladder.configs.checks import Count, Integer
+from stepladder.configs.checks import Integer, PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.envs.env_settings import EnvSettings
 from stepladder.envs.ids import game_of
@@ -18,7 +18,7 @@ from stepladder.tasks import Source, Task
 from stepladder.tasks.task import MAX_SEED
 from stepladder.training.config import TrainingConfig
 
-MAX_TASKS = 1_000
+MAX_EVALUATED_TASKS = 1_000
 """Tasks of a game without a programme that are considered, evenly spaced."""
 
 MAX_GAMES = 2**32
@@ -35,7 +35,7 @@ class EvaluationRequest(Config):
     env_kwargs: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Arguments for the env, as in training."""
 
-    num_games: Count = 200
+    num_games: PositiveInteger = 200
     """Games per opponent; of an env without tasks, in all; of tasks, at least so many per label,
     each task equally often (of more tasks than that, so many are chosen). A game may play fixed
     levels once if the policy is deterministic."""
@@ -68,7 +68,7 @@ class EvaluationRequest(Config):
     is_brief: bool = False
     """Whether a game may play fixed levels once also if actions are drawn, to save time."""
 
-    max_episode_steps: Count | None = None
+    max_episode_steps: PositiveInteger | None = None
     """Steps after which a game is cut off; None leaves it to the env."""
 
     def __post_init__(self) -> None:
@@ -157,6 +157,6 @@ def _spaced(source: Source) -> tuple[Task, ...]:
     """Return tasks of a source, evenly spaced where it has many; of one without end, the first."""
     num_tasks = source.num_tasks
     if num_tasks is None:
-        return tuple(source.get(task_id) for task_id in range(MAX_TASKS))
-    count = min(num_tasks, MAX_TASKS)
+        return tuple(source.get(task_id) for task_id in range(MAX_EVALUATED_TASKS))
+    count = min(num_tasks, MAX_EVALUATED_TASKS)
     return tuple(source.get(number * num_tasks // count) for number in range(count))

@@ -17,13 +17,13 @@ from stepladder.stats.interval import mean_interval, wilson_lower
 Z = 1.959964
 """Standard deviations of a two-sided interval of 95 %."""
 
-PREFIX = "evaluation/"
+EVALUATION_PREFIX = "evaluation/"
 """How the names of all metrics of an evaluation begin."""
 
 Way = Literal["drawn", "best", "random"]
 """How actions were chosen: drawn from the policy, the best one, or without any policy."""
 
-WAYS: dict[Way, str] = {
+WAYS_IN_WORDS: dict[Way, str] = {
     "random": "random play",
     "drawn": "drawn actions",
     "best": "best actions",
@@ -213,13 +213,15 @@ class Evaluation:
     def metrics(self) -> dict[str, float]:
         """Return the figures under the names that a run logs them by."""
         logged = {
-            f"{PREFIX}num_games": float(self.num_games),
-            f"{PREFIX}num_steps": float(self.num_steps),
+            f"{EVALUATION_PREFIX}num_games": float(self.num_games),
+            f"{EVALUATION_PREFIX}num_steps": float(self.num_steps),
         }
-        logged |= {f"{PREFIX}{name}": value for name, value in self.total.metrics().items()}
+        logged |= {
+            f"{EVALUATION_PREFIX}{name}": value for name, value in self.total.metrics().items()
+        }
         for group in self.groups:
             for name, value in group.metrics().items():
-                logged[f"{PREFIX}{name}/{group.name}"] = value
+                logged[f"{EVALUATION_PREFIX}{name}/{group.name}"] = value
         for other in self.beside:
             logged |= other.headlines()
         return logged
@@ -227,16 +229,16 @@ class Evaluation:
     def headlines(self) -> dict[str, float]:
         """Return the figures that count under names with the way of acting in them."""
         name, figure = self.total.headline
-        logged = {f"{PREFIX}{self.way}/{name}": figure.value}
+        logged = {f"{EVALUATION_PREFIX}{self.way}/{name}": figure.value}
         for group in self.groups:
             name, figure = group.headline
-            logged[f"{PREFIX}{self.way}/{name}/{group.name}"] = figure.value
+            logged[f"{EVALUATION_PREFIX}{self.way}/{name}/{group.name}"] = figure.value
         return logged
 
     def __str__(self) -> str:
         games = f"{self.num_games:,} game{'' if self.num_games == 1 else 's'}"
         figures = "; ".join(map(str, (*self.groups, self.total)))
-        return f"{games}, {WAYS[self.way]}: {figures}"
+        return f"{games}, {WAYS_IN_WORDS[self.way]}: {figures}"
 
 
 def score(name: str, games: GameResults, parts: Sequence[Score] = ()) -> Score:

@@ -44,11 +44,11 @@ from stepladder.training.opponents.files import (
 from stepladder.training.opponents.member import Member, require_finite
 from stepladder.training.opponents.ratings import PairGames, Rating, Ratings
 
-LOCK, LOG, RATINGS = "archive.lock", "matches.jsonl", "ratings.json"
+ARCHIVE_LOCK, LOG, RATINGS = "archive.lock", "matches.jsonl", "ratings.json"
 SCHEMA = 1
 
 _PART = ".part"
-_OWN = (LOCK, LOG, RATINGS)
+_OWN = (ARCHIVE_LOCK, LOG, RATINGS)
 _LEFT = re.compile(rf"\.(?:{AGENT_ID.pattern}|{RATINGS}\.\d+){_PART}", re.ASCII)
 
 
@@ -249,7 +249,7 @@ class Archive:
         with naming(self.folder):
             self._refuse_foreign()
             self.folder.mkdir(parents=True, exist_ok=True)
-            with locked(self.folder / LOCK):
+            with locked(self.folder / ARCHIVE_LOCK):
                 for left in self.folder.iterdir():
                     if not _LEFT.fullmatch(left.name):
                         continue
@@ -261,7 +261,7 @@ class Archive:
 
     def _refuse_foreign(self) -> None:
         """Raise if the folder holds something else than an archive."""
-        if not self.folder.exists() or os.path.lexists(self.folder / LOCK):
+        if not self.folder.exists() or os.path.lexists(self.folder / ARCHIVE_LOCK):
             return
         for entry in self.folder.iterdir():
             if entry.name not in _OWN and not os.path.lexists(entry / AGENT):

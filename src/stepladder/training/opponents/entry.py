@@ -19,7 +19,7 @@ from stepladder.training.opponents.files import replace_file
 from stepladder.training.opponents.member import SPACES, Member, require_finite
 from stepladder.training.opponents.ratings import BASELINES
 
-AGENT, WEIGHTS = "agent.json", "weights.safetensors"
+AGENT, ENTRY_WEIGHTS = "agent.json", "weights.safetensors"
 PACKAGE, SCHEMA = "stepladder", 1
 
 MOST_BYTES = 16 * 2**20
@@ -63,7 +63,7 @@ class Entry:
         Raises:
             SnapshotError: They are missing or damaged.
         """
-        path = self.folder / WEIGHTS
+        path = self.folder / ENTRY_WEIGHTS
         if digest_of(path) != self.digest:
             raise SnapshotError(f"{path} is damaged: its digest is wrong. Restore it from a copy.")
         try:
@@ -109,12 +109,12 @@ def digest_of(path: Path) -> str:
 def write_entry(folder: Path, entry: Entry, member: Member) -> None:
     """Write the files of an agent into a new folder."""
     folder.mkdir()
-    save_policy(folder / WEIGHTS, member.description, member.weights)
+    save_policy(folder / ENTRY_WEIGHTS, member.description, member.weights)
     fields = {name: value for name, value in asdict(entry).items() if name in _FIELDS}
     document = {
         "package": PACKAGE,
         "schema": SCHEMA,
-        "digest": digest_of(folder / WEIGHTS),
+        "digest": digest_of(folder / ENTRY_WEIGHTS),
         **fields,
     }
     replace_file(folder / AGENT, json.dumps(document, indent=2).encode() + b"\n")

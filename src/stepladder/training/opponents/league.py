@@ -48,10 +48,10 @@ from stepladder.training.opponents.visitors import Visitors
 REFRESH_EVERY_STEPS = 2_048
 """Env steps after which the newest self is refreshed, if the learner has learnt meanwhile."""
 
-METRICS = "env_opponents"
+OPPONENT_METRICS = "env_opponents"
 SCHEMA = 1
 
-Rows = Sequence[int] | npt.NDArray[np.int64]
+RowList = Sequence[int] | npt.NDArray[np.int64]
 
 
 class League:
@@ -113,7 +113,7 @@ class League:
 
     # Playing.
 
-    def begin(self, rows: Rows, names: Sequence[str]) -> None:
+    def begin(self, rows: RowList, names: Sequence[str]) -> None:
         """Choose the opponents of episodes that have just begun.
 
         Args:
@@ -144,7 +144,7 @@ class League:
         """
         return self._lineup.act(observations, self.config.deterministic)
 
-    def end(self, rows: Rows, outcomes: Sequence[int] | npt.NDArray[np.int64]) -> None:
+    def end(self, rows: RowList, outcomes: Sequence[int] | npt.NDArray[np.int64]) -> None:
         """Count the results of episodes; rows that the env played itself are ignored.
 
         Args:
@@ -259,13 +259,13 @@ class League:
 
     def metrics(self) -> dict[str, float]:
         """Return the results since the last call, by names of metrics."""
-        metrics = rates(METRICS, self._tally.take())
+        metrics = rates(OPPONENT_METRICS, self._tally.take())
         for kind, seats in self._seats.items():
-            metrics[f"{METRICS}/members/{kind}"] = float(len(seats.members))
+            metrics[f"{OPPONENT_METRICS}/members/{kind}"] = float(len(seats.members))
         if self._standing is not None and self._standing.rating is not None:
-            metrics[f"{METRICS}/rating"] = self._standing.rating.value
+            metrics[f"{OPPONENT_METRICS}/rating"] = self._standing.rating.value
         if self._trouble:
-            metrics[f"{METRICS}/archive_trouble"] = 1.0
+            metrics[f"{OPPONENT_METRICS}/archive_trouble"] = 1.0
         return metrics
 
     def explain(self) -> LeagueExplanation:

@@ -10,7 +10,7 @@ from typing import Any
 from stepladder.training.opponents.names import KINDS
 from stepladder.training.opponents.seats import SeatReport
 
-WON, DRAWN, LOST = 0, 1, 2
+WON_GAME, DRAWN_GAME, LOST_GAME = 0, 1, 2
 
 
 class ResultCounts:
@@ -105,6 +105,6 @@ def rates(prefix: str, results: Mapping[str, list[int]]) -> dict[str, float]:
     for kind, counts in results.items():
         num_games = sum(counts)
         metrics[f"{prefix}/games/{kind}"] = float(num_games)
-        metrics[f"{prefix}/won/{kind}"] = counts[WON] / num_games
-        metrics[f"{prefix}/drawn/{kind}"] = counts[DRAWN] / num_games
+        metrics[f"{prefix}/won/{kind}"] = counts[WON_GAME] / num_games
+        metrics[f"{prefix}/drawn/{kind}"] = counts[DRAWN_GAME] / num_games
     return metrics

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepladder.curricula.explanation import TaskExplanation
 from stepladder.curricula.learnability.config import LearnabilityConfig
 from stepladder.curricula.learnability.learnability import Learnability
+from stepladder.curricula.reporting.explanation import TaskExplanation
 from stepladder.errors import ConfigError
 from stepladder.plans.record import Draw
 from stepladder.saving.snapshot import Snapshot

@@ -12,12 +12,19 @@ from typing import Annotated, Any, ClassVar, Literal
 from stepladder.agents.config import AgentConfig
 from stepladder.agents.dddqn.config import DDDQNConfig
 from stepladder.agents.sac.config import SACConfig
-from stepladder.configs.checks import Count, Integer, Positive, Share, is_integer, not_empty
+from stepladder.configs.checks import (
+    Integer,
+    Positive,
+    PositiveInteger,
+    UnitInterval,
+    is_integer,
+    not_empty,
+)
 from stepladder.configs.codec import UNREAD, Kinds
 from stepladder.configs.problems import Problems
 from stepladder.training.published.phases import PublishedPart
 
-REFUSED = {
+REFUSED_ALGORITHMS = {
     "TD3": "TD3 is not among the agents here; the published trainer refused it too, though later. "
     "Use SAC, which has the same actions.",
     "DDQN_PER": "DDQN_PER is DDDQN here; write that, with use_per true among its hyperparameters.",
@@ -35,7 +42,7 @@ SPELLINGS = {
 }
 """The published names, and others that users write."""
 
-Widths = Annotated[tuple[Count, ...], not_empty]
+Widths = Annotated[tuple[PositiveInteger, ...], not_empty]
 StepsOf = Callable[[float], int]
 """Returns the env steps of the first so many episodes."""
 
@@ -45,7 +52,7 @@ class Common(PublishedPart):
     """Hyperparameters that a file may have outside its agent."""
 
     learning_rate: Positive | None = None
-    batch_size: Count | None = None
+    batch_size: PositiveInteger | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +65,8 @@ class Hyperparameters(Common):
     FOREIGN: ClassVar[tuple[str, tuple[str, ...]]]
     """The other agent, and those of its settings that this one has not."""
 
-    buffer_size: Count = 1_000_000
-    discount: Share = 0.99
+    buffer_size: PositiveInteger = 1_000_000
+    discount: UnitInterval = 0.99
 
     @classmethod
     def expand(cls, value: Any, problems: Problems) -> Any:
@@ -90,16 +97,16 @@ class DDDQNHyperparameters(Hyperparameters):
     FOREIGN = ("SAC", ("tau", "alpha", "learn_alpha", "noise", "max_episode_steps"))
 
     hidden_dim: Widths = (256, 256)
-    target_update_freq: Count = 50
+    target_update_freq: PositiveInteger = 50
     grad_clip: Positive = 1.0
     use_huber_loss: bool = False
     use_per: bool = False
-    per_alpha: Share = 0.6
-    per_beta: Share = 0.4
-    eps: Share = 1.0
-    eps_min: Share = 0.01
-    eps_decay: Share = 0.9995
-    action_fineness: Count = 1
+    per_alpha: UnitInterval = 0.6
+    per_beta: UnitInterval = 0.4
+    eps: UnitInterval = 1.0
+    eps_min: UnitInterval = 0.01
+    eps_decay: UnitInterval = 0.9995
+    action_fineness: PositiveInteger = 1
 
     @classmethod
     def expand(cls, value: Any, problems: Problems) -> Any:
@@ -175,7 +182,7 @@ class SACHyperparameters(Hyperparameters):
     env_kwargs: ClassVar[dict[str, Any]] = {}
 
     hidden_dim: Widths = (256, 256, 256)
-    tau: Share = 0.005
+    tau: UnitInterval = 0.005
     alpha: Positive = 0.2
     learn_alpha: bool = True
     noise: Literal["normal", "pink"] = "normal"
@@ -211,8 +218,8 @@ class PublishedAgent(PublishedPart):
         """Say why an agent that a user may well ask for is not there."""
         given = super().expand(value, problems)
         name = given.get("type") if isinstance(given, dict) else None
-        if isinstance(name, str) and name in REFUSED:
-            problems.at("type").add(REFUSED[name])
+        if isinstance(name, str) and name in REFUSED_ALGORITHMS:
+            problems.at("type").add(REFUSED_ALGORITHMS[name])
             return UNREAD
         return given
 

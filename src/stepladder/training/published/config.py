@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from stepladder.agents.config import AgentConfig
-from stepladder.configs.checks import Count, CountOrZero, Positive, not_empty
+from stepladder.configs.checks import NotNegativeInteger, Positive, PositiveInteger, not_empty
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.settings import Mixed
 from stepladder.errors import ConfigError
 from stepladder.games.game import CALLED
-from stepladder.games.hockey.game import ENV as HOCKEY
+from stepladder.games.hockey.game import HOCKEY_ENV as HOCKEY
 from stepladder.tasks import Task
 from stepladder.training.config import (
     CheckpointConfig,
@@ -27,7 +27,7 @@ from stepladder.training.config import (
 from stepladder.training.published.agent import Common, PublishedAgent
 from stepladder.training.published.phases import (
     NEURAL_TYPES,
-    SCRIPTED,
+    SCRIPTED_NAMES,
     PublishedPart,
     PublishedPhase,
 )
@@ -35,7 +35,7 @@ from stepladder.training.published.phases import (
 NUM_ENVS = 8
 """The files do not say how many envs; this is what the authors recommend."""
 
-ARCHIVE = "archive"
+ARCHIVE_FOLDER = "archive"
 """The published trainer's folder of other agents."""
 
 MAX_RUNNING = 1_024
@@ -61,16 +61,16 @@ class PublishedCurriculum(PublishedPart):
 class PublishedTraining(PublishedPart):
     """How an agent is trained."""
 
-    max_episode_steps: Count = 500
+    max_episode_steps: PositiveInteger = 500
     updates_per_step: Positive = 1.0
-    train_freq: Count = 1
-    warmup_steps: CountOrZero = 400
+    train_freq: PositiveInteger = 1
+    warmup_steps: NotNegativeInteger = 400
     reward_scale: Positive = 0.1
-    checkpoint_save_freq: Count | None = None
+    checkpoint_save_freq: PositiveInteger | None = None
     """Episodes between two checkpoints; the older key."""
-    checkpoint_frequency: Count | None = None
+    checkpoint_frequency: PositiveInteger | None = None
     """Steps between two checkpoints; the newer key."""
-    eval_frequency: Count = EvaluationConfig.every_steps or 1
+    eval_frequency: PositiveInteger = EvaluationConfig.every_steps or 1
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield two keys for one thing."""
@@ -113,7 +113,7 @@ class PublishedConfig(PublishedPart):
             (f"curriculum.phases[{index}].opponent{path}.deterministic", entry.deterministic)
             for index, phase in enumerate(self.curriculum.phases)
             for path, entry in phase.opponent.entries()
-            if entry.deterministic is not None and entry.type not in SCRIPTED
+            if entry.deterministic is not None and entry.type not in SCRIPTED_NAMES
         ]
 
     def _about_deterministic(self) -> Iterator[tuple[str, str]]:
@@ -228,7 +228,7 @@ def published_from_json(data: Mapping[str, Any], document: str = "the config") -
         # Past selves are the published trainer's checkpoints.
         opponents=OpponentsConfig(
             snapshot_every_steps=every_steps or OpponentsConfig.snapshot_every_steps,
-            archive=ARCHIVE if NEURAL_TYPES["archive"] in opponents else None,
+            archive=ARCHIVE_FOLDER if NEURAL_TYPES["archive"] in opponents else None,
             deterministic=deterministic[0][1] if deterministic else True,
         ),
         checkpoints=CheckpointConfig(every_steps=every_steps),

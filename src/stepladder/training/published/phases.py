@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from stepladder.configs.checks import Count, CountOrZero, Name, NotNegative, OneOf, not_empty
+from stepladder.configs.checks import (
+    Name,
+    NotNegative,
+    NotNegativeInteger,
+    OneOf,
+    PositiveInteger,
+    not_empty,
+)
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
 from stepladder.curricula.phased.config import Phase
@@ -17,10 +24,10 @@ from stepladder.games.game import CALLED
 from stepladder.games.hockey.rules import LIMIT, TRAINING_LIMIT
 from stepladder.games.hockey.task import MODES
 
-SCRIPTED = {"none": "none", "basic_weak": "weak", "basic_strong": "strong"}
+SCRIPTED_NAMES = {"none": "none", "basic_weak": "weak", "basic_strong": "strong"}
 NEURAL_TYPES = {"archive": f"{CALLED}archive", "run_checkpoints": f"{CALLED}pool"}
-MIXTURE, SELF_PLAY = "weighted_mixture", "self_play"
-TYPES = (*SCRIPTED, SELF_PLAY, *NEURAL_TYPES)
+MIXTURE, SELF_PLAY_MODE = "weighted_mixture", "self_play"
+TYPES = (*SCRIPTED_NAMES, SELF_PLAY_MODE, *NEURAL_TYPES)
 
 TOLERANCE = 0.01
 """How far from 1 the weights of a mixture of opponents may sum."""
@@ -110,7 +117,7 @@ class PublishedOpponent(PublishedPart):
 
     def contradictions(self) -> Iterator[tuple[str, str]]:
         """Yield keys of another type, and a mixture whose weights do not sum to 1."""
-        if self.agent_type is not None and (self.type in SCRIPTED or self.type == MIXTURE):
+        if self.agent_type is not None and (self.type in SCRIPTED_NAMES or self.type == MIXTURE):
             yield "agent_type", f"unknown key. The type {self.type} has no agent. Remove it."
         if self.type != MIXTURE:
             if self.opponents is not None:
@@ -136,8 +143,8 @@ class PublishedOpponent(PublishedPart):
     @property
     def name(self) -> str:
         """What a hockey task calls this opponent."""
-        if self.type in SCRIPTED:
-            return SCRIPTED[self.type]
+        if self.type in SCRIPTED_NAMES:
+            return SCRIPTED_NAMES[self.type]
         newest = "newest" if self.checkpoint == "latest" else self.checkpoint
         return NEURAL_TYPES.get(self.type, f"{CALLED}{newest}")
 
@@ -146,8 +153,8 @@ class PublishedOpponent(PublishedPart):
 class Shaping(PublishedPart):
     """Weights of rewards that stay for N episodes of the phase and move for K more."""
 
-    N: CountOrZero
-    K: CountOrZero
+    N: NotNegativeInteger
+    K: NotNegativeInteger
     CLOSENESS_START: float
     TOUCH_START: float
     CLOSENESS_FINAL: float
@@ -174,7 +181,7 @@ class PublishedPhase(PublishedPart):
     """A time slice of the training."""
 
     name: Name
-    episodes: Count
+    episodes: PositiveInteger
     environment: Environment
     opponent: PublishedOpponent
     reward_shaping: Shaping | None = None

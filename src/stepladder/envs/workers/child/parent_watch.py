@@ -13,7 +13,7 @@ from multiprocessing import connection, parent_process
 
 from stepladder.sync.process import is_alive
 
-LOOK_S = 0.5
+PARENT_CHECK_S = 0.5
 """Interval of checks whether the parent runs, where no signal reports its end."""
 
 SET_PARENT_DEATH_SIGNAL = 1
@@ -34,7 +34,7 @@ def _end_when_gone(parent_pid: int) -> None:
     parent = parent_process()
     sentinels = [] if parent is None else [parent.sentinel]
     while is_alive(parent_pid):
-        if connection.wait(sentinels, timeout=LOOK_S):
+        if connection.wait(sentinels, timeout=PARENT_CHECK_S):
             # It is ending, but still listed.
             time.sleep(0.01)
     os._exit(1)

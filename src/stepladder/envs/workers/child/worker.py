@@ -27,12 +27,12 @@ from stepladder.envs.workers.faults import NO_ENV, Fault, pack_fault
 from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.main_program import known_to_worker, pickled_for
 from stepladder.envs.workers.memory import lanes
-from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
+from stepladder.envs.workers.memory.layout import MemoryLayout, VectorArrays
 from stepladder.envs.workers.memory.messages import (
-    COMMAND,
-    INFO,
-    MARK,
-    OBJECTS,
+    COMMAND_DATA,
+    INFO_MESSAGE,
+    MESSAGE_MARK,
+    OBJECTS_MESSAGE,
     REPLY,
     WAKE,
     MessageWriter,
@@ -137,7 +137,7 @@ class Worker:
 
     def _attach(self, ticket: Ticket, layout: MemoryLayout) -> None:
         self._segment = Segment.attach(ticket)
-        memory = self._memory = Memory(layout, self._segment.words)
+        memory = self._memory = VectorArrays(layout, self._segment.words)
         self._worker_index = self._assignment.worker_index
         self._lanes = memory.lanes[self._worker_index]
         self._orders = fast_view(self._lanes["order"])
@@ -153,8 +153,8 @@ class Worker:
                 rows.start,
                 memory,
                 self._assignment.mode,
-                tell_info=partial(writer.write, INFO),
-                tell_objects=partial(writer.write, OBJECTS),
+                tell_info=partial(writer.write, INFO_MESSAGE),
+                tell_objects=partial(writer.write, OBJECTS_MESSAGE),
                 progress=self._progress[batch : batch + 1],
             )
             for batch, (rows, writer) in enumerate(
@@ -177,9 +177,9 @@ class Worker:
         is_open = True
         while is_open:
             batch = await_order(all_lanes, worker_index, spin_limit.spins)
-            if batch == lanes.NONE and not spin_limit.may_continue():
+            if batch == lanes.NO_ENTRY and not spin_limit.may_continue():
                 batch = self._sleep()
-            if batch != lanes.NONE:
+            if batch != lanes.NO_ENTRY:
                 if is_crowded(all_lanes, worker_index, batch):
                     of_workers = all_lanes["worker_cpu"][:, 0].tolist()
                     of_parent = int(self._lanes[batch]["parent_cpu"])
@@ -188,15 +188,15 @@ class Worker:
                 spin_limit.begin()
 
     def _sleep(self) -> int:
-        """Wait in the kernel until the parent sends; return the batch with an order, or `NONE`."""
+        """Sleep until the parent sends; return the batch with an order, or `NO_ENTRY`."""
         all_lanes, worker_index = self._memory.lanes, self._worker_index
         lanes.set_worker_sleeps(all_lanes, worker_index, 1)
         batch = self._await_order(all_lanes, worker_index, 1)
-        if batch == lanes.NONE:
+        if batch == lanes.NO_ENTRY:
             # Either a `WAKE`, which is dropped, or a command that belongs to an order.
             self._pipe.poll(None)
             batch = self._await_order(all_lanes, worker_index, 1)
-            if batch == lanes.NONE:
+            if batch == lanes.NO_ENTRY:
                 self._pipe.recv_bytes()
         lanes.set_worker_sleeps(all_lanes, worker_index, 0)
         return batch
@@ -205,30 +205,30 @@ class Worker:
         """Return what belongs to an order; drop the rest, which belongs to interrupted orders."""
         while True:
             data = self._pipe.recv_bytes()
-            if data and MARK.unpack_from(data) == (COMMAND, order):
-                return pickle.loads(memoryview(data)[MARK.size :])
+            if data and MESSAGE_MARK.unpack_from(data) == (COMMAND_DATA, order):
+                return pickle.loads(memoryview(data)[MESSAGE_MARK.size :])
 
     # Working.
 
     def _carry_out(self, batch: int) -> bool:
         """Carry out the order of a lane; return whether to go on after it."""
         order = self._orders[batch]
-        kind = order % lanes.NUM_KINDS
+        kind = order % lanes.NUM_ORDER_KINDS
         group = self._groups[batch]
         self._writers[batch].begin(order)
         is_open = True
         try:
-            if kind == lanes.STEP:
+            if kind == lanes.STEP_ROWS:
                 if self._objects_come:
                     self._take_objects(group.rows, self._receive(order))
                 group.step()
-            elif kind == lanes.RESET:
+            elif kind == lanes.RESET_ROWS:
                 group.reset()
             else:
                 name, *arguments = self._receive(order)
                 is_open = name != "close"
                 value = getattr(self, f"_do_{name}")(batch, *arguments)
-                self._pipe.send_bytes(MARK.pack(REPLY, order) + pickled(value))
+                self._pipe.send_bytes(MESSAGE_MARK.pack(REPLY, order) + pickled(value))
         except Exception as error:  # forwarded to the parent, which raises it
             self._fail(batch, order, error)
         if self._finish(self._memory.lanes, self._worker_index, batch, order):
@@ -246,7 +246,7 @@ class Worker:
             env_index = group.rows.start + progress if has_begun else NO_ENV
         self._lanes[batch]["has_failed"] = 1
         fault = pickle.dumps(pack_fault(env_index, error))
-        self._pipe.send_bytes(MARK.pack(REPLY, order) + fault)
+        self._pipe.send_bytes(MESSAGE_MARK.pack(REPLY, order) + fault)
 
     def _take_objects(self, rows: slice, columns: list[list[Any]]) -> None:
         """Take over the leaves of actions that are not arrays."""

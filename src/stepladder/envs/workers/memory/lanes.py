@@ -51,13 +51,13 @@ LANE_DTYPE = np.dtype(
 Lanes = npt.NDArray[np.void]
 """All lanes, with shape ``(num_workers, num_batches)``."""
 
-STEP, RESET, COMMAND, NUM_KINDS = 0, 1, 2, 4
+STEP_ROWS, RESET_ROWS, READ_COMMAND, NUM_ORDER_KINDS = 0, 1, 2, 4
 """Kinds of order: step the rows; reset the rows of the mask; read a command from the pipe.
 
-An order is a number that rises, times `NUM_KINDS`, plus its kind.
+An order is a number that rises, times `NUM_ORDER_KINDS`, plus its kind.
 """
 
-NONE = -1
+NO_ENTRY = -1
 """No batch has an order; no worker is still busy."""
 
 NOT_BEGUN = -1
@@ -94,24 +94,24 @@ def give(lanes: Lanes, batch: int, order: int) -> int:
 
 @compiled
 def await_order(lanes: Lanes, worker: int, spins: int) -> int:
-    """Wait for an order; return the batch of the oldest one that is not done, or `NONE`."""
+    """Wait for an order; return the batch of the oldest one that is not done, or `NO_ENTRY`."""
     for _ in range(spins):
-        if _oldest_order(lanes, worker) != NONE:
+        if _oldest_order(lanes, worker) != NO_ENTRY:
             lanes[worker, 0]["worker_cpu"] = current_cpu()
             # Again: an older order may have come to a batch that was read before this one came.
             return _oldest_order(lanes, worker)
         pause()
-    return NONE
+    return NO_ENTRY
 
 
 @compiled
 def _oldest_order(lanes: Lanes, worker: int) -> int:
     """Return the batch of the oldest order that was there when the first batch was read."""
     orders, done = lanes["order"][worker], lanes["done"][worker]
-    found, oldest = NONE, 0
+    found, oldest = NO_ENTRY, 0
     for batch in range(len(orders)):
         order = load_acquire(orders, batch)
-        if order != done[batch] and (found == NONE or order < oldest):
+        if order != done[batch] and (found == NO_ENTRY or order < oldest):
             found, oldest = batch, order
     return found
 
@@ -140,7 +140,7 @@ def finish(lanes: Lanes, worker: int, batch: int, order: int) -> int:
 
 @compiled
 def await_done(lanes: Lanes, batch: int, spins: int) -> int:
-    """Wait until all workers have done their order; return the first that has not, or `NONE`."""
+    """Wait until all workers are done; return the first that is not, or `NO_ENTRY`."""
     orders, done = lanes["order"][:, batch], lanes["done"][:, batch]
     worker = 0
     for _ in range(spins):
@@ -149,7 +149,7 @@ def await_done(lanes: Lanes, batch: int, spins: int) -> int:
                 break
             worker += 1
         if worker == len(lanes):
-            return NONE
+            return NO_ENTRY
         pause()
     return worker
 

@@ -1,8 +1,8 @@
 """Divide one block of shared memory into the arrays of a vector env.
 
 The layout is decided once, when the spaces are known (`MemoryLayout`). Each process then makes its
-own arrays over the same block (`Memory`). Rows of a batch are adjacent, so a whole batch is one
-slice. `coordinator` creates the block, `group` writes its rows, `rows` reads them.
+own arrays over the same block (`VectorArrays`). Rows of a batch are adjacent, so a whole batch is
+one slice. `coordinator` creates the block, `group` writes its rows, `rows` reads them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.envs.types import Action, Array, DType, Flags, Floats, Observation, RowInfo
+from stepladder.arrays import Array, Flags, Floats, Words
+from stepladder.envs.types import Action, DType, Observation, RowInfo
 from stepladder.envs.workers.memory.lanes import LANE_DTYPE, Lanes
-from stepladder.envs.workers.memory.messages import INFO, Message
+from stepladder.envs.workers.memory.messages import INFO_MESSAGE, Message
 from stepladder.envs.workers.memory.spaces import Leaf
 from stepladder.plans.plan import aligned_words
-from stepladder.records import Words
 
 LINE_BYTES = 64
 """Arrays begin a cache line of their own."""
@@ -45,7 +45,7 @@ class MemoryLayout:
     def parts(self) -> list[tuple[DType, tuple[int, ...]]]:
         """Return type and shape of every array, in the order in which they lie."""
         rows, lanes = (self.num_envs,), (self.num_workers, self.num_batches)
-        # Observations a second time, where there are workers: their copies (`Memory.kept`).
+        # Observations a second time, where there are workers: their copies (`VectorArrays.kept`).
         kept = self.observations if self.num_workers else ()
         return [
             (LANE_DTYPE, lanes),
@@ -70,7 +70,7 @@ def _padded_words(dtype: DType, shape: Sequence[int]) -> int:
     return (num_bytes + LINE_BYTES - 1) // LINE_BYTES * (LINE_BYTES // 8)
 
 
-class Memory:
+class VectorArrays:
     """All arrays of a vector env, as seen by one process.
 
     Args:
@@ -118,7 +118,7 @@ class Memory:
         """Put leaves of observations that are not arrays into their columns; return the infos."""
         infos: list[RowInfo] = []
         for kind, row, value in messages:
-            if kind == INFO:
+            if kind == INFO_MESSAGE:
                 infos.append((row, value))
                 continue
             for column, leaf in zip(self.loose_observations(), value, strict=True):

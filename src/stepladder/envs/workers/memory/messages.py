@@ -14,23 +14,23 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.envs.types import Array
+from stepladder.arrays import Array
 
-INFO, OBJECTS = 0, 1
+INFO_MESSAGE, OBJECTS_MESSAGE = 0, 1
 """Kinds of message: an env's info; the leaves of its observation that are not arrays."""
 
 WAKE = b""
-"""Wakes a process that sleeps. Everything else that goes through a pipe begins with a `MARK`."""
+"""Wakes a process that sleeps. All else that goes through a pipe begins with a `MESSAGE_MARK`."""
 
-REPLY, OVERFLOW, COMMAND = 1, 2, 3
+REPLY, OVERFLOW, COMMAND_DATA = 1, 2, 3
 """Marks: the reply to a command, or the exception of an env; a message that had no room; the part
 of an order that is not in an array.
 """
 
-MARK = struct.Struct("<iq")
+MESSAGE_MARK = struct.Struct("<iq")
 """Mark and order: a reply that was not read is not mistaken for that of a later order."""
 
-HEAD = struct.Struct("<iii")
+MESSAGE_HEAD = struct.Struct("<iii")
 """Kind, row, length."""
 
 
@@ -71,12 +71,16 @@ class MessageWriter:
     def write(self, kind: int, row: int, value: Any) -> None:
         """Write one message."""
         data = pickled(value)
-        start = self._used + HEAD.size
+        start = self._used + MESSAGE_HEAD.size
         if start + len(data) > len(self._room):
             self._lane["num_overflows"] += 1
-            self._send(MARK.pack(OVERFLOW, self._order) + HEAD.pack(kind, row, len(data)) + data)
+            self._send(
+                MESSAGE_MARK.pack(OVERFLOW, self._order)
+                + MESSAGE_HEAD.pack(kind, row, len(data))
+                + data
+            )
             return
-        HEAD.pack_into(self._room, self._used, kind, row, len(data))
+        MESSAGE_HEAD.pack_into(self._room, self._used, kind, row, len(data))
         self._room[start : start + len(data)] = data
         self._used = start + len(data)
         self._lane["message_bytes"] = self._used
@@ -100,13 +104,13 @@ def read_messages(room: npt.NDArray[np.uint8], num_bytes: int) -> Iterator[Messa
     view = fast_view(room)
     start = 0
     while start < num_bytes:
-        kind, row, length = HEAD.unpack_from(view, start)
-        start += HEAD.size
+        kind, row, length = MESSAGE_HEAD.unpack_from(view, start)
+        start += MESSAGE_HEAD.size
         yield Message(kind, row, pickle.loads(view[start : start + length]))
         start += length
 
 
 def read_overflow(body: memoryview) -> Message:
     """Read a message that came through the pipe, without its mark."""
-    kind, row, _ = HEAD.unpack_from(body)
-    return Message(kind, row, pickle.loads(body[HEAD.size :]))
+    kind, row, _ = MESSAGE_HEAD.unpack_from(body)
+    return Message(kind, row, pickle.loads(body[MESSAGE_HEAD.size :]))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.envs.types import Array
+from stepladder.arrays import Array
 from stepladder.envs.workers.memory.spaces import Leaf
 from stepladder.errors import EnvError, shown
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.envs.types import Action, Array, GymSpace
-from stepladder.envs.workers.memory.layout import Memory
+from stepladder.arrays import Array
+from stepladder.envs.types import Action, GymSpace
+from stepladder.envs.workers.memory.layout import VectorArrays
 from stepladder.envs.workers.memory.spaces import Leaf, build, is_one_array
 from stepladder.errors import ConfigError
 
@@ -26,7 +27,7 @@ MAX_RECYCLED = 4
 class RowView:
     """Rows ``start`` to ``stop`` of a vector env."""
 
-    def __init__(self, memory: Memory, rows: slice, observation_space: GymSpace):
+    def __init__(self, memory: VectorArrays, rows: slice, observation_space: GymSpace):
         self.start, self.stop = rows.start, rows.stop
         self.num_rows = rows.stop - rows.start
         self._memory = memory

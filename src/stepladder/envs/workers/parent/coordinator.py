@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from stepladder.envs.types import EnvFunction, Flags, GymEnv, ResetOptions, RowInfo
+from stepladder.arrays import Flags
+from stepladder.envs.types import EnvFunction, GymEnv, ResetOptions, RowInfo
 from stepladder.envs.workers.arguments import WorkerSettings, batched_spaces
 from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import noted
 from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.memory import lanes
-from stepladder.envs.workers.memory.layout import Memory, MemoryLayout
+from stepladder.envs.workers.memory.layout import MemoryLayout, VectorArrays
 from stepladder.envs.workers.memory.messages import fast_view
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.memory.spaces import leaves_of
@@ -45,7 +46,7 @@ class Coordinator:
         self, env_functions: Sequence[EnvFunction], shares: Shares, settings: WorkerSettings
     ):
         self.shares = shares
-        self.memory = Memory(MemoryLayout())
+        self.memory = VectorArrays(MemoryLayout())
         self._env_functions = env_functions
         self._settings = settings
         self._segment: Segment | None = None
@@ -102,10 +103,10 @@ class Coordinator:
             leaves_of(self.description.action_space),
         )
         if not self.shares.num_workers:
-            self.memory = Memory(layout)
+            self.memory = VectorArrays(layout)
             return
         self._segment = Segment.create(layout.num_words)
-        self.memory = Memory(layout, self._segment.words)
+        self.memory = VectorArrays(layout, self._segment.words)
         self._pool.attach(self.memory, self._segment.ticket)
 
     def _set_up(self) -> None:
@@ -147,7 +148,7 @@ class Coordinator:
                 self.memory.loose_actions(shares.of_worker(worker, batch))
                 for worker in range(shares.num_workers)
             ]
-        self._pool.give(lanes.STEP, batch, objects)
+        self._pool.give(lanes.STEP_ROWS, batch, objects)
 
     def finish_step(self, batch: int) -> list[RowInfo]:
         """Step this process's own rows of a batch and wait for the others; return the infos."""
@@ -159,7 +160,7 @@ class Coordinator:
         self, batch: int, mask: Flags, seeds: list[int | None] | None, options: ResetOptions
     ) -> None:
         """Have the workers reset the rows of a batch that are in the mask."""
-        self.restarts.orders[batch] = Order(lanes.RESET, seeds, options)
+        self.restarts.orders[batch] = Order(lanes.RESET_ROWS, seeds, options)
         self.memory.reset_mask[:] = mask
         self._told = None
         if seeds is not None or options:
@@ -167,7 +168,7 @@ class Coordinator:
             self._told = [w for w in workers if self._tell(w, batch, "reset", seeds, options)]
         elif self.shares.num_workers:
             # The usual reset, with autoreset disabled perhaps at every step: it needs no pipe.
-            self._pool.give(lanes.RESET, batch)
+            self._pool.give(lanes.RESET_ROWS, batch)
 
     def finish_reset(self, batch: int) -> list[RowInfo]:
         """Reset this process's own rows of a batch and wait for the others; return the infos."""

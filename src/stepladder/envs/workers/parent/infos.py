@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.envs.types import Flags, GymVectorEnv, Info, RowInfo
+from stepladder.arrays import Flags
+from stepladder.envs.types import GymVectorEnv, Info, RowInfo
 from stepladder.envs.values import info_of
 
 PLAIN_NUMBERS = (int, float, bool)

@@ -28,8 +28,8 @@ from stepladder.envs.workers.main_program import (
     pickled_for,
 )
 from stepladder.envs.workers.memory.messages import (
-    COMMAND,
-    MARK,
+    COMMAND_DATA,
+    MESSAGE_MARK,
     OVERFLOW,
     WAKE,
     Message,
@@ -39,13 +39,13 @@ from stepladder.envs.workers.parent.timeouts import hung
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.forking import WORKER_START
 
-LOOK_S = 0.2
+WORKER_CHECK_S = 0.2
 """Interval of checks whether a worker that is waited for still runs."""
 
 START_S = 60.0
 """Least time that a process may take to start, before its first env is made."""
 
-END_S = 5.0
+KILLED_WAIT_S = 5.0
 """Longest wait for a process that was killed."""
 
 NOT_STARTED = -1
@@ -139,7 +139,7 @@ class WorkerHandle:
         num_made, since, data = NOT_STARTED, time.monotonic(), WAKE
         pipe = self._connection
         while data == WAKE:
-            if pipe in connection.wait([pipe, self.process.sentinel], timeout=LOOK_S):
+            if pipe in connection.wait([pipe, self.process.sentinel], timeout=WORKER_CHECK_S):
                 try:
                     data = pipe.recv_bytes()
                 except (EOFError, OSError) as error:
@@ -165,7 +165,7 @@ class WorkerHandle:
 
     def packed(self, order: int, value: Any) -> bytes:
         """Pickle what belongs to an order, lambdas included."""
-        return MARK.pack(COMMAND, order) + pickled_for(value, self._known)
+        return MESSAGE_MARK.pack(COMMAND_DATA, order) + pickled_for(value, self._known)
 
     def send_bytes(self, data: bytes) -> None:
         """Send what is packed already; `WAKE` wakes the worker."""
@@ -206,8 +206,8 @@ class WorkerHandle:
     def _store(self, data: bytes) -> None:
         if data == WAKE:
             return
-        mark, order = MARK.unpack_from(data)
-        body = memoryview(data)[MARK.size :]
+        mark, order = MESSAGE_MARK.unpack_from(data)
+        body = memoryview(data)[MESSAGE_MARK.size :]
         if mark == OVERFLOW:
             self._overflows.setdefault(order, []).append(read_overflow(body))
         else:
@@ -231,7 +231,7 @@ class WorkerHandle:
         """Return so many messages of an order that had no room; or those of a dead worker."""
         while len(self._overflows.get(order, ())) < number:
             try:
-                self.pump(LOOK_S)
+                self.pump(WORKER_CHECK_S)
             except WorkerGoneError:
                 break
         return self._overflows.pop(order, [])
@@ -255,7 +255,7 @@ class WorkerHandle:
         if self.pid is None:
             return
         self.process.kill()
-        self.process.join(timeout=END_S)
+        self.process.join(timeout=KILLED_WAIT_S)
         # Another thread may have reaped the process and not have stored its exit code yet.
         until = time.monotonic() + 1.0
         while self.process.exitcode is None and time.monotonic() < until:

@@ -26,11 +26,15 @@ from stepladder.envs.workers.child.worker import Assignment, EnvFunctions
 from stepladder.envs.workers.env_functions import EnvDescription
 from stepladder.envs.workers.faults import Fault, unpack_fault
 from stepladder.envs.workers.memory import lanes
-from stepladder.envs.workers.memory.layout import Memory
+from stepladder.envs.workers.memory.layout import VectorArrays
 from stepladder.envs.workers.memory.messages import WAKE, Message, read_messages
 from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.parent.timeouts import ProgressClock
-from stepladder.envs.workers.parent.worker_handle import LOOK_S, WorkerGoneError, WorkerHandle
+from stepladder.envs.workers.parent.worker_handle import (
+    WORKER_CHECK_S,
+    WorkerGoneError,
+    WorkerHandle,
+)
 from stepladder.envs.workers.spinning import SpinLimit
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
 from stepladder.sync.segment import Ticket
@@ -103,7 +107,7 @@ class WorkerPool:
         except WorkerGoneError:
             raise handle.died_at_start(rows) from None
 
-    def attach(self, memory: Memory, ticket: Ticket) -> None:
+    def attach(self, memory: VectorArrays, ticket: Ticket) -> None:
         """Tell all workers where the memory is."""
         self.memory = memory
         self._ticket = ticket
@@ -150,7 +154,7 @@ class WorkerPool:
             objects: Per worker what belongs to the order and is not in an array, if anything is.
         """
         self._number += 1
-        order = self._number * lanes.NUM_KINDS + kind
+        order = self._number * lanes.NUM_ORDER_KINDS + kind
         together = [] if objects is None else zip(self.handles, objects, strict=True)
         parts = [handle.packed(order, values) for handle, values in together]
         for handle in self.handles[: len(parts)]:
@@ -183,7 +187,7 @@ class WorkerPool:
         spin_limit.begin()
         while True:
             worker = self._await_done(self.memory.lanes, batch, spin_limit.spins)
-            if worker == lanes.NONE:
+            if worker == lanes.NO_ENTRY:
                 return
             if not spin_limit.may_continue():
                 self._sleep_until_done(self.handles[worker], batch)
@@ -201,7 +205,7 @@ class WorkerPool:
         """Receive from a worker until something is over, as long as there is progress."""
         clock = ProgressClock(self._timeout_s, lambda: self.progress(handle.worker_index, batch))
         while not is_over():
-            if not handle.pump(LOOK_S) and clock.is_over():
+            if not handle.pump(WORKER_CHECK_S) and clock.is_over():
                 raise self._give_up(handle, batch)
 
     def progress(self, worker: int, batch: int) -> int:
@@ -250,7 +254,7 @@ class WorkerPool:
     def tell(self, worker: int, batch: int, name: str, *arguments: Any) -> None:
         """Give one worker a command; `answer` takes what comes back."""
         self._number += 1
-        order = self._number * lanes.NUM_KINDS + lanes.COMMAND
+        order = self._number * lanes.NUM_ORDER_KINDS + lanes.READ_COMMAND
         # First, for it may fail; and an order without its command leaves a worker waiting.
         handle = self.handles[worker]
         command = handle.packed(order, (name, *arguments))
@@ -334,7 +338,7 @@ class WorkerPool:
         order = int(self.lane(handle.worker_index, 0)["order"])
         while not handle.has_replied(order):
             left = deadline - time.monotonic()
-            if not handle.pump(max(0.0, min(LOOK_S, left))) and left <= 0:
+            if not handle.pump(max(0.0, min(WORKER_CHECK_S, left))) and left <= 0:
                 logger.warning(
                     "[VecEnv] Worker %d did not close its envs in time and is killed.",
                     handle.worker_index,

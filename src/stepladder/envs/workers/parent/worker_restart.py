@@ -14,15 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from stepladder.envs.types import Flags, Info, ResetOptions, RowInfo
+from stepladder.arrays import Flags
+from stepladder.envs.types import Info, ResetOptions, RowInfo
 from stepladder.envs.workers.arguments import OnDeath
-from stepladder.envs.workers.group import ENDED, LOST, LOST_INFO
+from stepladder.envs.workers.group import LOST_INFO
 from stepladder.envs.workers.memory import lanes
-from stepladder.envs.workers.memory.layout import Memory
-from stepladder.envs.workers.memory.messages import INFO, Message
+from stepladder.envs.workers.memory.layout import VectorArrays
+from stepladder.envs.workers.memory.messages import INFO_MESSAGE, Message
 from stepladder.envs.workers.parent.worker_handle import WorkerGoneError
 from stepladder.envs.workers.parent.worker_pool import WorkerPool
 from stepladder.errors import EnvTimeoutError, WorkerDiedError
+from stepladder.plans.status import ENDED, LOST
 
 logger = logging.getLogger("stepladder.envs")
 
@@ -45,13 +47,13 @@ class Order:
     options: ResetOptions = None
 
 
-STEP_ORDER = Order(lanes.STEP)
+STEP_ORDER = Order(lanes.STEP_ROWS)
 
 
 class WorkerRestart:
     """Replaces workers that have died."""
 
-    def __init__(self, pool: WorkerPool, memory: Memory, on_death: OnDeath):
+    def __init__(self, pool: WorkerPool, memory: VectorArrays, on_death: OnDeath):
         self.listeners: list[Callable[[list[int]], None]] = []
         """Called with the rows of a worker that was restarted, before they are played again."""
         self.is_going_on = False
@@ -208,12 +210,14 @@ class WorkerRestart:
             return 0
         if self._pool.is_done(worker, batch):
             return len(rows)
-        if order.kind != lanes.STEP:
+        if order.kind != lanes.STEP_ROWS:
             # A reset is done again as a whole.
             return 0
         progress = self._pool.progress(worker, batch)
         # An info is the last thing that is written of a row, after all its numbers.
-        written = [message.row - rows.start + 1 for message in messages if message.kind == INFO]
+        written = [
+            message.row - rows.start + 1 for message in messages if message.kind == INFO_MESSAGE
+        ]
         return max([0, progress, *written])
 
     def _restore_observations(self, worker: int, unfinished: Sequence[tuple[int, int]]) -> None:
@@ -231,7 +235,7 @@ class WorkerRestart:
     def _repeat(self, worker: int, batch: int, num_done: int) -> None:
         """Have a new worker carry out the rest of an order of its predecessor."""
         pool, order = self._pool, self.orders[batch]
-        if order.kind == lanes.STEP:
+        if order.kind == lanes.STEP_ROWS:
             rows = self._shares.of_worker(worker, batch)
             command = ("step_from", num_done, self._memory.loose_actions(rows))
         else:

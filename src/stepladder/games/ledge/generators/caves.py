@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.chance import Chance, IntegerBounds
 from stepladder.games.ledge.generators.sketch import Sketch, Unfit
 from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 from stepladder.games.ledge.world import UNREACHABLE
@@ -20,11 +20,11 @@ from stepladder.games.ledge.world import UNREACHABLE
 class Caves:
     """What a cave is like."""
 
-    height: Bounds
-    width: Bounds
-    rock_percent: Bounds = (40, 44)
-    num_platforms: Bounds = (6, 12)
-    num_mines: Bounds = (0, 0)
+    height: IntegerBounds
+    width: IntegerBounds
+    rock_percent: IntegerBounds = (40, 44)
+    num_platforms: IntegerBounds = (6, 12)
+    num_mines: IntegerBounds = (0, 0)
 
     def draw(self, chance: Chance) -> Sketch:
         """Draw a cave; start, switch and door lie far apart in it."""

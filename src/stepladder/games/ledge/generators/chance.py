@@ -13,7 +13,7 @@ from stepladder.tasks.scramble import mix64, stream_key
 
 Item = TypeVar("Item")
 
-Bounds = tuple[int, int]
+IntegerBounds = tuple[int, int]
 """Smallest and largest integer, both included."""
 
 _MASK64 = 2**64 - 1
@@ -43,7 +43,7 @@ class Chance:
         # The high half of the product: as even as 64 bits allow, and free of division.
         return low + ((self._bits() * (high - low + 1)) >> 64)
 
-    def within(self, bounds: Bounds) -> int:
+    def within(self, bounds: IntegerBounds) -> int:
         """Return an integer within bounds, both included."""
         return self.whole(*bounds)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.chance import Chance, IntegerBounds
 from stepladder.games.ledge.generators.sketch import Sketch, Unfit
 from stepladder.games.ledge.level import MAX_WIDTH
 from stepladder.games.ledge.tiles import AIR, MINE
@@ -30,17 +30,17 @@ class Course:
     features: tuple[str, ...]
     """Kinds to choose from: plain, up, down, pit, block, mine, mined_pit, hanging_mine."""
 
-    num_features: Bounds
-    stretch: Bounds
+    num_features: IntegerBounds
+    stretch: IntegerBounds
     """Tiles of flat ground between two features."""
 
     order: str = ALONG
-    step: Bounds = (1, 1)
+    step: IntegerBounds = (1, 1)
     """Tiles that steps and blocks are high."""
 
-    pit_width: Bounds = (1, 2)
-    pit_depth: Bounds = (1, 1)
-    headroom: Bounds = (4, 5)
+    pit_width: IntegerBounds = (1, 2)
+    pit_depth: IntegerBounds = (1, 1)
+    headroom: IntegerBounds = (4, 5)
     """Tiles of air above the highest ground."""
 
     def draw(self, chance: Chance) -> Sketch:

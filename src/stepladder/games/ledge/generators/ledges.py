@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.chance import Chance, IntegerBounds
 from stepladder.games.ledge.generators.sketch import Sketch, Unfit
-from stepladder.games.ledge.level import MAX_WIDTH, Place
+from stepladder.games.ledge.level import MAX_WIDTH, TilePlace
 from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM, WALL
 
 
@@ -18,12 +18,12 @@ from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM, WALL
 class Ledges:
     """A room to climb up in."""
 
-    num_ledges: Bounds
-    width: Bounds
-    rise: Bounds = (1, 2)
+    num_ledges: IntegerBounds
+    width: IntegerBounds
+    rise: IntegerBounds = (1, 2)
     """Tiles from one ledge up to the next."""
 
-    num_mines: Bounds = (0, 0)
+    num_mines: IntegerBounds = (0, 0)
 
     def draw(self, chance: Chance) -> Sketch:
         """Draw a room: the switch on the highest ledge and the door on the floor, or reversed."""
@@ -32,7 +32,7 @@ class Ledges:
         sketch = Sketch(sum(rises) + 5, chance.within(self.width) + 2, AIR)
         row = floor = sketch.height - 2
         left = chance.whole(3, max(3, sketch.width // 2))
-        tops: list[Place] = []
+        tops: list[TilePlace] = []
         for rise in rises:
             row -= rise
             length = chance.whole(2, 4)
@@ -52,11 +52,11 @@ class Ledges:
 class Islands:
     """Islands over mined ground."""
 
-    num_islands: Bounds
-    length: Bounds
+    num_islands: IntegerBounds
+    length: IntegerBounds
     """Tiles that an island is long."""
 
-    gap: Bounds
+    gap: IntegerBounds
     """Tiles between two islands."""
 
     climb: int
@@ -65,7 +65,7 @@ class Islands:
     is_return: bool = False
     """Whether the door is back at the start."""
 
-    num_mines: Bounds = (0, 0)
+    num_mines: IntegerBounds = (0, 0)
     """Mines beside those on the ground."""
 
     def draw(self, chance: Chance) -> Sketch:
@@ -83,7 +83,7 @@ class Islands:
         sketch = Sketch(max(rows) + 4, width, AIR)
         sketch.paint(MINE, sketch.height - 2, 1, 1, width)
         left = 1
-        tops: list[list[Place]] = []
+        tops: list[list[TilePlace]] = []
         for row, length, gap in zip(rows, lengths, gaps, strict=True):
             sketch.paint(WALL, row + 1, left, 1, length)
             tops.append([(row, left + i) for i in range(length)])

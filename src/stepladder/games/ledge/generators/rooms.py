@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.chance import Chance, IntegerBounds
 from stepladder.games.ledge.generators.sketch import Sketch
 from stepladder.games.ledge.tiles import AIR, PLATFORM, WALL
 
@@ -20,19 +20,19 @@ Passage = tuple[Cell, Cell]
 class Rooms:
     """A grid of rooms."""
 
-    num_rows: Bounds
-    num_columns: Bounds
-    height: Bounds
+    num_rows: IntegerBounds
+    num_columns: IntegerBounds
+    height: IntegerBounds
     """Tiles of air in a room, from floor to ceiling."""
 
-    width: Bounds
-    num_loops: Bounds = (0, 1)
+    width: IntegerBounds
+    num_loops: IntegerBounds = (0, 1)
     """Passages beside those of the tree."""
 
     furniture_percent: int = 0
     """How likely a room has a ledge in it."""
 
-    num_mines: Bounds = (0, 0)
+    num_mines: IntegerBounds = (0, 0)
 
     def draw(self, chance: Chance) -> Sketch:
         """Draw rooms and the passages between them."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stepladder.games.ledge.generators.chance import Bounds, Chance
+from stepladder.games.ledge.generators.chance import Chance, IntegerBounds
 from stepladder.games.ledge.generators.sketch import Sketch
-from stepladder.games.ledge.level import Place
+from stepladder.games.ledge.level import TilePlace
 from stepladder.games.ledge.tiles import AIR, MINE, PLATFORM
 
 _HALL = 3
@@ -21,15 +21,15 @@ _HALL = 3
 class Shafts:
     """What shafts are like."""
 
-    num_shafts: Bounds
-    height: Bounds
+    num_shafts: IntegerBounds
+    height: IntegerBounds
     """Tiles from the floor of a shaft to its ceiling."""
 
-    width: Bounds
-    mine_every: Bounds = (0, 0)
+    width: IntegerBounds
+    mine_every: IntegerBounds = (0, 0)
     """Rows between two mines on the walls of a shaft; 0 for none."""
 
-    num_rests: Bounds = (0, 1)
+    num_rests: IntegerBounds = (0, 1)
     """Platforms to rest on in each shaft."""
 
     def draw(self, chance: Chance) -> Sketch:
@@ -49,9 +49,9 @@ class Shafts:
             sketch.paint(AIR, top, left + width, _HALL, 2 if i < num_shafts - 1 else alcove)
             left += width + 2
         end_row = _HALL if num_shafts % 2 == 1 else height
-        entry: Place = (height, 1)
-        middle: Place = (height, 1 + chance.whole(1, alcove - 1))
-        end: Place = (end_row, sketch.width - 2)
+        entry: TilePlace = (height, 1)
+        middle: TilePlace = (height, 1 + chance.whole(1, alcove - 1))
+        end: TilePlace = (end_row, sketch.width - 2)
         if chance.happens(50):
             sketch.place(middle, end, entry)
         else:

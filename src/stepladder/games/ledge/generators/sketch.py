@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from stepladder.games.ledge.generators.chance import Chance
-from stepladder.games.ledge.level import MAX_HEIGHT, MAX_WIDTH, Level, Place, default_time_limit
+from stepladder.games.ledge.level import MAX_HEIGHT, MAX_WIDTH, Level, TilePlace, default_time_limit
 from stepladder.games.ledge.tiles import AIR, DOOR, MINE, PLATFORM, SWITCH, WALL
 from stepladder.games.ledge.world import (
     MARGIN,
@@ -37,9 +37,9 @@ class Sketch:
             raise Unfit
         self.tiles = np.full((height, width), WALL, dtype=np.uint8)
         self.tiles[1:-1, 1:-1] = code
-        self.start: Place | None = None
-        self.switch: Place | None = None
-        self.door: Place | None = None
+        self.start: TilePlace | None = None
+        self.switch: TilePlace | None = None
+        self.door: TilePlace | None = None
 
     @property
     def height(self) -> int:
@@ -56,7 +56,7 @@ class Sketch:
         bottom, right = min(top + height, self.height - 1), min(left + width, self.width - 1)
         self.tiles[max(top, 1) : bottom, max(left, 1) : right] = code
 
-    def place(self, start: Place, switch: Place, door: Place) -> None:
+    def place(self, start: TilePlace, switch: TilePlace, door: TilePlace) -> None:
         """Place the start of the runner and what it has to reach.
 
         Raises:
@@ -67,13 +67,13 @@ class Sketch:
             raise Unfit
         self.start, self.switch, self.door = places
 
-    def standing_places(self) -> list[Place]:
+    def standing_places(self) -> list[TilePlace]:
         """Return the tiles of air with something to stand on below, row by row."""
         below = self.tiles[1:]
         stands = (self.tiles[:-1] == AIR) & ((below == WALL) | (below == PLATFORM))
         return [(int(row), int(column)) for row, column in np.argwhere(stands)]
 
-    def distances(self, place: Place) -> np.ndarray:
+    def distances(self, place: TilePlace) -> np.ndarray:
         """Return the tiles of way from each tile to a place, as `world.fill_distances` does."""
         packed = np.full((PACKED_HEIGHT, PACKED_WIDTH), WALL, dtype=np.uint8)
         inner = (slice(MARGIN, MARGIN + self.height), slice(MARGIN, MARGIN + self.width))
@@ -82,7 +82,7 @@ class Sketch:
         fill_distances(packed, MARGIN + place[0], MARGIN + place[1], distances)
         return distances[inner]
 
-    def place_far_apart(self, chance: Chance, places: list[Place] | None = None) -> None:
+    def place_far_apart(self, chance: Chance, places: list[TilePlace] | None = None) -> None:
         """Choose start, switch and door so that the ways between them are long.
 
         Raises:
@@ -96,7 +96,9 @@ class Sketch:
         door = self._pick_far(chance, places, self.distances(switch))
         self.place(start, switch, door)
 
-    def _pick_far(self, chance: Chance, places: list[Place], distances: np.ndarray) -> Place:
+    def _pick_far(
+        self, chance: Chance, places: list[TilePlace], distances: np.ndarray
+    ) -> TilePlace:
         reached = [at for at in places if distances[at] != UNREACHABLE]
         reached.sort(key=lambda at: (int(distances[at]), at))
         farthest = reached[-max(1, len(reached) // 4) :]

@@ -1,0 +1,1 @@
+"""WHAT A CURRICULUM SAYS OF ITSELF: counts, metrics, events, and why a task is drawn."""
