@@ -94,7 +94,7 @@ class EnvGroup:
     def step(self, start: int = 0) -> None:
         """Step all envs, or those from `start` on, with the actions that lie in memory."""
         actions = self._take_actions()
-        first, states, steps = self.rows.start, self.states, self._steps
+        first, states, steps, playing = self.rows.start, self.states, self._steps, PLAYING
         rewards, terminated, truncated = self._rewards, self._terminated, self._truncated
         write, progress = self._write, self._progress
         # The usual case without a call, which would take as long as the writing itself.
@@ -103,7 +103,7 @@ class EnvGroup:
         for index in range(start, len(steps)):
             progress[0] = index
             row = first + index
-            if states[index]:
+            if states[index] != playing:
                 self._step_over(index)
                 continue
             self._last = result = steps[index](actions[index])
