@@ -25,6 +25,7 @@ from stepladder.diagnosis.evidence import Made, RandomPlay, Trouble, TroubleKind
 from stepladder.diagnosis.probes import conforming, drawing, repeating, rows
 from stepladder.diagnosis.probes.playing import PlayProbe
 from stepladder.diagnosis.probes.subject import Subject
+from stepladder.envs.ids import UnknownEnvError
 from stepladder.errors import BuildError, ConfigError, DeliveryError, SignalError, StepladderError
 from stepladder.games.registry import GAMES
 from stepladder.training.config import TrainingConfig
@@ -162,7 +163,9 @@ class Examination:
         try:
             yield
         except (Exception, SystemExit) as error:  # code of the user may raise anything
-            if isinstance(error, DeliveryError):
+            if isinstance(error, UnknownEnvError):
+                kind = "unknown"
+            elif isinstance(error, DeliveryError):
                 kind = "no delivery"
             elif isinstance(error, SystemExit):
                 kind = "died"

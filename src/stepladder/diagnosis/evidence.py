@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from stepladder.training.config import TrainingConfig
 
-TroubleKind = Literal["not made", "no delivery", "raised", "died", "hung"]
+TroubleKind = Literal["unknown", "not made", "no delivery", "raised", "died", "hung"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +73,9 @@ class PlayedEpisode:
     """Its return."""
 
     last_reward: float
+    best_before: float
+    """The largest reward of all steps but the last."""
+
     terminated: bool
     truncated: bool
     has_ended: bool

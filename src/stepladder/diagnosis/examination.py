@@ -281,6 +281,12 @@ def _examined(config: TrainingConfig, episodes: int, seconds: float, limit_s: fl
     )
     env = EnvEvidence(name=config.env, config=config, num_cores=usable_cores())
     examine_env(order, env, replace(order, only_repeats=True))
+    for one in env.troubles:
+        if one.kind == "unknown":
+            raise ConfigError(
+                f"{config.env!r} is neither the folder of a run, nor a preset or the file of a "
+                f"config: {one.text}"
+            )
     return env
 
 

@@ -7,6 +7,7 @@ from stepladder.curricula.staged.config import StagedConfig
 from stepladder.diagnosis.evidence import Drawing
 from stepladder.diagnosis.finding import Told, check, error, warning
 from stepladder.diagnosis.settings import (
+    NUM_TRIALS,
     PLAUSIBLE,
     Leaving,
     SettingsEvidence,
@@ -16,6 +17,9 @@ from stepladder.diagnosis.settings import (
 
 ENOUGH_DRAWS = 50
 """Draws per label, if all were drawn alike, that are needed to call one never drawn."""
+
+MUCH_LATER = 20.0
+"""Times its minimum of episodes that a stage may last until luck helps."""
 
 MANY_NAMED = 5
 
@@ -88,22 +92,26 @@ def _about_stage(path: str, config: StagedConfig, index: int, found: Leaving) ->
     window, threshold = config.window_episodes, found.threshold
     if found.share >= 0.5 and threshold <= PLAUSIBLE:
         return
+    least = config.min_episodes_of(index)
     needed = math.ceil(threshold * window - 1e-9)
     where = (
         f"{path} ({found.stage!r}) advances at {threshold:g} over {window} episodes, which is "
         f"{needed} of {window}: an agent that succeeds in {PLAUSIBLE:.0%} "
     )
-    fix = f"Lower the threshold to about {max(0.0, PLAUSIBLE - 0.1):.2f}, or keep the early rule."
+    fix = f"Lower the threshold to about {PLAUSIBLE - 0.1:.2f}, below what a good agent reaches."
+    chance = chance_of_window(threshold, window, PLAUSIBLE)
     if found.share < 0.5:
         yield error(
-            f"{where}leaves it in {found.share:.0%} of {found.num_tried:,}-episode trainings",
+            f"{where}has that in {chance:.2g} of all windows, and leaves the stage within "
+            f"{found.num_tried:,} episodes in {found.share:.0%} of {NUM_TRIALS} trials",
             fix,
         )
     else:
-        yield warning(
-            f"{where}has that in {chance_of_window(threshold, window, PLAUSIBLE):.2g} of all "
+        tell = error if found.median_episodes > MUCH_LATER * least else warning
+        yield tell(
+            f"{where}has that in {chance:.2g} of all "
             f"windows, so the stage is left by luck, after {found.median_episodes:,.0f} episodes "
-            f"in the median (minimum {config.min_episodes_of(index)})",
+            f"in the median (minimum {least})",
             fix,
         )
 

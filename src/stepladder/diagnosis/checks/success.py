@@ -1,7 +1,6 @@
 """Checks of the signals that a curriculum learns from: success and returns."""
 
 from collections.abc import Iterator
-from statistics import median
 
 from stepladder.curricula.config import SignalConfig
 from stepladder.diagnosis.evidence import EnvEvidence, PlayedEpisode
@@ -12,6 +11,9 @@ FEW = 6
 
 RULE_OF_THREE = 3.0
 """What never happened in n episodes has a probability below 3/n, with 95 % confidence."""
+
+STANDS_OUT = 1.5
+"""Factor by which a last reward is larger than all others if it is for solving the task."""
 
 MANY_OUTSIDE, SOME_OUTSIDE = 0.5, 0.1
 """Shares of returns outside a range from which it is an error, and a warning."""
@@ -50,14 +52,14 @@ def never(env: EnvEvidence) -> Iterator[Told]:
     known = [one for one in _ended(env) if one.success is not None]
     if len(known) < FEW or any(one.success for one in known):
         return
-    # The best that a reward can say: it ended, was not cut off, and the last step paid most.
-    good = [
-        one for one in known if one.terminated and one.last_reward > 0.0 and _stands_out(one, known)
-    ]
+    # A last reward that is larger than any other one says that a task was solved.
+    usual = max(0.0, max(one.best_before for one in known))
+    good = [one for one in known if one.terminated and one.last_reward > STANDS_OUT * usual]
+    good = [one for one in good if one.last_reward > 0.0]
     if good and len(good) < len(known):
         yield error(
             f"success is 0 in all of {len(known)} episodes, also in {len(good)} that ended with a "
-            f"last reward of {good[0].last_reward:g} while others were cut off or got less; "
+            f"last reward of {good[0].last_reward:g}, and no other step got more than {usual:g}; "
             "expected success in those",
             "Set is_success where the env gives its final reward; look at its type and its key.",
         )
@@ -66,14 +68,6 @@ def never(env: EnvEvidence) -> Iterator[Told]:
         f"success is 0 in all of {len(known)} episodes of random play (below "
         f"{RULE_OF_THREE / len(known):.2f} with 95 % confidence)",
         "Nothing if the tasks are hard; an easier one beside them gives learning a beginning.",
-    )
-
-
-def _stands_out(one: PlayedEpisode, among: list[PlayedEpisode]) -> bool:
-    """Whether an episode got more than half of the others, and more at its end."""
-    others = [other for other in among if other is not one]
-    return one.total > median(other.total for other in others) and one.last_reward > median(
-        other.last_reward for other in others
     )
 
 

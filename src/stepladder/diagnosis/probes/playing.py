@@ -86,7 +86,8 @@ class PlayProbe:
             return
         self._look(env, "the reset", seen)
         env.action_space.seed(subject.config.seed + number)
-        total, length, reward, terminated, truncated = 0.0, 0, 0.0, False, False
+        total, length, terminated, truncated = 0.0, 0, False, False
+        rewarded, before_last = -math.inf, -math.inf
         info: Any = {}
         while not (terminated or truncated):
             action = env.action_space.sample()
@@ -96,8 +97,10 @@ class PlayProbe:
             self._step_s.append(now - before)
             length += 1
             where = f"step {length}"
+            before_last = max(before_last, rewarded)
             self._look(env, where, seen)
-            total += self._reward(reward, where)
+            rewarded = self._reward(reward, where)
+            total += rewarded
             if length >= MOST_STEPS or now - began > 2.0 * subject.seconds:
                 break
         has_ended = bool(terminated or truncated)
@@ -108,7 +111,8 @@ class PlayProbe:
                 label="" if task is None else task.label,
                 length=length,
                 total=total,
-                last_reward=_number(reward),
+                last_reward=rewarded,
+                best_before=before_last,
                 terminated=bool(terminated),
                 truncated=bool(truncated),
                 has_ended=has_ended,
