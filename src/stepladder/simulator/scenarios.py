@@ -9,7 +9,6 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, cast
 
@@ -156,6 +155,14 @@ class GraphScenario(Scenario):
         return graph_policies(cast("TaskDependencySimulator", simulator))
 
 
+def _side_by_side(graphs: list[TaskGraph]) -> TaskGraph:
+    """Return all graphs as one; halves first, because joining costs as much as both sides have."""
+    if len(graphs) == 1:
+        return graphs[0]
+    half = len(graphs) // 2
+    return _side_by_side(graphs[:half]).beside(_side_by_side(graphs[half:]))
+
+
 def _noisy(size: int) -> dict[str, Any]:
     coins = max(1, size // 2)
     return {
@@ -183,7 +190,7 @@ def _forgetting(size: int) -> dict[str, Any]:
 def _pool(size: int) -> dict[str, Any]:
     chains = [TaskGraph.chain(10)] * max(1, size // 10)
     return {
-        "graph": reduce(TaskGraph.beside, chains),
+        "graph": _side_by_side(chains),
         # With the usual forgetting, so many tasks could not be mastered at once.
         "dynamics": Prerequisite(lambda_forget=2e-7),
         "capacity": max(1, len(chains) * 10 // 3),
@@ -193,7 +200,7 @@ def _pool(size: int) -> dict[str, Any]:
 def _plateau(size: int) -> dict[str, Any]:
     pairs = [TaskGraph.chain(2)] * (size // 2) + [TaskGraph.chain(1)] * (size % 2)
     return {
-        "graph": reduce(TaskGraph.beside, pairs),
+        "graph": _side_by_side(pairs),
         "start": tuple((node, 0.3) for node in range(1, size, 2)),
     }
 
