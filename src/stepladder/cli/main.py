@@ -15,6 +15,7 @@ from stepladder.errors import StepladderError
 from stepladder.visible import visible
 
 VERBS = {
+    "new": "Write a small project: an env with tasks, a training and tests.",
     "simulate": "Try a curriculum on a simulated learner.",
     "compare": "Compare curricula on simulated learners, over several seeds.",
     "sweep": "Search for good settings of a curriculum.",
