@@ -294,14 +294,19 @@ def _parsed(
         base = load_config(named or DEFAULT_PRESET)
         # Before anything that it names is looked at, such as the tasks for their labels.
         _require_trusted_file(named or DEFAULT_PRESET, base, _given_flags(argv))
+        look_for(*names_of_code(base.to_json()))
     else:
         base = TrainingConfig(**{**ANY_ENV, "env": env})
-    tasks = given(argv, "--tasks")
+    tasks, agent, curriculum = (
+        given(argv, f"--{flag}") for flag in ("tasks", "agent", "curriculum")
+    )
     if tasks is not None:
         look_for(tasks)
+        if curriculum not in (None, base.curriculum.kind):
+            # The one that is replaced need not fit these tasks.
+            base = replace(base, curriculum=UNCHOSEN)
         base = base.with_tasks(tasks)
     settings: dict[str, Any] = {entry.name: getattr(base, entry.name) for entry in fields(base)}
-    agent, curriculum = given(argv, "--agent"), given(argv, "--curriculum")
     if agent is not None and agent.lower() != base.agent.kind.lower():
         settings["agent"] = agent_named(agent, "--agent")()
     if curriculum is not None:

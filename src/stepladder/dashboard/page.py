@@ -19,7 +19,7 @@ MISSING = "\N{EN DASH}"
 """Shown for a missing number."""
 
 UPLOT = "vendor/uplot"
-SCRIPTS = (f"{UPLOT}/uPlot.iife.min.js", "charts.js", "report.js")
+SCRIPTS = (f"{UPLOT}/uPlot.iife.min.js", "old_charts.js", "report.js")
 STYLES = (f"{UPLOT}/uPlot.min.css", "report.css")
 
 # Not allowed in XML, and of no use to a reader. Lone surrogates cannot be written as UTF-8.
@@ -93,4 +93,22 @@ def page(title: str, body: str, data: Any) -> str:
         f'<script type="application/json" id="stepladder-data">{embedded_json(data)}</script>\n'
         f"<!-- Charts by uPlot.\n{asset(f'{UPLOT}/LICENSE')}-->\n"
         f"{''.join(f'<script>{script}</script>' for script in scripts)}\n</body>\n</html>\n"
+    )
+
+
+def live_page() -> str:
+    """Return the page as the server gives it: its modules and styles are loaded by name."""
+    return (
+        "<!DOCTYPE html>\n"
+        '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        "<title>Stepladder</title>\n"
+        '<link rel="icon" href="/static/icon.svg">\n'
+        '<link rel="stylesheet" href="/vendor/uplot/uPlot.min.css">\n'
+        '<link rel="stylesheet" href="/static/style.css">\n'
+        '<script src="/vendor/uplot/uPlot.iife.min.js"></script>\n'
+        '<script type="module" src="/static/live.js"></script>\n'
+        "</head>\n<body>\n"
+        "<noscript><p>This page is drawn by JavaScript.</p></noscript>\n"
+        "</body>\n</html>\n"
     )

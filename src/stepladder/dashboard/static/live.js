@@ -1,0 +1,6 @@
+// Entry of the live dashboard: all pages.
+import { page as overview } from "./overview.js";
+import { page as run } from "./run.js";
+import { start } from "./shell.js";
+
+start({ overview, run }, { tabs: ["overview"] });
