@@ -60,22 +60,26 @@ class Source(NamedTuple):
 
 
 @cache
-def source_stamp(file: Path) -> bytes:
+def source_stamp(file: Path, function: str = "") -> bytes:
     """Return a hash that changes with a file and with all that its kernels read.
 
     It covers the modules of this package only and depends on no path and no time. A file outside
     the package works too.
 
+    Args:
+        file: Where the kernels are.
+        function: Name of a plain function in it that becomes a kernel elsewhere.
+
     Raises:
         OSError: The file cannot be read.
     """
-    digests = sorted(_source(each).digest for each in read_files(file))
+    digests = sorted(_source(each).digest for each in read_files(file, function))
     return hashlib.sha256(b"".join(digests)).digest()
 
 
-def read_files(file: Path) -> set[Path]:
+def read_files(file: Path, function: str = "") -> set[Path]:
     """Return a file and those of this package that its kernels read, directly or indirectly."""
-    wanted: dict[Path, set[str]] = {file: set()}
+    wanted: dict[Path, set[str]] = {file: {function}}
     pending = [file]
     while pending:
         place = pending.pop()
