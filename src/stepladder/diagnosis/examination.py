@@ -132,7 +132,7 @@ def doctor(
             text += f", {config.drawing.num_episodes:,} episodes drawn"
         return _diagnosis(_name(subject), "config", evidence, text, began)
     env = evidence["env"] = _examined(config, *budget)
-    evidence["config"] = _settings_of(env)
+    evidence["config"] = settings_of(env)
     kind: LooksAt = "config" if _is_config(subject) else "env"
     return _diagnosis(_name(subject), kind, evidence, _played(env), began)
 
@@ -294,7 +294,7 @@ def _names_in(config: TrainingConfig) -> tuple[str, ...]:
     return names_of_code(config.to_json())
 
 
-def _settings_of(env: EnvEvidence) -> SettingsEvidence:
+def settings_of(env: EnvEvidence) -> SettingsEvidence:
     """Return what the settings ask for, with what play has shown."""
     config, num_episodes = env.config, None
     lengths = [one.length for one in env.play.episodes] if env.play is not None else []

@@ -24,6 +24,7 @@ TOLD_ELSEWHERE = (
     "is non-deterministic",
     "not equivalent",
     "not equal although similar",
+    "does not call `super().reset(seed=seed)`",
     "nan",
     "inf",
 )

@@ -15,6 +15,9 @@ from stepladder.tasks import Task
 SEEDS = (11, 12)
 """Tasks may be alike with one seed; not with all of them."""
 
+IN_A_ROW = (SEEDS[0], SEEDS[1], SEEDS[0], SEEDS[0], SEEDS[1])
+"""Seeds of the episodes of one env: repeated after two and after three, for what takes turns."""
+
 MOST_COMPARED = 300
 """Steps of an episode that are compared."""
 
@@ -51,15 +54,13 @@ def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> R
     tasks = differing(subject.tasks)
     player, other = subject.make(), subject.make()
     try:
-        first = trace(player, tasks[0], SEEDS[0], most)
-        fresh = trace(other, tasks[0], SEEDS[0], most)
-        again = trace(player, tasks[0], SEEDS[0], most)
+        mine = [trace(player, tasks[0], seed, most) for seed in IN_A_ROW]
+        fresh = [trace(other, tasks[0], seed, most) for seed in IN_A_ROW]
         in_turn: list[tuple[Trace, ...]] = []
+        after = mine[3:]
         if len(tasks) > 1:
             in_turn = [tuple(trace(player, task, seed, most) for seed in SEEDS) for task in tasks]
-            after = trace(player, tasks[0], SEEDS[0], most)
-        else:
-            after = again
+            after = [trace(player, tasks[0], seed, most) for seed in SEEDS]
     finally:
         player.close()
         other.close()
@@ -67,16 +68,22 @@ def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> R
     if make_seconds < LONG_TO_MAKE_S and len(tasks) > 1:
         alone = [tuple(_alone(subject, task, seed, most) for seed in SEEDS) for task in tasks]
     return Repeats(
-        fresh_differs_at=first_difference(first, fresh),
-        again_differs_at=first_difference(first, again),
-        after_others_differs_at=first_difference(again, after),
+        fresh_differs_at=_of_all(mine, fresh),
+        again_differs_at=_of_all([mine[0], *mine[:2]], mine[2:]),
+        after_others_differs_at=_of_all(mine[3:], after),
         tasks=tuple(task.name for task in tasks if task is not None),
-        num_steps=max(len(one) for one in (first, *(t for both in alone for t in both))) - 1,
+        num_steps=max(len(one) for one in (*mine, *(t for both in alone for t in both))) - 1,
         num_distinct=len(set(alone)),
         num_distinct_in_turn=len(set(in_turn)),
         alike=_alike(tasks, alone),
-        digests=first,
+        digests=mine[0],
     )
+
+
+def _of_all(ones: Sequence[Trace], others: Sequence[Trace]) -> int | None:
+    """Return where the first two traces differ that do; None if all are equal."""
+    places = (first_difference(one, other) for one, other in zip(ones, others, strict=True))
+    return next((place for place in places if place is not None), None)
 
 
 def differing(tasks: Sequence[Task | None]) -> list[Task | None]:
