@@ -21,7 +21,7 @@ def examined(
     """Go through the probes here; not for envs that crash or hang."""
     config = TrainingConfig(**{**ANY_ENV, "env": env, **settings})
     order = Order(
-        config=config, num_episodes=episodes, seconds=2.0, limit_s=60.0, with_workers=with_workers
+        config=config, num_episodes=episodes, seconds=1.0, limit_s=60.0, with_workers=with_workers
     )
     evidence = EnvEvidence(name=config.env, config=config, num_cores=2)
 
@@ -33,6 +33,21 @@ def examined(
 
     Examination(order, take).run()
     return evidence
+
+
+def order_for(env: Any, *, limit_s: float = 20.0, **settings: Any) -> tuple[Order, EnvEvidence]:
+    """Return what a process of its own is asked, and what it completes."""
+    config = TrainingConfig(**{**ANY_ENV, "env": env, **settings})
+    given = {config.env: named.given(config.env)}
+    order = Order(
+        config=config,
+        num_episodes=4,
+        seconds=0.3,
+        limit_s=limit_s,
+        with_workers=False,
+        given=given,
+    )
+    return order, EnvEvidence(name=config.env, config=config, num_cores=2)
 
 
 def planted(host: str, fault: str, **settings: Any) -> EnvEvidence:

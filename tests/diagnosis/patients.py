@@ -121,7 +121,7 @@ HOSTS: dict[str, tuple[type[gym.Env[Any, Any]], tuple[Task, ...]]] = {
 class Planted(gym.Wrapper[Any, Any, Any, Any]):
     """A broken copy of an env."""
 
-    num_made: ClassVar[int] = 0
+    generator: ClassVar[np.random.Generator] = np.random.default_rng(0)
 
     def __init__(self, host: str, fault: str):
         super().__init__(HOSTS[host][0]())
@@ -149,7 +149,8 @@ class Planted(gym.Wrapper[Any, Any, Any, Any]):
             raise ZeroDivisionError("no room")
         self.num_episodes += 1
         self.num_steps = 0
-        Planted.num_made += 1
+        if seed is not None:
+            Planted.generator = np.random.default_rng(seed)
         seen, info = self.env.reset(seed=seed)
         if self.fault == "unseeded":
             seen = self.marked(seen, int(np.random.default_rng().integers(7)))
@@ -196,8 +197,8 @@ class Planted(gym.Wrapper[Any, Any, Any, Any]):
     def spoil(self, seen: Any) -> Any:
         if self.fault == "NaN seen" and self.num_steps == 2:
             seen = np.full_like(seen, np.nan)
-        if self.fault == "state of the class":
-            seen = self.marked(seen, Planted.num_made % 7)
+        if self.fault == "generator of the class":
+            seen = self.marked(seen, int(Planted.generator.integers(7)))
         if self.fault == "counts episodes":
             seen = self.marked(seen, self.num_episodes % 7)
         if self.fault == "order of a set":
@@ -228,8 +229,3 @@ class LeavesProcess(Walk):
 
     def __init__(self) -> None:
         self.program = subprocess.Popen(["sleep", "600"], start_new_session=True)
-
-
-def ranges(length: int = 5) -> gym.Env[Any, Any]:
-    """Return CartPole, whose returns are counted."""
-    return gym.make("CartPole-v1", max_episode_steps=length * 20)

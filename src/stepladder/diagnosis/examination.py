@@ -200,10 +200,13 @@ def _config_of(
         document = load_document(subject)
     try:
         if isinstance(document, Mapping) and _is_curriculum(document):
-            return _curriculum_alone(CurriculumConfig.from_json(document, _name(subject)), settings)
-        config = preset or load_config(document)
+            config: Any = CurriculumConfig.from_json(document, _name(subject))
+        else:
+            config = preset or load_config(document)
     except ConfigError as refused:
         return _refused(refused)
+    if isinstance(config, CurriculumConfig):
+        return _curriculum_alone(config, settings)
     config = replace(config, **settings) if settings else config
     names = names_of_code(config.to_json())
     given = set(map(str, settings.values()))

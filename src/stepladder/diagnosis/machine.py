@@ -108,12 +108,11 @@ def processes_marked(mark: str) -> list[int]:
 
 
 def name_of_process(pid: int) -> str:
-    """Return the command line of a process; its number if it is gone."""
+    """Return the command line of a process; empty if it is gone or ending."""
     with suppress(OSError):
         words = (PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")
-        text = " ".join(word.decode(errors="replace") for word in words if word)
-        return text or str(pid)
-    return str(pid)
+        return " ".join(word.decode(errors="replace") for word in words if word)
+    return ""
 
 
 def is_helper_of_python(pid: int) -> bool:

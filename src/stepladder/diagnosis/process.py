@@ -36,6 +36,9 @@ GRACE_S = 2.0
 STARTING_S = 120.0
 """How long a process may take until it answers at all."""
 
+ENDING_S = 1.0
+"""How long what it has started may take to end."""
+
 MOST_PRINTED = 2_000
 """Characters that are kept of what is printed."""
 
@@ -146,8 +149,12 @@ class Child:
         if self.process.poll() is None:
             self.process.kill()
             self._join()
-        left = [pid for pid in self._family() if not machine.is_helper_of_python(pid)]
-        names = [machine.name_of_process(pid) for pid in left]
+        names = self._left()
+        deadline = time.monotonic() + ENDING_S
+        while names and time.monotonic() < deadline:
+            # What is about to end by itself was not left behind.
+            time.sleep(0.05)
+            names = self._left()
         for pid in self._family():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -156,6 +163,11 @@ class Child:
         self.output.end()
         self._stacks.close()
         return names
+
+    def _left(self) -> list[str]:
+        """Return the command lines of what is still there, but for Python's own helpers."""
+        pids = [pid for pid in self._family() if not machine.is_helper_of_python(pid)]
+        return [name for pid in pids if (name := machine.name_of_process(pid))]
 
     def _family(self) -> list[int]:
         """Return the processes that the child has started, itself included."""

@@ -28,6 +28,9 @@ BLOCK = 60.0
 
 FEW_EVALUATIONS = 5
 
+LEVEL_RISE, LEVEL_GAIN = 0.05, 0.02
+"""Rise within the second half, and gain over the best before, up to which success is level."""
+
 
 class Block(NamedTuple):
     """Success over a part of a run."""
@@ -181,7 +184,7 @@ def stopped(run: RunEvidence) -> Iterator[Told]:
     best_early = max(block.rate for block in early)
     level = float(rates.mean())
     risen = level - early[0].rate >= 0.05
-    if risen and level < MASTERED and rise < 0.03 and max(rates) - best_early < 0.03:
+    if risen and level < MASTERED and rise < LEVEL_RISE and level - best_early < LEVEL_GAIN:
         yield warning(
             f"held-out success has stayed at {level:.2f} since step {middle:,.0f}: it was "
             f"{best_early:.2f} before, and changed by {rise:+.2f} in the second half",
