@@ -6,7 +6,7 @@ from typing import Any
 
 from diagnosis.patients import HOSTS, Planted
 from stepladder import named
-from stepladder.diagnosis.child import Examination, Order
+from stepladder.diagnosis.child import Examination, ExaminationOrder
 from stepladder.diagnosis.evidence import EnvEvidence
 from stepladder.diagnosis.examination import settings_of
 from stepladder.diagnosis.finding import Finding
@@ -20,7 +20,7 @@ def examined(
 ) -> EnvEvidence:
     """Go through the probes here; not for envs that crash or hang."""
     config = TrainingConfig(**{**ANY_ENV, "env": env, **settings})
-    order = Order(
+    order = ExaminationOrder(
         config=config, num_episodes=episodes, seconds=1.0, limit_s=60.0, with_workers=with_workers
     )
     evidence = EnvEvidence(name=config.env, config=config, num_cores=2)
@@ -35,11 +35,13 @@ def examined(
     return evidence
 
 
-def order_for(env: Any, *, limit_s: float = 20.0, **settings: Any) -> tuple[Order, EnvEvidence]:
+def order_for(
+    env: Any, *, limit_s: float = 20.0, **settings: Any
+) -> tuple[ExaminationOrder, EnvEvidence]:
     """Return what a process of its own is asked, and what it completes."""
     config = TrainingConfig(**{**ANY_ENV, "env": env, **settings})
     given = {config.env: named.given(config.env)}
-    order = Order(
+    order = ExaminationOrder(
         config=config,
         num_episodes=4,
         seconds=0.3,

@@ -11,7 +11,7 @@ from stepladder import doctor
 from stepladder.curricula import LearningProgressConfig, Phase, PhasedConfig, StagedConfig
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.diagnosis.checks.curricula import chance_of_window
-from stepladder.diagnosis.evidence import EnvEvidence, RandomPlay, Rows
+from stepladder.diagnosis.evidence import ComparedRows, EnvEvidence, RandomPlay
 from stepladder.diagnosis.registry import examine
 from stepladder.diagnosis.settings import SettingsEvidence, leaving
 from stepladder.errors import ConfigError
@@ -125,7 +125,7 @@ def test_steps_that_are_too_quick_or_too_slow_for_the_workers_that_are_set() -> 
             episodes=(), step_seconds=plain_s / 8, num_steps=9, not_finite=(), outside=(),
             cast=(), unbuilt=(), num_tried=1,
         )  # fmt: skip
-        rows = Rows(
+        rows = ComparedRows(
             num_envs=8, num_workers=1, differs_at=None, num_compared=9, plain_seconds=plain_s,
             worker_seconds=worker_s, largest_lag=0,
         )  # fmt: skip

@@ -52,8 +52,8 @@ def test_a_planted_fault_is_the_only_error(
     host: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long enough for all three.
-    monkeypatch.setattr(playing, "MOST_STEPS", 300)
-    monkeypatch.setattr(spaces, "MOST_STEPS", 300)
+    monkeypatch.setattr(playing, "GIVEN_UP_AFTER", 300)
+    monkeypatch.setattr(spaces, "GIVEN_UP_AFTER", 300)
     settings: dict[str, Any] = {}
     if fault == "misspelt success":
         settings["curriculum"] = FrontierConfig()

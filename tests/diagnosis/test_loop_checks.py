@@ -79,12 +79,12 @@ def test_left_over_memory_is_told_by_its_size() -> None:
     assert found(2**29) == {"error": {"memory-left-over"}}
 
 
-@pytest.mark.skipif(not machine.MEMORY.is_dir(), reason="there is no such folder")
+@pytest.mark.skipif(not machine.SHARED_MEMORY.is_dir(), reason="there is no such folder")
 def test_memory_that_nobody_uses_is_seen_and_memory_in_use_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = f"psm_doctor{os.getpid()}"
-    path = machine.MEMORY / name
+    path = machine.SHARED_MEMORY / name
     path.write_bytes(b"\0" * 4096)
     try:
         assert name not in [one.name for one in machine.look().left_over]  # it may be on its way

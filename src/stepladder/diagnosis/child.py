@@ -44,7 +44,7 @@ USUAL_LENGTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ExaminationOrder:
     """What the child is asked to examine."""
 
     config: TrainingConfig
@@ -78,7 +78,7 @@ class Examination:
         send: Gets the results.
     """
 
-    def __init__(self, order: Order, send: Send):
+    def __init__(self, order: ExaminationOrder, send: Send):
         self.order, self._send = order, send
         # Our own games compile their kernels when they are first played.
         is_ours = order.config.env.rpartition(":")[2] in GAMES
@@ -236,7 +236,7 @@ def main() -> None:
     stacks = open(sys.argv[2], "w")  # noqa: SIM115, written by the handler until the process ends
     faulthandler.enable(stacks)
     sys.path[:] = connection.recv()
-    order: Order = connection.recv()
+    order: ExaminationOrder = connection.recv()
 
     def send(part: str, value: Any) -> None:
         if part == "begin":

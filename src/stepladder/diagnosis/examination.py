@@ -21,7 +21,7 @@ from stepladder.cores import usable_cores
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.diagnosis import machine, record_of_run, registry
 from stepladder.diagnosis.checks import loops
-from stepladder.diagnosis.child import Order
+from stepladder.diagnosis.child import ExaminationOrder
 from stepladder.diagnosis.evidence import Drawing, EnvEvidence
 from stepladder.diagnosis.finding import SEVERITIES, Finding, LooksAt
 from stepladder.diagnosis.probes import drawing
@@ -274,7 +274,7 @@ def _examined(config: TrainingConfig, episodes: int, seconds: float, limit_s: fl
     given = {name: named.given(name) for name in _names_in(config)}
     bare = config.env.rpartition(":")[2]
     spec = gym.registry.get(bare)
-    order = Order(
+    order = ExaminationOrder(
         config=config,
         num_episodes=episodes,
         seconds=seconds,

@@ -22,7 +22,7 @@ from typing import IO, Any
 import cloudpickle
 
 from stepladder.diagnosis import machine
-from stepladder.diagnosis.child import Order, is_users
+from stepladder.diagnosis.child import ExaminationOrder, is_users
 from stepladder.diagnosis.evidence import EnvEvidence, Trouble
 
 MARK = "STEPLADDER_DOCTOR"
@@ -68,7 +68,7 @@ class Output:
 class Child:
     """A process that examines an env."""
 
-    def __init__(self, order: Order, hash_seed: int):
+    def __init__(self, order: ExaminationOrder, hash_seed: int):
         self._mark = f"{os.getpid()}-{id(self)}-{time.time_ns()}"
         self._stacks = tempfile.NamedTemporaryFile("r", prefix="doctor-")  # noqa: SIM115
         here, there = Pipe()
@@ -208,7 +208,7 @@ def _place_in(stack: str) -> str:
 
 
 @contextmanager
-def children(*orders: Order) -> Iterator[list[Child]]:
+def children(*orders: ExaminationOrder) -> Iterator[list[Child]]:
     """Start a process per order; afterwards nothing of any of them is left."""
     started: list[Child] = []
     try:
@@ -220,7 +220,9 @@ def children(*orders: Order) -> Iterator[list[Child]]:
             child.end()
 
 
-def examine_env(order: Order, evidence: EnvEvidence, other: Order | None) -> None:
+def examine_env(
+    order: ExaminationOrder, evidence: EnvEvidence, other: ExaminationOrder | None
+) -> None:
     """Examine an env in processes of its own, and complete the evidence.
 
     Args:

@@ -7,8 +7,8 @@ tasks are compared in the same way: with one seed and the same actions, differen
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from stepladder.diagnosis.evidence import Repeats
-from stepladder.diagnosis.probes.subject import Player, Subject
+from stepladder.diagnosis.evidence import RepeatedEpisodes
+from stepladder.diagnosis.probes.subject import Subject, SubjectEnv
 from stepladder.diagnosis.probes.values import digest
 from stepladder.tasks import Task
 
@@ -27,7 +27,7 @@ LONG_TO_MAKE_S = 0.1
 Trace = tuple[str, ...]
 
 
-def trace(player: Player, task: Task | None, seed: int, most: int = MOST_COMPARED) -> Trace:
+def trace(player: SubjectEnv, task: Task | None, seed: int, most: int = MOST_COMPARED) -> Trace:
     """Play an episode with actions that only the seed decides; return a digest per step."""
     env = player.env
     seen, _ = player.begin(task, seed)
@@ -49,7 +49,7 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> int | None:
     return None
 
 
-def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> Repeats:
+def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> RepeatedEpisodes:
     """Play the first task again and again, and all tasks with the same seeds."""
     tasks = differing(subject.tasks)
     player, other = subject.make(), subject.make()
@@ -67,7 +67,7 @@ def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> R
     alone = in_turn
     if make_seconds < LONG_TO_MAKE_S and len(tasks) > 1:
         alone = [tuple(_alone(subject, task, seed, most) for seed in SEEDS) for task in tasks]
-    return Repeats(
+    return RepeatedEpisodes(
         fresh_differs_at=_of_all(mine, fresh),
         again_differs_at=_of_all([mine[0], *mine[:2]], mine[2:]),
         after_others_differs_at=_of_all(mine[3:], after),
