@@ -11,12 +11,10 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import groupby, pairwise
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import tyro
-from docstring_parser import parse_from_object
 from tyro.constructors import (
     MISSING,
     MISSING_NONPROP,
@@ -28,6 +26,7 @@ from tyro.constructors import (
 )
 
 from stepladder.configs.codec import hints_of
+from stepladder.configs.field_docs import field_docs
 from stepladder.errors import ConfigError
 from stepladder.files import parsed_json
 from stepladder.runs.checkpoint_choice import BEST, LAST
@@ -175,7 +174,7 @@ def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
     if not dataclasses.is_dataclass(info.type):
         return None
     hints = hints_of(info.type)
-    docs = _field_docs(info.type)
+    docs = field_docs(info.type)
     has_default = info.default is not MISSING and info.default is not MISSING_NONPROP
     fields: list[StructFieldSpec] = []
     for field in dataclasses.fields(info.type):
@@ -230,14 +229,3 @@ def _word_form(hint: Any) -> PrimitiveConstructorSpec[Any] | None:
         is_instance=lambda value: value is None or isinstance(value, kind),
         str_from_instance=lambda value: [] if value is None else value.words(),
     )
-
-
-@cache
-def _field_docs(kind: type[Any]) -> dict[str, str]:
-    """Return the docstring under each field of a dataclass, bases included, as one paragraph.
-
-    tyro reads them too, but keeps some line breaks of the source.
-    """
-    bases = [base for base in reversed(kind.__mro__) if dataclasses.is_dataclass(base)]
-    found = (entry for base in bases for entry in parse_from_object(base).params)
-    return {entry.arg_name: " ".join((entry.description or "").split()) for entry in found}

@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stepladder.dashboard.queries.curves import curve
-from stepladder.dashboard.queries.held_out import last_held_out
+from stepladder.dashboard.queries.held_out import ends_of_whole
 from stepladder.dashboard.queries.places import place
 from stepladder.dashboard.queries.standing import (
     kind_of_curriculum,
@@ -61,7 +61,15 @@ def row(reader: RunReader) -> dict[str, Any]:
         "created": reader.info.created,
         "version": reader.info.version,
         "place": place(reader),
-        "held_out": last_held_out(reader),
+        "held_out": _held_out(reader),
         "success": success,
         "spark": spark,
     }
+
+
+def _held_out(reader: RunReader) -> dict[str, Any] | None:
+    measured = ends_of_whole(reader)
+    if not measured:
+        return None
+    step, (value, low, high), figure = measured[-1]
+    return {"value": value, "low": low, "high": high, "step": step, "figure": figure}

@@ -5,6 +5,7 @@
 | `/` | the page; what it shows stands behind the `#` |
 | `/static/…`, `/vendor/…` | its modules and its style sheet; uPlot |
 | `/api/NAME?…` | the answer to a question, as JSON (`answers`) |
+| `/film?run=…&name=…` | a film in the folder of a run |
 | `/news` | server-sent events: the names of runs that have changed |
 """
 
@@ -15,13 +16,20 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from stepladder.dashboard.answers import answer
 from stepladder.dashboard.page import live_page
+from stepladder.dashboard.queries.films import film_file
 from stepladder.dashboard.run_index import RunIndex
 from stepladder.dashboard.server.guard import Access, Guard
 from stepladder.errors import StepladderError
@@ -48,6 +56,14 @@ def make_app(index: RunIndex, access: Access, stopping: threading.Event) -> ASGI
             return JSONResponse({"problem": one_visible_line(error)}, status_code=422)
         return JSONResponse(found)
 
+    def film(request: Request) -> Response:
+        words = request.query_params
+        try:
+            path, kind = film_file(index.folder(words.get("run", "")), words.get("name", ""))
+        except (StepladderError, OSError) as error:
+            return JSONResponse({"problem": one_visible_line(error)}, status_code=404)
+        return FileResponse(path, media_type=kind)
+
     async def show(request: Request) -> Response:
         return HTMLResponse(live_page())
 
@@ -60,6 +76,7 @@ def make_app(index: RunIndex, access: Access, stopping: threading.Event) -> ASGI
             Route("/", show),
             Route("/api/{name}", ask),
             Route("/news", news),
+            Route("/film", film),
             Mount("/static", StaticFiles(packages=[(package, "static")])),
             Mount("/vendor", StaticFiles(packages=[(package, "vendor")])),
         ]

@@ -72,6 +72,7 @@ function linesOf(spec, axis) {
     tables.push([line.x, clean(line.y)]);
     series.push({
       label: line.name,
+      class: line.isBehind ? "band-end" : undefined,
       width: line.width ?? 1.75,
       stroke,
       dash: line.dash ?? [],

@@ -3,6 +3,7 @@ import { h } from "./dom.js";
 import { clock, duration, MISSING, share, short } from "./numbers.js";
 import { ask } from "./source.js";
 import { link } from "./shell.js";
+import { statusMark } from "./status.js";
 
 const SPARK = { width: 96, height: 24 };
 
@@ -17,9 +18,6 @@ function sparkline(curve) {
   return h("svg", { class: "spark", viewBox: `0 0 ${SPARK.width} ${SPARK.height}`, role: "img", "aria-label": `${curve.name} from ${share(ys[0])} to ${share(ys.at(-1))}` },
     h("title", {}, curve.name), h("path", { d: `M${known.map(at).join("L")}` }));
 }
-
-export const statusMark = (run) =>
-  h("span", { class: `status ${run.status}`, title: run.detail || run.status }, run.status);
 
 function placeOf({ place }) {
   if (!place) return MISSING;

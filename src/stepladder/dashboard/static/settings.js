@@ -2,7 +2,7 @@
 
 const KEY = "stepladder-view";
 const listeners = new Set();
-const usual = { theme: "auto", x: "steps", smooth: 0, log: false };
+const usual = { theme: "auto", x: "steps", smooth: 0, log: false, hideEvents: false };
 
 function stored() {
   try {

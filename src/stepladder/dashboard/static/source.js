@@ -35,6 +35,12 @@ export async function ask(question, params = {}) {
   return answer;
 }
 
+// Where a film of a run is.
+export function filmAddress(run, name) {
+  if (isFrozen) return frozen.films[addressOf("film", { run, name })] ?? "";
+  return `/${addressOf("film", { run, name })}`;
+}
+
 // Calls `listener(names)` with the names of runs that have changed, and `onState(isConnected)`.
 export function listen(listener, onState) {
   if (isFrozen) return;
