@@ -24,6 +24,7 @@ from stepladder.dashboard.queries import (
     story,
     timeline,
 )
+from stepladder.dashboard.queries.damage import naming_damage
 from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
@@ -71,7 +72,9 @@ def answer(index: RunIndex, name: str, params: AskedWords) -> Any:
         raise ConfigError(f"there is no question {name!r}; there are {known}.")
     if "run" not in params:
         raise ConfigError(f"the question {name!r} needs the name of a run: run=NAME.")
-    return plain(OF_A_RUN[name](index.reader(params["run"]), params))
+    reader = index.reader(params["run"])
+    with naming_damage(reader.folder):
+        return plain(OF_A_RUN[name](reader, params))
 
 
 def plain(value: Any) -> Any:
