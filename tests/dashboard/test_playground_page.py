@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dashboard.browser import browsing
+from browser import browsing
 
 from stepladder.dashboard.server.serving import DashboardServer
 from stepladder.simulator.generalising.scenarios import GeneralScenario
@@ -70,11 +70,13 @@ def test_sliders_and_addresses_ask_and_mistakes_are_told(address: str, tmp_path:
         page.until(PLAYED.format(0))
         problem = page.ask("""return document.querySelector(".problem").textContent""")
         assert "at most 4096" in problem
+        assert page.ask("""return document.querySelectorAll(".setting").length""") > 20
         page.open(f"{address}#/playground?scenario={'runs/copy %3Cb%3E.json'}&curriculum=uniform")
         page.until(PLAYED.format(0))
         words, bold, offered = page.ask(
             """
-            return [document.querySelector(".words").textContent, document.querySelectorAll("b>b").length,
+            return [document.querySelector(".words").textContent,
+              document.querySelectorAll("b>b").length,
               [...document.querySelectorAll("#scenarios option")].map((one) => one.value)];
             """
         )

@@ -5,8 +5,4 @@ import { page as run } from "./run.js";
 import { page as several } from "./several.js";
 import { start } from "./shell.js";
 
-<<<<<<< HEAD
-start({ overview, run, playground }, { tabs: ["overview", "playground"] });
-=======
-start({ overview, run, several }, { tabs: ["overview"] });
->>>>>>> dash
+start({ overview, run, several, playground }, { tabs: ["overview", "playground"] });

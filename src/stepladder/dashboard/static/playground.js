@@ -62,14 +62,17 @@ async function show(main, words) {
 
   // Another scenario or curriculum has other settings; those with the same name keep their values.
   async function choose() {
-    let found;
+    const { scenario, curriculum, learner } = question;
     try {
-      found = await ask("playground", asked());
+      known = await ask("playground", { question: JSON.stringify({ scenario, curriculum, learner }) });
     } catch (error) {
+      // A form to start again from.
+      known ??= await ask("playground");
+      fill();
       result.refuse(error);
+      document.documentElement.dataset.played = String(++turn);
       return;
     }
-    known = found;
     fill();
     await play();
   }
