@@ -19,6 +19,7 @@ from stepladder.dashboard.queries import (
     held_out,
     labels,
     overview,
+    playing,
     practice,
     story,
     timeline,
@@ -51,6 +52,9 @@ OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
 
 OF_ALL: Mapping[str, Callable[[RunIndex, AskedWords], Any]] = {
     "overview": overview.overview,
+    "play": playing.play,
+    "playground": playing.playground,
+    "played": playing.played,
 }
 """Questions about several runs, or about none."""
 
