@@ -78,7 +78,7 @@ def answer(index: RunIndex, name: str, params: AskedWords) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; numbers that are not finite become None."""
+    """Return a value as JSON can hold it; what is no such value becomes None."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, float):
@@ -87,4 +87,5 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    return value
+    # A damaged database may hold bytes in the place of anything.
+    return value if isinstance(value, str | int | None) else None
