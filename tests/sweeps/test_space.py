@@ -5,10 +5,9 @@ import pytest
 from stepladder.curricula import FrontierConfig, StagedConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweeps.space import (
-    Setup,
+from stepladder.simulator.swept import Setup, SweepConfig
+from stepladder.sweeps.space import (
     SweepChoice,
-    SweepConfig,
     SweepRange,
     combinations,
     no_field_twice,
