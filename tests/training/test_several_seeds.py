@@ -10,12 +10,13 @@ import pytest
 
 from stepladder.errors import ConfigError, RunError
 from stepladder.runs import RunReader
+from stepladder.training.config import CheckpointConfig
 from stepladder.training.results import Progress
 from stepladder.training.seeds import SeedsOptions, resume_seeds, train_seeds
 from stepladder.training.starting import train
 from training.training_scenes import LEDGE_PPO, differences, left_behind
 
-CONFIG = replace(LEDGE_PPO, total_steps=3_000)
+CONFIG = replace(LEDGE_PPO, total_steps=1_280, checkpoints=CheckpointConfig())
 
 
 @pytest.mark.processes

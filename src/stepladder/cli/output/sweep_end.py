@@ -17,7 +17,7 @@ from stepladder.sweeps import Measured, SweepResult, SweepTrial
 from stepladder.sweeps.space import value_text
 from stepladder.training.evaluation.scores import EVALUATION_PREFIX
 
-BEST = "best.json"
+BEST_SETTINGS = "best.json"
 """File in the folder of a sweep over trainings: settings of the best trial."""
 
 
@@ -104,7 +104,7 @@ def _tell_trainings(best: SweepTrial, asked: AskedSweep) -> None:
     if about["num_seeds"] > 1:
         console.say("mean over seeds with Student's interval of 95 %; none where all are alike")
     config = asked.objective.setup(best.params).to_json()  # pyright: ignore
-    path = asked.out / BEST
+    path = asked.out / BEST_SETTINGS
     console.write_whole(path, json.dumps(config, indent=2) + "\n")
     again = command_line(
         "train",
