@@ -22,6 +22,7 @@ VERBS = {
     "calibrate": "Fit a simulated learner to trainings, to try other curricula on it.",
     "train": "Train an agent, or resume a training.",
     "eval": "Evaluate a policy on tasks and games that it was not trained on.",
+    "doctor": "Say what is wrong with an env, a config or a run, and how to fix it.",
     "explain": "Explain why a run practises the tasks that it practises.",
     "dashboard": "Show runs, also running ones, on a local web page.",
     "report": "Make one HTML page with plots of one or more runs.",

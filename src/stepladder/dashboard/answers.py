@@ -10,28 +10,56 @@ from typing import Any
 
 import numpy as np
 
-from stepladder.dashboard.queries import curves, overview
+from stepladder.dashboard.queries import (
+    configs,
+    curves,
+    draws,
+    events,
+    films,
+    held_out,
+    labels,
+    overview,
+    playing,
+    practice,
+    story,
+    timeline,
+)
+from stepladder.dashboard.queries.damage import naming_damage
 from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
 
-Params = Mapping[str, str]
+AskedWords = Mapping[str, str]
 """The words of a question: text as it stands in the address."""
 
-OF_A_RUN: Mapping[str, Callable[[RunReader, Params], Any]] = {
+OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
     "axes": curves.axes,
+    "draws": draws.draws,
+    "events": events.events,
+    "family": labels.family,
+    "films": films.films,
+    "held-out": held_out.held_out,
+    "labels": labels.labels,
+    "marks": events.marks,
     "metrics": curves.metrics,
+    "practice": practice.practice,
     "series": curves.series,
+    "settings": configs.settings,
+    "story": story.story,
+    "timeline": timeline.timeline,
 }
 """Questions about the one run that ``run=NAME`` names."""
 
-OF_ALL: Mapping[str, Callable[[RunIndex, Params], Any]] = {
+OF_ALL: Mapping[str, Callable[[RunIndex, AskedWords], Any]] = {
     "overview": overview.overview,
+    "play": playing.play,
+    "playground": playing.playground,
+    "played": playing.played,
 }
 """Questions about several runs, or about none."""
 
 
-def answer(index: RunIndex, name: str, params: Params) -> Any:
+def answer(index: RunIndex, name: str, params: AskedWords) -> Any:
     """Return the answer to a question as plain JSON.
 
     Raises:
@@ -44,7 +72,9 @@ def answer(index: RunIndex, name: str, params: Params) -> Any:
         raise ConfigError(f"there is no question {name!r}; there are {known}.")
     if "run" not in params:
         raise ConfigError(f"the question {name!r} needs the name of a run: run=NAME.")
-    return plain(OF_A_RUN[name](index.reader(params["run"]), params))
+    reader = index.reader(params["run"])
+    with naming_damage(reader.folder):
+        return plain(OF_A_RUN[name](reader, params))
 
 
 def plain(value: Any) -> Any:

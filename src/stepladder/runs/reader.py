@@ -22,6 +22,7 @@ from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import (
     BEST_CHECKPOINT_KEY,
+    STANDING_KEY,
     integer_of,
     reading,
     refusing_damage,
@@ -151,6 +152,18 @@ class RunReader:
                 {"kind": kind},
             ).fetchall()
             return [_event(*row) for row in rows]
+
+    def curriculum_standing(self) -> dict[str, Any]:
+        """Return what the curriculum said of itself last; empty if the run does not keep it.
+
+        The fields of its explanation, ``text`` (the same in words) and ``step``.
+        """
+        with self.database() as database:
+            found = database.execute(
+                "SELECT value FROM settings WHERE key = ?", (STANDING_KEY,)
+            ).fetchone()
+            parsed = {} if found is None else parsed_json(text_of(found[0]))
+        return parsed if isinstance(parsed, dict) else {}
 
     def task_steps(self) -> list[int]:
         """Return the steps of all per-task snapshots, rising."""

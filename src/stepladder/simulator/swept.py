@@ -16,8 +16,9 @@ from stepladder.configs.codec import Config, to_json
 from stepladder.configs.problems import Problems
 from stepladder.cores import usable_cores
 from stepladder.curricula.config import CurriculumConfig
-from stepladder.simulator.base import OracleRun, Scenario
+from stepladder.simulator.base import Scenario
 from stepladder.simulator.compare import ComparisonCell, start_cell
+from stepladder.simulator.policies import OracleRun
 from stepladder.simulator.scenarios import scenario
 from stepladder.sweeps.objective import OnNews, Start, Wait
 from stepladder.sweeps.space import SweepParams, fields_of, with_params
@@ -30,7 +31,7 @@ GROUPS = ("dynamics.", "noise.", "simulation.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
+class SimulationSetup:
     """One choice of values, ready to be played."""
 
     place: Scenario
@@ -75,7 +76,7 @@ class SweepConfig(Config):
         hints = get_type_hints(SweepConfig)
         return found | {f"simulation.{name}": hints[name] for name in SIMULATION}
 
-    def setup(self, params: SweepParams) -> Setup:
+    def setup(self, params: SweepParams) -> SimulationSetup:
         """Return what a choice of values stands for.
 
         Raises:
@@ -94,7 +95,7 @@ class SweepConfig(Config):
         config = with_params(place.curriculum_config(common.curriculum), own, "", problems)
         problems.raise_if_any()
         budget = place.budget if common.budget is None else common.budget
-        return Setup(place=place, config=config, num_envs=common.num_envs, budget=budget)
+        return SimulationSetup(place=place, config=config, num_envs=common.num_envs, budget=budget)
 
     def settings(self) -> dict[str, Any]:
         """Return what a sweep that is resumed must share with this one."""

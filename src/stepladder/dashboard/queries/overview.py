@@ -5,7 +5,8 @@ from dataclasses import asdict
 from typing import Any
 
 from stepladder.dashboard.queries.curves import curve
-from stepladder.dashboard.queries.held_out import last_held_out
+from stepladder.dashboard.queries.damage import naming_damage
+from stepladder.dashboard.queries.held_out import ends_of_whole
 from stepladder.dashboard.queries.places import place
 from stepladder.dashboard.queries.standing import (
     kind_of_curriculum,
@@ -34,9 +35,10 @@ _GOODNESS = (
 def overview(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
     """Return a row for every run."""
     rows: list[dict[str, Any]] = []
-    for name in index.scan():
+    for name, folder in index.scan().items():
         try:
-            rows.append({"name": name, **row(index.reader(name))})
+            with naming_damage(folder):
+                rows.append({"name": name, **row(index.reader(name))})
         except (StepladderError, OSError) as error:
             rows.append({"name": name, "problem": one_visible_line(error)})
     return {"runs": rows, "folders": [folder.name for folder in index.folders]}
@@ -61,7 +63,15 @@ def row(reader: RunReader) -> dict[str, Any]:
         "created": reader.info.created,
         "version": reader.info.version,
         "place": place(reader),
-        "held_out": last_held_out(reader),
+        "held_out": _held_out(reader),
         "success": success,
         "spark": spark,
     }
+
+
+def _held_out(reader: RunReader) -> dict[str, Any] | None:
+    measured = ends_of_whole(reader)
+    if not measured:
+        return None
+    step, (value, low, high), figure = measured[-1]
+    return {"value": value, "low": low, "high": high, "step": step, "figure": figure}

@@ -28,7 +28,7 @@ ORDER BY step DESC LIMIT 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Standing:
+class RunStanding:
     """Where a run stands."""
 
     status: str
@@ -54,7 +54,7 @@ class Standing:
     episodes: float | None
 
 
-def standing(reader: RunReader, now: float | None = None) -> Standing:
+def standing(reader: RunReader, now: float | None = None) -> RunStanding:
     """Return where a run stands at a moment, in seconds since 1970; by default now."""
     now = time.time() if now is None else now
     stored = reader.status
@@ -73,7 +73,7 @@ def standing(reader: RunReader, now: float | None = None) -> Standing:
     at = max(step or 0, event_step or 0)
     is_running = status == "running"
     left = max(0, budget - at) / speed if is_running and budget and speed else None
-    return Standing(
+    return RunStanding(
         status=status,
         detail=detail,
         step=at,

@@ -2,7 +2,7 @@
 
 const KEY = "stepladder-view";
 const listeners = new Set();
-const usual = { theme: "auto", x: "steps", smooth: 0, log: false };
+const usual = { theme: "auto", x: "steps", smooth: 0, log: false, hideEvents: false };
 
 function stored() {
   try {
@@ -13,6 +13,11 @@ function stored() {
 }
 
 export const settings = { ...usual, ...stored() };
+
+// Takes over the first view of a report.
+export function adopt(view) {
+  Object.assign(settings, view);
+}
 
 export function set(name, value) {
   settings[name] = value;
