@@ -44,7 +44,7 @@ USUAL_LENGTH = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class ExaminationOrder:
     """What the child is asked to examine."""
 
     config: TrainingConfig
@@ -52,6 +52,9 @@ class Order:
     seconds: float
     limit_s: float
     """Seconds that one probe may take."""
+
+    with_workers: bool = True
+    """Whether a small vector env is stepped, too."""
 
     only_repeats: bool = False
     """Whether only the digests of the first task are wanted, to compare with another process."""
@@ -75,7 +78,7 @@ class Examination:
         send: Gets the results.
     """
 
-    def __init__(self, order: Order, send: Send):
+    def __init__(self, order: ExaminationOrder, send: Send):
         self.order, self._send = order, send
         # Our own games compile their kernels when they are first played.
         is_ours = order.config.env.rpartition(":")[2] in GAMES
@@ -115,19 +118,24 @@ class Examination:
         if self._has_raised:
             return subject
         play = self._play(subject, made)
+        unbuilt = dict(play.unbuilt)
         self._draw(subject, made, play)
-        if self._has_raised or play is None:
+        built = tuple(one for one in subject.tasks if one is None or one.name not in unbuilt)
+        if self._has_raised or not built:
             return subject
+        subject.tasks = built
         with self._probing("running Gymnasium's checker"):
             self._send("conformity", conforming.probe(subject, bool(play.cast)))
         with self._probing("repeating episodes"):
             self._send("repeats", repeating.probe(subject, made.seconds))
-        if not (made.is_batched or self._has_raised or play.unbuilt or _cannot_be_read(play)):
+        if order.with_workers and not (
+            made.is_batched or self._has_raised or play.unbuilt or _cannot_be_read(play)
+        ):
             with self._probing("stepping envs in workers"):
                 self._send("rows", rows.probe(subject))
         return subject
 
-    def _play(self, subject: Subject, made: Made) -> RandomPlay | None:
+    def _play(self, subject: Subject, made: Made) -> RandomPlay:
         """Play at random; also of an env that raises, what was seen before is sent."""
         probe = PlayProbe(subject, made.needs_success and made.has_tasks)
         with self._probing("playing at random", tasks=lambda: probe.now and (probe.now.name,)):
@@ -136,12 +144,12 @@ class Examination:
         self._send("play", play)
         return play
 
-    def _draw(self, subject: Subject, made: Made, play: RandomPlay | None) -> None:
+    def _draw(self, subject: Subject, made: Made, play: RandomPlay) -> None:
         config = self.order.config
         if not made.has_tasks or len(made.labels) < 2 or config.curriculum.needs_trainer:
             return
         with self._probing("drawing tasks"):
-            lengths = [one.length for one in play.episodes] if play is not None else []
+            lengths = [one.length for one in play.episodes]
             length = round(sum(lengths) / len(lengths)) if lengths else USUAL_LENGTH
             num_episodes = config.total_steps // max(1, length)
             num_episodes = min(num_episodes, config.total_episodes or num_episodes)
@@ -228,7 +236,7 @@ def main() -> None:
     stacks = open(sys.argv[2], "w")  # noqa: SIM115, written by the handler until the process ends
     faulthandler.enable(stacks)
     sys.path[:] = connection.recv()
-    order: Order = connection.recv()
+    order: ExaminationOrder = connection.recv()
 
     def send(part: str, value: Any) -> None:
         if part == "begin":

@@ -117,7 +117,7 @@ class RandomPlay:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeats:
+class RepeatedEpisodes:
     """The same seed and the same actions again. Numbers are steps, from 0, which is the reset."""
 
     fresh_differs_at: int | None
@@ -149,7 +149,7 @@ class Repeats:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rows:
+class ComparedRows:
     """A small vector env, in this process and with workers: rows, and how long they take."""
 
     num_envs: int
@@ -190,11 +190,11 @@ class EnvEvidence:
     made: Made | None = None
     conformity: Conformity | None = None
     play: RandomPlay | None = None
-    repeats: Repeats | None = None
-    elsewhere: Repeats | None = None
+    repeats: RepeatedEpisodes | None = None
+    elsewhere: RepeatedEpisodes | None = None
     """The same in another process."""
 
-    rows: Rows | None = None
+    rows: ComparedRows | None = None
     drawing: Drawing | None = None
     troubles: list[Trouble] = field(default_factory=list[Trouble])
     num_printed: int = 0

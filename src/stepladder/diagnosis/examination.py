@@ -21,7 +21,7 @@ from stepladder.cores import usable_cores
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.diagnosis import machine, record_of_run, registry
 from stepladder.diagnosis.checks import loops
-from stepladder.diagnosis.child import Order
+from stepladder.diagnosis.child import ExaminationOrder
 from stepladder.diagnosis.evidence import Drawing, EnvEvidence
 from stepladder.diagnosis.finding import SEVERITIES, Finding, LooksAt
 from stepladder.diagnosis.probes import drawing
@@ -132,7 +132,7 @@ def doctor(
             text += f", {config.drawing.num_episodes:,} episodes drawn"
         return _diagnosis(_name(subject), "config", evidence, text, began)
     env = evidence["env"] = _examined(config, *budget)
-    evidence["config"] = _settings_of(env)
+    evidence["config"] = settings_of(env)
     kind: LooksAt = "config" if _is_config(subject) else "env"
     return _diagnosis(_name(subject), kind, evidence, _played(env), began)
 
@@ -200,10 +200,13 @@ def _config_of(
         document = load_document(subject)
     try:
         if isinstance(document, Mapping) and _is_curriculum(document):
-            return _curriculum_alone(CurriculumConfig.from_json(document, _name(subject)), settings)
-        config = preset or load_config(document)
+            config: Any = CurriculumConfig.from_json(document, _name(subject))
+        else:
+            config = preset or load_config(document)
     except ConfigError as refused:
         return _refused(refused)
+    if isinstance(config, CurriculumConfig):
+        return _curriculum_alone(config, settings)
     config = replace(config, **settings) if settings else config
     names = names_of_code(config.to_json())
     given = set(map(str, settings.values()))
@@ -271,7 +274,7 @@ def _examined(config: TrainingConfig, episodes: int, seconds: float, limit_s: fl
     given = {name: named.given(name) for name in _names_in(config)}
     bare = config.env.rpartition(":")[2]
     spec = gym.registry.get(bare)
-    order = Order(
+    order = ExaminationOrder(
         config=config,
         num_episodes=episodes,
         seconds=seconds,
@@ -294,7 +297,7 @@ def _names_in(config: TrainingConfig) -> tuple[str, ...]:
     return names_of_code(config.to_json())
 
 
-def _settings_of(env: EnvEvidence) -> SettingsEvidence:
+def settings_of(env: EnvEvidence) -> SettingsEvidence:
     """Return what the settings ask for, with what play has shown."""
     config, num_episodes = env.config, None
     lengths = [one.length for one in env.play.episodes] if env.play is not None else []

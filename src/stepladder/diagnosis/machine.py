@@ -15,7 +15,7 @@ from pathlib import Path
 
 from stepladder.cores import usable_cores
 
-MEMORY = Path("/dev/shm")
+SHARED_MEMORY = Path("/dev/shm")
 PROCESSES = Path("/proc")
 
 KNOWN_NAMES = re.compile(r"(psm_|wnsm_|stepladder-|torch_\d|sem\.mp-)")
@@ -49,7 +49,7 @@ class Machine:
 
 def look() -> Machine:
     """Look at this machine."""
-    room = os.statvfs(MEMORY) if MEMORY.is_dir() else None
+    room = os.statvfs(SHARED_MEMORY) if SHARED_MEMORY.is_dir() else None
     return Machine(
         num_cores=usable_cores(),
         left_over=tuple(_left_over()),
@@ -59,10 +59,10 @@ def look() -> Machine:
 
 def memory_names() -> set[str]:
     """Return the names of all shared memory."""
-    if not MEMORY.is_dir():
+    if not SHARED_MEMORY.is_dir():
         return set()
     with suppress(OSError):
-        return {entry.name for entry in MEMORY.iterdir()}
+        return {entry.name for entry in SHARED_MEMORY.iterdir()}
     return set()
 
 
@@ -78,7 +78,7 @@ def memory_held_by(pids: Iterable[int]) -> set[str]:
             for entry in (folder / "fd").iterdir():
                 with suppress(OSError):
                     held.add(os.readlink(entry))
-    prefix = f"{MEMORY}/"
+    prefix = f"{SHARED_MEMORY}/"
     # What was removed while it was open has another ending.
     return {path.removeprefix(prefix) for path in held if path.startswith(prefix)}
 
@@ -87,7 +87,7 @@ def remove_memory(names: Collection[str]) -> list[str]:
     """Remove shared memory of these names, if it is still there and this user's; return which."""
     removed: list[str] = []
     for name in names:
-        path = MEMORY / name
+        path = SHARED_MEMORY / name
         with suppress(OSError):
             found = path.lstat()
             if stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid():
@@ -108,12 +108,11 @@ def processes_marked(mark: str) -> list[int]:
 
 
 def name_of_process(pid: int) -> str:
-    """Return the command line of a process; its number if it is gone."""
+    """Return the command line of a process; empty if it is gone or ending."""
     with suppress(OSError):
         words = (PROCESSES / str(pid) / "cmdline").read_bytes().split(b"\0")
-        text = " ".join(word.decode(errors="replace") for word in words if word)
-        return text or str(pid)
-    return str(pid)
+        return " ".join(word.decode(errors="replace") for word in words if word)
+    return ""
 
 
 def is_helper_of_python(pid: int) -> bool:
@@ -123,11 +122,11 @@ def is_helper_of_python(pid: int) -> bool:
 
 
 def _left_over() -> Iterable[LeftOver]:
-    if not MEMORY.is_dir() or not PROCESSES.is_dir():
+    if not SHARED_MEMORY.is_dir() or not PROCESSES.is_dir():
         return
     ours: list[LeftOver] = []
     with suppress(OSError):
-        for entry in MEMORY.iterdir():
+        for entry in SHARED_MEMORY.iterdir():
             with suppress(OSError):
                 found = entry.lstat()
                 is_file = stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid()

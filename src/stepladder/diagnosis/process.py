@@ -22,7 +22,7 @@ from typing import IO, Any
 import cloudpickle
 
 from stepladder.diagnosis import machine
-from stepladder.diagnosis.child import Order, is_users
+from stepladder.diagnosis.child import ExaminationOrder, is_users
 from stepladder.diagnosis.evidence import EnvEvidence, Trouble
 
 MARK = "STEPLADDER_DOCTOR"
@@ -35,6 +35,9 @@ GRACE_S = 2.0
 
 STARTING_S = 120.0
 """How long a process may take until it answers at all."""
+
+ENDING_S = 1.0
+"""How long what it has started may take to end."""
 
 MOST_PRINTED = 2_000
 """Characters that are kept of what is printed."""
@@ -65,7 +68,7 @@ class Output:
 class Child:
     """A process that examines an env."""
 
-    def __init__(self, order: Order, hash_seed: int):
+    def __init__(self, order: ExaminationOrder, hash_seed: int):
         self._mark = f"{os.getpid()}-{id(self)}-{time.time_ns()}"
         self._stacks = tempfile.NamedTemporaryFile("r", prefix="doctor-")  # noqa: SIM115
         here, there = Pipe()
@@ -146,8 +149,12 @@ class Child:
         if self.process.poll() is None:
             self.process.kill()
             self._join()
-        left = [pid for pid in self._family() if not machine.is_helper_of_python(pid)]
-        names = [machine.name_of_process(pid) for pid in left]
+        names = self._left()
+        deadline = time.monotonic() + ENDING_S
+        while names and time.monotonic() < deadline:
+            # What is about to end by itself was not left behind.
+            time.sleep(0.05)
+            names = self._left()
         for pid in self._family():
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
@@ -156,6 +163,11 @@ class Child:
         self.output.end()
         self._stacks.close()
         return names
+
+    def _left(self) -> list[str]:
+        """Return the command lines of what is still there, but for Python's own helpers."""
+        pids = [pid for pid in self._family() if not machine.is_helper_of_python(pid)]
+        return [name for pid in pids if (name := machine.name_of_process(pid))]
 
     def _family(self) -> list[int]:
         """Return the processes that the child has started, itself included."""
@@ -196,7 +208,7 @@ def _place_in(stack: str) -> str:
 
 
 @contextmanager
-def children(*orders: Order) -> Iterator[list[Child]]:
+def children(*orders: ExaminationOrder) -> Iterator[list[Child]]:
     """Start a process per order; afterwards nothing of any of them is left."""
     started: list[Child] = []
     try:
@@ -208,7 +220,9 @@ def children(*orders: Order) -> Iterator[list[Child]]:
             child.end()
 
 
-def examine_env(order: Order, evidence: EnvEvidence, other: Order | None) -> None:
+def examine_env(
+    order: ExaminationOrder, evidence: EnvEvidence, other: ExaminationOrder | None
+) -> None:
     """Examine an env in processes of its own, and complete the evidence.
 
     Args:

@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
-from stepladder.runs.reader import Event, Series
+from stepladder.runs.reader import Event
 from stepladder.training.config import TrainingConfig
 
-LABEL = "env_curriculum_stats/per_label_"
+PER_LABEL = "env_curriculum_stats/per_label_"
 HELD_OUT = "evaluation/success"
+
+StepsAndValues = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+"""Of a metric."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +47,7 @@ class RunEvidence:
     training: TrainingConfig | None
     """The settings, of a training by `train` that this version can read."""
 
-    metrics: dict[str, Series]
+    metrics: dict[str, StepsAndValues]
     events: list[Event]
     last_logged_s: float
     """Seconds since something was logged last; infinite if nothing was."""
@@ -65,7 +69,7 @@ class RunEvidence:
         total = self.config.get("total_steps")
         return total if isinstance(total, int) and total > 0 else None
 
-    def series(self, name: str) -> Series:
+    def series(self, name: str) -> StepsAndValues:
         """Return a metric; empty if the run has none of this name."""
         return self.metrics.get(name, (np.zeros(0, np.int64), np.zeros(0)))
 
@@ -79,10 +83,10 @@ class RunEvidence:
         """Return success by label as it was practised."""
         curves: list[LabelCurve] = []
         for name, (steps, success) in self.metrics.items():
-            label = name.removeprefix(f"{LABEL}success/")
+            label = name.removeprefix(f"{PER_LABEL}success/")
             if label == name:
                 continue
-            at, numbers = self.series(f"{LABEL}samples/{label}")
+            at, numbers = self.series(f"{PER_LABEL}samples/{label}")
             played = dict(zip(at.tolist(), numbers.tolist(), strict=True))
             counts = np.array([played.get(step, 0.0) for step in steps.tolist()])
             known = ~np.isnan(success) & (counts > 0)

@@ -23,7 +23,7 @@ PLAUSIBLE = 0.95
 MOST_TRIED = 20_000
 """Episodes after which a stage counts as never left."""
 
-NUM_TRIALS = 24
+LEAVING_TRIALS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +87,15 @@ def leaving(
     """
     tried = min(most or MOST_TRIED, MOST_TRIED)
     pair = _pair(config, index)
-    lengths = [_episodes_until_left(pair, success, num_envs, tried, k) for k in range(NUM_TRIALS)]
+    lengths = [
+        _episodes_until_left(pair, success, num_envs, tried, k) for k in range(LEAVING_TRIALS)
+    ]
     in_time = [length for length in lengths if length is not None]
     needs = pair.needs_of(0, num_envs, 0.0)
     return Leaving(
         stage=config.stages[index].name,
         threshold=min(needs[rule][0] for rule in needs if _is_for_constant(pair, rule)),
-        share=len(in_time) / NUM_TRIALS,
+        share=len(in_time) / LEAVING_TRIALS,
         median_episodes=statistics.median(
             [float("inf") if length is None else length for length in lengths]
         ),

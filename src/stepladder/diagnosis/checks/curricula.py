@@ -7,7 +7,7 @@ from stepladder.curricula.staged.config import StagedConfig
 from stepladder.diagnosis.evidence import Drawing
 from stepladder.diagnosis.finding import Told, check, error, warning
 from stepladder.diagnosis.settings import (
-    NUM_TRIALS,
+    LEAVING_TRIALS,
     PLAUSIBLE,
     Leaving,
     SettingsEvidence,
@@ -103,7 +103,7 @@ def _about_stage(path: str, config: StagedConfig, index: int, found: Leaving) ->
     if found.share < 0.5:
         yield error(
             f"{where}has that in {chance:.2g} of all windows, and leaves the stage within "
-            f"{found.num_tried:,} episodes in {found.share:.0%} of {NUM_TRIALS} trials",
+            f"{found.num_tried:,} episodes in {found.share:.0%} of {LEAVING_TRIALS} trials",
             fix,
         )
     else:

@@ -17,7 +17,7 @@ SURE = 3.0
 """Standard deviations from which a difference is no chance, also as the largest of several."""
 
 LARGE_DROP = 0.25
-MASTERED = 0.8
+HIGH_SUCCESS = 0.8
 """Success above which nothing has to rise any more."""
 
 DISTINCT = 16.0
@@ -27,6 +27,9 @@ BLOCK = 60.0
 """Episodes of practice that are judged together."""
 
 FEW_EVALUATIONS = 5
+
+LEVEL_RISE, LEVEL_GAIN = 0.1, 0.02
+"""Rise within the second half, and gain over the best before, up to which success is level."""
 
 
 class Block(NamedTuple):
@@ -153,7 +156,7 @@ def never_learned(run: RunEvidence) -> Iterator[Told]:
     blocks = blocks_of(overall, is_held_out=True)
     count = blocks[-1].num_episodes
     best = max(blocks, key=lambda block: block.rate)
-    if best.rate < MASTERED and deviations(best, Block(0.0, random, count)) < 1.0:
+    if best.rate < HIGH_SUCCESS and deviations(best, Block(0.0, random, count)) < 1.0:
         yield error(
             f"held-out success is at most {best.rate:.2f} after {run.num_steps:,} steps; random "
             f"play has {random:.2f}",
@@ -181,7 +184,7 @@ def stopped(run: RunEvidence) -> Iterator[Told]:
     best_early = max(block.rate for block in early)
     level = float(rates.mean())
     risen = level - early[0].rate >= 0.05
-    if risen and level < MASTERED and rise < 0.03 and max(rates) - best_early < 0.03:
+    if risen and level < HIGH_SUCCESS and rise < LEVEL_RISE and level - best_early < LEVEL_GAIN:
         yield warning(
             f"held-out success has stayed at {level:.2f} since step {middle:,.0f}: it was "
             f"{best_early:.2f} before, and changed by {rise:+.2f} in the second half",

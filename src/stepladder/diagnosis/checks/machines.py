@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from stepladder.diagnosis.finding import Told, check, error, note, warning
-from stepladder.diagnosis.machine import MEMORY, Machine
+from stepladder.diagnosis.machine import SHARED_MEMORY, Machine
 
 LARGE_SHARE = 0.5
 """Share of the shared memory from which leftovers are an error: the next vector env may not fit."""
@@ -19,7 +19,7 @@ def left_over(machine: Machine) -> Iterator[Told]:
     if not found:
         return
     num_bytes = sum(one.num_bytes for one in found)
-    names = " ".join(f"{MEMORY}/{one.name}" for one in found[:5])
+    names = " ".join(f"{SHARED_MEMORY}/{one.name}" for one in found[:5])
     share = num_bytes / machine.memory_bytes if machine.memory_bytes else 0.0
     tell = note if num_bytes < NOTICED_BYTES else warning
     yield (error if share >= LARGE_SHARE else tell)(

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from stepladder.diagnosis.evidence import EnvEvidence, Made, Repeats
+from stepladder.diagnosis.evidence import EnvEvidence, Made, RepeatedEpisodes
 from stepladder.diagnosis.finding import Told, check, error, note, warning
 
 MOST_NAMED = 4
 
 
-def _usable(env: EnvEvidence) -> tuple[Made, Repeats] | None:
+def _usable(env: EnvEvidence) -> tuple[Made, RepeatedEpisodes] | None:
     return None if env.made is None or env.repeats is None else (env.made, env.repeats)
 
 
@@ -100,7 +100,7 @@ def without_effect(env: EnvEvidence) -> Iterator[Told]:
         )
 
 
-def _is_late(repeats: Repeats) -> bool:
+def _is_late(repeats: RepeatedEpisodes) -> bool:
     return len(repeats.tasks) > 1 and repeats.num_distinct == 1 < repeats.num_distinct_in_turn
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from stepladder.diagnosis.checks.curricula import chance_of_window
 from stepladder.diagnosis.finding import Told, check, error, warning
-from stepladder.diagnosis.record_of_run import LABEL, LabelCurve, RunEvidence
+from stepladder.diagnosis.record_of_run import PER_LABEL, LabelCurve, RunEvidence
 from stepladder.diagnosis.settings import leaving, staged_parts
 
 MANY_EPISODES = 300
@@ -99,7 +99,7 @@ def never_drawn(run: RunEvidence) -> Iterator[Told]:
     """A label was never drawn, and will not be."""
     played: dict[str, float] = {}
     for name in run.metrics:
-        label = name.removeprefix(f"{LABEL}samples/")
+        label = name.removeprefix(f"{PER_LABEL}samples/")
         if label != name:
             played[label] = float(np.nansum(run.series(name)[1]))
     total = sum(played.values())
@@ -108,7 +108,7 @@ def never_drawn(run: RunEvidence) -> Iterator[Told]:
     missing = [
         label
         for label, count in played.items()
-        if not count and not run.last(f"{LABEL}probs/{label}") > 0.0
+        if not count and not run.last(f"{PER_LABEL}probs/{label}") > 0.0
     ]
     if missing:
         yield error(
@@ -137,13 +137,13 @@ def stage_stuck(run: RunEvidence) -> Iterator[Told]:
     since = int(steps[np.flatnonzero(stages != index)[-1]]) if (stages != index).any() else 0
     labels = set(config.stages[index].task_labels)
     here = [curve for curve in run.practice() if curve.label in labels]
-    # The second half of the time in the stage: what is level now, not what was learned first.
-    middle = (since + run.num_steps) / 2
+    # The second half of the time in the stage, and whether success still rises in it.
+    middle, late = (since + run.num_steps) / 2, (since + 3 * run.num_steps) / 4
     count, success = _pooled(here, middle, math.inf)
-    before = _pooled(here, since, middle)[1]
+    rise = _pooled(here, late, math.inf)[1] - _pooled(here, middle, late)[1]
     if count < MANY_EPISODES / 2 or run.num_steps - since < LONG_SHARE * run.num_steps:
         return
-    if success - before > 0.05 or success >= config.threshold_of(index):
+    if rise > 0.05 or success >= config.threshold_of(index):
         return
     per_step = count / max(1.0, run.num_steps - middle)
     left = max(0, (run.total_steps or 0) - run.num_steps) or run.num_steps

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from stepladder.diagnosis.evidence import EnvEvidence
 from stepladder.diagnosis.finding import Told, check, error, note, warning
-from stepladder.diagnosis.probes.playing import MOST_STEPS
+from stepladder.diagnosis.probes.playing import GIVEN_UP_AFTER
 
 HARMLESS = (
     "space minimum value is -infinity",
@@ -24,6 +24,7 @@ TOLD_ELSEWHERE = (
     "is non-deterministic",
     "not equivalent",
     "not equal although similar",
+    "does not call `super().reset(seed=seed)`",
     "nan",
     "inf",
 )
@@ -83,7 +84,7 @@ def endless(env: EnvEvidence) -> Iterator[Told]:
     """No episode ends."""
     played = () if env.play is None else env.play.episodes
     longest = max((one.length for one in played), default=0)
-    if played and longest >= MOST_STEPS and not any(one.has_ended for one in played):
+    if played and longest >= GIVEN_UP_AFTER and not any(one.has_ended for one in played):
         yield error(
             f"no episode of {len(played)} has ended within {longest:,} steps; the curriculum "
             "learns from episodes that end",

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from stepladder.diagnosis.evidence import EnvEvidence, Rows
+from stepladder.diagnosis.evidence import ComparedRows, EnvEvidence
 from stepladder.diagnosis.finding import Told, check, error, note, warning
 from stepladder.diagnosis.settings import SettingsEvidence
 
@@ -37,7 +37,7 @@ def steps_and_workers(env: EnvEvidence) -> Iterator[Told]:
         yield note(f"{measured}: {way} is faster", "Nothing: a training chooses it by itself.")
 
 
-def _measured(rows: Rows, step_seconds: float) -> str:
+def _measured(rows: ComparedRows, step_seconds: float) -> str:
     ideal = rows.plain_seconds / (rows.num_workers + 1)
     overhead = max(0.0, rows.worker_seconds - ideal)
     workers = f"{rows.num_workers} worker{'s'[: rows.num_workers != 1]}"

@@ -27,6 +27,12 @@ def _ended(env: EnvEvidence) -> list[PlayedEpisode]:
 def missing(env: EnvEvidence) -> Iterator[Told]:
     """Success cannot be read at the end of episodes, and is needed or named."""
     ended = _ended(env)
+    if ended and all(one.success is None and not one.success_trouble for one in ended):
+        yield note(
+            f"none of {len(ended)} episodes says whether it succeeded, and the curriculum here "
+            "does not need it",
+            "Add is_success to the last info, or give --return-threshold: most curricula need it.",
+        )
     bad = [one for one in ended if one.success_trouble]
     if not bad:
         return

@@ -15,7 +15,7 @@ from gymnasium.spaces import Box
 from gymnasium.utils.env_checker import check_env
 
 from stepladder.diagnosis.evidence import Conformity
-from stepladder.diagnosis.probes.subject import Player, Subject
+from stepladder.diagnosis.probes.subject import Subject, SubjectEnv
 from stepladder.tasks import Task
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
@@ -24,7 +24,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 class _AlwaysTheTask(gym.Wrapper[Any, Any, Any, Any]):
     """Gives the env its task before each reset, as the curriculum would, and casts observations."""
 
-    def __init__(self, player: Player, task: Task | None, casts: bool):
+    def __init__(self, player: SubjectEnv, task: Task | None, casts: bool):
         super().__init__(player.env)
         self._player, self._task, self._casts = player, task, casts
 

@@ -14,11 +14,11 @@ import numpy as np
 
 from stepladder.diagnosis.evidence import PlayedEpisode, RandomPlay
 from stepladder.diagnosis.probes import values
-from stepladder.diagnosis.probes.subject import Player, Subject
+from stepladder.diagnosis.probes.subject import Subject, SubjectEnv
 from stepladder.errors import SignalError, shown
 from stepladder.tasks import Task
 
-MOST_STEPS = 5_000
+GIVEN_UP_AFTER = 5_000
 """Steps after which an episode is given up."""
 
 MOST_KINDS = 5
@@ -75,7 +75,7 @@ class PlayProbe:
             num_tried=len(self._subject.tasks),
         )
 
-    def _play(self, player: Player, task: Task | None, number: int, began: float) -> None:
+    def _play(self, player: SubjectEnv, task: Task | None, number: int, began: float) -> None:
         env, subject = player.env, self._subject
         try:
             seen, _ = player.begin(task, subject.config.seed + number)
@@ -101,7 +101,7 @@ class PlayProbe:
             self._look(env, where, seen)
             rewarded = self._reward(reward, where)
             total += rewarded
-            if length >= MOST_STEPS or now - began > 2.0 * subject.seconds:
+            if length >= GIVEN_UP_AFTER or now - began > 2.0 * subject.seconds:
                 break
         has_ended = bool(terminated or truncated)
         success, trouble = self._success(info, total) if has_ended else (None, "")

@@ -7,13 +7,16 @@ tasks are compared in the same way: with one seed and the same actions, differen
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from stepladder.diagnosis.evidence import Repeats
-from stepladder.diagnosis.probes.subject import Player, Subject
+from stepladder.diagnosis.evidence import RepeatedEpisodes
+from stepladder.diagnosis.probes.subject import Subject, SubjectEnv
 from stepladder.diagnosis.probes.values import digest
 from stepladder.tasks import Task
 
 SEEDS = (11, 12)
 """Tasks may be alike with one seed; not with all of them."""
+
+IN_A_ROW = (SEEDS[0], SEEDS[1], SEEDS[0], SEEDS[0], SEEDS[1])
+"""Seeds of the episodes of one env: repeated after two and after three, for what takes turns."""
 
 MOST_COMPARED = 300
 """Steps of an episode that are compared."""
@@ -24,7 +27,7 @@ LONG_TO_MAKE_S = 0.1
 Trace = tuple[str, ...]
 
 
-def trace(player: Player, task: Task | None, seed: int, most: int = MOST_COMPARED) -> Trace:
+def trace(player: SubjectEnv, task: Task | None, seed: int, most: int = MOST_COMPARED) -> Trace:
     """Play an episode with actions that only the seed decides; return a digest per step."""
     env = player.env
     seen, _ = player.begin(task, seed)
@@ -46,37 +49,41 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> int | None:
     return None
 
 
-def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> Repeats:
+def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> RepeatedEpisodes:
     """Play the first task again and again, and all tasks with the same seeds."""
     tasks = differing(subject.tasks)
     player, other = subject.make(), subject.make()
     try:
-        first = trace(player, tasks[0], SEEDS[0], most)
-        fresh = trace(other, tasks[0], SEEDS[0], most)
-        again = trace(player, tasks[0], SEEDS[0], most)
+        mine = [trace(player, tasks[0], seed, most) for seed in IN_A_ROW]
+        fresh = [trace(other, tasks[0], seed, most) for seed in IN_A_ROW]
         in_turn: list[tuple[Trace, ...]] = []
+        after = mine[3:]
         if len(tasks) > 1:
             in_turn = [tuple(trace(player, task, seed, most) for seed in SEEDS) for task in tasks]
-            after = trace(player, tasks[0], SEEDS[0], most)
-        else:
-            after = again
+            after = [trace(player, tasks[0], seed, most) for seed in SEEDS]
     finally:
         player.close()
         other.close()
     alone = in_turn
     if make_seconds < LONG_TO_MAKE_S and len(tasks) > 1:
         alone = [tuple(_alone(subject, task, seed, most) for seed in SEEDS) for task in tasks]
-    return Repeats(
-        fresh_differs_at=first_difference(first, fresh),
-        again_differs_at=first_difference(first, again),
-        after_others_differs_at=first_difference(again, after),
+    return RepeatedEpisodes(
+        fresh_differs_at=_of_all(mine, fresh),
+        again_differs_at=_of_all([mine[0], *mine[:2]], mine[2:]),
+        after_others_differs_at=_of_all(mine[3:], after),
         tasks=tuple(task.name for task in tasks if task is not None),
-        num_steps=max(len(one) for one in (first, *(t for both in alone for t in both))) - 1,
+        num_steps=max(len(one) for one in (*mine, *(t for both in alone for t in both))) - 1,
         num_distinct=len(set(alone)),
         num_distinct_in_turn=len(set(in_turn)),
         alike=_alike(tasks, alone),
-        digests=first,
+        digests=mine[0],
     )
+
+
+def _of_all(ones: Sequence[Trace], others: Sequence[Trace]) -> int | None:
+    """Return where the first two traces differ that do; None if all are equal."""
+    places = (first_difference(one, other) for one, other in zip(ones, others, strict=True))
+    return next((place for place in places if place is not None), None)
 
 
 def differing(tasks: Sequence[Task | None]) -> list[Task | None]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from stepladder.cores import usable_cores
-from stepladder.diagnosis.evidence import Rows
+from stepladder.diagnosis.evidence import ComparedRows
 from stepladder.diagnosis.probes.repeating import first_difference
 from stepladder.diagnosis.probes.subject import Subject
 from stepladder.diagnosis.probes.values import digest
@@ -24,7 +24,7 @@ SLICE_S = 0.04
 """For which each vector env is stepped in a turn; one step is enough if it takes longer."""
 
 
-def probe(subject: Subject) -> Rows:
+def probe(subject: Subject) -> ComparedRows:
     """Step the same envs in one process and in two, in turns."""
     num_envs = max(2, min(subject.config.num_envs, MOST_ENVS))
     asked = subject.config.num_workers
@@ -42,7 +42,7 @@ def probe(subject: Subject) -> Rows:
             shared.close()
     finally:
         plain.close()
-    return Rows(
+    return ComparedRows(
         num_envs=num_envs,
         num_workers=num_workers,
         differs_at=first_difference(traces[0][:num_compared], traces[1][:num_compared]),

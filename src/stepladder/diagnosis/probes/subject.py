@@ -76,10 +76,10 @@ class Subject:
             is_plain and not self.config.num_workers and batched_entry(self.config.env) is not None
         )
 
-    def make(self) -> "Player":
+    def make(self) -> "SubjectEnv":
         """Make one env."""
         (function,) = env_functions(self.config.env, 1, self.kwargs or None, self.wrappers)
-        player = Player(function(), self)
+        player = SubjectEnv(function(), self)
         self.memory |= memory_held_by([os.getpid()])
         return player
 
@@ -142,7 +142,7 @@ class Subject:
         )
 
 
-class Player:
+class SubjectEnv:
     """One env that plays tasks."""
 
     def __init__(self, env: GymEnv, subject: Subject):
