@@ -10,6 +10,7 @@ import tyro
 from stepladder.cli.compare import MEASURED_HEADINGS, UNFINISHED, measured
 from stepladder.cli.inputs.parsing import command_line, parse
 from stepladder.cli.output import console
+from stepladder.cli.output.dashboard_beside import dashboard_beside
 from stepladder.configs.checks import PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
@@ -54,6 +55,9 @@ class SweepArguments(Config):
     jobs: PositiveInteger | None = None
     """Number of threads; by default the number of cores. The results do not depend on it."""
 
+    dashboard: bool = False
+    """Also show the sweep on a local web page while it is being played; its address is printed."""
+
     top: PositiveInteger = 10
     """Number of settings to show at the end, the best ones."""
 
@@ -73,7 +77,7 @@ def main(argv: Sequence[str]) -> int:
     out = arguments.out
     if out is None:
         out = Path("sweeps", f"{scenario(common.scenario).name}-{common.curriculum}")
-    with console.progress("playing") as show:
+    with dashboard_beside(out, arguments.dashboard), console.progress("playing") as show:
 
         def tell(trial: SweepTrial, done: int, total: int) -> None:
             values = " ".join(f"{name}={_text(value)}" for name, value in trial.params.items())

@@ -28,15 +28,16 @@ class RunIndex:
 
     Args:
         folders: Folders of runs, and folders that hold runs.
+        missing_ok: Whether folders may come later.
 
     Raises:
         RunError: A folder does not exist.
     """
 
-    def __init__(self, folders: Sequence[Path | str]):
+    def __init__(self, folders: Sequence[Path | str], missing_ok: bool = False):
         self.folders = [Path(folder).absolute() for folder in folders]
         for given, folder in zip(folders, self.folders, strict=True):
-            if not folder.is_dir():
+            if not missing_ok and not folder.is_dir():
                 raise RunError(
                     f"{given} is not a folder. Give folders of runs, or a folder that holds runs."
                 )

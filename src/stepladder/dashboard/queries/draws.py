@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.dashboard.queries.labels import FAMILIES, label_order, ordered
+from stepladder.dashboard.queries.labels import LABEL_FAMILIES, label_order, ordered
 from stepladder.dashboard.queries.params import integer
 from stepladder.dashboard.queries.standing import names_below
 from stepladder.runs import RunReader
@@ -32,7 +32,7 @@ def draws(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
     """Return rows, the start of each column in steps, its end, and shares; ``by`` label or task."""
     if params.get("by") == "task":
         return _by_task(reader)
-    prefix = FAMILIES["samples"]
+    prefix = LABEL_FAMILIES["samples"]
     limit = integer(params, "columns", COLUMNS, 1, MOST_COLUMNS)
     with reader.database() as database:
         numbers = dict(names_below(database, prefix))

@@ -14,7 +14,7 @@ MOST_LETTERS = 2_000
 MOST_MARKS = 60
 """Events of one kind that are marked in charts; more would hide the lines."""
 
-QUIET = ("explanation", "evaluation", "baseline", "undeclared_metrics")
+UNMARKED = ("explanation", "evaluation", "baseline", "undeclared_metrics")
 """Kinds that have a place of their own on the page, or say nothing about its course."""
 
 
@@ -58,5 +58,5 @@ def marks(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {"step": step, "kind": text_of(kind), "text": text_of(text)}
         for step, kind, text in rows
-        if kind not in QUIET
+        if kind not in UNMARKED
     ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepladder.dashboard.queries.labels import FAMILIES, stage_labels
+from stepladder.dashboard.queries.labels import LABEL_FAMILIES, stage_labels
 from stepladder.runs import RunReader
 
 BUCKETS, FEWEST = 40, 4
@@ -37,8 +37,8 @@ def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
     with reader.database() as database:
         (last,) = database.execute("SELECT ifnull(max(step), 0) FROM steps").fetchone()
         words = {
-            "samples": FAMILIES["samples"],
-            "success": FAMILIES["success"],
+            "samples": LABEL_FAMILIES["samples"],
+            "success": LABEL_FAMILIES["success"],
             "start": start,
             "width": max(1, (last - start) // BUCKETS),
         }
@@ -47,6 +47,9 @@ def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
             points += [(time, wins / count, count) for time, wins, count in rows if count]
     if len(points) < FEWEST:
         return None
+    points.sort()
+    # What it does at present: the later half, if that is enough.
+    points = points[-max(FEWEST, len(points) // 2) :]
     times, success, counts = np.array(points, dtype=np.float64).T
     weights = counts / counts.sum()
     times = times - (weights * times).sum()
