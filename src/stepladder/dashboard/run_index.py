@@ -7,6 +7,7 @@ this index and never by a path, so no request can leave the folders.
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from stepladder.errors import RunError
 from stepladder.files import is_real_folder
@@ -43,6 +44,8 @@ class RunIndex:
                 )
         self._names = distinct_names(self.folders)
         self._found: dict[str, Path] = {}
+        self.rows: dict[str, tuple[Stamp, dict[str, Any]]] = {}
+        """Rows of the overview that hold as long as their runs do not change."""
         self.scan()
 
     def scan(self) -> dict[str, Path]:
@@ -82,6 +85,14 @@ class RunIndex:
         """Return the named folders in which there is no run."""
         found = list(self._found.values())
         return [f for f in self.folders if not any(path.is_relative_to(f) for path in found)]
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what tells whether a run has changed since.
+
+        Raises:
+            RunError: No run has this name.
+        """
+        return _stamp(self.folder(name))
 
     def stamps(self) -> dict[str, Stamp]:
         """Return, for every run, what tells whether it has changed since."""

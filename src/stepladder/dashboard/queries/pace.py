@@ -10,6 +10,9 @@ from stepladder.runs import RunReader
 BUCKETS, FEWEST = 40, 4
 """Points that the line is laid through, and how many it needs at least."""
 
+CLEAR = 2.0
+"""Standard errors by which a slope must lie above 0."""
+
 _RESULTS = """
 SELECT avg(time), sum(s.value * n.value), sum(n.value)
 FROM metrics AS s
@@ -27,7 +30,9 @@ class Pace:
     """How quickly success rises."""
 
     per_second: float
-    num_points: int
+
+    is_clear: bool
+    """Whether it rises by more than twice the standard error of the slope."""
 
 
 def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
@@ -57,4 +62,6 @@ def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
     if spread <= 0 or not np.isfinite(success).all():
         return None
     slope = float((weights * times * success).sum()) / spread
-    return Pace(per_second=slope, num_points=len(points))
+    rest = success - (weights * success).sum() - slope * times
+    error = np.sqrt(float((weights * rest**2).sum()) / spread / (len(points) - 2))
+    return Pace(per_second=slope, is_clear=slope > CLEAR * error)

@@ -124,7 +124,7 @@ async function show(main, { run }) {
   await updateAll();
   let [isBusy, isDue, isGone] = [false, false, false];
   const refresh = debounced(async () => {
-    if (isBusy || document.hidden) {
+    if (isBusy) {
       isDue = true;
       return;
     }
@@ -138,18 +138,15 @@ async function show(main, { run }) {
     isBusy = false;
     if (isDue && !isGone) refresh();
   }, REFRESH_MS);
-  const onVisible = () => { if (isDue) refresh(); };
-  document.addEventListener("visibilitychange", onVisible);
   const stopListening = onSetting(() => {
     // Another axis has other places.
     if (context.group.zoom) context.group.moveTo(null);
     updateAll();
   });
   return {
-    refresh: (names) => { if (names.has(run)) refresh(); },
+    refresh: (names) => { if (names === null || names.has(run)) refresh(); },
     close() {
       isGone = true;
-      document.removeEventListener("visibilitychange", onVisible);
       stopListening();
       for (const section of sections) section.close?.();
       for (const chart of context.charts) chart.destroy();

@@ -76,6 +76,9 @@ export function start(known, { title = "Stepladder", tabs = Object.keys(known) }
   );
   addEventListener("hashchange", go);
   addEventListener("keydown", onKey);
+  addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+  });
   listen(
     (names) => current?.refresh?.(names),
     (isConnected) => {
