@@ -10,7 +10,8 @@ from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import RunError
 from stepladder.runs import Run
 from stepladder.simulator import simulate
-from stepladder.simulator.sweeps import SweepConfig, parse_choice, sweep
+from stepladder.simulator.swept import SweepConfig
+from stepladder.sweeps import parse_choice, sweep
 
 
 def _words(*names: str) -> str:

@@ -15,8 +15,8 @@ from stepladder.dashboard.run_index import DEPTH, RunIndex
 from stepladder.errors import RunError, StepladderError
 from stepladder.files import is_real_folder
 from stepladder.runs.run_folder import CHECKPOINTS, CONFIG
-from stepladder.simulator.sweeps.reading import ReadSweep, read_sweep
-from stepladder.simulator.sweeps.study import JOURNAL
+from stepladder.sweeps.reading import ReadSweep, read_sweep
+from stepladder.sweeps.study import JOURNAL
 from stepladder.visible import one_visible_line
 
 MOST_SWEEPS = 200

@@ -17,7 +17,7 @@ import numpy as np
 
 from stepladder.errors import RunError
 from stepladder.files import open_regular
-from stepladder.simulator.sweeps.study import JOURNAL, STUDY, import_optuna
+from stepladder.sweeps.study import JOURNAL, STUDY, import_optuna
 
 LARGEST_JOURNAL = 200_000_000
 """Bytes of a journal that is read."""

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from stepladder.errors import RunError
-from stepladder.simulator.sweeps import SweepConfig, parse_choice, sweep
-from stepladder.simulator.sweeps.reading import (
+from stepladder.simulator.swept import SweepConfig
+from stepladder.sweeps import parse_choice, sweep
+from stepladder.sweeps.reading import (
     PED_ANOVA,
     ReadTrial,
     correlations,
