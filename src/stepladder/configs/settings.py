@@ -24,6 +24,8 @@ _KINDS: Final[Mapping[Any, Kind]] = {
     str: "text",
 }
 
+_READERS: Final[Mapping[str, type[int] | type[float]]] = {"integer": int, "number": float}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
@@ -48,6 +50,22 @@ class Setting:
     def field(self) -> str:
         """The name of its field."""
         return self.name.rpartition(".")[2]
+
+    def read(self, text: str) -> Any:
+        """Return the value that a text stands for; the text itself if it fits no value.
+
+        Lists of names are joined by "+", and "none" is no value.
+        """
+        if self.can_be_none and text.lower() == "none":
+            return None
+        if self.kind == "names":
+            return tuple(name for name in text.split("+") if name)
+        try:
+            if self.kind == "switch":
+                return {"true": True, "false": False}[text.lower()]
+            return _READERS[self.kind](text) if self.kind in _READERS else text
+        except (KeyError, ValueError):
+            return text
 
 
 def settings_of(config: Config, prefix: str = "") -> list[Setting]:

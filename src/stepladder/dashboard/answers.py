@@ -19,10 +19,12 @@ from stepladder.dashboard.queries import (
     held_out,
     labels,
     overview,
+    playing,
     practice,
     story,
     timeline,
 )
+from stepladder.dashboard.queries.damage import naming_damage
 from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import ConfigError
 from stepladder.runs import RunReader
@@ -50,6 +52,9 @@ OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
 
 OF_ALL: Mapping[str, Callable[[RunIndex, AskedWords], Any]] = {
     "overview": overview.overview,
+    "play": playing.play,
+    "playground": playing.playground,
+    "played": playing.played,
 }
 """Questions about several runs, or about none."""
 
@@ -67,7 +72,9 @@ def answer(index: RunIndex, name: str, params: AskedWords) -> Any:
         raise ConfigError(f"there is no question {name!r}; there are {known}.")
     if "run" not in params:
         raise ConfigError(f"the question {name!r} needs the name of a run: run=NAME.")
-    return plain(OF_A_RUN[name](index.reader(params["run"]), params))
+    reader = index.reader(params["run"])
+    with naming_damage(reader.folder):
+        return plain(OF_A_RUN[name](reader, params))
 
 
 def plain(value: Any) -> Any:

@@ -40,6 +40,7 @@ class RunIndex:
                 raise RunError(
                     f"{given} is not a folder. Give folders of runs, or a folder that holds runs."
                 )
+        self._names = distinct_names(self.folders)
         self._found: dict[str, Path] = {}
         self.scan()
 
@@ -47,16 +48,11 @@ class RunIndex:
         """Look for runs again; return their folders by name."""
         found: dict[str, Path] = {}
         several = len(self.folders) > 1
-        for folder in self.folders:
+        for given, folder in zip(self._names, self.folders, strict=True):
             for path in _runs_below(folder, DEPTH):
                 inside = path.relative_to(folder).parts
-                parts = inside if inside and not several else (folder.name or "runs", *inside)
-                name = "/".join(parts)
-                number = 2
-                while name in found and found[name] != path:
-                    name = f"{'/'.join(parts)} ({number})"
-                    number += 1
-                found[name] = path
+                parts = inside if inside and not several else (given, *inside)
+                found["/".join(parts)] = path
                 if len(found) >= MOST_RUNS:
                     break
         self._found = found
@@ -81,9 +77,33 @@ class RunIndex:
         """
         return RunReader(self.folder(name))
 
+    def without_runs(self) -> list[Path]:
+        """Return the named folders in which there is no run."""
+        found = list(self._found.values())
+        return [f for f in self.folders if not any(path.is_relative_to(f) for path in found)]
+
     def stamps(self) -> dict[str, Stamp]:
         """Return, for every run, what tells whether it has changed since."""
         return {name: _stamp(path) for name, path in self.scan().items()}
+
+
+def distinct_names(folders: Sequence[Path]) -> list[str]:
+    """Return the folder names, longer by parent folders where two are alike.
+
+    The same folder given twice is numbered.
+    """
+    parts = [folder.resolve().parts for folder in folders]
+    names: list[str] = []
+    for mine in parts:
+        others = {p for p in parts if p != mine}
+        depth = 1
+        while depth < len(mine) and any(p[-depth:] == mine[-depth:] for p in others):
+            depth += 1
+        names.append("/".join(mine[-depth:]))
+    return [
+        f"{name} ({names[:place].count(name) + 1})" if names.count(name) > 1 else name
+        for place, name in enumerate(names)
+    ]
 
 
 def _runs_below(folder: Path, depth: int) -> Iterator[Path]:

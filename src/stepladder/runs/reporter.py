@@ -20,7 +20,6 @@ from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.names import MetricNames
 from stepladder.stats.rollout import payload, process_training_stats
 
-
 STANDING_S, MOST_OF_TIME = 1.0, 0.01
 """Seconds between two notes of where the curriculum stands, and the share of time they may take."""
 

@@ -16,11 +16,11 @@ from stepladder.agents.config import AgentConfig, agent_named
 from stepladder.agents.network_config import NetworkConfig
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.cli.inputs.finding import look_for
+from stepladder.cli.inputs.flag_problems import raise_for_flags
 from stepladder.cli.inputs.parsing import given, parse, read_settings
 from stepladder.cli.inputs.run_flags import RunFlags
 from stepladder.configs.checks import PositiveInteger, require_integer
 from stepladder.configs.documents import load_document
-from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.envs.ids import game_of, module_of
@@ -177,7 +177,7 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
     return arguments, _config(arguments, base, before)
 
 
-def _require_trusted_file(name: str, base: TrainingConfig, flags: frozenset[str]) -> None:
+def require_trusted_file(name: str, base: TrainingConfig, flags: frozenset[str]) -> None:
     """Raise if a config file names a module and the user has not said that it is trusted."""
     if name in PRESETS or "--trust" in flags:
         return
@@ -221,7 +221,7 @@ def _parsed(
     if named or env in (None, DEFAULT_ENV):
         base = load_config(named or DEFAULT_PRESET)
         # Before anything that it names is looked at, such as the tasks for their labels.
-        _require_trusted_file(named or DEFAULT_PRESET, base, given_flags(argv))
+        require_trusted_file(named or DEFAULT_PRESET, base, given_flags(argv))
         look_for(*names_of_code(base.to_json()))
     else:
         base = TrainingConfig(**{**ANY_ENV, "env": env})
@@ -284,6 +284,5 @@ def _config(
             changes["agent"] = _with_encoder_kwargs(agent, arguments.encoder_arguments)
         return replace(base, **changes)
     except ConfigError as error:
-        if len(error.problems) > 1:
-            Problems(error.problems).raise_if_any("the options")
+        raise_for_flags(error.problems)
         raise

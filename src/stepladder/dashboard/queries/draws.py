@@ -24,7 +24,7 @@ MOST_TABLES, MOST_NUMBERS = 60, 6_000_000
 _SUMS = """
 SELECT metric, (step - :first) / :width, sum(value) FROM metrics
 WHERE metric IN (SELECT id FROM metric_names WHERE substr(name, 1, :length) = :prefix)
-AND value > 0 GROUP BY 1, 2
+AND value > 0 AND value < 1e200 GROUP BY 1, 2
 """
 
 
@@ -50,14 +50,13 @@ def draws(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
     for metric, column, total in sums:
         if metric in row_of and 0 <= column < grid.shape[1]:
             grid[row_of[metric], column] = total
-    starts = [first + column * width for column in range(grid.shape[1])]
-    kept = grid.sum(axis=0) > 0
-    # An epoch may be longer than a column: what was counted at its end was drawn before.
-    starts = [0, *starts[:-1]] if count <= limit else starts
+    kept = np.flatnonzero(grid.sum(axis=0) > 0).tolist()
+    # An epoch is logged at its end: what a column counts was played since the one before.
+    ends_at = [min(last, first + (column + 1) * width - 1) for column in kept]
     return {
         "rows": order,
-        "x": [start for start, keep in zip(starts, kept, strict=True) if keep],
-        "end": last,
+        "x": [0, *ends_at[:-1]] if kept else [],
+        "end": ends_at[-1] if kept else last,
         "grid": _shares(grid[:, kept]),
     }
 

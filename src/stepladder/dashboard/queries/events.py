@@ -1,4 +1,4 @@
-"""Everything that happened in a run, with its reason: a page of events, and how many of each kind."""
+"""What happened in a run, with its reason: a page of events, and how many of each kind."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -20,7 +20,6 @@ _STEP = re.compile(r"(?<!\d)(\d{2,15})(?!\d)")
 
 def films(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the films of a run with the steps they belong to, in that order."""
-    times, steps = [], []
     with reader.database() as database:
         rows = database.execute(
             "SELECT step, time FROM steps WHERE step % max(1, (SELECT count(*) FROM steps) / 2000)"
@@ -59,7 +58,8 @@ def _files(folder: Path) -> dict[str, Path]:
             continue
         for entry in os.scandir(place):
             suffix = os.path.splitext(entry.name)[1].lower()
-            if suffix in MEDIA and entry.is_file(follow_symlinks=False):
-                if 0 < entry.stat(follow_symlinks=False).st_size <= MOST_BYTES:
-                    found[f"{below}/{entry.name}" if below else entry.name] = Path(entry.path)
+            if suffix not in MEDIA or not entry.is_file(follow_symlinks=False):
+                continue
+            if 0 < entry.stat(follow_symlinks=False).st_size <= MOST_BYTES:
+                found[f"{below}/{entry.name}" if below else entry.name] = Path(entry.path)
     return found

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 from stepladder.dashboard.queries.curves import curve
+from stepladder.dashboard.queries.damage import naming_damage
 from stepladder.dashboard.queries.held_out import ends_of_whole
 from stepladder.dashboard.queries.places import place
 from stepladder.dashboard.queries.standing import (
@@ -34,9 +35,10 @@ _GOODNESS = (
 def overview(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
     """Return a row for every run."""
     rows: list[dict[str, Any]] = []
-    for name in index.scan():
+    for name, folder in index.scan().items():
         try:
-            rows.append({"name": name, **row(index.reader(name))})
+            with naming_damage(folder):
+                rows.append({"name": name, **row(index.reader(name))})
         except (StepladderError, OSError) as error:
             rows.append({"name": name, "problem": one_visible_line(error)})
     return {"runs": rows, "folders": [folder.name for folder in index.folders]}

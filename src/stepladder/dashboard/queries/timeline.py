@@ -14,6 +14,8 @@ KINDS = ("stage_advanced", "stage_demoted", "stage_set", "phase_changed")
 MOST_CHANGES = 1_000
 """Changes that are shown: the latest ones."""
 
+_TRACK_OF = {"staged": "stage", "phased": "phase"}
+
 
 def timeline(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a track for phases and one for stages, each with its segments and changes."""
@@ -40,20 +42,14 @@ def timeline(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any
             {"step": step, "time": time, "kind": kind, "from": begun, "to": reached}
             | {"text": text_of(text), "why": _why(kind, numbers)}
         )
-    for key, names in _unchanged(reader).items():
-        tracks.setdefault(key, [] if names else [])
+    kind = kind_of_curriculum(reader.config)
+    # A run has its track even if nothing has changed yet.
+    if kind in _TRACK_OF and _order(reader, _TRACK_OF[kind]):
+        tracks.setdefault((_TRACK_OF[kind], ""), [])
     return [
         _track(of, within, changes, end, _order(reader, of))
         for (of, within), changes in tracks.items()
     ]
-
-
-def _unchanged(reader: RunReader) -> dict[tuple[str, str], list[str]]:
-    """Return the tracks that a run has even if nothing has changed yet."""
-    kind = kind_of_curriculum(reader.config)
-    if kind == "staged":
-        return {("stage", ""): _order(reader, "stage")}
-    return {("phase", ""): _order(reader, "phase")} if kind == "phased" else {}
 
 
 def _order(reader: RunReader, of: str) -> list[str]:

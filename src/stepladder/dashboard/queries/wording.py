@@ -9,7 +9,8 @@ MOST_LETTERS = 60
 def told(name: Any) -> str:
     """Return a name from a run between quotation marks, shortened."""
     text = str(name)
-    return f"‘{text if len(text) <= MOST_LETTERS else text[: MOST_LETTERS - 1] + '…'}’"
+    shown = text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…"
+    return f"\N{LEFT SINGLE QUOTATION MARK}{shown}\N{RIGHT SINGLE QUOTATION MARK}"
 
 
 def duration(seconds: float) -> str:
@@ -69,7 +70,8 @@ def _bandit(said: Mapping[str, Any]) -> str:
     if not labels:
         return ""
     best = max(labels, key=lambda row: row[3] if len(row) > 3 else 0.0)
-    return f"{told(best[0])} has the largest {said.get('scored_by', 'score')} and {best[-1]:.0%} of the draws"
+    score = said.get("scored_by", "score")
+    return f"{told(best[0])} has the largest {score} and {best[-1]:.0%} of the draws"
 
 
 def _replay(said: Mapping[str, Any]) -> str:
@@ -83,7 +85,8 @@ def _replay(said: Mapping[str, Any]) -> str:
 
 
 def _uniform(said: Mapping[str, Any]) -> str:
-    return f"all {_count(said, 'num_tasks'):,} tasks are drawn alike"
+    count = _count(said, "num_tasks")
+    return f"all {count:,} tasks are drawn alike" if count > 1 else ""
 
 
 def _rows(said: Mapping[str, Any], name: str) -> list[list[Any]]:

@@ -12,7 +12,8 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -67,15 +68,15 @@ def make_app(index: RunIndex, access: Access, stopping: threading.Event) -> ASGI
     async def show(request: Request) -> Response:
         return HTMLResponse(live_page())
 
-    async def news(request: Request) -> Response:
-        return StreamingResponse(_news(index, request, stopping), media_type="text/event-stream")
+    async def stream(request: Request) -> Response:
+        return StreamingResponse(news(index, request, stopping), media_type="text/event-stream")
 
     package = "stepladder.dashboard"
     app = Starlette(
         routes=[
             Route("/", show),
             Route("/api/{name}", ask),
-            Route("/news", news),
+            Route("/news", stream),
             Route("/film", film),
             Mount("/static", StaticFiles(packages=[(package, "static")])),
             Mount("/vendor", StaticFiles(packages=[(package, "vendor")])),
@@ -84,12 +85,22 @@ def make_app(index: RunIndex, access: Access, stopping: threading.Event) -> ASGI
     return Guard(app, access)
 
 
-async def _news(index: RunIndex, request: Request, stopping: threading.Event) -> AsyncIterator[str]:
+class Reader(Protocol):
+    """Who reads the news; a request is one."""
+
+    async def is_disconnected(self) -> bool:
+        """Whether nobody reads any more."""
+        ...
+
+
+async def news(
+    index: RunIndex, reader: Reader, stopping: threading.Event, pause_s: float = NEWS_S
+) -> AsyncGenerator[str, None]:
     """Yield the names of runs that have changed, each time some have; else a sign of life."""
     before = await asyncio.to_thread(index.stamps)
     yield "retry: 2000\n\n"
-    while not stopping.is_set() and not await request.is_disconnected():
-        await asyncio.sleep(NEWS_S)
+    while not stopping.is_set() and not await reader.is_disconnected():
+        await asyncio.sleep(pause_s)
         now = await asyncio.to_thread(index.stamps)
         changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         before = now

@@ -242,7 +242,7 @@ function make(element, kind, spec) {
       hover: { prox: 40, skip: [undefined] },
       points: { show: kind === "lines", size: 6 },
     },
-    scales: { x: { time: false, range: (self, low, high) => (low === null || (low <= begin && high >= end) ? [begin, end] : [low, high]) }, y },
+    scales: { x: { time: false, range: (self, low, high) => (low === null || (low <= (xs[0] ?? low) && high >= (xs.at(-1) ?? high)) ? [begin, end] : [low, high]) }, y },
     series: [{ label: spec.xLabel ?? "steps", value: (self, x) => (x === null ? "\u2013" : (spec.xFormat ?? ((v) => format(Math.round(v))))(x)) }, ...series],
     bands,
     axes: axesOf(spec),

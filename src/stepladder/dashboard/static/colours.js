@@ -38,6 +38,8 @@ const LABELS = [
 export const FAINT = ["#68707d", "#97a1b1"];
 export const GRID = ["#e6e9ee", "#2a313c"];
 export const MAIN = ["#2b59c3", "#7ea2ff"];
+// Of a whole beside its parts.
+export const TOTAL = ["#1b2028", "#f2f4f7"];
 export const GOOD = ["#1f8a4c", "#52c98a"];
 
 export const isDark = () => {

@@ -54,6 +54,28 @@ function row(run) {
     h("td", { "data-head": "last sign", class: "num" }, h("small", {}, clock(run.updated))));
 }
 
+// Runs of one folder stand together, such as the seeds of a training; the others stand alone.
+function groupsOf(runs) {
+  const folderOf = (run) => run.name.split("/").slice(0, -1).join("/");
+  const counts = new Map();
+  for (const run of runs) counts.set(folderOf(run), (counts.get(folderOf(run)) ?? 0) + 1);
+  const groups = [];
+  for (const run of runs) {
+    const folder = counts.get(folderOf(run)) > 1 ? folderOf(run) : "";
+    const known = folder && groups.find(([name]) => name === folder);
+    if (known) known[1].push(run);
+    else groups.push([folder, [run]]);
+  }
+  for (const [folder, members] of groups) if (folder) members.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  return groups;
+}
+
+function groupRow(group, members) {
+  const values = members.map((run) => run.held_out?.value).filter((value) => typeof value === "number");
+  const mean = values.length ? `; held-out ${share(values.reduce((a, b) => a + b, 0) / values.length)} (${share(Math.min(...values))} to ${share(Math.max(...values))})` : "";
+  return h("tr", { class: "group" }, h("th", { scope: "rowgroup", colspan: 9 }, group, " ", h("a", { href: link("several", { group }) }, `${members.length} runs in the same charts`), mean ? h("small", {}, mean.slice(2)) : null));
+}
+
 const ORDER = { running: 0, stale: 1 };
 
 async function show(main) {
@@ -69,7 +91,7 @@ async function show(main) {
     const heads = ["run", "status", "steps", "steps/s", "where", "held-out success", "course", "time left", "last sign of life"];
     list.replaceChildren(h("table", { class: "runs" },
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, runs.map(row))));
+      h("tbody", {}, groupsOf(runs).flatMap(([group, members]) => [group === "" ? null : groupRow(group, members), ...members.map(row)]))));
   }
   await refresh();
   return { refresh };

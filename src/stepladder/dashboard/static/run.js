@@ -88,7 +88,7 @@ async function show(main, { run }) {
   tools.bar = toolbar(context);
   const lead = [heldOut(context), ...context.families.filter((of) => ["success", "performance", "held_out_performance"].includes(of)).map((of) => byLabel(context, of))];
   const story = [timeline(context), draws(context), practice(context), films(context)];
-  const more = [speed(context), timeSplit(context), opponentsWon(context), rating(context)];
+  const more = [...(context.story.kind === "simulation" ? [] : [speed(context), timeSplit(context)]), opponentsWon(context), rating(context)];
   const [first, all, log, config] = [head(context), metrics(context), events(context), runSettings(context)];
   sections = [first, ...lead, ...story, ...more, all, log, config];
   main.append(
@@ -96,8 +96,8 @@ async function show(main, { run }) {
     h("div", { class: "leads" }, lead.map((section) => section.element)),
     h("div", { class: "stack" }, story.map((section) => section.element)),
     h("div", { class: "figures" }, more.map((section) => section.element)),
-    all.element,
-    h("div", { class: "stack" }, [log, config].map((section) => section.element)));
+    h("div", { class: "stack" }, [log, config].map((section) => section.element)),
+    all.element);
 
   async function updateAll() {
     await Promise.all(sections.map(async (section) => {

@@ -14,6 +14,11 @@ function stored() {
 
 export const settings = { ...usual, ...stored() };
 
+// Takes over the first view of a report.
+export function adopt(view) {
+  Object.assign(settings, view);
+}
+
 export function set(name, value) {
   settings[name] = value;
   try {

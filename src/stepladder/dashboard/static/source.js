@@ -1,11 +1,14 @@
 // Where answers come from: the server, or the page itself if it is a report.
 // Every page asks through `ask`, so that live and frozen pages are the same.
 
-const element = document.getElementById("stepladder-answers");
-const frozen = element ? JSON.parse(element.textContent) : null;
+const element = document.getElementById("stepladder-data");
+export const frozen = element ? JSON.parse(element.textContent) : null;
 
 // Whether this page is a report: nothing new can be asked, and nothing changes.
 export const isFrozen = frozen !== null;
+
+// Under what an answer stands in a report; `report.py` builds the same.
+const keyOf = (question, params) => JSON.stringify([question, ...Object.keys(params).sort().filter((name) => params[name] !== null && params[name] !== undefined).map((name) => [name, String(params[name])])]);
 
 export function addressOf(question, params = {}) {
   const words = new URLSearchParams();
@@ -16,16 +19,15 @@ export function addressOf(question, params = {}) {
 
 // Returns the answer to a question of `answers.py`. Raises an Error with one line for a reader.
 export async function ask(question, params = {}) {
-  const address = addressOf(question, params);
   if (isFrozen) {
-    const answer = frozen.answers[address];
+    const answer = frozen.answers[keyOf(question, params)];
     if (answer === undefined) throw new Error("this report does not hold that; open the run in the dashboard");
     if (answer !== null && typeof answer === "object" && "problem" in answer && Object.keys(answer).length === 1) throw new Error(answer.problem);
     return answer;
   }
   let response;
   try {
-    response = await fetch(`/api/${address}`);
+    response = await fetch(`/api/${addressOf(question, params)}`);
   } catch {
     throw new Error("the dashboard does not answer; has its command ended?");
   }
@@ -37,7 +39,7 @@ export async function ask(question, params = {}) {
 
 // Where a film of a run is.
 export function filmAddress(run, name) {
-  if (isFrozen) return frozen.films[addressOf("film", { run, name })] ?? "";
+  if (isFrozen) return frozen.films[keyOf("film", { run, name })] ?? "";
   return `/${addressOf("film", { run, name })}`;
 }
 

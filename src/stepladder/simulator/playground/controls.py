@@ -22,6 +22,7 @@ from stepladder.simulator.playground.question import (
     Places,
     Question,
     learner_settings,
+    usual_budget,
     with_learner,
 )
 from stepladder.simulator.scenarios import FAMILIES, SUITE, scenario
@@ -44,20 +45,19 @@ def controls(question: Question, places: Places | None = None) -> dict[str, Any]
     setup = plain.setup(own)
     # Some defaults of a curriculum depend on the learner.
     place = with_learner(setup.place, question.learner, Problems())
+    usual = place.curriculum_config(question.curriculum)
     return {
         "scenario": {
             "name": question.scenario,
             "about": place.about,
             "num_tasks": place.num_tasks,
             "measure": place.measure,
-            "budget": setup.budget,
+            "budget": usual_budget(place),
         },
         "scenarios": [*_scenarios(own)],
         "forms": _forms(),
         "curricula": _curricula(place),
-        "settings": [
-            control(one) for one in settings_of(place.curriculum_config(plain.curriculum))
-        ],
+        "settings": [control(one) for one in settings_of(usual)],
         "learner": [control(one) for one in learner_settings(setup.place)],
         "limits": {"num_envs": MAX_ENVS, "budget": MAX_SAMPLES},
     }
@@ -69,7 +69,7 @@ def control(setting: Setting) -> dict[str, Any]:
     for end in ("low", "high"):
         if plain[end] is not None and not math.isfinite(plain[end]):
             plain[end] = None
-    plain["about"] = field_docs(setting.owner).get(setting.field, "")
+    plain["about"] = field_docs(setting.owner).get(setting.field, "").replace("`", "")
     plain["slider"] = slider(setting)
     return plain
 

@@ -97,9 +97,8 @@ class Playground:
                     self._kept.move_to_end(known)
                     return self._kept[known]
         with self._places:
-            pause = self._pause(asker, turn, time.monotonic() + self._limit_s)
-            pause()
-            course = play(setup, curve, pause)
+            self._require_newest(asker, turn)
+            course = play(setup, curve, self._pause(asker, turn))
         with self._lock:
             # Asked again later, it may come further.
             self._kept[of_turn if course.is_cut else key] = course
@@ -107,10 +106,15 @@ class Playground:
                 self._kept.popitem(last=False)
         return course
 
-    def _pause(self, asker: str, turn: int, deadline: float) -> Pause:
+    def _require_newest(self, asker: str, turn: int) -> None:
+        if self._turns.get(asker, turn) > turn:
+            raise Superseded("a newer question has come")
+
+    def _pause(self, asker: str, turn: int) -> Pause:
+        deadline = time.monotonic() + self._limit_s
+
         def pause() -> None:
-            if self._turns.get(asker, turn) > turn:
-                raise Superseded("a newer question has come")
+            self._require_newest(asker, turn)
             if time.monotonic() > deadline:
                 raise TimeUp("the time is over")
 

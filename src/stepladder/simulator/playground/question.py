@@ -4,7 +4,7 @@ Start of this folder's data flow. Settings are named as the configs name them, s
 scenarios and curricula there are can be asked about; all mistakes are reported at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from stepladder.errors import ConfigError, StepladderError
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.scenarios import scenario
 
-NUM_POINTS = 100
+NUM_POINTS = 200
 """Points of a curve: epochs of the simulation that it stands for."""
 
 MAX_ENVS, MAX_SAMPLES, MAX_TASKS = 4_096, 2_000_000_000, 10_000
@@ -102,9 +102,7 @@ class Question(Config):
         raise AssertionError("a problem is missing")
 
     def _setup(self, place: Scenario, config: CurriculumConfig, usual: CurriculumConfig) -> Setup:
-        budget = self.budget
-        if budget is None:
-            budget = min(MAX_SAMPLES, max(1, int(place.budget * place.playground_share)))
+        budget = usual_budget(place) if self.budget is None else self.budget
         return Setup(
             question=self,
             place=place,
@@ -112,6 +110,11 @@ class Question(Config):
             usual=usual,
             samples_per_epoch=max(1, -(-budget // (NUM_POINTS * self.num_envs))),
         )
+
+
+def usual_budget(place: Scenario) -> int:
+    """Return the samples that are played unless a question says otherwise."""
+    return min(MAX_SAMPLES, max(1, int(place.budget * place.playground_share)))
 
 
 def with_learner(place: Scenario, values: Mapping[str, Any], problems: Problems) -> Scenario:
@@ -136,6 +139,27 @@ def with_learner(place: Scenario, values: Mapping[str, Any], problems: Problems)
     except StepladderError as error:
         problems.add_error(error)
         return place
+
+
+def read_learner(entries: Sequence[str], place: Scenario) -> dict[str, Any]:
+    """Return settings of a scenario's learner that are given as ``NAME=VALUE``.
+
+    Raises:
+        ConfigError: One of them has another form, or a name that the learner does not have.
+    """
+    known = {setting.name: setting for setting in learner_settings(place)}
+    found: dict[str, Any] = {}
+    problems = Problems(key="--learner")
+    for entry in entries:
+        name, equals, text = entry.partition("=")
+        if not equals or not text:
+            problems.add(f"must be NAME=VALUE; got {entry!r}. For example: {next(iter(known))}=0.1")
+        elif name not in known:
+            problems.add_unknown(name, known)
+        else:
+            found[name] = known[name].read(text)
+    problems.raise_if_any()
+    return found
 
 
 def learner_settings(place: Scenario) -> list[Setting]:

@@ -60,7 +60,7 @@ def as_python(setup: Setup, scenario_file: str | None = None) -> str:
         *(f"    {one}," for one in own),
         ")",
         "print(result.verdict)",
-        'print(result.metric("overview/mastered_fraction"))',
+        "print(result.simulator.progress, result.simulator.done_at)",
     ]
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 // How good the run is, over its course: held-out success with intervals, and success by label.
 import { lineChart } from "../charts.js";
-import { FAINT, MAIN } from "../colours.js";
+import { FAINT, TOTAL } from "../colours.js";
 import { lines } from "../curves.js";
 import { h } from "../dom.js";
 import { share } from "../numbers.js";
@@ -30,7 +30,7 @@ export function heldOut(context) {
       lines: shown.flatMap((curve) => lines(
         curve.name === WHOLE ? curve : { ...curve, low: null, high: null },
         context.axis,
-        { colour: curve.name === WHOLE ? MAIN : context.colour(curve.name), width: curve.name === WHOLE ? 2.5 : 1.5, points: curve.x.length < 60, isMeasured: true, format: share },
+        { colour: curve.name === WHOLE ? TOTAL : context.colour(curve.name), width: curve.name === WHOLE ? 2.5 : 1.5, points: curve.x.length < 60, isMeasured: true, format: share },
       )),
       yRange: isReturn ? undefined : [0, 1.02],
       log: settings.log,

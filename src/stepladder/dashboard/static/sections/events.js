@@ -10,7 +10,7 @@ export function events(context) {
   const more = h("button", { type: "button", class: "more", onclick: () => older() }, "older events");
   const element = h("figure", { class: "whole" }, h("figcaption", {}, "Events"), isFrozen ? null : h("p", { class: "filters" }, kinds, search), list, more);
   let rows = [];
-  const words = () => ({ kind: kinds.value || null, find: search.value.trim() || null });
+  const words = () => isFrozen ? { limit: 500 } : ({ kind: kinds.value || null, find: search.value.trim() || null });
 
   function row(event) {
     return h("tr", {}, h("td", { class: "num" }, format(event.step), h("small", {}, clock(event.time))), h("td", {}, h("span", { class: "kind" }, event.kind)), h("td", { class: "text" }, event.text));

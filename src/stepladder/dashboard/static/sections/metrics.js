@@ -6,6 +6,9 @@ import { debounced, h } from "../dom.js";
 import { format } from "../numbers.js";
 import { settings } from "../settings.js";
 
+// Charts that are shown before a reader asks for more.
+const FEW = 6;
+
 export function metrics(context) {
   const figures = h("div", { class: "figures" });
   const note = h("span", { class: "note" });
@@ -13,7 +16,10 @@ export function metrics(context) {
   const search = h("input", { type: "search", class: "find", placeholder: "search metrics", "aria-label": "search metrics", "data-key": "/", oninput: debounced(() => choose(), 150) });
   const element = h("section", { class: "all-metrics" }, h("h2", {}, "All metrics ", note), h("p", {}, search), figures,
     h("details", {}, h("summary", {}, "Constant metrics"), constant));
+  const everything = h("button", { type: "button", class: "more", onclick: () => { isOpen = true; choose(); } });
+  element.insertBefore(everything, element.lastChild);
   const shown = new Map();
+  let isOpen = false;
 
   const watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -40,10 +46,12 @@ export function metrics(context) {
     let count = 0;
     for (const entry of shown.values()) {
       const fits = words.every((word) => entry.name.toLowerCase().includes(word));
-      entry.figure.hidden = !fits;
       count += fits;
+      entry.figure.hidden = !fits || (!isOpen && !words.length && count > FEW);
     }
-    note.textContent = `${count} of ${shown.size}`;
+    note.textContent = words.length ? `${count} of ${shown.size}` : `${shown.size}, constant ones left out`;
+    everything.textContent = `show all ${shown.size}`;
+    everything.hidden = isOpen || words.length > 0 || shown.size <= FEW;
   }
 
   function add({ name, last }) {
