@@ -27,6 +27,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from stepladder.cli.examples import examples_text
 from stepladder.configs.codec import hints_of
 from stepladder.errors import ConfigError
 from stepladder.files import parsed_json
@@ -82,6 +83,8 @@ def parse(
             )
     except SystemExit as leaving:
         if leaving.code in (0, None):
+            # The help has been printed.
+            print(examples_text(verb))
             raise
         raise ConfigError(one_line(complaint.getvalue(), verb)) from None
 
