@@ -9,6 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+import urllib.request
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -59,6 +61,23 @@ def cli() -> None:
     command("new my_env")
     assert Path("my_env/my_env/env.py").exists()
     assert Path("report.html").stat().st_size > 10_000
+
+
+def dashboard() -> None:
+    """Serve a run, and ask for the page and for what it shows."""
+    from stepladder.dashboard.server.serving import DashboardServer
+
+    command("simulate --scenario chain-2 --out shown")
+    server = DashboardServer(["shown"])
+    threading.Thread(target=server.serve, daemon=True).start()
+    for address, wanted in (
+        ("", "live.js"),
+        ("static/live.js", "start("),
+        ("api/overview", "shown"),
+    ):
+        with urllib.request.urlopen(server.address + address, timeout=30) as answer:
+            assert wanted in answer.read().decode(), address
+    server.stop()
 
 
 def plot() -> None:
@@ -134,7 +153,20 @@ def export() -> None:
         assert policy.export(name).stat().st_size > 1_000
 
 
-TRIALS = (core, cli, plot, notebook, train, sweep, sb3, tensorboard, wandb, watch, export)
+TRIALS = (
+    core,
+    cli,
+    dashboard,
+    plot,
+    notebook,
+    train,
+    sweep,
+    sb3,
+    tensorboard,
+    wandb,
+    watch,
+    export,
+)
 
 if __name__ == "__main__":
     trials = {trial.__name__: trial for trial in TRIALS}

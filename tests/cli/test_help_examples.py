@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import tyro
 
 from cli.command_line import CommandLine
 from stepladder.cli.examples import EXAMPLES
+from stepladder.cli.inputs import parsing
 from stepladder.cli.main import VERBS, main
 from stepladder.cli.new import write_project
 
@@ -36,13 +36,13 @@ def test_every_command_has_an_example_and_its_help_shows_it(command: CommandLine
 def test_each_example_is_understood(
     line: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    read = tyro.cli
+    check = parsing.raise_for_flags
 
-    def stop(*arguments: Any, **options: Any) -> None:
-        read(*arguments, **options)
+    def stop(problems: Any) -> None:
+        check(problems)
         raise Parsed
 
-    monkeypatch.setattr(tyro, "cli", stop)
+    monkeypatch.setattr(parsing, "raise_for_flags", stop)
     monkeypatch.chdir(tmp_path)
     write_project("my_env", tmp_path / "outer")
     monkeypatch.syspath_prepend(tmp_path / "outer")

@@ -36,6 +36,14 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("eval runs/ledge-0 --levels test", "drawn and best actions beside random play"),
         ("eval --pretrained hockey --episodes 100", "a policy that comes with the package"),
     ),
+    "doctor": (
+        ("doctor my_env:MyEnv --tasks my_env:TASKS", "an env of your own, before an hour is lost"),
+        ("doctor runs/ledge-0", "a run that does not learn"),
+    ),
+    "dashboard": (
+        ("dashboard", "all runs in the folder runs"),
+        ("dashboard runs/ledge-0 --port 8700", "one run, at a port of your choice"),
+    ),
     "explain": (("explain runs/ledge-0 --top 5", "why each stage and task stands where it does"),),
     "report": (("report runs/ledge-0 runs/ledge-1", "two runs in the same plots"),),
     "tune": (("tune CartPole-v1", "how many envs and workers are fastest here"),),

@@ -31,6 +31,7 @@ from stepladder.runs.checkpoint_files import (
 )
 from stepladder.runs.database import (
     BEST_CHECKPOINT_KEY,
+    STANDING_KEY,
     create_database,
     lift_limits,
     metric_ids,
@@ -232,6 +233,14 @@ class RunWriter:
         step, text = encoding.checked_step(step), encoding.readable_text(text)
         self._add_event(step, encoding.checked_name(kind, "the kind of an event"), text, data)
         self._forward(step, "event", step, kind, text)
+
+    def keep_standing(self, step: int, standing: Mapping[str, Any]) -> None:
+        """Keep where the curriculum stands and why, in place of what it said before."""
+        self._require_open()
+        data = encoding.packed_data({**standing, "step": encoding.checked_step(step)})
+        assert data is not None
+        with self._writer.adding(1) as rows:
+            rows.settings.append((STANDING_KEY, data))
 
     def log_tasks(self, step: int, columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
         """Keep one row per task; a later call at the same step replaces it.

@@ -18,8 +18,9 @@ from stepladder.configs.checks import require_integer
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.target import Target
 from stepladder.errors import ConfigError
-from stepladder.simulator.base import CurriculumChoice, OracleRun, Scenario
+from stepladder.simulator.base import CurriculumChoice, Scenario
 from stepladder.simulator.engines import EngineName, make_engine
+from stepladder.simulator.policies import OracleRun
 from stepladder.simulator.scenarios import scenario
 from stepladder.stats.interval import mean_interval
 

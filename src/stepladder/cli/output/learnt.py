@@ -24,6 +24,8 @@ from stepladder.errors import ConfigError
 from stepladder.games.game import PLAYERS
 from stepladder.runs import RunReader
 from stepladder.runs.checkpoint_choice import BEST, LAST, names_by_step
+from stepladder.runs.run_folder import RunInfo
+from stepladder.runs.seeds import holds_seeds
 from stepladder.runs.trust import names_of_code, require_trust_in_policy
 from stepladder.training.checkpoints import SavedPolicy, read_policy
 from stepladder.training.config import TrainingConfig
@@ -151,6 +153,9 @@ def find_learnt(text: str, checkpoint: str | int = LAST, *, trust: bool = False)
             f"there is no {text!r}. Name the folder of a run, a checkpoint in it, or a file of "
             "weights."
         )
+    if holds_seeds(path):
+        # Says which runs there are.
+        RunInfo.read(path)
     saved = read_policy(path, checkpoint)
     require_trust_in_policy(path, saved.description, trust)
     if names_of_code({"agent": saved.description.get("config")}):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from stepladder.configs.checks import require_integer
 from stepladder.configs.codec import to_json
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.base import OracleRun
 from stepladder.simulator.compare import ComparisonCell, start_cell
+from stepladder.simulator.policies import OracleRun
 from stepladder.simulator.sweeps.space import (
     Dimension,
     Params,

@@ -1,0 +1,8 @@
+// Entry of the live dashboard: all pages.
+import { page as overview } from "./overview.js";
+import { page as playground } from "./playground.js";
+import { page as run } from "./run.js";
+import { page as several } from "./several.js";
+import { start } from "./shell.js";
+
+start({ overview, run, several, playground }, { tabs: ["overview", "playground"] });
