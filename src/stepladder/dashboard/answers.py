@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.dashboard.queries import (
+    comparing,
     configs,
     curves,
     draws,
@@ -22,6 +23,7 @@ from stepladder.dashboard.queries import (
     playing,
     practice,
     story,
+    sweeps,
     timeline,
 )
 from stepladder.dashboard.queries.damage import naming_damage
@@ -39,6 +41,7 @@ OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
     "family": labels.family,
     "films": films.films,
     "held-out": held_out.held_out,
+    "judged": comparing.judged,
     "labels": labels.labels,
     "marks": events.marks,
     "metrics": curves.metrics,
@@ -51,10 +54,13 @@ OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
 """Questions about the one run that ``run=NAME`` names."""
 
 OF_ALL: Mapping[str, Callable[[RunIndex, AskedWords], Any]] = {
+    "difference": comparing.difference,
     "overview": overview.overview,
     "play": playing.play,
     "playground": playing.playground,
     "played": playing.played,
+    "sweep": sweeps.sweep,
+    "sweeps": sweeps.sweeps,
 }
 """Questions about several runs, or about none."""
 
