@@ -60,12 +60,13 @@ def test_a_run_that_is_not_kept_cannot_be_shown(command: CommandLine) -> None:
 
 def answer(address: str) -> list[dict[str, object]]:
     """Return the rows of the overview once the server answers and has a run."""
-    deadline = time.monotonic() + 40
+    deadline = time.monotonic() + 70
     while time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(f"{address}api/overview", timeout=5) as found:
                 rows = json.load(found)["runs"]
-        except urllib.error.URLError:
+        except OSError:
+            # Not there yet, or too busy to answer in time.
             rows = []
         if rows and "problem" not in rows[0]:
             return rows
@@ -95,7 +96,7 @@ def test_a_simulation_is_shown_while_it_runs_and_ends_its_dashboard(tmp_path: Pa
         out, err = process.communicate(timeout=30)
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     assert process.returncode == 130
     assert json.loads(out)["run"] == "run", "the result stays alone on standard output"
     assert "the dashboard has ended; open it again: stepladder dashboard run" in err
