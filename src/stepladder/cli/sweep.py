@@ -10,6 +10,7 @@ from stepladder.cli.inputs.parsing import command_line
 from stepladder.cli.inputs.sweeping import AskedSweep, read_sweep
 from stepladder.cli.main import INTERRUPTED
 from stepladder.cli.output import console
+from stepladder.cli.output.dashboard_beside import dashboard_beside
 from stepladder.cli.output.sweep_end import tell_sweep_end
 from stepladder.simulator.swept import SweepConfig
 from stepladder.sweeps import SweepTrial, sweep
@@ -22,7 +23,10 @@ def main(argv: Sequence[str]) -> int:
     asked = read_sweep(argv)
     teller = _Teller(asked)
     try:
-        with console.progress("playing") as show:
+        with (
+            dashboard_beside(asked.out, asked.arguments.dashboard),
+            console.progress("playing") as show,
+        ):
             teller.show = show
             result = sweep(
                 asked.objective,

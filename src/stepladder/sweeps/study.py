@@ -57,7 +57,7 @@ class SweepStudy:
         dimensions: Sequence[Dimension],
         seed: int,
     ):
-        self._optuna = optuna = _optuna()
+        self._optuna = optuna = import_optuna()
         self.folder = Path(folder)
         self._dimensions, self._seed = dimensions, seed
         _refuse_foreign(self.folder)
@@ -190,7 +190,12 @@ class _Held:
         """Do nothing."""
 
 
-def _optuna() -> Any:
+def import_optuna() -> Any:
+    """Return the package, which is an extra; its messages are left out.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
     try:
         optuna = import_module("optuna")
     except ImportError as error:

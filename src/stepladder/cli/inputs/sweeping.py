@@ -88,8 +88,14 @@ class SweepArguments(Config):
     """Seeds that are played at once; by default as many as there are cores, of trainings on a GPU
     one. The results do not depend on it."""
 
+    dashboard: bool = False
+    """Also show the sweep on a local web page while it is being played; its address is printed."""
+
     top: PositiveInteger = 10
     """Number of settings to show at the end, the best ones."""
+
+    dashboard: bool = False
+    """Also show the sweep on a local web page while it is being played; its address is printed."""
 
     json: bool = False
     """Write one line of JSON per trial, best first, and nothing else to standard output."""

@@ -32,7 +32,7 @@ from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 WITH_RESUME = {
     *("--resume", "--total-steps", "--total-episodes", "--device", "--env", "--trust", "--json"),
-    *("--jobs", "--tensorboard", "--wandb", "--wandb-mode"),
+    *("--jobs", "--dashboard", "--tensorboard", "--wandb", "--wandb-mode"),
 }
 """Flags that can be given beside ``--resume``; all others are fixed when a training starts."""
 

@@ -4,6 +4,7 @@ Between the command and the app. The socket is opened here, before anything is s
 address that cannot be had is an error in one line.
 """
 
+import logging
 import secrets
 import socket
 import threading
@@ -59,6 +60,7 @@ class DashboardServer:
             made here and is part of `address`.
         port: The port; None takes one that is free.
         listener: A socket that listens already, in place of host and port.
+        missing_ok: Whether folders may come later.
     """
 
     def __init__(
@@ -67,9 +69,10 @@ class DashboardServer:
         host: str = "127.0.0.1",
         port: int | None = None,
         listener: socket.socket | None = None,
+        missing_ok: bool = False,
     ):
         is_local = host in _LOCAL
-        self.index = RunIndex(folders)
+        self.index = RunIndex(folders, missing_ok)
         self.listener = listener or open_socket(host, port)
         self.token = None if is_local else secrets.token_urlsafe(16)
         self._stopping = threading.Event()
@@ -103,15 +106,22 @@ class DashboardServer:
         """
         watcher = threading.Thread(target=self._await_stop, daemon=True)
         watcher.start()
+        log = logging.getLogger("uvicorn.error")
+        log.addFilter(self._is_worth_saying)
         try:
             self._server.run(sockets=[self.listener])
         finally:
             self._stopping.set()
+            log.removeFilter(self._is_worth_saying)
             self.listener.close()
 
     def stop(self) -> None:
         """Let `serve` return soon. May be called from any thread."""
         self._stopping.set()
+
+    def _is_worth_saying(self, record: logging.LogRecord) -> bool:
+        """Whether a message of the server is shown: a question that Ctrl-C cuts off is no error."""
+        return not self._stopping.is_set()
 
     def _await_stop(self) -> None:
         # uvicorn notes a signal in `should_exit`; streams have to hear of it as well.
