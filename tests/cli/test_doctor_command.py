@@ -9,7 +9,7 @@ import pytest
 from cli.command_line import CommandLine
 from dashboard.made_runs import make_run
 from stepladder.diagnosis.finding import PAGE
-from stepladder.diagnosis.registry import ALL_CHECKS, FAMILIES
+from stepladder.diagnosis.registry import ALL_CHECKS, CHECK_MODULES
 
 ROOT = Path(__file__).parents[2]
 
@@ -34,7 +34,7 @@ def test_every_check_has_its_line_on_the_page() -> None:
     page = (ROOT / PAGE).read_text()
     sections = dict(re.findall(r"^### (.+)\n\n(.+)", page, flags=re.MULTILINE))
     assert sections.keys() == ALL_CHECKS.keys()
-    assert len(ALL_CHECKS) == sum(len(family.CHECKS) for family in FAMILIES)
+    assert len(ALL_CHECKS) == sum(len(family.CHECKS) for family in CHECK_MODULES)
     for one in ALL_CHECKS.values():
         assert re.fullmatch(r"[a-z-]+", one.name)
         assert one.about.endswith(".")

@@ -36,7 +36,9 @@ PREPARING_S = 300.0
 SLOWER_TO_MAKE = 3.0
 """Factor on the limit for importing and making an env, here and in workers."""
 
-USUAL = frozenset(("gymnasium", "importlib", "llvmlite", "multiprocessing", "numba", "numpy"))
+USUAL_LIBRARIES = frozenset(
+    ("gymnasium", "importlib", "llvmlite", "multiprocessing", "numba", "numpy")
+)
 """Folders of libraries in which what an env does wrong may show."""
 
 USUAL_LENGTH = 100
@@ -211,7 +213,7 @@ def is_users(filename: str) -> bool:
     """Whether a file may be the env's own: not of this library, of Python, or of a usual one."""
     path = Path(filename)
     ours = Path(stepladder.__file__).parent in path.parents
-    usual = not USUAL.isdisjoint(path.parts) or path.parent == Path(os.__file__).parent
+    usual = not USUAL_LIBRARIES.isdisjoint(path.parts) or path.parent == Path(os.__file__).parent
     return path.suffix == ".py" and not (ours or usual)
 
 

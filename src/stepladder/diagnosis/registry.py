@@ -21,12 +21,14 @@ from stepladder.diagnosis.checks import (
 )
 from stepladder.diagnosis.finding import Check, Finding, LooksAt
 
-FAMILIES = (
+CHECK_MODULES = (
     *(failing, spaces, repeating, success, curricula),
     *(speed, runs, learning, loops, machines),
 )
 
-ALL_CHECKS: Mapping[str, Check] = {one.name: one for family in FAMILIES for one in family.CHECKS}
+ALL_CHECKS: Mapping[str, Check] = {
+    one.name: one for family in CHECK_MODULES for one in family.CHECKS
+}
 
 
 def checks_of(*kinds: LooksAt) -> list[Check]:

@@ -12,10 +12,10 @@ from stepladder.diagnosis.probes.subject import Subject, SubjectEnv
 from stepladder.diagnosis.probes.values import digest
 from stepladder.tasks import Task
 
-SEEDS = (11, 12)
+TRACED_SEEDS = (11, 12)
 """Tasks may be alike with one seed; not with all of them."""
 
-IN_A_ROW = (SEEDS[0], SEEDS[1], SEEDS[0], SEEDS[0], SEEDS[1])
+IN_A_ROW = (TRACED_SEEDS[0], TRACED_SEEDS[1], TRACED_SEEDS[0], TRACED_SEEDS[0], TRACED_SEEDS[1])
 """Seeds of the episodes of one env: repeated after two and after three, for what takes turns."""
 
 MOST_COMPARED = 300
@@ -59,14 +59,14 @@ def probe(subject: Subject, make_seconds: float) -> RepeatedEpisodes:
         in_turn: list[tuple[Trace, ...]] = []
         after = mine[3:]
         if len(tasks) > 1:
-            in_turn = [tuple(trace(player, task, seed) for seed in SEEDS) for task in tasks]
-            after = [trace(player, tasks[0], seed) for seed in SEEDS]
+            in_turn = [tuple(trace(player, task, seed) for seed in TRACED_SEEDS) for task in tasks]
+            after = [trace(player, tasks[0], seed) for seed in TRACED_SEEDS]
     finally:
         player.close()
         other.close()
     alone = in_turn
     if make_seconds < LONG_TO_MAKE_S and len(tasks) > 1:
-        alone = [tuple(_alone(subject, task, seed) for seed in SEEDS) for task in tasks]
+        alone = [tuple(_alone(subject, task, seed) for seed in TRACED_SEEDS) for task in tasks]
     return RepeatedEpisodes(
         fresh_differs_at=_of_all(mine, fresh),
         again_differs_at=_of_all([mine[0], *mine[:2]], mine[2:]),
