@@ -87,7 +87,7 @@ _PLAIN = (int, str, bool, type(None))
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; numbers that are not finite become None."""
+    """Return a value as JSON can hold it; what is no such value becomes None."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, float):
@@ -102,4 +102,5 @@ def plain(value: Any) -> Any:
             else plain(one)
             for one in value
         ]
-    return value
+    # A damaged database may hold bytes in the place of anything.
+    return value if isinstance(value, str | int | None) else None

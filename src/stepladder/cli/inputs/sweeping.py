@@ -94,6 +94,9 @@ class SweepArguments(Config):
     top: PositiveInteger = 10
     """Number of settings to show at the end, the best ones."""
 
+    dashboard: bool = False
+    """Also show the sweep on a local web page while it is being played; its address is printed."""
+
     json: bool = False
     """Write one line of JSON per trial, best first, and nothing else to standard output."""
 

@@ -4,6 +4,7 @@ Between the command and the app. The socket is opened here, before anything is s
 address that cannot be had is an error in one line.
 """
 
+import logging
 import secrets
 import socket
 import threading
@@ -105,15 +106,22 @@ class DashboardServer:
         """
         watcher = threading.Thread(target=self._await_stop, daemon=True)
         watcher.start()
+        log = logging.getLogger("uvicorn.error")
+        log.addFilter(self._is_worth_saying)
         try:
             self._server.run(sockets=[self.listener])
         finally:
             self._stopping.set()
+            log.removeFilter(self._is_worth_saying)
             self.listener.close()
 
     def stop(self) -> None:
         """Let `serve` return soon. May be called from any thread."""
         self._stopping.set()
+
+    def _is_worth_saying(self, record: logging.LogRecord) -> bool:
+        """Whether a message of the server is shown: a question that Ctrl-C cuts off is no error."""
+        return not self._stopping.is_set()
 
     def _await_stop(self) -> None:
         # uvicorn notes a signal in `should_exit`; streams have to hear of it as well.
