@@ -15,8 +15,6 @@ from stepladder.cli.main import VERBS
 from stepladder.errors import RunError
 from stepladder.runs import Run
 
-"""Commands that take a name and little else."""
-
 processes = [pytest.mark.processes, pytest.mark.timeout(60)]
 
 

@@ -38,6 +38,9 @@ class Made:
     """How long it took, the second time."""
 
     has_tasks: bool
+    takes_tasks: bool
+    """Whether the env has ``set_task``, whether or not there are tasks."""
+
     labels: tuple[str, ...]
     num_tasks: int | None
     needs_success: bool = False

@@ -49,7 +49,7 @@ def judged(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
         for metric, figure in SIMULATED:
             number = metric_id(database, metric)
             if number is not None:
-                whole = {"name": held_out.WHOLE, **curve(database, number, limit)}
+                whole = {"name": held_out.ALL_GAMES, **curve(database, number, limit)}
                 labels = _labels(database, limit)
                 return {"kind": reader.kind, "figure": figure, "curves": [whole, *labels]}
     return {"kind": reader.kind, "figure": "", "curves": []}

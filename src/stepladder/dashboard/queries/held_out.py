@@ -9,7 +9,7 @@ from stepladder.files import parsed_json
 from stepladder.runs import RunReader
 from stepladder.runs.evaluation_events import Scores, ends_of, figure_of, scores_by_way
 
-WHOLE = "all"
+ALL_GAMES = "all"
 """The name of the score of all games."""
 
 MOST_EVALUATIONS = 400
@@ -50,7 +50,7 @@ def held_out(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
         "figure": figure,
         "own": next(iter(last)),
         "step": last_step,
-        "curves": [{"name": name, **curves[name]} for name in ordered(curves, [WHOLE, *order])],
+        "curves": [{"name": name, **curves[name]} for name in ordered(curves, [ALL_GAMES, *order])],
         "ways": {
             way: {name: _ends(score) for name, score in scores.items()}
             for way, scores in table.items()
@@ -73,7 +73,7 @@ def ends_of_whole(reader: RunReader) -> list[tuple[int, Ends, str]]:
         if ways:
             own = next(iter(ways.values()))
             found.append(
-                (step, _ends(own.get(WHOLE) or next(reversed(own.values()))), figure_of(own))
+                (step, _ends(own.get(ALL_GAMES) or next(reversed(own.values()))), figure_of(own))
             )
     return found
 
@@ -85,7 +85,7 @@ def random_play(reader: RunReader) -> float | None:
             "SELECT data FROM events WHERE kind = 'baseline' ORDER BY id LIMIT 1"
         ).fetchone()
     scores = next(iter(_ways(row[0]).values()), {}) if row else {}
-    return _ends(scores[WHOLE])[0] if WHOLE in scores else None
+    return _ends(scores[ALL_GAMES])[0] if ALL_GAMES in scores else None
 
 
 def _ways(data: Any) -> dict[str, Scores]:

@@ -31,8 +31,11 @@ def not_made(env: EnvEvidence) -> Iterator[Told]:
 @check("env-raises", "env")
 def raises(env: EnvEvidence) -> Iterator[Told]:
     """The env raises an exception while it is played."""
+    fix = "Fix the env where it raises this."
+    if env.made is not None and env.made.takes_tasks and not env.made.has_tasks:
+        fix = "Give --tasks: the env has set_task, and no tasks are given. Else fix the env there."
     for one, place in _of_kind(env, "raised"):
-        yield error(f"while {one.probe}{place}: {one.text}", "Fix the env where it raises this.")
+        yield error(f"while {one.probe}{place}: {one.text}", fix)
 
 
 @check("env-dies", "env")

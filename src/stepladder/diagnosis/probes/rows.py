@@ -28,7 +28,8 @@ def probe(subject: Subject) -> ComparedRows:
     """Step the same envs in one process and in two, in turns."""
     num_envs = max(2, min(subject.config.num_envs, MOST_ENVS))
     asked = subject.config.num_workers
-    num_workers = max(1, min(asked or usable_cores() - 1, num_envs - 1))
+    # More than one per core are measured as so many: they only wait for each other.
+    num_workers = max(1, min(asked or usable_cores() - 1, num_envs - 1, usable_cores()))
     plain = subject.make_vec(num_envs, 0, TIMEOUT_S)
     try:
         shared = subject.make_vec(num_envs, num_workers, TIMEOUT_S)

@@ -135,9 +135,11 @@ class Subject:
         spec = player.env.spec
         spaces = {"observation": player.env.observation_space, "action": player.env.action_space}
         refused = (_refused(name, space) for name, space in spaces.items())
+        takes_tasks = player.env.has_wrapper_attr("set_task")
         player.close()
         return Made(
             seconds=seconds,
+            takes_tasks=takes_tasks,
             has_tasks=self.has_tasks,
             labels=tuple(self.source.labels()) if self.has_tasks else (),
             num_tasks=self.source.num_tasks if self.has_tasks else None,
