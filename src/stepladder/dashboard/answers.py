@@ -83,6 +83,9 @@ def answer(index: RunIndex, name: str, params: AskedWords) -> Any:
         return plain(OF_A_RUN[name](reader, params))
 
 
+_PLAIN = (int, str, bool, type(None))
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON can hold it; what is no such value becomes None."""
     if isinstance(value, np.ndarray | np.generic):
@@ -92,6 +95,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
+        # Nearly all entries are numbers of curves, which need no call of their own.
+        return [
+            one
+            if type(one) in _PLAIN or (type(one) is float and math.isfinite(one))
+            else plain(one)
+            for one in value
+        ]
     # A damaged database may hold bytes in the place of anything.
     return value if isinstance(value, str | int | None) else None

@@ -74,7 +74,8 @@ async function show(main, words) {
       return;
     }
     fill();
-    await play();
+    // Not waited for: the form can be used meanwhile.
+    play();
   }
 
   function group(title, about, settings, values) {
