@@ -1,15 +1,22 @@
 """The switch for bounds checks, and when a kernel that was cached on disk is compiled again."""
 
 import ast
+import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numba.core.dispatcher import Dispatcher
 
-from stepladder.source_stamp import PACKAGE, imported_files
+from stepladder import source_stamp
+from stepladder.simulator.generalising.course import play_endings
+from stepladder.simulator.loops import play_rounds
+from stepladder.source_stamp import PACKAGE, imports_of, read_files
 
 PROGRAM = """
 import numpy as np
@@ -66,9 +73,18 @@ KERNELS = {
 @inlined
 def inner(x):
     return x * FACTOR""",
+    "messages": "def shown(x):\n    return str(x)",
     "caller": """from stepladder.inner import (
     inner,
 )
+from stepladder.messages import shown
+
+def explain(x):
+    return shown(caller(x))
+
+class Explained:
+    def text(self, x):
+        return shown(caller(x))
 
 @compiled
 def caller(x):
@@ -140,6 +156,10 @@ def test_a_cached_kernel_is_compiled_again_when_a_module_it_imports_changes(tmp_
     constants = package / "constants.py"
     constants.write_text(constants.read_text().replace("2", "1"))
     assert results(tmp_path) == [(5, 0), (6, 1)]
+    # What no kernel reads may change.
+    for name in ("messages", "forking"):
+        file = package / f"{name}.py"
+        file.write_text(f"{file.read_text()}\n\nUNREAD = 1\n")
     assert results(tmp_path) == [(5, 1), (6, 1)]
 
 
@@ -175,4 +195,88 @@ def test_the_imports_found_by_pattern_are_those_of_the_syntax_tree() -> None:
                 places = [path.with_suffix(".py"), path / "__init__.py"]
                 places += [path.parent.with_suffix(".py"), path.parent / "__init__.py"]
                 expected.add(next(place for place in places if place.exists()))
-        assert imported_files(file.read_text()) == expected, file
+        assert {one.file for one in imports_of(file.read_text())} == expected, file
+
+
+def test_names_are_followed_to_where_they_are_defined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_stamp, "PACKAGE", tmp_path)
+    monkeypatch.setattr(source_stamp, "_file_of", source_stamp._file_of.__wrapped__)
+    files = {
+        "kernels.py": """
+from stepladder.errors import OddError
+from stepladder.parts import SCALE, Pair, check
+from stepladder import layout as where
+
+class State(NamedTuple):
+    pair: Pair
+
+def make():
+    @bare
+    def step(x):
+        return x * SCALE + where.START
+    return step
+
+def refuse(x):
+    check(x)
+    raise OddError
+""",
+        "parts/__init__.py": """
+from stepladder.parts.checks import check
+from stepladder.parts.numbers import (
+    SCALE,
+)
+from stepladder.parts.pair import Pair
+""",
+        "parts/checks.py": "def check(x): ...",
+        "parts/numbers.py": "from stepladder.factors import A, B\nSCALE: int = 3 * A\nOTHER = B",
+        "parts/pair.py": "from stepladder.unused import help\nclass Pair(Fields):\n    a: int\n",
+        "factors.py": "A = 2\nB = 3",
+        "layout.py": "from stepladder.factors import B\nSTART, END = 0, B",
+        "errors.py": "class OddError(Exception): ...",
+        "unused.py": "def help(): ...",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = {str(file.relative_to(tmp_path)) for file in read_files(tmp_path / "kernels.py")}
+    read = {"kernels.py", "parts/__init__.py", "parts/numbers.py", "parts/pair.py", "layout.py"}
+    assert found == {*read, "factors.py"}
+
+
+@pytest.mark.slow
+def test_a_stamp_covers_whatever_a_kernel_reads() -> None:
+    pytest.importorskip("torch")
+    num_reads = 0
+    for file in PACKAGE.rglob("*.py"):
+        if re.search(r"^@(bare|compiled|inlined)\b", file.read_text(), re.MULTILINE):
+            place = file.relative_to(PACKAGE.parent).with_suffix("")
+            module = importlib.import_module(str(place).replace(os.sep, "."))
+            for kernel in [one for one in vars(module).values() if isinstance(one, Dispatcher)]:
+                reads = files_read_by(kernel.py_func, set())
+                assert reads <= read_files(Path(kernel.py_func.__code__.co_filename)), kernel
+                num_reads += len(reads)
+    assert num_reads > 500
+    # Plain functions that become kernels around the rule of a method.
+    for loop in (play_rounds, play_endings):
+        assert files_read_by(loop, set()) <= read_files(
+            Path(loop.__code__.co_filename), loop.__name__
+        )
+
+
+def files_read_by(function: Any, known: set[Any]) -> set[Path]:
+    """Return the files of the package that the machine code of a function is made of."""
+    known.add(function)
+    code, scope = function.__code__, function.__globals__
+    file = Path(code.co_filename)
+    places = {one.name: one.file for one in imports_of(file.read_text())}
+    found = {file}
+    for name in code.co_names:
+        value = scope.get(name)
+        if isinstance(value, Dispatcher):
+            if value.py_func not in known:
+                found |= files_read_by(value.py_func, known)
+        elif name in places and name in scope:
+            found.add(places[name])
+    return found

@@ -65,6 +65,17 @@ class WorkedExample:
             files[module.removesuffix(".__init__")] = str(place)
         (folder / "sitecustomize.py").write_text(f"FILES = {files!r}\n{FINDER}")
 
+    def pack(self, package: str) -> dict[str, str]:
+        """Return the files as another package has them: content by path, under names of its own."""
+        # A single file, or a folder of them.
+        top = os.path.commonpath(self.new_files).removesuffix(".py")
+        inside = top.removeprefix("src/").replace("/", ".")
+        outside = f"{package}.{inside.rpartition('.')[2]}"
+        return {
+            path.replace(top, outside.replace(".", "/")): content.replace(inside, outside)
+            for path, content in self.new_files.items()
+        }
+
     def _with_line(self, path: str) -> str:
         """Return a file's content with the example's line at the end of its table."""
         table, line = self.lines[path]

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Staged,
         Uniform,
     )
+    from stepladder.diagnosis import doctor
     from stepladder.envs import CurriculumEnv, CurriculumVectorEnv, make_vec
     from stepladder.simulator import compare, simulate
     from stepladder.tasks import FolderSource, ListSource, ParameterSource, Task, UnionSource
@@ -44,6 +45,7 @@ _HOMES = {
             "Auto Curriculum Frontier Learnability LearningProgress LevelReplay Phase Phased "
             "Record Snapshot Stage Staged Uniform"
         ),
+        "stepladder.diagnosis": "doctor",
         "stepladder.envs": "CurriculumEnv CurriculumVectorEnv make_vec",
         "stepladder.simulator": "compare simulate",
         "stepladder.tasks": "FolderSource ListSource ParameterSource Task UnionSource",

@@ -20,6 +20,7 @@ import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -70,7 +71,7 @@ def compiled(function: Function) -> Function:
     return _compile(function)
 
 
-def bare(function: Function, *, made_of: Path | None = None) -> Function:
+def bare(function: Function, *, made_of: FunctionType | None = None) -> Function:
     """Compile a kernel that makes no arrays and keeps none, without counting references to them.
 
     For steps of many envs by several threads. Every view of an array is counted twice, in a place
@@ -79,7 +80,7 @@ def bare(function: Function, *, made_of: Path | None = None) -> Function:
 
     Args:
         function: The kernel.
-        made_of: A second file with its source, if it was put together from two.
+        made_of: The plain function whose code it has, if that is in another file.
     """
     # An error that is raised needs memory of its own.
     return _compile(function, made_of, _nrt=CHECKS_BOUNDS)
@@ -94,7 +95,7 @@ def inlined(function: Function) -> Function:
     return _compile(function, inline="always")
 
 
-def _compile(function: Function, made_of: Path | None = None, **settings: Any) -> Function:
+def _compile(function: Function, made_of: FunctionType | None = None, **settings: Any) -> Function:
     """Compile a function; its cached code is valid as long as nothing it imports changes.
 
     numba has no public way to extend what a cached kernel depends on. Where its private attributes
@@ -108,7 +109,7 @@ def _compile(function: Function, made_of: Path | None = None, **settings: Any) -
             file = dispatcher._cache._cache_file
             stamp = source_stamp(Path(function.__code__.co_filename))
             if made_of is not None:
-                stamp += source_stamp(made_of)
+                stamp += source_stamp(Path(made_of.__code__.co_filename), made_of.__name__)
             # Part of the version, which numba compares before it unpickles the rest of an index:
             # that may name classes that have moved since.
             file._version = f"{file._version} {stamp.hex()}"

@@ -1,7 +1,8 @@
 """How many cores this process may really use.
 
 Used by the worker vector env and the games, which never let more processes or threads spin than
-there are cores. A container often sees all cores of its machine and may use the time of only two.
+there are cores, and by trainings that share a machine (`training.seeds`), each of which gets a
+share. A container often sees all cores of its machine and may use the time of only two.
 """
 
 import math
@@ -9,17 +10,46 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from stepladder.errors import ConfigError
+
+CORES = "STEPLADDER_CORES"
+"""Environment variable that limits the cores of a process and of all that it starts."""
+
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 
 
 def usable_cores() -> int:
-    """Return the cores that affinity and the container's quota leave, at least 1."""
+    """Return the cores that affinity, the container's quota and `CORES` leave, at least 1.
+
+    Raises:
+        ConfigError: `CORES` is set and is no integer of at least 1.
+    """
     if hasattr(os, "sched_getaffinity"):
         cores = len(os.sched_getaffinity(0))
     else:
         cores = os.cpu_count() or 1
-    return max(1, int(min(cores, cpu_quota())))
+    return max(1, int(min(cores, cpu_quota(), _own_limit())))
+
+
+def share_of_cores(parts: int) -> dict[str, str]:
+    """Return environment variables that give a process its share, where so many run at once.
+
+    Args:
+        parts: Processes that share the cores of this one.
+    """
+    share = str(max(1, usable_cores() // parts))
+    # Read by the libraries under NumPy and torch when they are loaded; a user's own value stays.
+    return {CORES: share, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", share)}
+
+
+def _own_limit() -> float:
+    text = os.environ.get(CORES, "")
+    if not text:
+        return math.inf
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise ConfigError(f"{CORES} must be an integer of at least 1; got {text!r}. Correct it.")
+    return int(text)
 
 
 def cpu_quota(root: Path = CGROUPS, own: Path = OWN_CGROUPS) -> float:

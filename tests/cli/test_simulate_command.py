@@ -210,11 +210,11 @@ def test_more_tasks_than_plots_are_no_reason_to_warn(
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["--bogus", "3"], "Unrecognized options: --bogus, 3."),
+        (["--bogus", "3"], "--bogus: unknown flag."),
         (["fronti"], "Unrecognized options: fronti. Available subcommands: learning-progress,"),
         (["frontier", "--probing", "-1"], "probing must lie in (0, 1000]; got -1.0"),
-        (["--num-envs", "0"], "num_envs must be an integer of at least 1; got 0"),
-        (["--engine", "warp"], "invalid choice 'warp' for argument '--engine'"),
+        (["--num-envs", "0"], "--num-envs must be an integer of at least 1; got 0"),
+        (["--engine", "warp"], "--engine must be 'compiled', 'direct' or 'envs'; got 'warp'."),
         (["--scenario", "chain-x"], "there is no scenario 'chain-x'; expected one of chain-N,"),
         (["--scenario", "no.json"], "no.json cannot be read: No such file"),
         (["--recipe", "soup"], "there is no recipe 'soup'; there are train,"),
@@ -242,6 +242,18 @@ def test_a_mistake_is_one_line_and_leaves_nothing_behind(
     Path("full/thesis.tex").write_text("years of work")
     assert said in command.fails("simulate", *argv)
     assert sorted(str(path) for path in Path().rglob("*")) == ["full", "full/thesis.tex"]
+
+
+def test_wrong_flags_of_curriculum_and_options_are_one_list(command: CommandLine) -> None:
+    code, _, err = command(
+        *("simulate", "frontier", "--exploration", 5, "--max-share", "x", "--num-envs", 0)
+    )
+    assert code == 2
+    assert [line.split(":")[0] for line in err.splitlines()[1:]] == [
+        "  --num-envs",
+        "  --exploration",
+        "  --max-share",
+    ]
 
 
 class TestProcesses:

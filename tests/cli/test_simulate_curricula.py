@@ -59,7 +59,7 @@ def test_stages_are_left_at_what_the_scenario_calls_mastered(tmp_path: Path) -> 
     ("words", "message"),
     [
         (("--threshold", "2.0"), "threshold must lie in"),
-        (("--min-episodes", "0"), "min_episodes must be an integer"),
+        (("--min-episodes", "0"), "--min-episodes must be an integer"),
     ],
 )
 def test_a_wrong_flag_of_stages_is_refused(words: tuple[str, ...], message: str) -> None:

@@ -151,8 +151,8 @@ def test_every_preset_has_help_with_its_own_numbers(command: CommandLine, name: 
     [
         (["cartpol"], "'cartpol' is neither a preset nor a file; the presets are ledge,"),
         (["none.json"], "'none.json' is neither a preset nor a file"),
-        (["--bogus", "3"], "Unrecognized options: --bogus"),
-        (["--num-envs", "0"], "num_envs must be an integer of at least 1; got 0"),
+        (["--bogus", "3"], "--bogus: unknown flag."),
+        (["--num-envs", "0"], "--num-envs must be an integer of at least 1; got 0"),
         (["--agent", "ddpg"], "--agent must be one of dddqn, sac, ppo; got 'ddpg'"),
         (["--agent", "sac"], "agent: SAC needs continuous actions and stepladder/Ledge-v0 has"),
         (["--agent.tau", "0.1"], "--agent.tau"),
@@ -190,12 +190,29 @@ def test_many_mistakes_are_a_list_with_a_line_for_each(command: CommandLine) -> 
     assert [line.split(":")[0] for line in rest] == ["  seed", "  agent.clip", "  num_env"]
 
 
+def test_many_wrong_flags_are_a_list_too(command: CommandLine) -> None:
+    flags = ("--agent.gamma", 7, "--total-steps", -3, "--curriculum.exploration", "all")
+    code, out, err = command("train", *flags, "--num-evns", 4, "--agent.hidden-sizes", 8, "x")
+    assert (code, out) == (2, "")
+    first, *rest = err.splitlines()
+    assert first == "stepladder: 5 problems in the options; nothing was started:"
+    assert sorted(rest) == [
+        "  --agent.gamma: must lie in [0, 1]; got 7.0. Give a number in that range.",
+        "  --agent.hidden-sizes: must be an integer of at least 1; got 'x'. Give such a number.",
+        "  --curriculum.exploration: must lie in [0, 1]; got 'all'. Give a number in that range.",
+        "  --num-evns: unknown flag. Did you mean --num-envs?",
+        "  --total-steps: must be an integer of at least 1; got -3. Give such a number.",
+    ]
+
+
 def test_flags_that_contradict_each_other_in_many_ways_are_a_list_too(
     command: CommandLine,
 ) -> None:
     argv = ("ledge", "--agent", "sac", "--source", "stages=simple", "--curriculum.threshold", 0.5)
     err = command("train", *argv).err
-    assert err.startswith("stepladder: 5 problems in the options; nothing was started:\n  agent: ")
+    assert err.startswith(
+        "stepladder: 5 problems in the options; nothing was started:\n  --agent: "
+    )
 
 
 def test_without_torch_it_says_what_to_install(

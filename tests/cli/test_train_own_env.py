@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     # As far as any command knows, another process has made every run.
     monkeypatch.setattr(trust, "note_own", lambda *given: None)
-    monkeypatch.setattr("stepladder.runs.run.note_own", lambda *given: None)
+    monkeypatch.setattr("stepladder.runs.run_writer.note_own", lambda *given: None)
     yield name
     gym.registry.pop("Corridor-v0", None)
 
@@ -110,13 +110,16 @@ def test_a_source_without_end_is_kept_by_name_and_imported_only_with_trust(
         (["--tasks", "no.yaml"], "no.yaml cannot be read: No such file"),
         (["--tasks", "twice.yaml"], "1 problem in twice.yaml; nothing was started: [1].name: is"),
         (["--tasks", "MODULE:nothing"], "MODULE has no 'nothing'. Name a list of tasks"),
-        (["--wrappers", "Timed"], "wrappers[0] must be module:name, such as my_worlds:make; got"),
+        (["--wrappers", "Timed"], "--wrappers must be module:name, such as my_worlds:make; got"),
         (["--wrappers", "MODULE:Nope"], "MODULE has no 'Nope'. Name a wrapper, which takes an env"),
         (["--wrappers", "MODULE_broken:X"], "the module 'MODULE_broken' cannot be imported: Zero"),
         (["--deliver", "somehow"], "deliver must be auto, method, options, or a function as modu"),
         (["--deliver", "method"], "deliver: 'method' is for tasks, and there are none. Give tas"),
         (["--success-key", "won"], "ended without info['won'], the named success_key (it has ['s"),
-        (["--success-key", "a", "--return-threshold", "1"], "return_threshold is given beside suc"),
+        (
+            ["--success-key", "a", "--return-threshold", "1"],
+            "--return-threshold is given beside suc",
+        ),
         (
             ["--env", "MODULE:Lost"],
             "MODULE:Lost raised AttributeError: 'Lost' object has no attrib",

@@ -169,8 +169,11 @@ def test_an_id_without_a_version_may_stand_in_a_module(
             "make_nothing should make an env and returned None. Return one env",
         ),
         (["CartPole-v1", "--seconds", "-1"], "seconds must be finite and above 0; got -1.0"),
-        (["CartPole-v1", "--env-counts", "0"], "env_counts[0] must be an integer of at least 1"),
-        (["CartPole-v1", "--env-counts", "x"], "Error parsing --env-counts"),
+        (["CartPole-v1", "--env-counts", "0"], "--env-counts must be an integer of at least 1"),
+        (
+            ["CartPole-v1", "--env-counts", "x"],
+            "--env-counts must be an integer of at least 1; got 'x'",
+        ),
         ([], "ENV"),
     ],
 )

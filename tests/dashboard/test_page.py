@@ -1,23 +1,19 @@
-"""Escaping and the page around a report."""
+"""Escaping, and the page that holds all modules in one file."""
 
 import base64
 import hashlib
 import json
-import math
 import re
-
-import pytest
+from importlib.resources import files
 
 from stepladder.dashboard.page import (
-    SCRIPTS,
-    STYLES,
+    FROZEN,
+    LIVE,
     asset,
-    compact,
+    bundle,
     embedded_json,
     escape,
-    format_value,
-    page,
-    shortened,
+    frozen_page,
 )
 
 
@@ -37,49 +33,45 @@ def test_embedded_json_cannot_end_its_script() -> None:
     assert json.loads(text) == data
 
 
-def test_embedded_numbers_are_short_and_gaps_are_null() -> None:
-    assert compact(1 / 3) == 0.333333
-    assert compact(math.nan) is None
-    assert compact(math.inf) is None
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        embedded_json([math.nan])
+def test_the_policy_allows_the_scripts_and_styles_of_the_page_and_no_other() -> None:
+    text = frozen_page("a <title>", {"answers": {}})
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    inside = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    inside += re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert len(inside) == 3
+    digests = (hashlib.sha256(one.encode()).digest() for one in inside)
+    assert {base64.b64encode(digest).decode() for digest in digests} == allowed
+    assert "unsafe" not in policy
+    assert "<title>a &lt;title&gt;</title>" in text
 
 
-def test_numbers_in_tables() -> None:
-    assert format_value(1_234_567) == "1,234,567"
-    assert format_value(0.123456) == "0.1235"
-    assert format_value(-2.5) == "\u22122.5"
-    assert format_value(12_345.6) == "12,346"
-    assert format_value(math.nan) == format_value(None) == format_value(math.inf) == "\u2013"
+def test_the_licence_of_the_charts_goes_with_the_page() -> None:
+    assert asset("vendor/uplot/LICENSE").strip() in frozen_page("a", {})
 
 
-def test_a_long_name_loses_its_middle() -> None:
-    assert shortened("abcdefghij", 10) == "abcdefghij"
-    assert shortened("abcdefghijk", 10) == "abcd…ghijk"
+def test_a_bundle_has_every_module_once_and_before_those_that_need_it() -> None:
+    for entry in (LIVE, FROZEN):
+        text = bundle(entry)
+        assert not re.search(r"^(import|export) ", text, re.MULTILINE)
+        places = [int(number) for number in re.findall(r"= modules\[(\d+)\];", text)]
+        assert max(places) < text.count("modules.push(")
+        assert text.count("export function lineChart") == 0
+        assert text.count("lineChart = (element, spec)") == 1
 
 
-def test_the_policy_allows_our_scripts_alone() -> None:
-    text = page("<t>", "<p>body</p>", {"a": 1})
-    (policy,) = re.findall(r'Security-Policy" content="([^"]+)"', text)
-    hashes = [hashlib.sha256(asset(name).encode()).digest() for name in SCRIPTS]
-    allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
-    assert f"; script-src {allowed};" in policy
-    assert policy.startswith("default-src 'none'")
-    for name in SCRIPTS:
-        assert f"<script>{asset(name)}</script>" in text
-    assert "<title>&lt;t&gt;</title>" in text
-
-
-def test_styles_and_scripts_load_nothing() -> None:
-    for name in (*SCRIPTS, *STYLES):
-        # The library names its home page in its first line.
-        text = asset(name).replace("/*! https://github.com/leeoniya/uPlot (v1.6.32) */", "")
-        assert not re.search(r"https?:|[\"'(]//[a-z]|@import|url\(|fetch\(|XMLHttp|eval\(", text)
-
-
-def test_the_library_comes_with_its_licence() -> None:
-    text = page("t", "", {})
-    assert "The MIT License (MIT)" in text
-    assert "Copyright (c) 2022 Leon Sorokin" in text
-    assert "uPlot 1.6.32" in asset("vendor/uplot/README.md")
-    assert "(v1.6.32)" in asset("vendor/uplot/uPlot.iife.min.js")
+def test_modules_import_and_export_in_the_way_that_a_bundle_reads() -> None:
+    folder = files("stepladder.dashboard").joinpath("static")
+    modules = [one for one in folder.iterdir() if one.name.endswith(".js")]
+    modules += [one for one in folder.joinpath("sections").iterdir() if one.name.endswith(".js")]
+    for module in modules:
+        lines = module.read_text(encoding="utf-8").splitlines()
+        for line in lines:
+            if line.startswith("import"):
+                assert re.fullmatch(r'import \{ [^}]+ \} from "\.\.?/[\w./]+";', line), line
+            if line.startswith("export"):
+                assert re.match(r"export (const|class|function|async function) \w+", line), line
+        assert len(lines) <= 400
+        assert not re.search(
+            r"\.(inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(", "\n".join(lines)
+        )

@@ -69,3 +69,6 @@ def test_what_cannot_be_a_game_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     register_game("no good id-vx")(gym.Env)
     with pytest.raises(ConfigError, match="Gymnasium refuses the id 'no good id-vx'"):
         register_id("no good id-vx")
+    GAMES.register("acme/Nothing-v0")(Game())
+    with pytest.raises(ConfigError, match=r"'acme/Nothing-v0' names no env.*Game\(env=\.\.\.\)"):
+        register_id("acme/Nothing-v0")

@@ -22,7 +22,7 @@ def in_order(simulator: TaskDependencySimulator, line: float) -> int | None:
     """Play the first task in order that is below a line; return when all were mastered."""
     simulator.reset()
     order = np.array(simulator.graph.order, dtype=np.int64)
-    run_in_order(simulator.state, order, line, BUDGET)
+    run_in_order(simulator.state, order, line, np.zeros(1, np.int64), BUDGET)
     return simulator.done_at
 
 

@@ -37,9 +37,9 @@ def test_compiled_loops_follow_a_target_as_python_does(place: Any, name: str):
 
 def test_a_chain_is_done_when_its_target_is_mastered():
     simulator: Any = CHAIN.simulator()
-    run_in_order(simulator.state, np.array([0, 1]), 0.95, 200)
+    run_in_order(simulator.state, np.array([0, 1]), 0.95, np.zeros(1, np.int64), 200)
     assert simulator.done_at is None
-    run_in_order(simulator.state, np.array([0, 1, 2]), 0.95, 2000)
+    run_in_order(simulator.state, np.array([0, 1, 2]), 0.95, np.zeros(1, np.int64), 2000)
     assert simulator.done_at is not None
     assert simulator.P[3:].max() < 0.1
     verdict = simulator.judge()

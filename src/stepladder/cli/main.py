@@ -15,16 +15,20 @@ from stepladder.errors import StepladderError
 from stepladder.visible import visible
 
 VERBS = {
+    "new": "Write a small project: an env with tasks, a training and tests.",
     "simulate": "Try a curriculum on a simulated learner.",
     "compare": "Compare curricula on simulated learners, over several seeds.",
     "sweep": "Search for good settings of a curriculum.",
     "calibrate": "Fit a simulated learner to trainings, to try other curricula on it.",
     "train": "Train an agent, or resume a training.",
     "eval": "Evaluate a policy on tasks and games that it was not trained on.",
+    "doctor": "Say what is wrong with an env, a config or a run, and how to fix it.",
     "explain": "Explain why a run practises the tasks that it practises.",
+    "dashboard": "Show runs, also running ones, on a local web page.",
     "report": "Make one HTML page with plots of one or more runs.",
     "tune": "Measure which numbers of envs and workers are fastest on this machine.",
     "watch": "Play an env, a level or the env of a run, in a window or into a film.",
+    "completion": "Print a script that completes commands and flags in a shell.",
 }
 """Every verb and what it does; each has a module of its name here, with `main(argv)`."""
 

@@ -12,14 +12,17 @@ from stepladder.cli.inputs.parsing import command_line, given, parse
 from stepladder.cli.inputs.run_flags import RunFlags
 from stepladder.cli.main import INTERRUPTED
 from stepladder.cli.output import console
+from stepladder.cli.output.dashboard_beside import dashboard_beside
 from stepladder.cli.output.views import SimulationView
 from stepladder.configs.documents import load_document
+from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
 from stepladder.errors import ConfigError, counted
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.dynamics import recipe
+from stepladder.simulator.playground.question import read_learner, with_learner
 from stepladder.simulator.scenarios import GraphScenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
 
@@ -44,6 +47,10 @@ class SimulateArguments(RunFlags):
     large-chain. Its numbers of tasks, envs, epochs and plays replace the defaults; none by
     default."""
 
+    learner: tuple[str, ...] = ()
+    """Settings of the simulated learner that differ from the scenario's, as NAME=VALUE: such as
+    dynamics.eta=0.02 or noise.reward=skill; none by default."""
+
     keep_records: bool = False
     """Also keep a record of every single episode."""
 
@@ -66,7 +73,11 @@ def main(argv: Sequence[str]) -> int:
     folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
     title = f"{name} on {place.name}, {counted(config.num_envs, 'env')}, seed {config.seed}"
     shown = console.progress_console() if arguments.json else console.results()
-    with SimulationView(title, config.num_epochs, shown) as view, InterruptGuard() as guard:
+    with (
+        dashboard_beside(folder, arguments.dashboard),
+        SimulationView(title, config.num_epochs, shown) as view,
+        InterruptGuard() as guard,
+    ):
 
         def end_epoch(epoch: int, logged: dict[str, float]) -> bool:
             view(epoch, logged)
@@ -103,6 +114,8 @@ def read_arguments(argv: Sequence[str]) -> tuple[ChosenCurriculum, SimulateArgum
     """
     defaults = SimulateArguments()
     recipe_name, scenario_name = given(argv, "--recipe"), given(argv, "--scenario")
+    # The defaults of a curriculum depend on the learner, too.
+    defaults = replace(defaults, learner=_given_learner(argv))
     if recipe_name is not None:
         # A recipe changes defaults only: flags beside it still count.
         taken = recipe(recipe_name)
@@ -112,7 +125,7 @@ def read_arguments(argv: Sequence[str]) -> tuple[ChosenCurriculum, SimulateArgum
             num_epochs=taken.num_epochs,
             samples_per_epoch=taken.dynamics.samples_per_epoch,
         )
-        defaults = SimulateArguments(recipe=recipe_name, simulation=simulation)
+        defaults = replace(defaults, recipe=recipe_name, simulation=simulation)
     if scenario_name is not None:
         simulation = replace(defaults.simulation, scenario=scenario_name)
         defaults = replace(defaults, simulation=simulation)
@@ -174,8 +187,26 @@ def from_file(file: tyro.conf.Positional[Path]) -> ChosenCurriculum:
     return ChosenCurriculum(file.stem, CurriculumConfig.from_json(load_document(file), str(file)))
 
 
+def _given_learner(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of ``--learner`` before everything is parsed."""
+    found: list[str] = []
+    is_value = False
+    for word in argv:
+        flag, equals, value = word.partition("=")
+        if word.startswith("--"):
+            is_value = flag == "--learner"
+            found += [value] if is_value and equals else []
+        elif is_value:
+            found.append(word)
+    return tuple(found)
+
+
 def _scenario(arguments: SimulateArguments) -> Scenario:
     place = scenario(arguments.simulation.scenario)
+    if arguments.learner:
+        problems = Problems(key="--learner")
+        place = with_learner(place, read_learner(arguments.learner, place), problems)
+        problems.raise_if_any()
     if arguments.recipe is None:
         return place
     if not isinstance(place, GraphScenario):

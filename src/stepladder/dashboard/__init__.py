@@ -1,4 +1,4 @@
-"""WHAT IS SHOWN: pages made from runs; reads runs, never training."""
+"""WHAT IS SHOWN: the live page over runs and the report; reads runs, never training."""
 
 from stepladder.dashboard.report import write_report
 

@@ -1,29 +1,41 @@
-"""One HTML file that shows one run, or several laid over each other.
+"""The page frozen: one HTML file that shows one run, or several, without a server.
 
-Reads runs through `runs.RunReader` alone, so a simulated run and a real one look alike. The file
-needs no network and can be mailed, printed or kept beside the run.
+Asks the same questions as the live page (`answers`) beforehand and writes the answers into the
+page. The file needs no network and can be mailed or kept beside the run.
 """
 
-from collections.abc import Sequence
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
-from stepladder.dashboard.charts import Album
-from stepladder.dashboard.grouping import Section, group_metrics, select_metrics
-from stepladder.dashboard.held_out import held_out_table
-from stepladder.dashboard.page import escape, page
-from stepladder.dashboard.tables import (
-    events_table,
-    last_values_table,
-    runs_table,
-    settings_table,
-    swatch,
-    tasks_table,
+from stepladder.dashboard.answers import answer
+from stepladder.dashboard.page import frozen_page
+from stepladder.dashboard.queries.films import film_file
+from stepladder.dashboard.queries.labels import LABEL_FAMILIES
+from stepladder.dashboard.run_index import RunIndex
+from stepladder.errors import ConfigError, StepladderError
+from stepladder.files import read_bytes, replacing
+from stepladder.runs import RunReader
+from stepladder.visible import one_visible_line
+
+QUESTIONS: Sequence[tuple[str, Mapping[str, str]]] = (
+    *((name, {}) for name in ("axes", "labels", "marks", "story", "held-out", "timeline")),
+    *((name, {}) for name in ("draws", "practice", "films", "settings")),
+    ("draws", {"by": "task"}),
+    ("events", {"limit": "500"}),
+    *(("family", {"of": name}) for name in LABEL_FAMILIES),
 )
-from stepladder.dashboard.view import MAX_MARKERS, RunView, open_runs
-from stepladder.errors import ConfigError
-from stepladder.files import replacing
+"""What the page of a run asks for, besides its metrics."""
 
-_UNLIKE = 8
+MOST_FILM_BYTES = 12 * 2**20
+"""Films that are written into a report, all together; the rest is left out."""
+
+MANY_CURVES, FEWER_POINTS = 400, "150"
+"""From so many curves on, each has so many points, so that the file stays small."""
 
 
 def write_report(
@@ -36,7 +48,7 @@ def write_report(
     """Write a report of one or several runs as a single HTML file.
 
     Args:
-        run_folders: The runs. They may still be running.
+        run_folders: The runs, or folders that hold runs. They may still be running.
         out: The file to write. An existing one is replaced in one go, so that a reader sees the
             old report or the new one and nothing between.
         metrics: Which metrics to plot: names, or patterns with ``*`` and ``?``. None plots all.
@@ -49,6 +61,7 @@ def write_report(
     Raises:
         ConfigError: There is no run, `smooth` is below 1, `out` is a folder, or a pattern matches
             no metric.
+        RunError: A folder has no run, or one that cannot be read.
     """
     out = Path(out)
     if isinstance(run_folders, (str, Path)) or not run_folders:
@@ -57,96 +70,91 @@ def write_report(
         raise ConfigError(f"smooth must be at least 1 (no smoothing); got {smooth}.")
     if out.is_dir():
         raise ConfigError(f"out must be a file, but {str(out)!r} is a folder; add a file name.")
-    text = render(open_runs(run_folders, smooth), metrics)
+    text = render(run_folders, metrics, smooth)
     out.parent.mkdir(parents=True, exist_ok=True)
     with replacing(out) as file:
         file.write(text.encode())
     return out
 
 
-def render(runs: Sequence[RunView], metrics: Sequence[str] | None = None) -> str:
+def render(
+    run_folders: Sequence[Path | str], metrics: Sequence[str] | None = None, smooth: int = 1
+) -> str:
     """Return the report as HTML text."""
-    names = select_metrics((n for run in runs for n in run.metrics), metrics)
-    sections = group_metrics(names)
-    album = Album(longest=max(run.last_step for run in runs))
-    plots = "".join(_section(section, runs, album) for section in sections)
-    if not plots:
-        plots = '<p class="nothing">No metrics yet: nothing has been logged in any run.</p>'
-    title = ", ".join(run.name for run in runs) if len(runs) <= 3 else f"{len(runs)} runs"
-    body = (
-        f"<header><h1>{escape(title)}</h1>{runs_table(runs)}{settings_table(runs)}</header>\n"
-        f"{_controls(runs)}\n<main>\n"
-        f"{_titled('Held out', ''.join(held_out_table(run) for run in runs))}\n"
-        f"{_titled('Last values', last_values_table(runs))}\n"
-        f'<div class="plots">\n{plots}</div>\n'
-        f"{_titled('Events', _events(runs))}\n"
-        f"{_titled('Tasks', ''.join(tasks_table(run) for run in runs))}\n</main>"
-    )
-    data = {
-        "x": _first_axis(runs),
-        "runs": [
-            {
-                "name": run.name,
-                "last": run.last_step or 1,
-                "events": [[m.step, m.kind, m.text] for m in run.markers],
-            }
-            for run in runs
-        ],
-        "plots": album.data,
-    }
-    return page(f"{title} - Stepladder", body, data)
+    index = RunIndex(run_folders)
+    names = list(index.scan())
+    for folder in index.without_runs():
+        # Says what is wrong with it.
+        RunReader(folder)
+    named = {name: index.reader(name).metric_names() for name in names}
+    chosen = set(selected((metric for found in named.values() for metric in found), metrics))
+    answers = {key("overview", {}): answer(index, "overview", {})}
+    num_curves = sum(len(chosen.intersection(found)) for found in named.values())
+    points = {"points": FEWER_POINTS} if num_curves > MANY_CURVES else {}
+    films = dict[str, str]()
+    for name in names:
+        run = {"run": name}
+        for question, words in QUESTIONS:
+            answers[key(question, {**run, **words})] = _answer(index, question, {**run, **words})
+        found = [m for m in answer(index, "metrics", run) if m["name"] in chosen]
+        answers[key("metrics", run)] = found
+        for metric in found:
+            words = {**run, "name": metric["name"]}
+            answers[key("series", words)] = _answer(index, "series", {**words, **points})
+        films |= _films(index, name, answers)
+    title = ", ".join(names) if len(names) <= 3 else f"{len(names)} runs"
+    view = {"smooth": smooth // 2} if smooth > 1 else {}
+    data = {"answers": answers, "films": films, "runs": names, "view": view}
+    return frozen_page(f"{title} - Stepladder", data)
 
 
-def _first_axis(runs: Sequence[RunView]) -> str:
-    """Return the x axis to begin with: beside a far longer run, steps would hide a short one."""
-    lengths = [run.last_step for run in runs if run.last_step]
-    unlike = bool(lengths) and max(lengths) > _UNLIKE * min(lengths)
-    return "fraction" if unlike else "steps"
+def key(question: str, words: Mapping[str, str]) -> str:
+    """Return under what a page finds an answer; `static/source.js` builds the same."""
+    parts = [question, *([name, words[name]] for name in sorted(words))]
+    return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
-def _section(section: Section, runs: Sequence[RunView], album: Album) -> str:
-    figures = "\n".join(album.figure(plot, runs) for plot in section.plots)
-    return (
-        f'<section><h2>{escape(section.name)}</h2>\n<div class="figures">\n{figures}\n'
-        f"</div></section>\n"
-    )
+def selected(names: Any, patterns: Sequence[str] | None) -> list[str]:
+    """Return the names that match at least one pattern.
+
+    Raises:
+        ConfigError: A pattern matches nothing although there are metrics.
+    """
+    known = sorted(set(names))
+    if patterns is None or not known:
+        return known
+    kept: set[str] = set()
+    for pattern in patterns:
+        found = [name for name in known if name == pattern or fnmatchcase(name, pattern)]
+        if not found:
+            near = get_close_matches(pattern, known, n=3, cutoff=0.3) or known[:3]
+            raise ConfigError(
+                f"metrics names {pattern!r}, which no run has; "
+                f"expected names or patterns such as {', '.join(map(repr, near))}."
+            )
+        kept.update(found)
+    return [name for name in known if name in kept]
 
 
-def _controls(runs: Sequence[RunView]) -> str:
-    """Return the bar with the runs and the switches; it stays in view."""
-    legend = "".join(
-        f'<button type="button" class="run" data-toggle="{run.index}" aria-pressed="true">'
-        f"{swatch(run)}{escape(run.name)}</button>"
-        for run in runs
-    )
-    smooth = f'<span class="note">moving average of {runs[0].smooth} points</span>'
-    return (
-        f'<nav><div class="legend">{legend}</div><div class="switches">'
-        f"{_switch('x', (('steps', 'agent steps'), ('fraction', 'fraction of the run')))}"
-        f"{_switch('y', (('linear', 'linear'), ('log', 'log')))}"
-        f'<button type="button" data-events aria-pressed="true">events</button>'
-        f"{smooth if runs[0].smooth > 1 else ''}</div></nav>"
-    )
+def _answer(index: RunIndex, question: str, words: Mapping[str, str]) -> Any:
+    try:
+        return answer(index, question, words)
+    except (StepladderError, OSError) as error:
+        return {"problem": one_visible_line(error)}
 
 
-def _switch(axis: str, choices: Sequence[tuple[str, str]]) -> str:
-    buttons = "".join(
-        f'<button type="button" data-axis="{axis}" data-choice="{choice}" '
-        f'aria-pressed="false">{text}</button>'
-        for choice, text in choices
-    )
-    return f'<span class="switch"><span class="note">{axis}</span>{buttons}</span>'
-
-
-def _events(runs: Sequence[RunView]) -> str:
-    tables = "".join(events_table(run) for run in runs)
-    if any(len(run.markers) < len(run.events) for run in runs):
-        tables += (
-            f'<p class="note">Kinds with more than {MAX_MARKERS} events in a run '
-            f"are listed here but not marked in the plots.</p>"
-        )
-    return tables
-
-
-def _titled(title: str, content: str) -> str:
-    return f"<section><h2>{title}</h2>{content}</section>" if content else ""
+def _films(index: RunIndex, name: str, answers: dict[str, Any]) -> dict[str, str]:
+    """Return the films of a run as addresses that hold them; those too large are forgotten."""
+    place = key("films", {"run": name})
+    found, kept, left = dict[str, str](), list[Any](), MOST_FILM_BYTES
+    listed = answers[place]
+    for film in listed if isinstance(listed, list) else []:
+        if film["bytes"] > left:
+            continue
+        path, kind = film_file(index.folder(name), film["name"])
+        content = base64.b64encode(read_bytes(path, left)).decode()
+        found[key("film", {"name": film["name"], "run": name})] = f"data:{kind};base64,{content}"
+        left -= film["bytes"]
+        kept.append(film)
+    answers[place] = kept
+    return found

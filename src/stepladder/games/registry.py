@@ -95,11 +95,19 @@ def register_id(name: str) -> None:
     """Make one game known to Gymnasium, if there is a game of this name and it names its env.
 
     Raises:
-        ConfigError: Gymnasium does not accept the name.
+        ConfigError: Gymnasium does not accept the name, or nothing says what its env is.
     """
     if name in BUILT_IN:
         register_built_in()
-    elif name not in gym.registry and name in GAMES and (game := GAMES[name]).env is not None:
+    elif name not in gym.registry and name in GAMES:
+        game = GAMES[name]
+        if name in gym.registry:
+            return  # by the module that was imported
+        if game.env is None:
+            raise ConfigError(
+                f"the game {name!r} names no env, and Gymnasium does not know the id. Make the "
+                f"game as {type(game).__name__}(env=...), or register the id where it is defined."
+            )
         try:
             gym.register(id=name, entry_point=game.env, vector_entry_point=game.vector_env)  # pyright: ignore[reportArgumentType]
         except gym.error.Error as error:

@@ -66,6 +66,9 @@ _NO_TABLES = "no such table: schema"
 BEST_CHECKPOINT_KEY = "best_checkpoint"
 """Setting that names the best checkpoint; there is none if none is."""
 
+STANDING_KEY = "curriculum"
+"""Setting with what the curriculum said of itself last, as JSON; there is none in older runs."""
+
 FORGET_BEST = (
     f"DELETE FROM settings WHERE key = '{BEST_CHECKPOINT_KEY}' "
     "AND value NOT IN (SELECT name FROM checkpoints)"

@@ -22,6 +22,7 @@ from stepladder.plans.record import RECORD_DTYPE, RecordArray
 from stepladder.runs.checkpoint_files import stored_file, stored_name
 from stepladder.runs.database import (
     BEST_CHECKPOINT_KEY,
+    STANDING_KEY,
     integer_of,
     reading,
     refusing_damage,
@@ -65,7 +66,7 @@ class RunReader:
         """Where the run is."""
         self.info = RunInfo.read(self.folder)
         """All that ``config.json`` says."""
-        with self._database():
+        with self.database():
             pass
 
     @property
@@ -106,7 +107,7 @@ class RunReader:
 
     def metric_names(self) -> list[str]:
         """Return the names of all metrics, in the order in which they first came."""
-        with self._database() as database:
+        with self.database() as database:
             names = database.execute("SELECT name FROM metric_names ORDER BY id")
             return [text_of(name) for (name,) in names]
 
@@ -116,7 +117,7 @@ class RunReader:
         Raises:
             RunError: The run has no such metric.
         """
-        with self._database() as database:
+        with self.database() as database:
             found = database.execute(
                 "SELECT id FROM metric_names WHERE name = ?", (str(name),)
             ).fetchone()
@@ -128,7 +129,7 @@ class RunReader:
 
     def last_metrics(self) -> dict[str, float]:
         """Return the latest value of each metric."""
-        with self._database() as database:
+        with self.database() as database:
             rows = database.execute(
                 "SELECT name, (SELECT value FROM metrics WHERE metric = metric_names.id "
                 "ORDER BY step DESC LIMIT 1) FROM metric_names ORDER BY id"
@@ -139,12 +140,12 @@ class RunReader:
 
     def times(self) -> Series:
         """Return the steps at which something was logged, and when, in seconds since 1970."""
-        with self._database() as database:
+        with self.database() as database:
             return _series(database, "SELECT step, time FROM steps ORDER BY step", ())
 
     def events(self, kind: str | None = None) -> list[Event]:
         """Return the events of all kinds, or of one, in the order in which they were logged."""
-        with self._database() as database:
+        with self.database() as database:
             rows = database.execute(
                 "SELECT step, time, kind, text, data FROM events "
                 "WHERE :kind IS NULL OR kind = :kind ORDER BY id",
@@ -152,9 +153,21 @@ class RunReader:
             ).fetchall()
             return [_event(*row) for row in rows]
 
+    def curriculum_standing(self) -> dict[str, Any]:
+        """Return what the curriculum said of itself last; empty if the run does not keep it.
+
+        The fields of its explanation, ``text`` (the same in words) and ``step``.
+        """
+        with self.database() as database:
+            found = database.execute(
+                "SELECT value FROM settings WHERE key = ?", (STANDING_KEY,)
+            ).fetchone()
+            parsed = {} if found is None else parsed_json(text_of(found[0]))
+        return parsed if isinstance(parsed, dict) else {}
+
     def task_steps(self) -> list[int]:
         """Return the steps of all per-task snapshots, rising."""
-        with self._database() as database:
+        with self.database() as database:
             return _task_steps(database)
 
     def tasks(self, step: int | None = None) -> dict[str, TaskColumn]:
@@ -170,7 +183,7 @@ class RunReader:
         Raises:
             RunError: There is no snapshot of this step.
         """
-        with self._database() as database:
+        with self.database() as database:
             if step is None:
                 ((step,),) = database.execute("SELECT max(step) FROM task_columns")
             rows = database.execute(
@@ -190,13 +203,13 @@ class RunReader:
     @property
     def num_records(self) -> int:
         """How many records of episodes were kept."""
-        with self._database() as database:
+        with self.database() as database:
             ((count,),) = database.execute("SELECT ifnull(sum(num_records), 0) FROM record_chunks")
             return integer_of(count)
 
     def records(self) -> RecordArray:
         """Return all records of episodes, in the order in which they were logged."""
-        with self._database() as database:
+        with self.database() as database:
             unpacking = Unpacking()
             chunks = [
                 unpacking.records(count, data)
@@ -208,7 +221,7 @@ class RunReader:
 
     def checkpoints(self) -> list[str]:
         """Return the names of all checkpoints, in the order in which they were saved."""
-        with self._database() as database:
+        with self.database() as database:
             names = database.execute("SELECT name FROM checkpoints ORDER BY id")
             return [stored_name(name) for (name,) in names]
 
@@ -218,7 +231,7 @@ class RunReader:
         Raises:
             RunError: The run has no checkpoint of this name.
         """
-        with self._database() as database:
+        with self.database() as database:
             found = database.execute(
                 "SELECT value FROM settings WHERE key = ?", (BEST_CHECKPOINT_KEY,)
             ).fetchone()
@@ -260,17 +273,22 @@ class RunReader:
         return Snapshot.load(path)
 
     @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
+    def database(self) -> Iterator[sqlite3.Connection]:
+        """Open the database for questions of the caller's own; it cannot be written through this.
+
+        All questions in the block see one state. What they ask for is bounded, and what cannot be
+        read, or is not what the tables should hold, becomes a `RunError`.
+        """
         path = self.folder / DATABASE
         with refusing_damage(path), reading(path) as database:
             yield database
 
     def _stored_status(self) -> str:
-        with self._database() as database:
+        with self.database() as database:
             return stored_status(database)
 
     def _checkpoint(self, name: str | None) -> tuple[Path, int]:
-        with self._database() as database:
+        with self.database() as database:
             found = database.execute(
                 "SELECT name, file, step FROM checkpoints WHERE :name IS NULL OR name = :name "
                 "ORDER BY id DESC LIMIT 1",

@@ -13,6 +13,7 @@ from stepladder.files import require_folder
 from stepladder.runs.checkpoint_files import age, remove_all, stored_name
 from stepladder.runs.database import (
     FORGET_BEST,
+    STANDING_KEY,
     integer_of,
     metric_ids,
     refusing_damage,
@@ -120,6 +121,7 @@ def forget_after(connection: sqlite3.Connection, name: str) -> tuple[int, list[s
         ("DELETE FROM checkpoints WHERE id > ?", checkpoint),
     ):
         connection.execute(statement, (value,))
+    connection.execute("DELETE FROM settings WHERE key = ?", (STANDING_KEY,))
     connection.execute(FORGET_BEST)
     connection.execute(
         "DELETE FROM metric_names WHERE NOT EXISTS "

@@ -14,11 +14,14 @@ from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.reporting.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.reporting.meter import CurriculumMeter, task_table
-from stepladder.runs.run import Run
+from stepladder.runs.run_writer import RunWriter
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.names import MetricNames
 from stepladder.stats.rollout import payload, process_training_stats
+
+STANDING_S, MOST_OF_TIME = 1.0, 0.01
+"""Seconds between two notes of where the curriculum stands, and the share of time they may take."""
 
 
 class EpochReporter:
@@ -34,7 +37,7 @@ class EpochReporter:
     def __init__(
         self,
         curriculum: Curriculum,
-        run: Run | None = None,
+        run: RunWriter | None = None,
         *,
         meter: CurriculumMeter | None = None,
         table_epochs: int = 10,
@@ -60,6 +63,7 @@ class EpochReporter:
         """Env steps at the end of the last epoch reported; of a resumed training, before it."""
         self._has_table = False
         self._explained_at = -1
+        self._standing_due = 0.0
 
     def end_epoch(
         self,
@@ -114,9 +118,21 @@ class EpochReporter:
             self._has_table = self.num_epochs % self.table_epochs == 0
             if self._has_table:
                 self.run.log_tasks(agent_step, task_table(self.meter))
+            self._keep_standing()
         self.meter.end_epoch()
         self.last_payload = logged
         return logged
+
+    def _keep_standing(self, is_due: bool = False) -> None:
+        """Keep where the curriculum stands, about once a second: watchers want it soon."""
+        began = time.monotonic()
+        if self.run is None or (began < self._standing_due and not is_due):
+            return
+        told = self.curriculum.explain()
+        self.run.keep_standing(self.last_step, {**told.to_json(), "text": str(told)})
+        # A curriculum that takes long to explain is asked less often.
+        now = time.monotonic()
+        self._standing_due = now + max(STANDING_S, (now - began) / MOST_OF_TIME)
 
     def keep_explanation(self) -> None:
         """Keep a table of all tasks and the curriculum's own words, as they are now."""
@@ -126,6 +142,7 @@ class EpochReporter:
             self.run.log_tasks(self.last_step, task_table(self.meter))
             self._has_table = True
         self.run.event(self.last_step, "explanation", str(self.curriculum.explain()), None)
+        self._keep_standing(is_due=True)
         self._explained_at = self.num_epochs
 
     def close(self) -> None:

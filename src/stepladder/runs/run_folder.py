@@ -1,8 +1,8 @@
 """The folder of a run: which files it holds, and what its ``config.json`` says.
 
-`Run` makes or clears a folder here before it opens the database; `RunReader` checks here that a
-folder has a run. ``config.json`` makes a folder a run: it is the first file written, always as a
-whole, and the last one that is replaced.
+`RunWriter` makes or clears a folder here before it opens the database; `RunReader` checks here
+that a folder has a run. ``config.json`` makes a folder a run: it is the first file written, always
+as a whole, and the last one that is replaced.
 """
 
 import json
@@ -30,9 +30,11 @@ SCHEMA = 1
 CONFIG = "config.json"
 DATABASE = "run.sqlite"
 RUN_LOCK = "run.lock"
+SEEDS = "seeds.json"
+"""In the folder that holds the runs of several seeds (`runs.seeds`)."""
 CHECKPOINTS = "checkpoints"
 
-PACKAGE = "stepladder"
+WRITTEN_BY = "stepladder"
 """Marks our ``config.json``; others are refused."""
 
 _KINDS: Mapping[str, tuple[Any, str]] = {
@@ -74,7 +76,7 @@ class RunInfo:
 
     def write(self, folder: Path) -> None:
         """Write ``config.json`` in one step, replacing an older one."""
-        text = json.dumps({"package": PACKAGE, "schema": SCHEMA, **vars(self)}, indent=2)
+        text = json.dumps({"package": WRITTEN_BY, "schema": SCHEMA, **vars(self)}, indent=2)
         with replacing(folder / CONFIG) as file:
             file.write(text.encode() + b"\n")
 
@@ -90,6 +92,11 @@ class RunInfo:
             if not folder.is_dir():
                 raise RunError(f"{folder} is not a folder. Give the folder of a run.")
             if not os.path.lexists(path):
+                if os.path.lexists(folder / SEEDS):
+                    raise RunError(
+                        f"{folder} holds the runs of several seeds. Name one of them, such as "
+                        f"{_one_of(folder)}."
+                    )
                 raise RunError(
                     f"{folder} has no run: it has no {CONFIG}. Give the folder of a run."
                 )
@@ -109,6 +116,11 @@ class RunInfo:
         return cls(**fields)
 
 
+def _one_of(folder: Path) -> Path:
+    """Return the first run in a folder of several seeds."""
+    return min((one.parent for one in folder.glob(f"seed-*/{CONFIG}")), default=folder / "seed-0")
+
+
 def _read(path: Path) -> dict[str, Any]:
     try:
         document = read_json(path)
@@ -116,7 +128,7 @@ def _read(path: Path) -> dict[str, Any]:
         raise RunError(f"{path} is damaged ({error}). Restore it from a copy.") from error
     if (
         not isinstance(document, dict)
-        or document.get("package") != PACKAGE
+        or document.get("package") != WRITTEN_BY
         or "schema" not in document
     ):
         raise RunError(

@@ -1,6 +1,6 @@
 """The thread that writes a run's database, so that logging never waits for a disk.
 
-`Run` adds rows to the pending ones; every `COMMIT_INTERVAL_S` the thread
+`RunWriter` adds rows to the pending ones; every `COMMIT_INTERVAL_S` the thread
 takes them away and commits them in one transaction. A kill loses what is younger than that.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from stepladder.errors import RunError
 from stepladder.plans.record import RecordArray
-from stepladder.runs.database import FORGET_BEST, inherit
+from stepladder.runs.database import FORGET_BEST, STANDING_KEY, inherit
 from stepladder.runs.encoding import STORED_RECORD, TaskColumn, packed, packed_numbers
 
 T = TypeVar("T")
@@ -206,7 +206,7 @@ def write_rows(connection: sqlite3.Connection, rows: PendingRows) -> None:
     """Write rows in one transaction: all of them, or none if an exception comes out."""
     # Saving a checkpoint, or saying which is the best, removes older ones next, so these rows have
     # to outlive a power cut.
-    is_final = bool(rows.checkpoints or rows.settings)
+    is_final = bool(rows.checkpoints) or any(key != STANDING_KEY for key, _ in rows.settings)
     connection.execute(f"PRAGMA synchronous={'FULL' if is_final else 'NORMAL'}")
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -19,6 +19,7 @@ from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variant
 from stepladder.errors import ConfigError, nearest
 from stepladder.saving.snapshot import Snapshot
+from stepladder.simulator.policies import OraclePolicy, OracleRun, best_run, policy_runs
 from stepladder.simulator.verdict import Verdict
 from stepladder.stats.names import MAX_PER_FAMILY, OTHER_NAMES
 from stepladder.tasks import ListSource, Pool
@@ -103,6 +104,14 @@ class Simulator(ABC):
     @abstractmethod
     def P(self) -> Floats:
         """Probability of success per task at this moment; a fresh array."""
+
+    def judged_success(self) -> Floats:
+        """Return the success per task that progress is measured by; a fresh array."""
+        return self.P
+
+    def plays_by_task(self) -> Words:
+        """Return the plays of each task so far; a fresh array."""
+        return self.state.plays.copy()
 
     @property
     @abstractmethod
@@ -237,38 +246,6 @@ def by_label(family: str, labels: Sequence[str], values: Floats) -> dict[str, fl
     return shown
 
 
-@dataclass(frozen=True)
-class OracleRun:
-    """The result of one policy that sees the hidden skills."""
-
-    policy: str
-    samples: int
-    """Samples until everything was learned, or the budget."""
-
-    finished: bool
-    area: float
-    """Sum of the progress over all samples."""
-
-    progress: float
-    """Progress at the end."""
-
-    shares: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    """Shares of samples on tasks already mastered, still locked, and hopeless."""
-
-    @classmethod
-    def of(cls, policy: str, simulator: Simulator, budget: int) -> "OracleRun":
-        """Return the result of the policy that a simulator has just been played with."""
-        done = simulator.done_at
-        return cls(
-            policy,
-            budget if done is None else done,
-            done is not None,
-            simulator.progress_area,
-            simulator.progress,
-            simulator.shares(),
-        )
-
-
 def require_labels(target: Mapping[str, float], labels: Sequence[str], name: str) -> None:
     """Raise `ConfigError` if a target names a label that a scenario does not have."""
     for label in target:
@@ -280,17 +257,15 @@ def require_labels(target: Mapping[str, float], labels: Sequence[str], name: str
             )
 
 
-def best_run(runs: list[OracleRun]) -> OracleRun:
-    """Return the best policy: the fewest samples, then the largest area."""
-    return min(runs, key=lambda run: (run.samples, not run.finished, -run.area))
-
-
 @dataclass(frozen=True, kw_only=True)
 class Scenario(ABC):
     """A situation that curricula are judged in: tasks, a learner, and how long it may take."""
 
     varied: ClassVar[tuple[str, ...]] = ()
     """Fields that hold configs of the learner; a sweep varies what is in them."""
+
+    playground_share: ClassVar[float]
+    """Share of the budget that the playground shows by default: about twice what uniform needs."""
 
     name: str
     capacity: int | None = None
@@ -323,6 +298,11 @@ class Scenario(ABC):
     def aim(self) -> Mapping[str, float]:
         """What counts, as a curriculum can be told it: weights by label; empty if all tasks do."""
 
+    @property
+    @abstractmethod
+    def groups(self) -> tuple[tuple[str, ...], Words]:
+        """Names of the groups of tasks, those learned first in front; the group of each task."""
+
     @abstractmethod
     def aimed_at(self, target: Mapping[str, float]) -> "Scenario":
         """Return the same scenario, judged by the tasks with these labels alone.
@@ -348,8 +328,13 @@ class Scenario(ABC):
         """Return the same scenario with a learner that learns and forgets so many times slower."""
 
     @abstractmethod
+    def policies(self, simulator: Simulator) -> list[OraclePolicy]:
+        """Return policies that see the hidden skills of a learner of this scenario."""
+
     def oracle(self, seed: int, num_envs: int, budget: int) -> OracleRun:
-        """Return the best of several policies that see the hidden skills."""
+        """Return the best of these policies."""
+        simulator = self.simulator(seed, num_envs)
+        return best_run(policy_runs(simulator, self.policies(simulator), budget))
 
     def curriculum_config(self, curriculum: "CurriculumChoice") -> CurriculumConfig:
         """Return the config that a name or a function stands for here; a config is returned as is.

@@ -18,8 +18,9 @@ from stepladder.configs.checks import require_integer
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.target import Target
 from stepladder.errors import ConfigError
-from stepladder.simulator.base import CurriculumChoice, OracleRun, Scenario
+from stepladder.simulator.base import CurriculumChoice, Scenario
 from stepladder.simulator.engines import EngineName, make_engine
+from stepladder.simulator.policies import OracleRun
 from stepladder.simulator.scenarios import scenario
 from stepladder.stats.interval import mean_interval
 
@@ -65,6 +66,21 @@ class ComparisonCell:
     budget: int
     is_winner: bool = False
     """Whether its interval lies below that of every other curriculum in the scenario."""
+
+    @property
+    def cost(self) -> float:
+        """What a sweep minimises: the mean samples as a multiple of the oracle's.
+
+        If some seeds do not finish, part of the budget is added: the more, the smaller the area
+        under their curve of mastered tasks.
+        """
+        added = (1.0 - self.finished_share) * (1.0 - self.area) * self.budget
+        return self.ratio_to_oracle * (self.mean_samples + added) / max(1.0, self.mean_samples)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the multiple."""
+        return self.ratio_low, self.ratio_high
 
     def to_json(self) -> dict[str, Any]:
         """Return the cell as plain JSON."""

@@ -148,6 +148,11 @@ class LearnerState(NamedTuple):
         return skill(self, node), success, reward, 1
 
     @property
+    def plays(self) -> Words:
+        """Plays of each task so far."""
+        return cast("Words", self.nodes["num_plays"])
+
+    @property
     def shared_words(self) -> int:
         """Size of clock and nodes, which envs in other processes read."""
         return LearnerClock.num_words + len(self.nodes) * Node.num_words

@@ -8,7 +8,6 @@ both give the same results. It returns early when tasks must be replaced, which 
 import inspect
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -87,4 +86,4 @@ def _compiled_loop(rule: CompiledRule, loop: Any) -> Callable[..., int]:
     )
     parts = {"OBSERVE_ONE": rule.observe_one, "SETTLE": rule.settle}
     scope = {**loop.__globals__, **parts, "CHANGES_PLAN": rule.changes_plan}
-    return bare(FunctionType(code, scope, name), made_of=Path(loop.__code__.co_filename))
+    return bare(FunctionType(code, scope, name), made_of=loop)

@@ -5,17 +5,16 @@ on its outcome, so a policy that looks at skills alone plays the same with every
 its mean.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from stepladder.arrays import Words
 from stepladder.compiled import bare, inlined
-from stepladder.simulator.base import OracleRun, best_run
 from stepladder.simulator.dynamics import Epochwise
 from stepladder.simulator.learner import TaskDependencySimulator
 from stepladder.simulator.learner_state import LEARNABLE, LearnerState, gate, learn_and_count, skill
+from stepladder.simulator.policies import OraclePolicy, OracleRun, PlayUntil, best_run, policy_runs
 
 LINES = (-0.02, -0.01, 0.0, 0.02, 0.05)
 """Distances above the mastery line at which an oracle leaves a task for the next one."""
@@ -31,13 +30,18 @@ def _first_below(learner: LearnerState, order: Words, line: float) -> int:
 
 
 @bare
-def run_in_order(learner: LearnerState, order: Words, line: float, until: int) -> None:
-    """Practise the first task in order that is below `line`; then the first not mastered."""
-    clock, first_pass = learner.clock[0], True
+def run_in_order(
+    learner: LearnerState, order: Words, line: float, passed: Words, until: int
+) -> None:
+    """Practise the first task in order that is below `line`; then the first not mastered.
+
+    `passed` holds a 0 before the first call, and a 1 once all tasks have been above the line.
+    """
+    clock = learner.clock[0]
     while clock.num_plays < until and clock.done_at < 0:
-        node = _first_below(learner, order, line) if first_pass else -1
+        node = -1 if passed[0] else _first_below(learner, order, line)
         if node < 0:
-            first_pass = False
+            passed[0] = 1
             node = _first_below(learner, order, max(line, learner.settings[0].mastery))
         learn_and_count(learner, max(0, node))
 
@@ -58,10 +62,6 @@ def run_by_gain(learner: LearnerState, until: int) -> None:
         learn_and_count(learner, chosen)
 
 
-def _play_in_order(order: Words, line: float, learner: LearnerState, until: int) -> None:
-    run_in_order(learner, order, line, until)
-
-
 def _needed(simulator: TaskDependencySimulator) -> set[int]:
     """Return the nodes that count, and all that must be learned before them."""
     graph = simulator.graph
@@ -77,25 +77,26 @@ def _needed(simulator: TaskDependencySimulator) -> set[int]:
     return found
 
 
-def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
-    """Run every policy once on a simulator, which is reset before each and afterwards."""
+def graph_policies(simulator: TaskDependencySimulator) -> list[OraclePolicy]:
+    """Return what is tried on a graph: an order up to several lines, and the largest gain."""
     needed, mastery = _needed(simulator), simulator.dynamics.mastery
     order = [node for node in simulator.graph.order if node in needed]
-    policies: list[tuple[str, Callable[[LearnerState, int], None]]] = []
+    learner = simulator.state
+
+    def in_order(nodes: list[int], line: float) -> PlayUntil:
+        passed = np.zeros(1, dtype=np.int64)
+        return partial(run_in_order, learner, np.array(nodes, dtype=np.int64), line, passed)
+
+    policies: list[OraclePolicy] = []
     for name, nodes in (("in order", order), ("in reverse order", order[::-1])):
         for line in (min(1.0, mastery + above) for above in LINES):
-            play = partial(_play_in_order, np.array(nodes, dtype=np.int64), line)
-            policies.append((f"{name}, to {line:.2f}", play))
-    policies.append(("largest gain", run_by_gain))
-    runs: list[OracleRun] = []
-    for policy, play in policies:
-        # A policy that is behind the best one so far is not played to its end.
-        limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
-        simulator.reset()
-        play(simulator.state, limit)
-        runs.append(OracleRun.of(policy, simulator, budget))
-    simulator.reset()
-    return runs
+            policies.append(OraclePolicy(f"{name}, to {line:.2f}", partial(in_order, nodes, line)))
+    return [*policies, OraclePolicy("largest gain", lambda: partial(run_by_gain, learner))]
+
+
+def oracle_runs(simulator: TaskDependencySimulator, budget: int) -> list[OracleRun]:
+    """Run every policy once on a simulator, which is reset before each and afterwards."""
+    return policy_runs(simulator, graph_policies(simulator), budget)
 
 
 def best_oracle(simulator: TaskDependencySimulator, budget: int) -> OracleRun:

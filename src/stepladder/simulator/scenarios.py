@@ -9,22 +9,25 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
+
+from stepladder.arrays import Words
 from stepladder.configs.documents import load_document
 from stepladder.configs.yaml_text import YAML_SUFFIXES
 from stepladder.curricula.config import TaskKnowledge
 from stepladder.errors import ConfigError, nearest
 from stepladder.saving.saved_array import MAX_COUNT
-from stepladder.simulator.base import OracleRun, Scenario, require_labels
+from stepladder.simulator.base import Scenario, Simulator, require_labels
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
 from stepladder.simulator.generalising import config as general
 from stepladder.simulator.generalising.scenarios import GENERAL_FAMILIES, GeneralScenario
 from stepladder.simulator.graph import LABEL, TaskGraph
 from stepladder.simulator.learner import TaskDependencySimulator
-from stepladder.simulator.oracle import best_oracle
+from stepladder.simulator.oracle import graph_policies
+from stepladder.simulator.policies import OraclePolicy
 from stepladder.tasks import ListSource
 
 SUITE = (
@@ -53,6 +56,7 @@ class GraphScenario(Scenario):
     """A graph of tasks and its learner; a sample is a play."""
 
     varied = ("dynamics", "noise")
+    playground_share = 0.1
 
     graph: TaskGraph
     dynamics: Dynamics = field(default_factory=Prerequisite)
@@ -79,6 +83,12 @@ class GraphScenario(Scenario):
     def aim(self) -> dict[str, float]:
         """What counts: labels of nodes; empty if all of them do."""
         return {f"{LABEL}{node}": 1.0 for node in self.target}
+
+    @property
+    def groups(self) -> tuple[tuple[str, ...], Words]:
+        """Every task is a group of its own, prerequisites first."""
+        order = learning_order(self.graph, self.dynamics)
+        return tuple(f"{LABEL}{node}" for node in order), np.argsort(order).astype(np.int64)
 
     def aimed_at(self, target: Mapping[str, float]) -> "GraphScenario":
         """Return the same scenario, judged by some nodes alone; they count alike."""
@@ -118,7 +128,7 @@ class GraphScenario(Scenario):
         """What a user of a curriculum would know about these tasks."""
         return TaskKnowledge(
             features=self.features,
-            order=tuple(f"{LABEL}{node}" for node in learning_order(self.graph, self.dynamics)),
+            order=self.groups[0],
             mastery=self.dynamics.mastery,
         )
 
@@ -140,9 +150,17 @@ class GraphScenario(Scenario):
         """Return the tasks of all nodes."""
         return self.graph.source()
 
-    def oracle(self, seed: int, num_envs: int, budget: int) -> OracleRun:
-        """Return the best of several policies that see the hidden skills."""
-        return best_oracle(self.simulator(seed, num_envs), budget)
+    def policies(self, simulator: Simulator) -> list[OraclePolicy]:
+        """Return policies that see the hidden skills."""
+        return graph_policies(cast("TaskDependencySimulator", simulator))
+
+
+def _side_by_side(graphs: list[TaskGraph]) -> TaskGraph:
+    """Return all graphs as one; halves first, because joining costs as much as both sides have."""
+    if len(graphs) == 1:
+        return graphs[0]
+    half = len(graphs) // 2
+    return _side_by_side(graphs[:half]).beside(_side_by_side(graphs[half:]))
 
 
 def _noisy(size: int) -> dict[str, Any]:
@@ -172,7 +190,7 @@ def _forgetting(size: int) -> dict[str, Any]:
 def _pool(size: int) -> dict[str, Any]:
     chains = [TaskGraph.chain(10)] * max(1, size // 10)
     return {
-        "graph": reduce(TaskGraph.beside, chains),
+        "graph": _side_by_side(chains),
         # With the usual forgetting, so many tasks could not be mastered at once.
         "dynamics": Prerequisite(lambda_forget=2e-7),
         "capacity": max(1, len(chains) * 10 // 3),
@@ -182,7 +200,7 @@ def _pool(size: int) -> dict[str, Any]:
 def _plateau(size: int) -> dict[str, Any]:
     pairs = [TaskGraph.chain(2)] * (size // 2) + [TaskGraph.chain(1)] * (size % 2)
     return {
-        "graph": reduce(TaskGraph.beside, pairs),
+        "graph": _side_by_side(pairs),
         "start": tuple((node, 0.3) for node in range(1, size, 2)),
     }
 

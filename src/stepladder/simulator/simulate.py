@@ -14,7 +14,7 @@ from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, resolve_config
 from stepladder.errors import ConfigError
-from stepladder.runs import Run
+from stepladder.runs import Run, RunWriter
 from stepladder.runs.loggers import Logger
 from stepladder.runs.reporter import EpochReporter
 from stepladder.simulator.base import Scenario, Simulator
@@ -169,7 +169,7 @@ class _Made:
 
 
 def _play(
-    made: _Made, run: Run | None, keep_records: bool, on_epoch: OnSimulatedEpoch | None
+    made: _Made, run: RunWriter | None, keep_records: bool, on_epoch: OnSimulatedEpoch | None
 ) -> SimulationResult:
     config, simulator, curriculum = made.config, made.simulator, made.curriculum
     reporter = EpochReporter(curriculum, run)

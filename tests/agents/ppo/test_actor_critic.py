@@ -10,6 +10,7 @@ from agents.small_worlds import CHOICES, NUMBERS, SEEN
 from stepladder.agents.observations import Layout, Seen
 from stepladder.agents.ppo.actor_critic import ActorCritic, draw_choices
 from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.ppo.memory_cells import CELLS
 
 LAYOUT = Layout(SEEN)
 
@@ -61,9 +62,10 @@ def test_numbers_are_cut_off_at_the_bounds_and_choices_count_from_their_start():
     assert made(CHOICES).to_env(torch.tensor([0, 2])).tolist() == [1, 3]
 
 
+@pytest.mark.parametrize("cell", CELLS)
 @torch.inference_mode()
-def test_steps_at_once_are_steps_one_by_one():
-    policy, look = made(recurrent=True), seen(6, 4)
+def test_steps_at_once_are_steps_one_by_one(cell: str):
+    policy, look = made(recurrent=True, memory_cell=cell), seen(6, 4)
     begins = torch.zeros(6, 4, dtype=torch.bool)
     begins[3, 1] = begins[0, 2] = True
     first = torch.ones(4, 8) * 0.3
@@ -75,6 +77,32 @@ def test_steps_at_once_are_steps_one_by_one():
         choices, memory = policy.play(now, memory, generator, True)
         assert torch.equal(choices, outputs[step].argmax(-1))
         assert torch.allclose(memories[step], memory, atol=1e-6)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_cell_has_the_gradients_of_its_formula(cell: str):
+    made_cell = CELLS[cell](3, torch.Generator().manual_seed(1)).double()
+    generator = torch.Generator().manual_seed(2)
+    hidden, memory = (
+        torch.randn(shape, generator=generator, dtype=torch.float64, requires_grad=True)
+        for shape in ((4, 2, 3), (2, 3))
+    )
+    goes_on = torch.ones(4, 2, 1, dtype=torch.float64)
+    goes_on[2, 1] = 0.0
+    assert torch.autograd.gradcheck(made_cell.unroll, (hidden, memory, goes_on))
+    # The same through the cell's single steps, to its weights.
+    together = made_cell.unroll(hidden, memory, goes_on)[0]
+    one_by_one = []
+    for step in range(4):
+        output, memory = made_cell.step(hidden[step], memory * goes_on[step])
+        one_by_one.append(output)
+    weights = list(made_cell.parameters())
+    for own, expected in zip(
+        torch.autograd.grad(together.square().sum(), weights),
+        torch.autograd.grad(torch.stack(one_by_one).square().sum(), weights),
+        strict=True,
+    ):
+        assert torch.allclose(own, expected)
 
 
 def test_policy_and_value_share_layers_when_asked_and_where_they_remember():

@@ -11,6 +11,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from agents.small_worlds import CHOICES, NUMBERS, SEEN, Bandit, Noise, live
 from stepladder.agents.base import VectorStep
 from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.ppo.memory_cells import CELLS
 from stepladder.agents.ppo.ppo import PPO
 from stepladder.agents.ppo.rollout import PLAYING_BIT
 from stepladder.errors import ConfigError
@@ -98,10 +99,10 @@ class Riddle:
         return VectorStep(seen, actions, rewards, asked, never, self.look(), playing)
 
 
-def share_right(recurrent: bool) -> float:
+def share_right(**settings: Any) -> float:
     """Return how often an agent is right in the end."""
     sizes = {"rollout_steps": 12 * 24, "minibatch_size": 12 * 12, "learning_rate": 0.03}
-    agent = PPO(PPOConfig(**{**QUICK, **sizes}, recurrent=recurrent), SEEN, Discrete(2), 24)
+    agent = PPO(PPOConfig(**{**QUICK, **sizes, **settings}), SEEN, Discrete(2), 24)
     riddle = Riddle(24)
     for step in range(216):
         if step == 180:
@@ -113,8 +114,9 @@ def share_right(recurrent: bool) -> float:
 
 @pytest.mark.slow
 def test_only_who_remembers_can_answer_what_was_shown_before():
-    assert share_right(recurrent=True) > 0.9
-    assert share_right(recurrent=False) < 0.65
+    for cell in CELLS:
+        assert share_right(recurrent=True, memory_cell=cell) > 0.9
+    assert share_right() < 0.65
 
 
 # What is learnt from.

@@ -20,7 +20,7 @@ from stepladder.games.hockey.rink import (
     RACKET,
 )
 from stepladder.games.hockey.rules import closeness, direction, judge, reward, touch
-from stepladder.games.hockey.views import recall_view, write_view
+from stepladder.games.hockey.views import as_views, recall_view, write_view
 from stepladder.games.hockey.world import HockeyWorld, clear_world, turn_to
 from stepladder.records import Records
 
@@ -130,7 +130,7 @@ class Rink:
     def view(self, player: int) -> npt.NDArray[np.float32]:
         """Return what a player sees."""
         row = np.zeros(18, np.float32)
-        write_view(self.world, player, row)
+        write_view(self.world, player, as_views(row[None])[0])
         return row
 
 
@@ -146,7 +146,7 @@ def recalled(rows: npt.NDArray[np.int64]) -> Records[HockeyWorld]:
     data = excerpt()
     worlds = HockeyWorld.zeros(len(rows))
     episodes = data["episode"][rows]
-    for world, view in zip(worlds, data["obs"][rows].astype(np.float64), strict=True):
+    for world, view in zip(worlds, as_views(data["obs"][rows].astype(np.float64)), strict=True):
         recall_view(world, view)
     bodies = worlds["bodies"]
     bodies["spin"][:, PUCK] = data["puck_spin"][rows]

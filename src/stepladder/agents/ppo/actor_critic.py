@@ -22,6 +22,7 @@ from stepladder.agents.networks.normalising import ReturnNormaliser
 from stepladder.agents.observations import Layout, Seen
 from stepladder.agents.policy import Policy
 from stepladder.agents.ppo.config import PPOConfig
+from stepladder.agents.ppo.memory_cells import CELLS
 from stepladder.errors import ConfigError
 
 
@@ -49,8 +50,7 @@ class ActorCritic(Policy):
             self.value_trunk = Trunk(num_features, widths, config.activation, generator, **options)
         self.num_memory = widths[-1] if self.is_recurrent else 0
         if self.is_recurrent:
-            self.gates = Linear(2 * widths[-1], 2 * widths[-1], 1.0, generator)
-            self.candidate = Linear(2 * widths[-1], widths[-1], 1.0, generator)
+            self.cell = CELLS[config.memory_cell](widths[-1], generator)
         self.actions = Linear(widths[-1], self.num_outputs, 0.01, generator)
         self.values = Linear(widths[-1], 1, 1.0, generator)
         if not self.is_choice:
@@ -105,31 +105,9 @@ class ActorCritic(Policy):
         self, hidden: torch.Tensor, memory: torch.Tensor, begins: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Do what `unroll` does, given the output of the trunk."""
-        memories: list[torch.Tensor] = []
         goes_on = (~begins).float()[..., None]
-        for gates, candidate, kept in zip(*self._from_seen(hidden), goes_on, strict=True):
-            memory = self._next_memory(gates, candidate, memory * kept)
-            memories.append(memory)
-        past = torch.stack(memories)
-        return self.actions(past), self.values(past).squeeze(-1), past
-
-    def _from_seen(self, hidden: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return what is seen contributes to gates and candidates, of many steps at once."""
-        width, linear = hidden.shape[-1], nn.functional.linear
-        return (
-            linear(hidden, self.gates.weight[:, :width], self.gates.bias),
-            linear(hidden, self.candidate.weight[:, :width], self.candidate.bias),
-        )
-
-    def _next_memory(
-        self, gates: torch.Tensor, candidate: torch.Tensor, memory: torch.Tensor
-    ) -> torch.Tensor:
-        """Return the memory after one step: a gated recurrent unit (Cho et al. 2014)."""
-        width = memory.shape[-1]
-        past = torch.addmm(gates, memory, self.gates.weight[:, width:].t())
-        keep, take = past.sigmoid().chunk(2, dim=-1)
-        new = torch.addmm(candidate, take * memory, self.candidate.weight[:, width:].t()).tanh()
-        return torch.lerp(new, memory, keep)
+        outputs, past = self.cell.unroll(hidden, memory, goes_on)
+        return self.actions(outputs), self.values(outputs).squeeze(-1), past
 
     def evaluate(
         self, outputs: torch.Tensor, actions: torch.Tensor
@@ -181,7 +159,7 @@ class ActorCritic(Policy):
         """Return the outputs for actions, and the memory after the step."""
         hidden = self.trunk(self.encoder.inputs(self.encoder.prepare(seen)))
         if self.is_recurrent:
-            hidden = memory = self._next_memory(*self._from_seen(hidden), memory)
+            hidden, memory = self.cell.step(hidden, memory)
         return self.actions(hidden), memory
 
     def act(

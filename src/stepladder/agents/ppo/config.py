@@ -56,7 +56,11 @@ class PPOConfig(NetworkConfig):
     """Whether advantages of a minibatch are brought to mean 0 and spread 1."""
 
     recurrent: bool = False
-    """Whether the policy remembers earlier steps of an episode (a GRU)."""
+    """Whether the policy remembers earlier steps of an episode."""
+
+    memory_cell: Literal["gru", "mingru"] = "gru"
+    """How it remembers: with a gated recurrent unit (Cho et al. 2014), or with a minimal one (Feng
+    et al. 2024), which takes a fraction of the time."""
 
     share_layers: bool = False
     """Whether policy and value share their hidden layers; a recurrent policy always does."""

@@ -1,8 +1,10 @@
-"""Arguments of a verb, read from the command line by tyro; errors in one line.
+"""Arguments of a verb, read from the command line by tyro.
 
 The only module that calls tyro's parser. A verb describes its options as a dataclass; the docstring
-under each field is the help text of its flag. tyro prints an error as a box and exits: its hook for
-errors is private and may change in any release, so the box is read and joined into one line.
+under each field is the help text of its flag. What is wrong with flags and values is listed at once
+(`flag_problems`). The rest, such as a flag without a value, tyro prints as a box and exits: its
+hook for errors is private and may change in any release, so the box is read and joined into one
+line.
 """
 
 import contextlib
@@ -11,12 +13,10 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Sequence
-from functools import cache
 from itertools import groupby, pairwise
 from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import tyro
-from docstring_parser import parse_from_object
 from tyro.constructors import (
     MISSING,
     MISSING_NONPROP,
@@ -27,7 +27,18 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from stepladder.cli.examples import examples_text
+from stepladder.cli.inputs.flag_problems import (
+    FLAG,
+    keeping_words,
+    make_or_refuse,
+    problems_in,
+    raise_for_flags,
+    read_leniently,
+    unknown_flags,
+)
 from stepladder.configs.codec import hints_of
+from stepladder.configs.field_docs import field_docs
 from stepladder.errors import ConfigError
 from stepladder.files import parsed_json
 from stepladder.runs.checkpoint_choice import BEST, LAST
@@ -66,24 +77,49 @@ def parse(
         ConfigError: An option is unknown, missing or has a wrong value.
         SystemExit: The help was printed.
     """
-    complaint = io.StringIO()
     # With subcommands, flags may stand before or after the name of the subcommand.
     style = tyro.conf.AvoidSubcommands if dotted else tyro.conf.CascadeSubcommandArgs
     # A switch has only the flag that changes it: --json, --no-keep.
     markers = (tyro.conf.FlagCreatePairsOff, tyro.conf.PositionalMetavarFromFieldName, style)
-    try:
-        with contextlib.redirect_stderr(complaint), _registry:
-            return tyro.cli(
-                kind,
-                args=list(argv),
-                prog=f"stepladder {verb}",
-                default=MISSING_NONPROP if default is None else default,
-                config=markers,
-            )
-    except SystemExit as leaving:
-        if leaving.code in (0, None):
-            raise
-        raise ConfigError(one_line(complaint.getvalue(), verb)) from None
+
+    def read(words: Sequence[str], *, with_unknown: bool) -> Any:
+        complaint = io.StringIO()
+        try:
+            with contextlib.redirect_stderr(complaint), _registry:
+                return tyro.cli(
+                    kind,
+                    args=list(words),
+                    prog=f"stepladder {verb}",
+                    default=MISSING_NONPROP if default is None else default,
+                    config=markers,
+                    return_unknown_args=with_unknown,
+                )
+        except SystemExit as leaving:
+            if leaving.code in (0, None):
+                # The help has been printed.
+                print(examples_text(verb))
+                raise
+            raise ConfigError(one_line(complaint.getvalue(), verb)) from None
+
+    arguments, unknown = read(argv, with_unknown=True)
+    found = problems_in(arguments)
+    if unknown:
+        if not FLAG.match(unknown[0]):
+            read(argv, with_unknown=False)  # raises: there is a word too many
+        found = unknown_flags(unknown, _known_flags(read, argv, unknown), verb) + found
+    raise_for_flags(found)
+    return arguments
+
+
+def _known_flags(
+    read: Callable[..., Any], argv: Sequence[str], unknown: Sequence[str]
+) -> list[str]:
+    """Return all flags beside those that are given, as the help has them."""
+    told = io.StringIO()
+    rest = [word for word in argv if word not in unknown]
+    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+        read([*rest, "--help"], with_unknown=False)
+    return re.findall(r"(?<!\S)--[a-z][\w.-]*", _ESCAPE.sub("", told.getvalue()))
 
 
 def given(argv: Sequence[str], flag: str) -> str | None:
@@ -153,20 +189,13 @@ def command_line(verb: str, *words: object, **flags: object) -> str:
 
 
 def one_line(complaint: str, verb: str) -> str:
-    """Return the content of tyro's error box as one line: problem, similar flags, where to look."""
+    """Return the content of tyro's error box as one line: problem, subcommands, where to look."""
     lines = [line.strip().strip("│|").strip() for line in _ESCAPE.sub("", complaint).splitlines()]
     blocks = groupby(lines[1:], lambda line: _RULE.fullmatch(line) is not None)
     texts = [" ".join(block) for is_rule, block in blocks if not is_rule]
     problem = _WHERE.sub("", texts[0]).rstrip(".") if texts else "the options cannot be read"
-    parts = [problem]
-    for text in texts[1:]:
-        if text.startswith("Perhaps you meant:"):
-            flags = dict.fromkeys(re.findall(r"(?<!\S)--[\w.-]+", text.replace("--help", "")))
-            parts += [f"Perhaps you meant {' or '.join(list(flags)[:3])}"] if flags else []
-        # The names of the subcommands do not help to correct a flag.
-        elif text.startswith("Available subcommands:") and "options: -" not in problem:
-            parts.append(text)
-    return f"{'. '.join(parts)}. See stepladder {verb} --help."
+    choices = [text for text in texts[1:] if text.startswith("Available subcommands:")]
+    return f"{'. '.join([problem, *choices])}. See stepladder {verb} --help."
 
 
 @_registry.struct_rule
@@ -175,7 +204,7 @@ def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
     if not dataclasses.is_dataclass(info.type):
         return None
     hints = hints_of(info.type)
-    docs = _field_docs(info.type)
+    docs = field_docs(info.type)
     has_default = info.default is not MISSING and info.default is not MISSING_NONPROP
     fields: list[StructFieldSpec] = []
     for field in dataclasses.fields(info.type):
@@ -189,7 +218,11 @@ def _documented(info: StructTypeInfo) -> StructConstructorSpec | None:
         text = docs.get(name)
         kind = _flag_type(hints[name], default, text or "")
         fields.append(StructFieldSpec(name=name, type=kind, default=default, helptext=text))
-    return StructConstructorSpec(instantiate=info.type, fields=tuple(fields))
+
+    def instantiate(**values: Any) -> Any:
+        return make_or_refuse(info.type, hints, values)
+
+    return StructConstructorSpec(instantiate=instantiate, fields=tuple(fields))
 
 
 def _flag_type(hint: Any, default: Any, text: str) -> Any:
@@ -200,13 +233,13 @@ def _flag_type(hint: Any, default: Any, text: str) -> Any:
         return tyro.conf.Suppress[tyro.conf.Fixed[hint]]
     word_form = _word_form(hint)
     if word_form is not None:
-        return Annotated[hint, word_form]
+        return Annotated[hint, keeping_words(word_form)]
     shown = None
     if default is True:
         shown = "(on by default; this flag turns it off)"
     elif default is False or default == () or "by default" in text.lower():
         shown = ""
-    return Annotated[hint, tyro.conf.arg(help_behavior_hint=shown)]
+    return Annotated[read_leniently(hint), tyro.conf.arg(help_behavior_hint=shown)]
 
 
 def _is_of_settings(hint: Any) -> bool:
@@ -230,14 +263,3 @@ def _word_form(hint: Any) -> PrimitiveConstructorSpec[Any] | None:
         is_instance=lambda value: value is None or isinstance(value, kind),
         str_from_instance=lambda value: [] if value is None else value.words(),
     )
-
-
-@cache
-def _field_docs(kind: type[Any]) -> dict[str, str]:
-    """Return the docstring under each field of a dataclass, bases included, as one paragraph.
-
-    tyro reads them too, but keeps some line breaks of the source.
-    """
-    bases = [base for base in reversed(kind.__mro__) if dataclasses.is_dataclass(base)]
-    found = (entry for base in bases for entry in parse_from_object(base).params)
-    return {entry.arg_name: " ".join((entry.description or "").split()) for entry in found}

@@ -4,13 +4,14 @@ Base of the arguments of ``simulate`` and ``train``.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
 from stepladder.errors import ConfigError
 from stepladder.runs import Logger, TensorBoardLogger, WandbLogger
 from stepladder.runs.run_folder import holds_run
+from stepladder.runs.seeds import holds_seeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,9 @@ class RunFlags:
 
     overwrite: bool = False
     """Replace the run in the folder if there is one."""
+
+    dashboard: bool = False
+    """Also show the run on a local web page while it is being made; its address is printed."""
 
     tensorboard: bool = False
     """Also write event files for TensorBoard, into a folder tensorboard beside the run."""
@@ -47,17 +51,12 @@ class RunFlags:
             ConfigError: The folder holds a run, or a flag contradicts ``--no-keep``.
         """
         if self.no_keep:
-            for flag in ("out", "overwrite", "keep_records", "tensorboard", "wandb"):
+            for flag in ("out", "overwrite", "keep_records", "dashboard", "tensorboard", "wandb"):
                 if getattr(self, flag, None):
                     text = flag.replace("_", "-")
                     raise ConfigError(f"--{text} needs a run; leave out --no-keep.")
             return None
-        folder = self.out
-        if folder is None:
-            folder, number = Path("runs", name), 1
-            while folder.exists() and not self.overwrite:
-                number += 1
-                folder = Path("runs", f"{name}-{number}")
+        folder = self.free_folder(name)
         if holds_run(folder) and not self.overwrite:
             raise ConfigError(
                 f"{folder} holds a run already. Choose another folder with --out, or replace the "
@@ -65,9 +64,24 @@ class RunFlags:
             )
         return folder
 
+    def free_folder(self, name: str) -> Path:
+        """Return `out`, or a folder in runs/ of this name that does not exist yet."""
+        if self.out is not None:
+            return self.out
+        folder, number = Path("runs", name), 1
+        while folder.exists() and not self.overwrite:
+            number += 1
+            folder = Path("runs", f"{name}-{number}")
+        return folder
+
+    def only_flags(self) -> "RunFlags":
+        """Return these flags without the settings of what is run."""
+        return RunFlags(**{one.name: getattr(self, one.name) for one in fields(RunFlags)})
+
     def loggers(self, folder: Path, about: Mapping[str, Any]) -> list[Logger]:
         """Return the further loggers of a run with these settings."""
         loggers: list[Logger] = []
+        is_seed = holds_seeds(folder.parent)
         if self.tensorboard:
             curves = folder.parent / "tensorboard" / folder.name
             if self.overwrite:
@@ -79,7 +93,7 @@ class RunFlags:
             loggers.append(
                 WandbLogger(
                     self.wandb,
-                    name=folder.name,
+                    name=f"{folder.parent.name}-{folder.name}" if is_seed else folder.name,
                     config=dict(about),
                     folder=folder.parent,
                     mode=self.wandb_mode,

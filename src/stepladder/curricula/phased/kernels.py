@@ -6,12 +6,10 @@ call that counts it, and taken off the list in the same call that does it.
 
 from typing import Annotated, NamedTuple
 
-import numpy as np
-
 from stepladder.arrays import Floats, Words
-from stepladder.compiled import compiled, inlined
+from stepladder.compiled import compiled, inlined, record_at
 from stepladder.curricula.owner import PlainMethod
-from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL
+from stepladder.curricula.phased.settings import PHASE_DIALS
 from stepladder.plans.kernels import begin_write, end_write
 from stepladder.plans.layout import header_of
 from stepladder.plans.record import RecordFields
@@ -89,9 +87,9 @@ def count_phase(
 @inlined
 def _write_dials(block: Words, first_dial: int, phase: int, num_episodes: int) -> None:
     """Write the dials of a phased curriculum. Call between begin and end."""
-    dials = block.view(np.float64)[header_of(block).dials_at + first_dial :]
-    dials[PHASE_DIAL] = phase
-    dials[EPISODES_DIAL] = num_episodes
+    dials = record_at(block, header_of(block).dials_at + first_dial, PHASE_DIALS)
+    dials.phase = phase
+    dials.num_episodes = num_episodes
 
 
 @compiled

@@ -20,7 +20,7 @@ from stepladder.curricula.owner import PlanOwner
 from stepladder.curricula.phased import kernels
 from stepladder.curricula.phased.config import PhasedConfig
 from stepladder.curricula.phased.kernels import NOT_ENTERED, PhaseDue, State
-from stepladder.curricula.phased.settings import EPISODES_DIAL, PHASE_DIAL, PhasedLegend, Ramp
+from stepladder.curricula.phased.settings import PhaseDials, PhasedLegend, Ramp, dials_from
 from stepladder.curricula.reporting.explanation import Change, Explanation
 from stepladder.errors import SnapshotError
 from stepladder.plans.plan import Grouping, Plan
@@ -146,7 +146,7 @@ class Phased(Curriculum):
 
     def _attach(self, plan: Plan, tables: list[int], first_dial: int, root: PlanOwner) -> None:
         self._plan, self._root, self._first_dial = plan, root, first_dial
-        next_dial = first_dial + 2
+        next_dial = first_dial + PhaseDials.num_words
         for inner in self.inner:
             given = tables.copy()
             inner._attach(plan, tables, next_dial, root)
@@ -172,9 +172,9 @@ class Phased(Curriculum):
 
     def _publish(self) -> None:
         assert self._plan is not None
-        dials = self._plan.dials
-        dials[self._first_dial + PHASE_DIAL] = self.phase_index
-        dials[self._first_dial + EPISODES_DIAL] = self._evidence["num_episodes"]
+        dials = dials_from(self._plan.dials, self._first_dial)
+        dials["phase"] = self.phase_index
+        dials["num_episodes"] = self._evidence["num_episodes"]
 
     def _update(self, records: RecordArray, num_done: int) -> int:
         bad = first_bad_record(records, self.pool.num_slots, self.needs_success)

@@ -10,15 +10,32 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
+
 from stepladder.arrays import Floats
 from stepladder.configs.checks import NotNegative, NotNegativeInteger, PositiveInteger, not_empty
 from stepladder.configs.codec import Config
 from stepladder.errors import shown
 from stepladder.plans.legend import Legend
 from stepladder.plans.philox import SETTING_STREAM, uniform_and_seed
+from stepladder.records import Fields
 
-PHASE_DIAL, EPISODES_DIAL = 0, 1
-"""Dials, from the first one of a phased curriculum."""
+
+class PhaseDials(Fields):
+    """The dials of a phased curriculum; those of the curricula inside follow."""
+
+    phase: float
+    num_episodes: float
+    """Of the phase so far."""
+
+
+PHASE_DIALS = PhaseDials.dtype
+
+
+def dials_from(dials: Floats, first_dial: int) -> np.void:
+    """Return the dials of a phased curriculum by name, in the memory of all dials."""
+    return dials[first_dial : first_dial + PhaseDials.num_words].view(PHASE_DIALS)[0]
+
 
 MAX_SETTINGS = 2**16
 """Streams set apart for the settings of each phased curriculum in a plan."""
@@ -119,7 +136,7 @@ class PhasedLegend(Legend):
         return inner or any(self.phase_settings)
 
     def _phase(self, dials: Floats) -> int:
-        return int(dials[self.first_dial + PHASE_DIAL])
+        return int(dials_from(dials, self.first_dial)["phase"])
 
     def stage_of(self, label: str, dials: Floats) -> str:
         """Return the stage of a label, as the curriculum inside the phase sees it."""
@@ -141,7 +158,7 @@ class PhasedLegend(Legend):
         """Return the settings of one episode, those of the inner curriculum included."""
         phase = self._phase(dials)
         inner = self.legends[phase].settings(dials, seed, env_index, episode)
-        done = float(dials[self.first_dial + EPISODES_DIAL])
+        done = float(dials_from(dials, self.first_dial)["num_episodes"])
         # Nested curricula have other dials, and so other streams: no two settings go together.
         stream = SETTING_STREAM + MAX_SETTINGS * self.first_dial
         own = resolve(self.phase_settings[phase], done, seed, env_index, episode, stream)

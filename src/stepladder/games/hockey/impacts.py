@@ -7,6 +7,7 @@ meet only at the beginning of a step.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,27 +89,33 @@ def _pose(body: Body, share: float, end: tuple[float, float, float]) -> None:
         turn(body, share * (end[2] - body.from_angle))
 
 
+class Facing(NamedTuple):
+    """A face of one polygon, and another polygon above it: a racket and a wall."""
+
+    owner: int
+    """Whose face it is: `WALLS`, or the index of a racket."""
+    polygon: int
+    face: int
+    other_owner: int
+    other_polygon: int
+
+
 @bare
-def _height(
-    world: HockeyWorld, owner: int, shape: int, face: int, other_owner: int, corner: int
-) -> float:
-    """Return how far a corner of one polygon is above a face of another."""
-    other = RACKET if owner == WALLS else shape
-    mine = shape if owner == WALLS else RACKET
-    cos, sin, x, y = relative_frame(world, owner, other_owner)
+def _height(world: HockeyWorld, facing: Facing, corner: int) -> float:
+    """Return how far a corner of the other polygon is above the face."""
+    mine, face, other = facing.polygon, facing.face, facing.other_polygon
+    cos, sin, x, y = relative_frame(world, facing.owner, facing.other_owner)
     x += cos * CORNER_X[other, corner] - sin * CORNER_Y[other, corner] - CORNER_X[mine, face]
     y += sin * CORNER_X[other, corner] + cos * CORNER_Y[other, corner] - CORNER_Y[mine, face]
     return NORMAL_X[mine, face] * x + NORMAL_Y[mine, face] * y
 
 
 @bare
-def _lowest(
-    world: HockeyWorld, owner: int, shape: int, face: int, other_owner: int
-) -> tuple[float, int]:
-    """Return the corner of one polygon that is least above a face of another, and its height."""
+def _lowest(world: HockeyWorld, facing: Facing) -> tuple[float, int]:
+    """Return the corner of the other polygon that is least above the face, and its height."""
     lowest, nearest = np.inf, 0
-    for corner in range(NUM_CORNERS[RACKET if owner == WALLS else shape]):
-        height = _height(world, owner, shape, face, other_owner, corner)
+    for corner in range(NUM_CORNERS[facing.other_polygon]):
+        height = _height(world, facing, corner)
         if height < lowest:
             lowest, nearest = height, corner
     return lowest, nearest
@@ -116,27 +123,30 @@ def _lowest(
 
 @bare
 def _meeting(
-    world: HockeyWorld,
-    index: int,
-    shape: int,
-    share: float,
-    end: tuple[float, float, float],
-    feature: tuple[int, int, int],
+    world: HockeyWorld, body: Body, share: float, end: tuple[float, float, float], facing: Facing
 ) -> float:
-    """Return when the racket, whose pose is changed, comes too near to a face, or `NO_IMPACT`."""
-    # Before `share` of its way to `end` it is still far enough from the polygon `shape`.
-    owner, face, other_owner = feature
-    body = world.bodies[index]
+    """Return when a racket, whose pose is changed, comes too near to what it faces.
+
+    Args:
+        world: The racket's.
+        body: The racket.
+        share: Of its way to `end`; before, it is still far enough.
+        end: Where it would be without an impact.
+        facing: Of the racket and a wall.
+
+    Returns:
+        A share of its way, or `NO_IMPACT`.
+    """
     late = 1.0
     for _ in range(8):
         _pose(body, late, end)
-        low, corner = _lowest(world, owner, shape, face, other_owner)
+        low, corner = _lowest(world, facing)
         if low > RACKET_STOP + TOLERANCE:
             return NO_IMPACT
         if low > RACKET_STOP - TOLERANCE:
             return late
         _pose(body, share, end)
-        high = _height(world, owner, shape, face, other_owner, corner)
+        high = _height(world, facing, corner)
         if high <= RACKET_STOP + TOLERANCE:
             return share if high >= RACKET_STOP - TOLERANCE else NO_IMPACT
         early = share
@@ -146,7 +156,7 @@ def _meeting(
             else:
                 middle = 0.5 * (early + late)
             _pose(body, middle, end)
-            height = _height(world, owner, shape, face, other_owner, corner)
+            height = _height(world, facing, corner)
             if abs(height - RACKET_STOP) < TOLERANCE:
                 late = middle
                 break
@@ -167,13 +177,16 @@ def racket_impact(world: HockeyWorld, index: int, shape: int) -> float:
         _pose(body, share, end)
         face, gap = widest_gap(world, WALLS, shape, index, RACKET)
         own_face, own_gap = widest_gap(world, index, RACKET, WALLS, shape)
-        feature = (WALLS, face, index) if gap >= own_gap else (index, own_face, WALLS)
+        if gap >= own_gap:
+            facing = Facing(WALLS, shape, face, index, RACKET)
+        else:
+            facing = Facing(index, RACKET, own_face, WALLS, shape)
         gap = max(gap, own_gap)
         if gap <= 0.0:
             share = NO_IMPACT
         if gap < RACKET_STOP + TOLERANCE:
             break
-        share = _meeting(world, index, shape, share, end, feature)
+        share = _meeting(world, body, share, end, facing)
         if share > ALMOST_ONE:
             break
     _pose(body, 1.0, end)

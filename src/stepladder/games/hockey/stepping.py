@@ -7,7 +7,7 @@ with other rows.
 
 from typing import Any, NamedTuple
 
-from stepladder.arrays import Floats, Floats32, Words
+from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, inlined
 from stepladder.games.dice import mixed, uniform
 from stepladder.games.episodes import BatchArrays, count_step, draw_task, end_episode, goes_on
@@ -17,7 +17,7 @@ from stepladder.games.hockey.physics import step_world
 from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO
 from stepladder.games.hockey.rules import closeness, direction, judge, reset_world, reward, touch
 from stepladder.games.hockey.task import CALLER_OPPONENT, SCRIPTED_OPPONENT, TaskRecord, TaskShelf
-from stepladder.games.hockey.views import write_view
+from stepladder.games.hockey.views import View, write_view
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.games.threads import Control, await_round, end_chunk, next_chunk, open_round
 from stepladder.plans.status import PLAYING
@@ -46,17 +46,19 @@ class HockeyGame(NamedTuple):
     """One row per slot of the curriculum."""
     sides: Words
     """Which player started last, or 0: then chance decides."""
-    views_one: Floats32
-    views_two: Floats32
-    last_views_one: Floats32
-    last_views_two: Floats32
+    views_one: Records[View]
+    views_two: Records[View]
+    last_views_one: Records[View]
+    last_views_two: Records[View]
     infos: HockeyInfos
     shows_two: bool
     """Whether player two's view is written."""
 
 
 @inlined
-def look(game: HockeyGame, env_index: int, views_one: Floats32, views_two: Floats32) -> None:
+def look(
+    game: HockeyGame, env_index: int, views_one: Records[View], views_two: Records[View]
+) -> None:
     """Write what the players see."""
     write_view(game.worlds[env_index], PLAYER_ONE, views_one[env_index])
     if game.shows_two:

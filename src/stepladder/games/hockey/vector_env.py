@@ -28,7 +28,7 @@ from stepladder.games.hockey.task import (
     TaskShelf,
     write_task,
 )
-from stepladder.games.hockey.views import VIEW_SIZE
+from stepladder.games.hockey.views import VIEW_SIZE, as_views
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
@@ -140,10 +140,10 @@ class HockeyVectorEnv(GameVectorEnv):
             self.shelf,
             self.table,
             self.sides,
-            self.views_one,
-            self.views_two,
-            self._last_one,
-            self._last_two,
+            as_views(self.views_one),
+            as_views(self.views_two),
+            as_views(self._last_one),
+            as_views(self._last_two),
             HockeyInfos(*self.extras),
             self.players != "one",
         )

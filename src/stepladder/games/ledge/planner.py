@@ -31,7 +31,7 @@ from stepladder.games.ledge.physics import (
     advance,
     begin,
 )
-from stepladder.games.ledge.world import MARGIN, UNREACHABLE, Distances, LevelRecord, pack
+from stepladder.games.ledge.world import MARGIN, UNREACHABLE, LevelRecord, PackedLevel, pack
 from stepladder.tasks.plain import checked_integer
 
 MAX_STATES = 50_000
@@ -91,7 +91,7 @@ def solve(level: Level, max_states: int = MAX_STATES) -> Solution | None:
         return None
     num_states = 0
     for repeat in _REPEATS:
-        actions, looked_at = _search(*packed, repeat, max_states)
+        actions, looked_at = _search(packed, repeat, max_states)
         num_states += looked_at
         if len(actions):
             event, num_steps = replay(level, actions)
@@ -174,39 +174,33 @@ def _bucket(runner: Runner, level: LevelRecord) -> int:
 
 
 @inlined
-def _urgency(runner: Runner, level: LevelRecord, to_switch: Distances, to_door: Distances) -> float:
+def _urgency(runner: Runner, packed: PackedLevel) -> float:
     """Return steps so far plus the estimate for the rest."""
     row, column = int(runner.y) + MARGIN, int(runner.x) + MARGIN
     if runner.switch_touched != 0:
-        tiles_left = float(to_door[row, column])
+        tiles_left = float(packed.to_door[row, column])
     else:
-        tiles_left = to_switch[row, column] + level.switch_to_door
+        tiles_left = packed.to_switch[row, column] + packed.record.switch_to_door
     return runner.steps + _WEIGHT / RUN_SPEED * tiles_left
 
 
 @compiled
-def _hold(runner: Runner, tiles: Bytes, level: LevelRecord, action: int, repeat: int) -> int:
+def _hold(runner: Runner, packed: PackedLevel, action: int, repeat: int) -> int:
     """Play an action several times, or until something happens; out of time counts as death."""
     event = NOTHING
     for _ in range(repeat):
-        if runner.steps >= level.time_limit:
+        if runner.steps >= packed.record.time_limit:
             return DIED
-        event = advance(runner, tiles, level, action)
+        event = advance(runner, packed.tiles, packed.record, action)
         if event != NOTHING:
             break
     return event
 
 
 @compiled
-def _search(
-    tiles: Bytes,
-    level: LevelRecord,
-    to_switch: Distances,
-    to_door: Distances,
-    repeat: int,
-    max_states: int,
-) -> tuple[Bytes, int]:
+def _search(packed: PackedLevel, repeat: int, max_states: int) -> tuple[Bytes, int]:
     """Return actions that succeed (none if not found), and the number of states looked at."""
+    level = packed.record
     runners = np.empty(max_states + 1, dtype=RUNNER)
     parents = np.empty(max_states, dtype=np.int32)
     choices = np.empty(max_states, dtype=np.uint8)
@@ -216,7 +210,7 @@ def _search(
     seen = np.zeros(cells * _SPEEDS_X * _SPEEDS_Y * _FLAGS, dtype=np.uint8)
     begin(runners[0], level)
     parents[0] = _NOT_FOUND
-    _push(keys, ids, 0, _urgency(runners[0], level, to_switch, to_door), 0)
+    _push(keys, ids, 0, _urgency(runners[0], packed), 0)
     num_states, num_open = 1, 1
     while num_open > 0:
         state = _pop(keys, ids, num_open)
@@ -226,7 +220,7 @@ def _search(
                 return np.empty(0, dtype=np.uint8), num_states
             # Played in the place of the next state, and kept there if it is new.
             runners[num_states] = runners[state]
-            event = _hold(runners[num_states], tiles, level, action, repeat)
+            event = _hold(runners[num_states], packed, action, repeat)
             parents[num_states], choices[num_states] = state, action
             if event == SUCCEEDED:
                 return _retrace(parents, choices, num_states, repeat), num_states
@@ -234,7 +228,7 @@ def _search(
             if event == DIED or seen[bucket]:
                 continue
             seen[bucket] = 1
-            key = _urgency(runners[num_states], level, to_switch, to_door)
+            key = _urgency(runners[num_states], packed)
             _push(keys, ids, num_open, key, num_states)
             num_states += 1
             num_open += 1

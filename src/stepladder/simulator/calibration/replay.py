@@ -30,6 +30,18 @@ class Rates(NamedTuple):
     lambda_memory: float
 
 
+class Course(NamedTuple):
+    """What was played in a training, as kernels take it; a row per epoch, a column per group."""
+
+    plays: Floats
+    tasks: Floats
+    """Tasks that the plays were spread over."""
+    updates: Floats
+    """Of the agent, per epoch."""
+    strides: Words
+    """Parts of each epoch within which skills count as constant."""
+
+
 class Predicted(NamedTuple):
     """Expected success per epoch and group."""
 
@@ -84,47 +96,36 @@ def mean_echo(ahead: float, spread: float) -> float:
 
 
 @compiled
-def _replay(
-    plays: Floats,
-    tasks: Floats,
-    updates: Floats,
-    strides: Words,
-    difficulty: Floats,
-    spread: Floats,
-    coupling: Floats,
-    rates: Floats,
-    practised: Floats,
-    held_out: Floats,
-    taught_by: Floats,
-    echo: Floats,
-) -> None:
-    """Fill in the expected success; `rates` are those of `Rates` from eta on."""
-    eta, eta_memory, forget, forget_memory = rates[0], rates[1], rates[2], rates[3]
-    num_epochs, num_groups = plays.shape
+def _replay(course: Course, rates: Rates, found: Predicted) -> None:
+    """Fill in the expected success of a course."""
+    num_epochs, num_groups = course.plays.shape
     skills, memories = np.zeros(num_groups), np.zeros(num_groups)
     gains = np.zeros(num_groups)
     for epoch in range(num_epochs):
-        parts = strides[epoch]
-        keep = (1.0 - forget) ** (updates[epoch] / parts)
-        keep_memory = (1.0 - forget_memory) ** (updates[epoch] / parts)
+        parts = course.strides[epoch]
+        updates = course.updates[epoch] / parts
+        keep = (1.0 - rates.lambda_forget) ** updates
+        keep_memory = (1.0 - rates.lambda_memory) ** updates
         for _ in range(parts):
             for group in range(num_groups):
-                ahead = skills[group] + memories[group] - difficulty[group]
-                practised[epoch, group] += mean_success(ahead, spread[group]) / parts
-                each = mean_taught(ahead, spread[group])
-                if len(echo) > 0:
-                    taught_by[epoch, group] += each / parts
-                    echo[epoch, group] += mean_echo(ahead, spread[group]) / parts
-                taught = plays[epoch, group] / parts * each
-                gains[group] = eta * taught
+                spread = rates.spread[group]
+                ahead = skills[group] + memories[group] - rates.difficulty[group]
+                found.practised[epoch, group] += mean_success(ahead, spread) / parts
+                each = mean_taught(ahead, spread)
+                if len(found.echo) > 0:
+                    found.taught[epoch, group] += each / parts
+                    found.echo[epoch, group] += mean_echo(ahead, spread) / parts
+                taught = course.plays[epoch, group] / parts * each
+                gains[group] = rates.eta * taught
                 memories[group] *= keep_memory
-                memories[group] += eta_memory * taught / tasks[epoch, group]
+                memories[group] += rates.eta_memory * taught / course.tasks[epoch, group]
             for group in range(num_groups):
                 skills[group] *= keep
                 for other in range(num_groups):
-                    skills[group] += coupling[group, other] * gains[other]
+                    skills[group] += rates.coupling[group, other] * gains[other]
         for group in range(num_groups):
-            held_out[epoch, group] = mean_success(skills[group] - difficulty[group], spread[group])
+            ahead = skills[group] - rates.difficulty[group]
+            found.held_out[epoch, group] = mean_success(ahead, rates.spread[group])
 
 
 def replay(practice: Practice, rates: Rates) -> Predicted:
@@ -134,12 +135,20 @@ def replay(practice: Practice, rates: Rates) -> Predicted:
     strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
     more = shape if practice.rehearsals is not None else (0, shape[1])
     found = Predicted(*(np.zeros(size) for size in (shape, shape, more, more)))
-    settings = np.array(rates[3:], dtype=np.float64)
-    # Compiled once: every layout of an array in memory would be a type of its own.
-    plays, tasks, difficulty, spread, coupling = map(
-        np.ascontiguousarray, (practice.plays, practice.spread_over, *rates[:3])
+    # Compiled once: every layout of an array in memory, and every kind of number, would be a type
+    # of its own.
+    whole = np.ascontiguousarray
+    course = Course(whole(practice.plays), whole(practice.spread_over), updates, strides)
+    rates = rates._replace(
+        difficulty=whole(rates.difficulty),
+        spread=whole(rates.spread),
+        coupling=whole(rates.coupling),
+        eta=float(rates.eta),
+        eta_memory=float(rates.eta_memory),
+        lambda_forget=float(rates.lambda_forget),
+        lambda_memory=float(rates.lambda_memory),
     )
-    _replay(plays, tasks, updates, strides, difficulty, spread, coupling, settings, *found)
+    _replay(course, rates, found)
     return found
 
 

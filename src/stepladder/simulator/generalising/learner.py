@@ -212,6 +212,10 @@ class GeneralisingSimulator(Simulator):
         count = len(self.dynamics.groups)
         return np.array([kernels.held_out(self.state, group) for group in range(count)])
 
+    def judged_success(self) -> Floats:
+        """Return the mean success per task on held-out tasks of its group."""
+        return self.held_out()[self.state.nodes["group"]]
+
     def practised(self) -> Floats:
         """Return the mean probability of success on the tasks of each group that are practised."""
         groups = self.state.nodes["group"]

@@ -5,11 +5,12 @@ updates only: the tasks worth most, each once before any is played again, so tha
 memorised that could be learned. Plays take their mean length, so one run gives a policy's mean.
 """
 
+from functools import partial
+
 import numpy as np
 
 from stepladder.arrays import Floats, Words
 from stepladder.compiled import bare, compiled, inlined
-from stepladder.simulator.base import OracleRun, best_run
 from stepladder.simulator.generalising.learner import GeneralisingSimulator
 from stepladder.simulator.generalising.state import (
     GeneralState,
@@ -18,6 +19,7 @@ from stepladder.simulator.generalising.state import (
     note_play,
     update,
 )
+from stepladder.simulator.policies import OraclePolicy, OracleRun, PlayUntil, policy_runs
 
 PER_STEP, PER_PLAY, BY_NEED, IN_ORDER = 0, 1, 2, 3
 """What a policy looks at: the gain in the score per env step or per play; what is missing to
@@ -76,20 +78,25 @@ def weigh_tasks(
 
 
 @compiled
-def run_policy(learner: GeneralState, kind: int, order: Words, line: float, until: int) -> None:
-    """Practise as a policy says, for `until` env steps or until the goal is reached."""
+def run_policy(
+    learner: GeneralState, kind: int, order: Words, line: float, room: Floats, until: int
+) -> None:
+    """Practise as a policy says, for `until` env steps or until the goal is reached.
+
+    `room` holds the env steps that the last play left over, 0 before the first call.
+    """
     clock, settings, num_tasks = learner.clock[0], learner.settings[0], len(learner.nodes)
     rollout = settings.rollout_steps * settings.num_envs
     worth = np.zeros(len(learner.groups))
     stride = (num_tasks + MOST_CANDIDATES - 1) // MOST_CANDIDATES
-    values, room = np.zeros(num_tasks // stride), 0.0
+    values = np.zeros(num_tasks // stride)
     while clock.time * settings.num_envs < until and clock.done_at < 0:
         first = clock.num_updates % stride
         weigh_groups(learner, kind, order, line, worth)
         weigh_tasks(learner, kind, first, stride, worth, values)
         ranking, turn = np.argsort(-values), 0
-        room += rollout
-        while room > 0.0:
+        room[0] += rollout
+        while room[0] > 0.0:
             node = (first + ranking[turn % len(values)] * stride) % num_tasks
             turn += 1
             if values[ranking[turn % len(values)]] <= 0.0:
@@ -98,32 +105,29 @@ def run_policy(learner: GeneralState, kind: int, order: Words, line: float, unti
             p, group = chance(learner, node), learner.groups[learner.nodes[node].group]
             steps = p * group.success_steps + (1.0 - p) * group.failure_steps
             note_play(learner, node, p, int(steps + 0.5))
-            room -= steps + 1.0
+            room[0] -= steps + 1.0
         clock.time += settings.rollout_steps
         update(learner)
 
 
-def oracle_runs(simulator: GeneralisingSimulator, budget: int) -> list[OracleRun]:
-    """Run every policy once on a simulator, which is reset before each and afterwards."""
+def general_policies(simulator: GeneralisingSimulator) -> list[OraclePolicy]:
+    """Return what is tried: the largest gain or need, and groups in order up to several lines."""
     easiest_first = np.argsort(simulator.dynamics.difficulty, kind="stable").astype(np.int64)
     order = easiest_first[simulator.state.groups["is_hopeless"][easiest_first] == 0]
+    learner = simulator.state
+
+    def begin(kind: int, line: float) -> PlayUntil:
+        return partial(run_policy, learner, kind, order, line, np.zeros(1))
+
     policies = [
         ("largest gain per step", PER_STEP, 0.0),
         ("largest gain per play", PER_PLAY, 0.0),
         ("largest need per step", BY_NEED, 0.0),
         *((f"groups in order, to {line:.2f}", IN_ORDER, line) for line in LINES),
     ]
-    runs: list[OracleRun] = []
-    for name, kind, line in policies:
-        # A policy that is behind the best one so far is not played to its end.
-        limit = min(budget, 1 + min((run.samples for run in runs), default=budget))
-        simulator.reset()
-        run_policy(simulator.state, kind, order, line, limit)
-        runs.append(OracleRun.of(name, simulator, budget))
-    simulator.reset()
-    return runs
+    return [OraclePolicy(name, partial(begin, kind, line)) for name, kind, line in policies]
 
 
-def best_general_oracle(simulator: GeneralisingSimulator, budget: int) -> OracleRun:
-    """Return the best policy: the fewest env steps, then the largest area."""
-    return best_run(oracle_runs(simulator, budget))
+def oracle_runs(simulator: GeneralisingSimulator, budget: int) -> list[OracleRun]:
+    """Run every policy once on a simulator, which is reset before each and afterwards."""
+    return policy_runs(simulator, general_policies(simulator), budget)

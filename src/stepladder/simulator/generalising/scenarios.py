@@ -14,13 +14,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from stepladder.arrays import Words
 from stepladder.configs.codec import Config
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import TaskKnowledge
-from stepladder.simulator.base import OracleRun, Scenario, require_labels
+from stepladder.simulator.base import Scenario, Simulator, require_labels
 from stepladder.simulator.generalising.config import Generalising
 from stepladder.simulator.generalising.learner import GeneralisingSimulator
-from stepladder.simulator.generalising.oracle import best_general_oracle
+from stepladder.simulator.generalising.oracle import general_policies
+from stepladder.simulator.policies import OraclePolicy
 from stepladder.tasks import ListSource
 
 GENERAL_SUITE = (
@@ -44,6 +46,7 @@ class GeneralScenario(Scenario, Config):
     """Groups of tasks and a learner that generalises; a sample is an env step."""
 
     varied = ("dynamics",)
+    playground_share = 0.5
 
     dynamics: Generalising
 
@@ -69,10 +72,9 @@ class GeneralScenario(Scenario, Config):
     def knowledge(self) -> TaskKnowledge:
         """What a user of a curriculum would know: which groups are easier, and where they lie."""
         own = self.dynamics
-        order = np.argsort(-own.untrained_success, kind="stable").tolist()
         return TaskKnowledge(
             features=own.features,
-            order=tuple(own.groups[group] for group in order),
+            order=self.groups[0],
             # A goal may be a low mean of easy groups and of groups that are out of reach; it does
             # not say that a group is learned at such a rate.
             mastery=max(own.goal, TaskKnowledge.mastery),
@@ -93,6 +95,14 @@ class GeneralScenario(Scenario, Config):
         named = zip(self.dynamics.groups, weights, strict=True)
         return {group: weight for group, weight in named if weight > 0.0}
 
+    @property
+    def groups(self) -> tuple[tuple[str, ...], Words]:
+        """Groups of the learner, those that are easiest at the start in front."""
+        own = self.dynamics
+        order = np.argsort(-own.untrained_success, kind="stable")
+        names = tuple(own.groups[group] for group in order.tolist())
+        return names, np.argsort(order)[own.task_groups].astype(np.int64)
+
     def aimed_at(self, target: Mapping[str, float]) -> "GeneralScenario":
         """Return the same scenario, judged by held-out tasks of some groups alone."""
         require_labels(target, self.dynamics.groups, self.name)
@@ -111,9 +121,9 @@ class GeneralScenario(Scenario, Config):
         """Make the learner."""
         return GeneralisingSimulator(self.dynamics, seed=seed, num_envs=num_envs)
 
-    def oracle(self, seed: int, num_envs: int, budget: int) -> OracleRun:
-        """Return the best of several policies that see the learner's state."""
-        return best_general_oracle(self.simulator(seed, num_envs), budget)
+    def policies(self, simulator: Simulator) -> list[OraclePolicy]:
+        """Return policies that see the learner's state."""
+        return general_policies(cast("GeneralisingSimulator", simulator))
 
     def slower(self, factor: int) -> "GeneralScenario":
         """Return the same scenario with a learner that learns and forgets so many times slower."""

@@ -153,6 +153,11 @@ class GeneralState(NamedTuple):
         return level, success, success, length
 
     @property
+    def plays(self) -> Words:
+        """Plays of each task so far."""
+        return cast("Words", self.memories["num_plays"])
+
+    @property
     def shared_words(self) -> int:
         """Size of clock, skills and memories, which envs in other processes read."""
         sizes = (GeneralClock.num_words, len(self.skills) * GroupSkill.num_words)

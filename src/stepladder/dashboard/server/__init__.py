@@ -1,0 +1,1 @@
+"""THE SERVER: the page and its answers over HTTP; knows nothing of what runs hold."""

@@ -1,0 +1,41 @@
+// Elements from plain values. Text from runs becomes text nodes and attributes, never markup.
+
+// h("p", { class: "note" }, "text", element, [more]) makes an element. Functions under names such as
+// onclick are listeners; null, undefined and false are left out.
+export function h(tag, attributes = {}, ...children) {
+  const svg = ["svg", "path", "rect", "line", "g", "circle", "text", "title"].includes(tag) && attributes.ns !== "html";
+  const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "ns" || value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(element.style, value);
+    else if (name === "value") element.value = value;
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+// Calls `change` once, `delay` ms after the last of several calls.
+export function debounced(change, delay) {
+  let timer = 0;
+  return (...words) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => change(...words), delay);
+  };
+}
+
+// A row of buttons of which one is pressed: [[value, text], ...].
+export function choice(name, options, current, onChoose) {
+  const buttons = options.map(([value, text]) =>
+    h("button", {
+      type: "button",
+      "aria-pressed": String(value === current),
+      "data-value": value,
+      onclick: (event) => {
+        for (const button of buttons) button.setAttribute("aria-pressed", String(button === event.currentTarget));
+        onChoose(value);
+      },
+    }, text));
+  return h("span", { class: "choice", role: "group", "aria-label": name }, buttons);
+}

@@ -1,0 +1,205 @@
+"""Plays what the playground was asked: the curriculum, uniform and the oracle, each as a course.
+
+Above `question` and `course`. The curriculum is played exactly as `simulate` would play it, so that
+a command repeats what a page shows. A question can be given up between two short parts: when a
+newer one of the same asker has come, or when its time is over.
+"""
+
+import json
+import math
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from stepladder.curricula.base import Curriculum
+from stepladder.curricula.config import CurriculumConfig
+from stepladder.errors import ConfigError, StepladderError
+from stepladder.simulator.base import Scenario
+from stepladder.simulator.compare import ORACLE, UNIFORM
+from stepladder.simulator.engines import EngineName, make_engine
+from stepladder.simulator.playground.course import Course, Recorder
+from stepladder.simulator.playground.question import NUM_POINTS, Places, Question, Setup
+from stepladder.simulator.policies import best_run, policy_runs
+
+CURVES = ("chosen", UNIFORM, ORACLE)
+"""What can be asked for: the curriculum of the question, and what it is measured against."""
+
+LIMIT_S = 15.0
+"""Longest time for one course; it ends where it is then."""
+
+PART_SAMPLES = 200_000
+"""Samples that are played between two looks at whether to go on."""
+
+ORACLE_POINTS = 60
+"""Points of the oracle's course, which ends when all is learned."""
+
+NUM_KEPT = 64
+"""Courses that are kept: those of uniform and the oracle do not change with the curriculum."""
+
+NUM_AT_ONCE = 2
+"""Courses that are played at the same time."""
+
+Pause = Callable[[], None]
+
+
+class Superseded(StepladderError):
+    """A newer question of the same asker has come."""
+
+
+class TimeUp(StepladderError):
+    """The time for one course is over."""
+
+
+class Playground:
+    """Answers questions of several askers, from any number of threads."""
+
+    def __init__(self, limit_s: float = LIMIT_S):
+        self._limit_s = limit_s
+        self._kept: OrderedDict[str, Course] = OrderedDict()
+        self._turns: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._places = threading.Semaphore(NUM_AT_ONCE)
+
+    def course(
+        self,
+        question: Question,
+        curve: str = "chosen",
+        *,
+        places: Places | None = None,
+        asker: str = "",
+        turn: int = 0,
+    ) -> Course:
+        """Return one course of a question.
+
+        Args:
+            question: What is asked.
+            curve: One of `CURVES`.
+            places: Scenarios beside those that have a name of their own.
+            asker: Who asks; a question with a higher turn gives up those with a lower one.
+            turn: Number of the question.
+
+        Raises:
+            ConfigError: Something is wrong with the question; all of it is listed.
+            Superseded: A newer question of the same asker has come.
+        """
+        if curve not in CURVES:
+            raise ConfigError(f"there is no curve {curve!r}; there are {', '.join(CURVES)}.")
+        with self._lock:
+            self._turns[asker] = max(turn, self._turns.pop(asker, 0))
+            while len(self._turns) > NUM_KEPT:
+                del self._turns[next(iter(self._turns))]
+        setup = question.setup(places)
+        key = _key(setup, curve)
+        of_turn = f"{key} {asker} {turn}"
+        with self._lock:
+            for known in (key, of_turn):
+                if known in self._kept:
+                    self._kept.move_to_end(known)
+                    return self._kept[known]
+        with self._places:
+            self._require_newest(asker, turn)
+            course = play(setup, curve, self._pause(asker, turn))
+        with self._lock:
+            # Asked again later, it may come further.
+            self._kept[of_turn if course.is_cut else key] = course
+            while len(self._kept) > NUM_KEPT:
+                self._kept.popitem(last=False)
+        return course
+
+    def _require_newest(self, asker: str, turn: int) -> None:
+        if self._turns.get(asker, turn) > turn:
+            raise Superseded("a newer question has come")
+
+    def _pause(self, asker: str, turn: int) -> Pause:
+        # Counted from the first pause: before it, a method may have had to be compiled.
+        deadline = math.inf
+
+        def pause() -> None:
+            nonlocal deadline
+            self._require_newest(asker, turn)
+            now = time.monotonic()
+            deadline = min(deadline, now + self._limit_s)
+            if now >= deadline:
+                raise TimeUp("the time is over")
+
+        return pause
+
+
+def play(setup: Setup, curve: str, pause: Pause = lambda: None) -> Course:
+    """Play one course.
+
+    Args:
+        setup: What is played.
+        curve: One of `CURVES`.
+        pause: Called between short parts; what it raises ends the course, `TimeUp` where it is.
+    """
+    if curve == ORACLE:
+        return _play_oracle(setup, pause)
+    config = setup.config if curve == "chosen" else setup.place.curriculum_config(UNIFORM)
+    return _play_curriculum(setup, config, pause)
+
+
+def engine_for(curriculum: Curriculum) -> EngineName:
+    """Return the fastest engine that a curriculum has a form for; all give the same results."""
+    return "compiled" if curriculum.rule_in_force() else "direct"
+
+
+def _play_curriculum(setup: Setup, config: CurriculumConfig, pause: Pause) -> Course:
+    place, question = setup.place, setup.question
+    if config.target is not None and not place.aim:
+        place = place.aimed_at(config.target.weights)
+    simulator = place.simulator(question.seed, question.num_envs)
+    curriculum = place.curriculum(config, question.seed)
+    name = engine_for(curriculum)
+    engine = make_engine(name, simulator, curriculum, num_envs=question.num_envs)
+    recorder, is_cut = Recorder(place, simulator), False
+    recorder.note()
+    step = setup.samples_per_epoch * question.num_envs
+    try:
+        for epoch in range(NUM_POINTS):
+            until = (epoch + 1) * step
+            while simulator.num_samples < until:
+                engine.advance(min(until, simulator.num_samples + PART_SAMPLES))
+                pause()
+            simulator.end_epoch()
+            recorder.note()
+    except TimeUp:
+        is_cut = True
+    finally:
+        engine.close()
+    reasons = tuple(str(curriculum.explain()).splitlines())
+    return recorder.course(config.kind, reasons=reasons, engine=name, is_cut=is_cut)
+
+
+def _play_oracle(setup: Setup, pause: Pause) -> Course:
+    place, question = setup.place, setup.question
+    simulator = place.simulator(question.seed, question.num_envs)
+    policies = place.policies(simulator)
+    recorder = Recorder(place, simulator)
+    recorder.note()
+    try:
+        best = best_run(policy_runs(simulator, policies, setup.budget, pause))
+    except TimeUp:
+        simulator.reset()
+        return recorder.course("none in time", is_cut=True)
+    (policy,) = (one for one in policies if one.name == best.policy)
+    play_until = policy.begin()
+    for point in range(1, ORACLE_POINTS + 1):
+        play_until(best.samples * point // ORACLE_POINTS)
+        recorder.note()
+    return recorder.course(best.policy)
+
+
+def _key(setup: Setup, curve: str) -> str:
+    """Return what a course depends on."""
+    question = setup.question
+    parts = [curve, question.scenario, question.num_envs, setup.budget, question.seed]
+    learner = {name: question.learner[name] for name in sorted(question.learner)}
+    own = setup.config.to_json() if curve == "chosen" else None
+    return json.dumps([parts, _stamp(setup.place), learner, own], sort_keys=True, default=str)
+
+
+def _stamp(place: Scenario) -> str:
+    """Return what tells a scenario from another one that has the same name."""
+    return f"{place.about} {place.num_tasks} {place.budget}"
