@@ -1,11 +1,15 @@
 """Every exception Stepladder raises on purpose, each with the fix in its message.
 
-Lowest layer: imported by all, imports nothing.
+Lowest layer: imported by all, imports nothing of this package. The functions word what messages
+have in common.
 
 A message names the value received, the value expected and the next step. Classes that report
 bad input also derive from the built-in exception a reader would expect (`ValueError`,
 `TypeError`, `RuntimeError`), so that code without Stepladder handles them sensibly.
 """
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 LONGEST_SHOWN = 60
 """Characters of a value that a message shows."""
@@ -21,6 +25,17 @@ def shown(value: object) -> str:
         text = f"a {type(value).__name__} that cannot be shown ({type(error).__name__})"
     text = " ".join(text.split())
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 3]}..."
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, such as "1 task" and "2 tasks"."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """Return a question about the known name that is nearest; nothing if none is near."""
+    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else ()
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class StepladderError(Exception):

@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Generic, TypeVar
 
-from stepladder.errors import ConfigError, shown
+from stepladder.errors import ConfigError, nearest, shown
 
 Entry = TypeVar("Entry")
 Registered = TypeVar("Registered")
@@ -92,6 +92,7 @@ class Registry(Collection[str], Generic[Entry]):
             raise ConfigError(
                 f"{self.kind} have no entry {shown(name)}; there are {', '.join(self.names())}. "
                 f"Choose one of these, or install the package that brings it."
+                f"{nearest(name, self.names())}"
             )
         try:
             return point.load()

@@ -129,6 +129,8 @@ def test_the_marks_are_explained_where_they_are_used(command: CommandLine) -> No
     lost = command("compare", *QUICK, "--budget", 20).out
     assert ">20" in lost
     assert ">  some seeds did not finish within the budget, so the mean is higher" in lost
+    assert "beware: within the budget of" not in won
+    assert "not even the oracle learned" in lost
     assert "*  its interval" not in lost
 
 

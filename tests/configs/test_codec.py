@@ -163,7 +163,8 @@ def test_what_a_part_says_about_its_own_fields_has_their_path():
         ({"radius": 1}, "shape.type", "must be one of circle, box; it is missing."),
         ({"type": "circlex"}, "shape.type", "got 'circlex'. Did you mean 'circle'?"),
         ({"type": ["box"]}, "shape.type", "got ['box']."),
-        ("box", "shape", "got 'box'. Give Shape(…), in JSON an object with its settings."),
+        ("box", "shape", 'got \'box\'. Give Box(), in JSON {"type": "box"}.'),
+        ("bx", "shape", "{\"type\": …} with one of circle, box. Did you mean 'box'?"),
     ],
 )
 def test_a_kind_is_named_by_its_type(shape: Any, path: str, text: str):

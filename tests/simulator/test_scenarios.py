@@ -135,7 +135,7 @@ def test_a_graph_in_a_file_is_a_scenario(tmp_path: Path):
         ("chain-", "there is no scenario 'chain-'"),
         ("chain-ten", "there is no scenario 'chain-ten'"),
         ("chain-10 ", "there is no scenario 'chain-10 '"),
-        ("Chain-10", "there is no scenario 'Chain-10'"),
+        ("Chain-10", "times slower. Did you mean 'chain-10'?"),
         ("chain--3", "there is no scenario 'chain--3'"),
         ("rope-10", "there is no scenario 'rope-10'"),
         ("grid-6", "there is no scenario 'grid-6'"),

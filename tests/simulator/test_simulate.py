@@ -389,7 +389,7 @@ def test_a_simulation_that_fails_leaves_a_run_that_says_so(tmp_path: Path):
         ({"config": SimulationConfig(), "seed": 1}, "seed was given in addition to a config"),
         ({"engine": "compiled", "keep_records": True}, "keep_records needs a run folder"),
         ({"curriculum": 7}, "curriculum must be a CurriculumConfig; got 7"),
-        ({"curriculum": "fronteer"}, "there is no curriculum 'fronteer'; there are uniform"),
+        ({"curriculum": "fronteer"}, "that brings it. Did you mean 'frontier'?"),
         ({"place": "chain-3"}, "place must be a Scenario; got 'chain-3'"),
         (
             {"engine": "compiled", "curriculum": StagedConfig(stages=(Stage(name="taskclass0"),))},

@@ -43,7 +43,7 @@ def test_a_chain_is_done_when_its_target_is_mastered():
     assert simulator.done_at is not None
     assert simulator.P[3:].max() < 0.1
     verdict = simulator.judge()
-    assert verdict.text.startswith("mastered all 1 learnable tasks of the target in")
+    assert verdict.text.startswith("mastered the one learnable task of the target in")
     assert (verdict.num_mastered, verdict.num_learnable) == (1, 1)
     assert CHAIN.measure == "plays until every learnable task of the target was mastered at once"
 

@@ -10,9 +10,10 @@ from stepladder.simulator import (
     TaskDependencySimulator,
     TaskGraph,
     judge,
+    scenario,
     simulate,
 )
-from stepladder.simulator.verdict import share_metrics
+from stepladder.simulator.verdict import NOR_ORACLE, share_metrics
 from stepladder.stats.metrics import find
 
 # Learns in one play, and forgets nothing.
@@ -42,7 +43,6 @@ def test_plays_on_impossible_tasks_are_named():
     result = simulate(
         place=place, curriculum=UniformConfig(), num_epochs=1, samples_per_epoch=10, num_envs=10
     )
-    assert result.verdict.text.startswith("stalls at task ")
     share = result.verdict.share_hopeless
     assert f"{share:.0%} of samples went to impossible tasks" in result.verdict.text
     counts = result.simulator.get_summary()["sample_counts"]
@@ -77,7 +77,7 @@ def test_only_what_can_be_learned_counts():
     simulator = TaskDependencySimulator(TaskGraph.independent(2), AT_ONCE, impossible=[1])
     simulator.learn([1, 0])
     assert judge(simulator).text == (
-        "mastered all 1 learnable tasks in 2 plays; 50% of samples went to impossible tasks"
+        "mastered the one learnable task in 2 plays; 50% of samples went to impossible tasks"
     )
 
 
@@ -88,7 +88,7 @@ def test_a_task_that_slipped_again_is_named():
     simulator.learn([1])  # Task 0 falls to 0.9025.
     simulator.learn([1])  # And to 0.857.
     assert judge(simulator).text.startswith(
-        "mastered all 2 learnable tasks in 1 plays, but has forgotten task 0 since"
+        "mastered all 2 learnable tasks in 1 play, but has forgotten task 0 since"
     )
 
 
@@ -104,6 +104,22 @@ def test_a_stall_follows_the_prerequisites_and_not_the_numbers():
     # 2 → 0 → 1.
     simulator = TaskDependencySimulator(TaskGraph(((2,), (0,), ())))
     assert judge(simulator).stalled_at == 2
+
+
+def test_where_the_oracle_does_not_get_there_either_a_learner_is_not_said_to_stall():
+    place = scenario("chain-3")
+    needed = place.oracle(0, 1, place.budget).samples
+    for samples, stalls in ((needed - 1, False), (needed, True)):
+        result = simulate(
+            place=place,
+            curriculum=UniformConfig(),
+            num_epochs=1,
+            samples_per_epoch=samples,
+            num_envs=1,
+            engine="compiled",
+        )
+        assert result.verdict.text.startswith("stalls at task ") == stalls
+        assert (NOR_ORACLE in result.verdict.text) == (not stalls)
 
 
 def test_shares_since_a_moment_by_hand():

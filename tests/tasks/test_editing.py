@@ -291,3 +291,21 @@ def test_a_snapshot_with_other_changes_per_edit_is_refused():
     pool = Pool(EditedSource(Words(8), 4))
     with pytest.raises(SnapshotError, match="num_changes"):
         pool.restore(*filled().snapshot())
+
+
+class Broken(Words):
+    """Words whose edits fail, or return what is no task."""
+
+    def edit(self, task: Task, seed: int) -> Task:
+        if self.labels()[(task.seed or 0) % 2] == "odd":
+            raise KeyError("letter")
+        return "no task"  # pyright: ignore[reportReturnType]
+
+
+def test_a_broken_edit_is_reported_with_its_task_and_the_fix():
+    source = EditedSource(Broken())
+    with pytest.raises(TaskError, match=r"of Broken fails for 'word5~3' .*KeyError.*Correct edit"):
+        source.get(source.child(5, 3))
+    with pytest.raises(TaskError, match=r"returned 'no task' for 'word4~3'; .* Correct edit\(\)"):
+        source.get(source.child(4, 3))
+    assert source.get(5).name == "word5"

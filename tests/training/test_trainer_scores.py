@@ -101,7 +101,7 @@ def test_a_training_scores_every_task_of_an_own_env(tmp_path: Path):
         run_folder=tmp_path / "run",
     )
     (explanation,) = RunReader(tmp_path / "run").events("explanation")
-    assert "4 tasks have a score" in explanation.text
+    assert "Tasks: 4 with a score" in explanation.text
 
 
 def test_a_phase_takes_scores_while_it_is_in_force():

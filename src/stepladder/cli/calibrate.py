@@ -13,6 +13,7 @@ from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.output import console
 from stepladder.configs.checks import NotNegativeInteger, Within
 from stepladder.configs.codec import Config
+from stepladder.errors import counted
 from stepladder.simulator.calibration import Calibration, Likelihoods, PartFit, calibrate
 
 SCENARIO_MARK = "by stepladder calibrate"
@@ -84,8 +85,8 @@ def _show(found: Calibration) -> None:
     screen = console.results()
     is_long = len(found.labels) > MANY_LABELS
     screen.print(
-        f"{len(found.runs)} run{'s'[: len(found.runs) != 1]}, {found.num_plays} episodes, "
-        f"{len(found.labels)} label{'s'[: len(found.labels) != 1]}",
+        f"{counted(len(found.runs), 'run')}, {counted(found.num_plays, 'episode')}, "
+        f"{counted(len(found.labels), 'label')}",
         style="bold",
     )
     headings = ("episodes", "seen", "95 % interval", "predicted")

@@ -10,7 +10,7 @@ from stepladder.configs.checks import NotNegativeInteger, PositiveInteger
 from stepladder.configs.codec import Config
 from stepladder.curricula.registry import curriculum_variant, curriculum_variants
 from stepladder.curricula.target import Target
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, counted
 from stepladder.pictures import check_picture
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.compare import ORACLE, UNIFORM, ComparisonCell, compare
@@ -23,6 +23,11 @@ PICTURE_MARK = "made by stepladder compare"
 
 MEASURED_HEADINGS = ("samples", "95 % interval", "x oracle")
 """Headings of `measured`."""
+
+ORACLE_UNFINISHED = (
+    "beware: within the budget of {budget:,} not even the oracle learned {place}, so these samples "
+    "and ratios tell nothing. Raise --budget, or leave it out"
+)
 
 UNFINISHED = ">  some seeds did not finish within the budget, so the mean is higher"
 
@@ -98,15 +103,23 @@ def main(argv: Sequence[str]) -> int:
 
         comparison_figure(cells).save(picture, PICTURE_MARK)
     if not arguments.json:
-        for measure in dict.fromkeys(place.measure for place in places):
-            console.say(f"samples: mean {measure}")
-        console.say("wasted: share of them on tasks that were mastered, locked or impossible")
-        if any(cell.is_winner for cell in cells):
-            console.say("*  its interval lies below that of every other curriculum")
-        if any(cell.finished_share < 1.0 for cell in cells):
-            console.say(UNFINISHED)
+        _print_notes(places, cells)
         console.say(f"no picture: {why_none}" if picture is None else f"picture: {picture}")
     return 0
+
+
+def _print_notes(places: Sequence[Scenario], cells: Sequence[ComparisonCell]) -> None:
+    """Say what the columns mean, and what to beware of."""
+    for measure in dict.fromkeys(place.measure for place in places):
+        console.say(f"samples: mean {measure}")
+    console.say("wasted: share of them on tasks that were mastered, locked or impossible")
+    if any(cell.is_winner for cell in cells):
+        console.say("*  its interval lies below that of every other curriculum")
+    if any(cell.finished_share < 1.0 for cell in cells):
+        console.say(UNFINISHED)
+    for cell in cells:
+        if cell.curriculum == ORACLE and cell.finished_share < 1.0:
+            console.say(ORACLE_UNFINISHED.format(budget=cell.budget, place=cell.scenario))
 
 
 def _picture_of(arguments: CompareArguments) -> tuple[Path | None, str]:
@@ -177,7 +190,7 @@ def _print_table(place: Scenario, row: Sequence[ComparisonCell]) -> None:
     is_wide = screen.width >= WIDE
     seeds = max(cell.num_seeds for cell in row)
     about = f"; {place.about}" if place.about else ""
-    title = f"{place.name}: {place.num_tasks} tasks, {seeds} seeds{about}"
+    title = f"{place.name}: {counted(place.num_tasks, 'task')}, {counted(seeds, 'seed')}{about}"
     screen.print(title, style="bold", markup=False, no_wrap=True, overflow="ellipsis")
     wasted = ("wasted", "mastered", "locked", "impossible") if is_wide else ("wasted",)
     table = console.plain_table("curriculum", numbers=(*MEASURED_HEADINGS, *wasted))

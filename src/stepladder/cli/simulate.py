@@ -18,7 +18,7 @@ from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variants
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, counted
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.dynamics import recipe
@@ -71,7 +71,7 @@ def main(argv: Sequence[str]) -> int:
     chosen, arguments = read_arguments(argv)
     place, config, name = _scenario(arguments), arguments.simulation, chosen.name
     folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
-    title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
+    title = f"{name} on {place.name}, {counted(config.num_envs, 'env')}, seed {config.seed}"
     shown = console.progress_console() if arguments.json else console.results()
     with (
         dashboard_beside(folder, arguments.dashboard),

@@ -14,8 +14,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 
 from stepladder.configs.documents import MAX_INTEGER
-from stepladder.configs.problems import nearest
-from stepladder.errors import ConfigError, shown
+from stepladder.errors import ConfigError, nearest, shown
 
 MAX_WINDOW = 1_000_000
 """Episodes that a window can hold: it is kept in memory, for every stage or task."""

@@ -34,8 +34,8 @@ import numpy as np
 
 from stepladder.configs.checks import Limit, is_finite, is_integer
 from stepladder.configs.documents import DOCUMENT, Bounds, to_plain
-from stepladder.configs.problems import Problems, nearest
-from stepladder.errors import ConfigError, StepladderError, shown
+from stepladder.configs.problems import Problems, what_to_give
+from stepladder.errors import ConfigError, StepladderError, nearest, shown
 
 UNREAD: Final[Any] = object()
 """Stands for a value that does not fit; `Problems` says why."""
@@ -312,8 +312,8 @@ def _fit_object(value: Any, form: Form, problems: Problems) -> Any:
             return UNREAD
         if isinstance(value, Mapping):
             return make(kind, cast("Mapping[str, Any]", value), problems, before)
-        name, fix = kind.__name__, "in JSON an object with its settings"
-        problems.add(f"must be of type {name}; got {shown(value)}. Give {name}(…), {fix}.")
+        fix = what_to_give(kind, value)
+        problems.add(f"must be of type {kind.__name__}; got {shown(value)}. {fix}")
         return UNREAD
     except StepladderError as error:
         problems.add_error(error)

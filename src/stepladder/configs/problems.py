@@ -3,11 +3,10 @@
 `codec` adds what it finds and continues; in the end one `ConfigError` lists everything.
 """
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from stepladder.errors import ConfigError, StepladderError
+from stepladder.errors import ConfigError, StepladderError, nearest
 from stepladder.visible import one_visible_line
 
 
@@ -92,7 +91,12 @@ def _sentence(path: str, text: str) -> str:
     return one_visible_line(f"{path}{colon} {text}")
 
 
-def nearest(name: Any, known: Iterable[str]) -> str:
-    """Return a question about the known name that is nearest; nothing if none is near."""
-    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else ()
-    return f" Did you mean {near[0]!r}?" if near else ""
+def what_to_give(kind: Any, value: Any) -> str:
+    """Return the fix for a value that is no object: of several kinds, the one that is meant."""
+    if not hasattr(kind, "kinds"):
+        return f"Give {kind.__name__}(…), in JSON an object with its settings."
+    kinds: Mapping[str, type] = kind.kinds()
+    if isinstance(value, str) and value in kinds:
+        return f'Give {kinds[value].__name__}(), in JSON {{"{kind.type_key}": "{value}"}}.'
+    known = f'in JSON {{"{kind.type_key}": …}} with one of {", ".join(kinds)}'
+    return f"Give the config of one kind, {known}.{nearest(value, kinds)}"

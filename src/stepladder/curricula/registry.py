@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, Variant
-from stepladder.errors import ConfigError, SnapshotError, shown
+from stepladder.errors import ConfigError, SnapshotError, nearest, shown
 from stepladder.registry import Registry
 from stepladder.saving.snapshot import Snapshot
 from stepladder.tasks import Pool, Source
@@ -99,7 +99,7 @@ def curriculum_variant(name: str) -> Variant:
     if name not in variants:
         raise ConfigError(
             f"there is no curriculum {name!r}; there are {', '.join(variants)}. Choose one of "
-            "these, or install the package that brings it."
+            f"these, or install the package that brings it.{nearest(name, variants)}"
         )
     return variants[name]
 

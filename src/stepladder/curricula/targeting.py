@@ -20,7 +20,7 @@ from stepladder.arrays import Floats, Words
 from stepladder.compiled import compiled
 from stepladder.curricula.pooled.pooling import Cell, follow
 from stepladder.curricula.target import Target
-from stepladder.errors import ConfigError, shown
+from stepladder.errors import ConfigError, nearest, shown
 from stepladder.plans import kernels
 from stepladder.plans.choosing import counts_of
 from stepladder.plans.layout import header_of, table_of
@@ -72,7 +72,8 @@ def check_target(target: Target, pool: Pool, name_of: Callable[[int], str]) -> N
             more = ", …" if len(names) > len(some) else ""
             raise ConfigError(
                 f"target names {shown(name)}, and no task has that label or name. Labels: "
-                f"{', '.join(pool.label_names[:100])}. Tasks: {', '.join(some)}{more}."
+                f"{', '.join(pool.label_names[:100])}. Tasks: {', '.join(some)}{more}. Correct the "
+                f"name.{nearest(name, [*pool.label_names, *names])}"
             )
 
 

@@ -216,7 +216,7 @@ def _with_workers(
         if not isinstance(cast("object", curriculum), Curriculum):
             raise ConfigError(
                 f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
-                "Uniform(tasks)."
+                "Auto(tasks)."
             )
         options = dict(curriculum_env or {})
         functions = [partial(with_curriculum, function, options) for function in functions]

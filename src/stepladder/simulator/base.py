@@ -17,7 +17,7 @@ from stepladder.configs.checks import require_kind
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, TaskKnowledge
 from stepladder.curricula.registry import curriculum_variant
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, nearest
 from stepladder.saving.snapshot import Snapshot
 from stepladder.simulator.policies import OraclePolicy, OracleRun, best_run, policy_runs
 from stepladder.simulator.verdict import Verdict
@@ -196,8 +196,12 @@ class Simulator(ABC):
         """Return what is known per label, under the names of docs/metrics.md."""
 
     @abstractmethod
-    def judge(self) -> Verdict:
-        """Return the verdict on the learner as it is now."""
+    def judge(self, could_end: bool = True) -> Verdict:
+        """Return the verdict on the learner as it is now.
+
+        Args:
+            could_end: Whether the oracle would have learned everything in as many samples.
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
@@ -247,7 +251,10 @@ def require_labels(target: Mapping[str, float], labels: Sequence[str], name: str
     for label in target:
         if label not in labels:
             some = f"{', '.join(labels[:20])}{', …' if len(labels) > 20 else ''}"
-            raise ConfigError(f"the scenario {name} has no label {label!r}; it has {some}.")
+            raise ConfigError(
+                f"the scenario {name} has no label {label!r}; it has {some}. Correct the target."
+                f"{nearest(label, labels)}"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

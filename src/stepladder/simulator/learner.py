@@ -310,9 +310,9 @@ class TaskDependencySimulator(Simulator):
         labels = [f"{LABEL}{node}" for node in range(self.num_tasks)]
         return by_label("per_label_performance", labels, self.P)
 
-    def judge(self) -> Verdict:
+    def judge(self, could_end: bool = True) -> Verdict:
         """Return the verdict on this learner."""
-        return judge_graph(self)
+        return judge_graph(self, could_end)
 
     def get_summary(self) -> dict[str, Any]:
         """Return the final state in the format of the ancestor's driver."""

@@ -88,5 +88,5 @@ def policy_runs(
 
 
 def best_run(runs: list[OracleRun]) -> OracleRun:
-    """Return the best policy: the fewest samples, then the largest area."""
-    return min(runs, key=lambda run: (run.samples, -run.area))
+    """Return the best policy: the fewest samples, finished before not, then the largest area."""
+    return min(runs, key=lambda run: (run.samples, not run.finished, -run.area))

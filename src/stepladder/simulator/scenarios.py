@@ -18,7 +18,7 @@ from stepladder.arrays import Words
 from stepladder.configs.documents import load_document
 from stepladder.configs.yaml_text import YAML_SUFFIXES
 from stepladder.curricula.config import TaskKnowledge
-from stepladder.errors import ConfigError
+from stepladder.errors import ConfigError, nearest
 from stepladder.saving.saved_array import MAX_COUNT
 from stepladder.simulator.base import Scenario, Simulator, require_labels
 from stepladder.simulator.dynamics import Dynamics, Noise, Prerequisite, learning_order
@@ -247,11 +247,11 @@ def scenario(name: str) -> Scenario:
     sizes = [int(part) for part in (first, second) if part is not None]
     known = _sizes_by_family()
     if len(sizes) != known.get(family, -1) or (slow is not None and int(slow) < 1):
-        forms = ", ".join(f"{one}-{'CxR' if count == 2 else 'N'}" for one, count in known.items())
+        forms = ", ".join(f"{one}-{_sizes(one, count)}" for one, count in known.items())
         raise ConfigError(
             f"there is no scenario {name!r}; expected one of {forms}, or a .json or .yaml file. "
             "For example chain-10, grid-6x6, or chain-10-slow100 for a learner that is 100 times "
-            "slower."
+            f"slower.{nearest(name, [_usual_name(one, name) for one in known])}"
         )
     most = MAX_GRAPH_TASKS if family in FAMILIES else general.MAX_LEARNER_TASKS
     if not 1 <= math.prod(sizes) <= most:
@@ -265,6 +265,19 @@ def scenario(name: str) -> Scenario:
         about, _, make = GENERAL_FAMILIES[family]
         made = GeneralScenario(name=plain, about=about, dynamics=make(*sizes))
     return made if slow is None else replace(made.slower(int(slow)), name=f"{plain}-slow{slow}")
+
+
+def _sizes(family: str, count: int) -> str:
+    """Return what the sizes in the names of a family mean, in capitals."""
+    if count == 1:
+        return "N"
+    return "GxN" if family == "levels" else "CxR"
+
+
+def _usual_name(family: str, like: str) -> str:
+    """Return a name of a family with the sizes that another name seems to have."""
+    sizes = [*re.findall(r"\d+", like), "10", "10"][: _sizes_by_family()[family]]
+    return f"{family}-{'x'.join(sizes)}"
 
 
 def _sizes_by_family() -> dict[str, int]:

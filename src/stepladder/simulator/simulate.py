@@ -139,10 +139,11 @@ def simulate(
             "keep_records needs a run folder and an engine that sees every episode. "
             "Give run_folder, and engine='direct' or 'envs'."
         )
+    if run_folder is None and loggers:
+        raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
+    made = _Made(config, place, simulator, chosen)
     if run_folder is None:
-        if loggers:
-            raise ConfigError("loggers need a run, and none is kept. Give run_folder.")
-        return _play(config, simulator, chosen, None, keep_records, on_epoch)
+        return _play(made, None, keep_records, on_epoch)
     about = {"simulation": asdict(config), "curriculum": method.to_json()}
     about["simulator"] = simulator.describe()
     with Run.create(
@@ -153,18 +154,24 @@ def simulate(
         overwrite=overwrite,
         loggers=list(loggers(about) if callable(loggers) else loggers),
     ) as run:
-        result = _play(config, simulator, chosen, run, keep_records, on_epoch)
+        result = _play(made, run, keep_records, on_epoch)
     return replace(result, run_folder=Path(run_folder))
 
 
+@dataclass(frozen=True)
+class _Made:
+    """What a simulation consists of, checked."""
+
+    config: SimulationConfig
+    place: Scenario
+    simulator: Simulator
+    curriculum: Curriculum
+
+
 def _play(
-    config: SimulationConfig,
-    simulator: Simulator,
-    curriculum: Curriculum,
-    run: RunWriter | None,
-    keep_records: bool,
-    on_epoch: OnSimulatedEpoch | None,
+    made: _Made, run: RunWriter | None, keep_records: bool, on_epoch: OnSimulatedEpoch | None
 ) -> SimulationResult:
+    config, simulator, curriculum = made.config, made.simulator, made.curriculum
     reporter = EpochReporter(curriculum, run)
     if keep_records and run is not None:
         curriculum.add_listener(run.log_records)
@@ -199,7 +206,8 @@ def _play(
     finally:
         engine.close()
     reporter.close()
-    result = SimulationResult(simulator, curriculum, judge(simulator), history, None, was_stopped)
+    verdict = judge(simulator, made.place, config.num_envs)
+    result = SimulationResult(simulator, curriculum, verdict, history, None, was_stopped)
     if run is not None:
         run.save_checkpoint("last", curriculum.snapshot(), simulator.num_samples)
         if keep_records:

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stepladder.errors import counted
 from stepladder.simulator.dynamics import learning_order
 from stepladder.simulator.learner_state import NOISE
 
 if TYPE_CHECKING:
-    from stepladder.simulator.base import Simulator, Spent
+    from stepladder.simulator.base import Scenario, Simulator, Spent
     from stepladder.simulator.learner import TaskDependencySimulator
+
+NOR_ORACLE = "in so many, the oracle, which sees the hidden skills, does not get there either"
 
 WORTH_SAYING = 0.2
 """Share of the samples from which a kind of waste is named."""
@@ -46,13 +49,22 @@ class Verdict:
         return self.text
 
 
-def judge(simulator: "Simulator") -> Verdict:
-    """Return the verdict on a learner."""
-    return simulator.judge()
+def judge(simulator: "Simulator", place: "Scenario | None" = None, num_envs: int = 1) -> Verdict:
+    """Return the verdict on a learner.
+
+    Args:
+        simulator: The learner.
+        place: Its scenario. If given, the oracle is asked whether the samples could suffice.
+        num_envs: Envs that played at the same time.
+    """
+    if place is None or simulator.done_at is not None:
+        return simulator.judge()
+    oracle = place.oracle(simulator.seed, num_envs, simulator.num_samples)
+    return simulator.judge(could_end=oracle.finished)
 
 
-def judge_graph(simulator: "TaskDependencySimulator") -> Verdict:
-    """Return the verdict on the learner of a graph of tasks."""
+def judge_graph(simulator: "TaskDependencySimulator", could_end: bool = True) -> Verdict:
+    """Return the verdict on the learner of a graph of tasks; see `Simulator.judge`."""
     noisy = bool((simulator.state.nodes["kind"] == NOISE).any())
     hopeless = "impossible or noisy tasks" if noisy else "impossible tasks"
     targets = ("tasks already mastered", "tasks still locked", hopeless)
@@ -64,13 +76,19 @@ def judge_graph(simulator: "TaskDependencySimulator") -> Verdict:
     stalled = next(unmastered, None)
     if stalled is not None and simulator.done_at is None:
         text = (
-            f"stalls at task {stalled} (skill {skills[stalled]:.2f}): "
-            f"{simulator.num_mastered} of {simulator.num_learnable} "
-            f"tasks{' of the target' if simulator.target else ''} mastered in "
-            f"{simulator.num_plays} plays"
+            f"{simulator.num_mastered} of {counted(simulator.num_learnable, 'task')}"
+            f"{' of the target' if simulator.target else ''} mastered in "
+            f"{counted(simulator.num_plays, 'play')}"
         )
+        if could_end:
+            text = f"stalls at task {stalled} (skill {skills[stalled]:.2f}): {text}"
+        else:
+            text += f", next is task {stalled} (skill {skills[stalled]:.2f}); {NOR_ORACLE}"
     elif simulator.num_learnable:
-        text = f"mastered all {simulator.num_learnable} {tasks} in {simulator.done_at} plays"
+        plays = counted(simulator.done_at or 0, "play")
+        text = f"mastered all {simulator.num_learnable} {tasks} in {plays}"
+        if simulator.num_learnable == 1:
+            text = f"mastered the one {tasks.replace('tasks', 'task')} in {plays}"
         if stalled is not None:
             text += f", but has forgotten task {stalled} since"
     else:

@@ -44,7 +44,7 @@ class Host(Collector):
         if not isinstance(cast("object", curriculum), Curriculum | ForeignCurriculum):
             raise ConfigError(
                 f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
-                "Uniform(tasks)."
+                "Auto(tasks)."
             )
         if isinstance(num_envs, bool) or int(num_envs) != num_envs or num_envs < 1:
             raise ConfigError(

@@ -14,7 +14,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stepladder.errors import ConfigError, TaskError
+from stepladder.errors import ConfigError, TaskError, shown
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.scramble import stream_key
 from stepladder.tasks.source import Source, TaskCache
@@ -247,8 +247,29 @@ class EditedSource(Source):
         task = self.get(self.parent(task_id))
         for change in range(self.num_changes):
             # A key has 64 bits, a seed 63.
-            task = self.source.edit(task, stream_key(task_id, change) >> 1)
+            task = self._changed(task, task_id, stream_key(task_id, change) >> 1)
         return Task(self.name(task_id), self.label(task_id), task.params, task.seed)
+
+    def _changed(self, task: Task, task_id: int, seed: int) -> Task:
+        """Let the source change a task once.
+
+        Raises:
+            TaskError: It fails, or what it returns is no task.
+        """
+        source, name = _described(self.source), self.name(task_id)
+        try:
+            changed: Any = self.source.edit(task, seed)
+        except Exception as error:  # the source's own code may raise anything; it is reported
+            raise TaskError(
+                f"edit of {source} fails for {name!r} with seed {seed} ({type(error).__name__}: "
+                f"{error}). Correct edit(); where no change is possible, return the task as it is."
+            ) from error
+        if not isinstance(changed, Task):
+            raise TaskError(
+                f"edit of {source} returned {shown(changed)} for {name!r}; expected a Task. "
+                "Correct edit(); where no change is possible, return the task as it is."
+            )
+        return changed
 
 
 def _described(source: object) -> str:

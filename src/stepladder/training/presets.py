@@ -8,11 +8,10 @@ from typing import Any
 
 from stepladder.agents.ppo.config import PPOConfig
 from stepladder.agents.sac.config import SACConfig
-from stepladder.configs.problems import nearest
 from stepladder.curricula.phased.config import Phase, PhasedConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
 from stepladder.curricula.uniform import UniformConfig
-from stepladder.errors import ConfigError, shown
+from stepladder.errors import ConfigError, nearest, shown
 from stepladder.tasks import Task
 from stepladder.training.config import (
     EvaluationConfig,

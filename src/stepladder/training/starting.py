@@ -16,7 +16,7 @@ import torch
 
 from stepladder.agents.config import AgentConfig, agent_named
 from stepladder.envs.ids import give_env
-from stepladder.errors import ConfigError, DivergenceError, RunError, SnapshotError
+from stepladder.errors import ConfigError, DivergenceError, RunError, SnapshotError, shown
 from stepladder.runs import Logger, Run, RunWriter
 from stepladder.runs.reopening import lock_run
 from stepladder.runs.run_folder import RunInfo
@@ -232,8 +232,8 @@ def changed(config: AnyConfig, **changes: Any) -> TrainingConfig:
         )
     if isinstance(given.get("tasks"), list | tuple) and not given["tasks"]:
         raise ConfigError(
-            "tasks is an empty list. Give at least one task, or leave tasks out to play the env "
-            "as it is."
+            f"tasks must hold at least one task; got {shown(given['tasks'])}. Give one, or leave "
+            "tasks out to play the env as it is."
         )
     if config is None and "env" in given:
         return TrainingConfig(**{**ANY_ENV, **given})

@@ -43,8 +43,8 @@ def test_where_the_frontier_runs_is_said_in_numbers_and_words():
     assert (explanation.num_probed, explanation.num_in_zone, explanation.num_mastered) == (6, 1, 1)
     assert explanation.zone == (("task6", pytest.approx(1.2 / 1.9), pytest.approx(1 / 1.75)),)
     assert explanation.lines()[1:] == [
-        "1 tasks are learnable now, 1 are mastered, 6 are being probed, 0 have been replaced.",
-        "0 rounds of probing have passed since anything new was mastered.",
+        "Tasks: 1 learnable now, 1 mastered, 6 being probed, 0 replaced so far.",
+        "Rounds of probing since anything new was mastered: 0.",
         f"  {'task6':<24} success 0.63, probability 0.5714",
     ]
 

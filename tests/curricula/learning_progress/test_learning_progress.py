@@ -376,7 +376,7 @@ def test_where_the_progress_is_is_said_in_numbers_and_words():
     assert progress == pytest.approx(abs(FAST[2] - SLOW[2]))
     lines = explanation.lines()
     assert lines[1:3] == [
-        "1 tasks make progress beyond noise.",
-        "2 tasks are hardly known, 0 have been replaced.",
+        "Tasks that make progress beyond noise: 1.",
+        "Tasks: 2 hardly known, 0 replaced so far.",
     ]
     assert lines[3] == f"  {'task2':<24} progress 0.084, probability 1.0000"

@@ -594,8 +594,7 @@ def test_what_is_replayed_is_said_in_numbers_and_words():
     )
     lines = explanation.lines()
     assert lines[1] == (
-        "2 tasks have a score, 0 have been replaced; the next draw is a replay with probability "
-        "0.50."
+        "Tasks: 2 with a score, 0 replaced so far; the next draw is a replay with probability 0.50."
     )
     assert lines[2] == f"  {'task1':<24} score 2.000, probability 0.3333"
     assert curriculum.explain(1).reason == "its score ranks 1 of 2"

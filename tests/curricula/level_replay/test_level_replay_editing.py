@@ -191,7 +191,7 @@ def test_explanations_say_where_tasks_come_from_and_how_many_are_edits():
     assert isinstance(overview, LevelReplayExplanation)
     assert isinstance(told, TaskExplanation)
     assert (overview.num_edits, overview.deepest_edit) == (1, 1)
-    assert "1 tasks are edits of others, up to 1 edits deep." in str(overview)
+    assert "Edits of other tasks: 1, up to 1 edit deep." in str(overview)
     best = curriculum.task_name(1)
     assert told.name.startswith(f"{best}~")
     assert told.origin == f"an edit of {best!r}"

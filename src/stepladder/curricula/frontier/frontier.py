@@ -84,10 +84,9 @@ class FrontierExplanation(EvictingExplanation):
         """Return the text, line by line."""
         return [
             *super().lines(),
-            f"{self.num_in_zone} tasks are learnable now, {self.num_mastered} are mastered, "
-            f"{self.num_probed} are being probed, {self.num_evicted} have been replaced.",
-            f"{self.num_barren_rounds} rounds of probing have passed since anything new was "
-            "mastered.",
+            f"Tasks: {self.num_in_zone} learnable now, {self.num_mastered} mastered, "
+            f"{self.num_probed} being probed, {self.num_evicted} replaced so far.",
+            f"Rounds of probing since anything new was mastered: {self.num_barren_rounds}.",
             *self._scale_lines(),
             *(f"  {name:<24} success {p:.2f}, probability {q:.4f}" for name, p, q in self.zone),
         ]

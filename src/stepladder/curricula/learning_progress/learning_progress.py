@@ -73,9 +73,9 @@ class ProgressExplanation(EvictingExplanation):
             *(
                 ["Tasks of a kind are judged together, by how much their results change."]
                 if self.labels
-                else [f"{self.num_progressing} tasks make progress beyond noise."]
+                else [f"Tasks that make progress beyond noise: {self.num_progressing}."]
             ),
-            f"{self.num_novices} tasks are hardly known, {self.num_evicted} have been replaced.",
+            f"Tasks: {self.num_novices} hardly known, {self.num_evicted} replaced so far.",
             *(
                 f"  {name:<24} progress {p:.{'3f' if p >= 0.001 else '2g'}}, probability {q:.4f}"
                 for name, p, q in self.top

@@ -49,7 +49,7 @@ from stepladder.curricula.pooled.pooling import rates_of
 from stepladder.curricula.reporting.explanation import EvictingExplanation
 from stepladder.curricula.returns import signal_settings
 from stepladder.curricula.trainer_scores import PRIOR_MEAN, TrainerScored
-from stepladder.errors import SnapshotError
+from stepladder.errors import SnapshotError, counted
 from stepladder.plans.plan import Grouping
 from stepladder.plans.record import Draw
 from stepladder.plans.status import TO_REPLACE
@@ -87,10 +87,11 @@ class LevelReplayExplanation(EvictingExplanation):
 
     def lines(self) -> list[str]:
         """Return the text, line by line."""
-        edits = f"{self.num_edits} tasks are edits of others, up to {self.deepest_edit} edits deep."
+        depth = counted(self.deepest_edit, "edit")
+        edits = f"Edits of other tasks: {self.num_edits}, up to {depth} deep."
         return [
             *super().lines(),
-            f"{self.num_seen} tasks have a score, {self.num_evicted} have been replaced; the next "
+            f"Tasks: {self.num_seen} with a score, {self.num_evicted} replaced so far; the next "
             f"draw is a replay with probability {self.replay_prob:.2f}.",
             *([edits] if self.num_edits else []),
             *(f"  {name:<24} score {s:.3f}, probability {q:.4f}" for name, s, q in self.top),

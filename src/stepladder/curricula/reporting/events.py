@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.owner import Quarantined
 from stepladder.curricula.reporting.explanation import TaskExplanation
-from stepladder.errors import SnapshotError
+from stepladder.errors import SnapshotError, counted
 
 MOST_MOVES = 20
 """Changes of single tasks that each call lists one by one."""
@@ -105,7 +105,7 @@ def _moves(method: Curriculum, path: str, since: EventCursor) -> list[Curriculum
     before = since.positions.get(f"evicted by {path!r}", 0)
     since.positions[f"evicted by {path!r}"] = evicted
     if evicted > before:
-        text = f"{evicted - before} tasks made room for others; {evicted} so far"
+        text = f"{counted(evicted - before, 'task')} made room for others; {evicted} so far"
         numbers = {"num_replaced": evicted - before, "num_evicted": evicted, **_within(path)}
         events.append(CurriculumEvent("replaced", text, numbers))
     states = method.states()

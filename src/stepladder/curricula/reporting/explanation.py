@@ -13,6 +13,7 @@ import numpy as np
 
 from stepladder.arrays import Floats
 from stepladder.configs.codec import fields_to_json
+from stepladder.errors import counted
 
 
 class JsonDataclass:
@@ -85,8 +86,8 @@ class Explanation(JsonDataclass):
         """Return the text, line by line."""
         quarantined = f", {self.num_quarantined} quarantined" if self.num_quarantined else ""
         headline = (
-            f"{self.curriculum}: {self.num_tasks} tasks{quarantined}, "
-            f"{self.episodes} episodes observed, plan version {self.plan_version}."
+            f"{self.curriculum}: {counted(self.num_tasks, 'task')}{quarantined}, "
+            f"{counted(self.episodes, 'episode')} observed, plan version {self.plan_version}."
         )
         return [headline, *self._about_target(), *self._warnings()]
 

@@ -46,7 +46,7 @@ class CurriculumMeter(TaskCounts):
         if not isinstance(cast("object", curriculum), Curriculum | ForeignCurriculum):
             raise ConfigError(
                 f"expected a curriculum; got {curriculum!r}. Make one of your tasks first, such as "
-                "Uniform(tasks)."
+                "Auto(tasks)."
             )
         super().__init__(curriculum)
         self.num_tracked = checked_integer(

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from gymnasium.spaces import Box, Space
 
-from stepladder.configs.problems import nearest
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.curricula.phased.settings import Mixed, Ramp
-from stepladder.errors import ConfigError, TaskError
+from stepladder.errors import ConfigError, TaskError, nearest
 from stepladder.games.game import Game, Symmetry
 from stepladder.games.hockey.actions import InForces, control_table, fineness_of
 from stepladder.games.hockey.task import (

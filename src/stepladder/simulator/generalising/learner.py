@@ -34,7 +34,7 @@ from stepladder.simulator.generalising.state import (
     TaskMemory,
 )
 from stepladder.simulator.learner_state import SMALLEST_SCALE
-from stepladder.simulator.verdict import Verdict, with_wastes
+from stepladder.simulator.verdict import NOR_ORACLE, Verdict, with_wastes
 from stepladder.tasks import ListSource
 from stepladder.tasks.plain import checked_integer
 from stepladder.tasks.task import MAX_SEED
@@ -257,7 +257,7 @@ class GeneralisingSimulator(Simulator):
             **by_label("per_label_held_out_success", groups, self.held_out()),
         }
 
-    def judge(self) -> Verdict:
+    def judge(self, could_end: bool = True) -> Verdict:
         """Return the verdict on this learner."""
         reached, num_groups, below = self._reached()
         shares: dict[str, float] = dict(zip(WASTES, self.shares(), strict=True))
@@ -271,7 +271,9 @@ class GeneralisingSimulator(Simulator):
                 f"success {self.progress:.2f} on held-out tasks after {self.num_samples} env steps "
                 f"(goal {self.dynamics.goal:.2f})"
             )
-            if below is not None:
+            if not could_end:
+                text += f"; {NOR_ORACLE}"
+            elif below is not None:
                 success = self.held_out()[below]
                 text += f"; stalls at {self.dynamics.groups[below]} (success {success:.2f})"
         practised = float(np.average(self.practised(), weights=self.dynamics.target_weights))
