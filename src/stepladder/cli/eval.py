@@ -130,8 +130,7 @@ def main(argv: Sequence[str]) -> int:
         console.refuse_foreign(arguments.picture, PICTURE_MARK, "--picture")
     checkpoint = read_checkpoint(arguments.checkpoint)
     subject = _subject(arguments, checkpoint)
-    with nullcontext() if subject == RANDOM else subject.threads():
-        evaluation = _evaluated(arguments, _request(arguments, subject), subject)
+    evaluation = _evaluated(arguments, _request(arguments, subject), subject)
     name = RANDOM if subject == RANDOM else f"{subject.name} ({subject.kind})"
     step = None if subject == RANDOM else subject.saved.step
     document = {"stepladder": "evaluation", "policy": name, "step": step}
@@ -256,8 +255,8 @@ def _evaluated(
     rivals: dict[str, Learnt | Random] = {
         name: one for name, one in others.items() if one is not None
     }
+    players = [one for one in (subject, *rivals.values()) if one != RANDOM]
     if others:
-        players = [one for one in (subject, *rivals.values()) if one != RANDOM]
         kwargs = game.shared_arguments(request.env_kwargs, [one.num_choices for one in players])
         request = replace(request, opponents=tuple(others), env_kwargs=kwargs)
     spaces = guarded(request.name, spaces_of, request)
@@ -266,7 +265,9 @@ def _evaluated(
     named = {
         name: _maker(arguments, request, spaces, one, is_rival=True) for name, one in rivals.items()
     }
-    with console.progress("playing") as tell:
+    # Also where random play meets a policy.
+    threads = players[0].threads() if players else nullcontext()
+    with threads, console.progress("playing") as tell:
 
         def played(way: Way) -> Evaluation:
             tell(f"playing: {WAYS_IN_WORDS[way]}")

@@ -19,7 +19,7 @@ from stepladder.curricula.base import Curriculum
 from stepladder.envs.curriculum_env import CurriculumEnv
 from stepladder.envs.ids import find_env
 from stepladder.envs.parallel import as_gymnasium
-from stepladder.envs.types import Arguments, EnvFunction, GymEnv, GymVectorEnv
+from stepladder.envs.types import Arguments, EnvFunction, GymEnv
 from stepladder.envs.vector import CurriculumVectorEnv
 from stepladder.envs.workers.arguments import (
     ObservationMode,
@@ -31,12 +31,17 @@ from stepladder.envs.workers.arguments import (
 from stepladder.envs.workers.vector_env import WorkerVectorEnv
 from stepladder.envs.workers.worker_count import choose_num_workers
 from stepladder.errors import ConfigError
+from stepladder.games.batch import GameVectorEnv
+from stepladder.games.single import GameEnv
 
 OneEnv = str | EnvSpec | EnvFunction
 """An id or ``module:function`` (`find_env`), a spec, or a function that makes an env."""
 
 Envs = OneEnv | Sequence[OneEnv]
 """The same for all envs, or one for each."""
+
+MaybeGame = str | EnvSpec | type[GameEnv]
+"""What may be one of the games that are stepped as a batch."""
 
 EnvWrapper = Callable[[GymEnv], GymEnv]
 """Takes an env and returns one."""
@@ -52,12 +57,28 @@ class VectorEnvSettings(WorkerArguments, total=False):
 
 @overload
 def make_vec(
-    env: Envs,
+    env: MaybeGame,
+    num_envs: int | None = None,
+    *,
+    curriculum: None = None,
+    **settings: Unpack[VectorEnvSettings],
+) -> WorkerVectorEnv | GameVectorEnv: ...
+@overload
+def make_vec(
+    env: EnvFunction | Sequence[OneEnv],
     num_envs: int | None = None,
     *,
     curriculum: None = None,
     **settings: Unpack[VectorEnvSettings],
 ) -> WorkerVectorEnv: ...
+@overload
+def make_vec(
+    env: Envs,
+    num_envs: int | None = None,
+    *,
+    curriculum: None = None,
+    **settings: Unpack[VectorEnvSettings],
+) -> WorkerVectorEnv | GameVectorEnv: ...
 @overload
 def make_vec(
     env: Envs,
@@ -79,7 +100,7 @@ def make_vec(
     check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
     **settings: Unpack[VectorEnvSettings],
-) -> WorkerVectorEnv | CurriculumVectorEnv: ...
+) -> WorkerVectorEnv | GameVectorEnv | CurriculumVectorEnv: ...
 def make_vec(
     env: Envs,
     num_envs: int | None = None,
@@ -99,12 +120,13 @@ def make_vec(
     wrappers: Sequence[EnvWrapper] = (),
     check_interval_episodes: int | None = None,
     max_failed_share: float = 0.5,
-) -> WorkerVectorEnv | CurriculumVectorEnv:
+) -> WorkerVectorEnv | GameVectorEnv | CurriculumVectorEnv:
     """Make a vector env that steps its envs in this process and in workers at the same time.
 
     The built-in games are one batch instead, stepped by threads of this process, unless the
-    arguments ask for workers or wrappers around single envs. Such a batch has the methods of a
-    `WorkerVectorEnv` except calls in two parts (``step_async``), and is typed as one.
+    arguments ask for workers or wrappers around single envs. Such a batch (`GameVectorEnv`) has no
+    calls in two parts (``step_async``); an id may name a game or another env, and its result is
+    typed as either.
 
     Args:
         env: A registered id, which may name the module that registers it (``module:id``), its spec,
@@ -134,7 +156,8 @@ def make_vec(
         max_failed_share: Share of tasks that may turn out unbuildable before a step raises.
 
     Returns:
-        A `WorkerVectorEnv`; with a curriculum, a `CurriculumVectorEnv` around it.
+        A `WorkerVectorEnv`, or the `GameVectorEnv` of a game; with a curriculum, a
+        `CurriculumVectorEnv` around it.
 
     Raises:
         ConfigError: An argument is wrong.
@@ -157,7 +180,7 @@ def make_vec(
     functions = env_functions(env, num_envs, env_kwargs, wrappers)
     # Before any env is made for the trial.
     settings.check_counts(len(functions), num_workers)
-    vec: GymVectorEnv | None = None
+    vec: WorkerVectorEnv | GameVectorEnv | None = None
     try:
         is_plain = num_workers in (0, "auto") and num_batches == 1 and not wrappers
         batched = batched_entry(env) if is_plain and curriculum_env is None else None
@@ -168,7 +191,7 @@ def make_vec(
             vec = batched(len(functions), autoreset_mode=autoreset_mode, copy=copy, **arguments)
         vec.spec = _spec_of(env, env_kwargs)
         if curriculum is None:
-            return cast("WorkerVectorEnv", vec)
+            return vec
         return CurriculumVectorEnv(
             vec,
             curriculum,
@@ -202,7 +225,7 @@ def _with_workers(
     return WorkerVectorEnv(functions, num_workers=num_workers, **vars(settings))
 
 
-def batched_entry(env: Envs) -> Callable[..., GymVectorEnv] | None:
+def batched_entry(env: Envs) -> "Callable[..., GameVectorEnv] | None":
     """Return what makes a batch of an env that is stepped as one; None for all other envs."""
     found = find_env(env) if isinstance(env, str) else env
     kwargs: Arguments = {}

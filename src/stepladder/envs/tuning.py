@@ -7,7 +7,7 @@ plain loop among them, so that other load on the machine affects all of them.
 
 import statistics
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import cycle
@@ -225,7 +225,7 @@ def _measured(
         turns = [_single_turn(env, seconds / TURNS, seed, stack)]
         for num_workers in worker_counts:
             envs = make_vec(env, num_envs, num_workers=num_workers)
-            stack.callback(envs.close)
+            stack.enter_context(closing(envs))
             turns.append(_vector_turn(envs, seconds / TURNS, seed))
         rates = [[turn() for turn in turns] for _ in range(TURNS + 1)][1:]
     singles = [of_all[0] for of_all in rates]

@@ -209,6 +209,7 @@ class SinglePolicy:
         """What plays, and of which step it is."""
         self.way: OwnWay = way or learnt.own_way
         self._player = learnt.player(self._num_agents or (2 if self._plays_both else 1), seed=seed)
+        self._threads = learnt.threads
 
     def begin(self) -> None:
         """Begin an episode: forget the last one."""
@@ -216,6 +217,10 @@ class SinglePolicy:
 
     def __call__(self, observation: Any) -> Any:
         """Return the action for an observation."""
+        with self._threads():
+            return self._chosen(observation)
+
+    def _chosen(self, observation: Any) -> Any:
         if self._num_agents:
             return self._player.act_batch(observation["agents"])
         if not self._plays_both:
