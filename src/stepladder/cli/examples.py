@@ -30,6 +30,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("train", "PPO climbs the stages of a platform game"),
         ("train hockey-sac --seed 1 --total-steps 1000000", "a preset, changed"),
         ("train --env my_env:MyEnv --tasks my_env:TASKS", "an env of your own"),
+        ("train --seeds 5", "a run per seed, and a table with intervals over them"),
         ("train --resume runs/ledge-0", "after Ctrl-C, a crash or a kill"),
     ),
     "eval": (
