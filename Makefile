@@ -36,6 +36,7 @@ TEST_TOOLS := pytest pytest-timeout pytest-xdist hypothesis scipy psutil
 $(STAMPS)/test: $(STAMPS)/train
 	$(PIP) install -c constraints.txt stable-baselines3 $(TEST_TOOLS)
 	$(PIP) install -c constraints.txt tensorboard wandb optuna starlette uvicorn httpx av pillow onnx onnxscript onnxruntime
+	$(PIP) install -c constraints.txt ipykernel nbclient nbformat pandas
 # Foreign envs and vector envs to test with. Without dependencies: mettagrid asks for a whole server's, and pufferlib-core
 # pins another torch with gigabytes beside it. Both have wheels up to Python 3.12; their tests are skipped without them.
 	$(PIP) install -c constraints.txt --no-deps minigrid pygame-ce pettingzoo \
@@ -121,7 +122,7 @@ docs: $(STAMPS)/docs  ## Build the documentation site into site/; a broken link 
 
 # torch by itself, as above. The smoke test runs outside the repository, so that only the wheel can be imported; the last
 # of its extras names it. Each set has an environment of its own, so that none lives on what another one brought.
-EXTRAS := cli cli,dashboard cli,plot cli,sweep cli,train sb3 cli,tensorboard cli,wandb cli,watch cli,train,export
+EXTRAS := cli cli,dashboard cli,plot notebook cli,sweep cli,train sb3 cli,tensorboard cli,wandb cli,watch cli,train,export
 package: $(STAMPS)/core  ## Build wheel and sdist into dist/, install the wheel with each extra into an empty environment and try it
 	rm -rf dist
 	$(BIN)/python -m hatchling build

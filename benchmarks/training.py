@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 from harness import Arm, Report, interleave, parser
-from training_contests import CONTESTS, GPU_CONTESTS, Contest, Ours
+from training_contests import CONTESTS, GPU_CONTESTS, HOCKEY, Contest, Ours
 
 BAR = 2.0
 """How many times faster than the peer acting and training must be."""
@@ -31,7 +31,6 @@ ANCESTOR = {1: 2_328.0, 4: 3_319.0, 8: 5_661.0}
 """Env steps/s that this project's ancestor claimed for hockey, with a GPU, by envs; what it trained
 there, it does not say."""
 
-CPU_ENVS = (1, 4, 8, 128)
 SLACK = 0.05
 """Updates of a short measurement may differ by so much: bursts do not end with it."""
 
@@ -151,15 +150,16 @@ def measure(
         contest: The settings.
         num_envs: Envs.
         effort: How exactly.
-        device: Ours; anywhere but on the CPU there is no peer.
+        device: Ours; the peer plays hockey on the CPU.
         algorithm: What to call the parts; nothing leaves them out.
     """
     num_steps = contest.turn_steps(num_envs, is_quick=effort.is_quick)
     config = contest.config(num_envs, num_steps, device)
+    has_peer = device == "cpu" and contest.env == HOCKEY
     with ExitStack() as stack:
         sides: dict[str, Any] = {"ours": Ours(config)}
         stack.callback(sides["ours"].close)
-        if device == "cpu" and find_spec("stable_baselines3") is not None:
+        if has_peer and find_spec("stable_baselines3") is not None:
             # Loaded here: a machine with a GPU need not have it.
             from training_peers import Peer
 
@@ -168,7 +168,7 @@ def measure(
         if algorithm:
             parts(report, sides, algorithm, effort)
         rate = training(report, sides, contest, num_steps, effort)
-    bar = ANCESTOR.get(num_envs) if device == "cpu" else contest.bar
+    bar = ANCESTOR.get(num_envs) if has_peer else contest.bar
     if bar is not None:
         report.add(f"{contest.name}, {envs(num_envs)}, by itself", rate, "steps/s", at_least=bar)
 
@@ -200,7 +200,7 @@ def main() -> None:
         f"{torch.get_num_threads()} torch threads.",
         as_json=given.json,
     )
-    contests = {name: (row, CPU_ENVS) for name, row in CONTESTS.items()} if is_cpu else GPU_CONTESTS
+    contests = CONTESTS if is_cpu else GPU_CONTESTS
     if given.only is not None and not contests.keys() & set(given.only):
         raise SystemExit(f"--only must name one of {', '.join(contests)} with --device cuda")
     for algorithm, (settings, counts) in contests.items():

@@ -2,7 +2,7 @@
 
 On the CPU, beside the peer, all play `stepladder/Hockey-v0` against the weak opponent: SAC and PPO
 with continuous actions, DDDQN and the peer's DQN with discrete ones. On a GPU there is no peer, and
-PPO plays `stepladder/Ledge-v0`, with and without memory.
+PPO plays `stepladder/Ledge-v0`, with and without memory; on the CPU so does the preset.
 """
 
 from collections.abc import Sequence
@@ -128,25 +128,42 @@ PPO_LEDGE = Contest(
     steps_per_env=64,
     bar=2e6,
 )
-PPO_LEDGE_RECURRENT = replace(
+PPO_LEDGE_GRU = replace(
     PPO_LEDGE,
-    name="PPO with memory on Ledge",
+    name="PPO with a GRU on Ledge",
     agent=replace(PPO_LEDGE.agent, recurrent=True),
     bar=1e6,
 )
+PPO_LEDGE_MINGRU = replace(
+    PPO_LEDGE_GRU,
+    name="PPO with a minimal unit on Ledge",
+    agent=replace(PPO_LEDGE_GRU.agent, memory_cell="mingru"),
+)
+PPO_LEDGE_PRESET = replace(
+    PPO_LEDGE,
+    name="PPO on Ledge, the preset",
+    agent=LEDGE_AGENT,
+    quick_steps=LEDGE_AGENT.rollout_steps,
+    full_steps=LEDGE_AGENT.rollout_steps,
+    bar=60_000.0,
+)
 
-CONTESTS: dict[str, Sequence[Contest]] = {
-    "SAC": (SAC_16, SAC_4),
-    "DQN": (DQN_4,),
-    "PPO": (PPO_64, PPO_1024),
+Contests = dict[str, tuple[Sequence[Contest], Sequence[int]]]
+"""By algorithm, with the numbers of envs; env only and act + env are measured with the first."""
+
+CPU_ENVS = (1, 4, 8, 128)
+CONTESTS: Contests = {
+    "SAC": ((SAC_16, SAC_4), CPU_ENVS),
+    "DQN": ((DQN_4,), CPU_ENVS),
+    "PPO": ((PPO_64, PPO_1024), CPU_ENVS),
+    "Ledge": ((PPO_LEDGE_PRESET,), (128,)),
 }
-"""By algorithm; env only and act + env are measured with the first of each."""
 
-GPU_CONTESTS: dict[str, tuple[Sequence[Contest], Sequence[int]]] = {
+GPU_CONTESTS: Contests = {
     "SAC": ((replace(SAC_16, bar=40_000.0),), (64, 256, 1024)),
-    "PPO": ((PPO_LEDGE, PPO_LEDGE_RECURRENT), (4096, 8192, 16384)),
+    "PPO": ((PPO_LEDGE, PPO_LEDGE_GRU, PPO_LEDGE_MINGRU), (4096, 8192, 16384)),
 }
-"""The same for a GPU, with the numbers of envs."""
+"""The same for a GPU."""
 
 
 def fresh_envs(config: TrainingConfig) -> Any:

@@ -1,5 +1,6 @@
 """Files of others: nothing is followed or waited for, and JSON is read within bounds."""
 
+import errno
 import os
 import socket
 from collections.abc import Callable
@@ -157,3 +158,14 @@ def test_what_a_terminal_obeys_is_written_out() -> None:
     assert visible("\x1b]0;title\x07") == "\\x1b]0;title\\x07"
     assert visible("\ud800") == "\\ud800"
     assert one_visible_line(" a\n\tb\x1b ") == "a b\\x1b"
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("older")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    said = r"No space left on device: .*report\.html"
+    with pytest.raises(OSError, match=said), replacing(path):
+        raise full
+    assert path.read_text() == "older"
+    assert os.listdir(tmp_path) == ["report.html"]

@@ -58,6 +58,8 @@ def cli() -> None:
     assert "simulate" in command("--help")
     assert "mastered" in command("simulate --scenario chain-2 --out run")
     command("report run")
+    command("new my_env")
+    assert Path("my_env/my_env/env.py").exists()
     assert Path("report.html").stat().st_size > 10_000
 
 
@@ -86,11 +88,24 @@ def plot() -> None:
         assert Path(name).stat().st_size > 1_000
 
 
+def notebook() -> None:
+    """Look at a run as a notebook does."""
+    from stepladder.runs import Run
+
+    with Run.create("looked-at", kind="loop") as writer:
+        for step in (10, 20):
+            writer.log(step, {"env_curriculum_stats/per_label_probs/a": 1.0})
+    run = Run("looked-at")
+    assert run.metrics().to_pandas().shape == (2, 2)
+    assert "<svg" in run._repr_html_()
+
+
 def train() -> None:
     """Train, stop, resume and evaluate."""
     command("train cartpole --total-steps 2000 --out trained")
     command("train --resume trained --total-steps 4000")
     command("eval trained --episodes 2")
+    assert "hockey (PPO)" in command("eval --pretrained hockey --episodes 4")
 
 
 def sweep() -> None:
@@ -138,7 +153,20 @@ def export() -> None:
         assert policy.export(name).stat().st_size > 1_000
 
 
-TRIALS = (core, cli, dashboard, plot, train, sweep, sb3, tensorboard, wandb, watch, export)
+TRIALS = (
+    core,
+    cli,
+    dashboard,
+    plot,
+    notebook,
+    train,
+    sweep,
+    sb3,
+    tensorboard,
+    wandb,
+    watch,
+    export,
+)
 
 if __name__ == "__main__":
     trials = {trial.__name__: trial for trial in TRIALS}

@@ -163,6 +163,11 @@ def replacing(path: str | os.PathLike[str]) -> Generator[BufferedWriter, None, N
             file.flush()
             os.fsync(file.fileno())
         draft.replace(target)
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        # A full disk: writing names no file by itself.
+        raise OSError(error.errno, error.strerror, os.fspath(target)) from error
     finally:
         draft.unlink(missing_ok=True)
 

@@ -48,7 +48,7 @@ def test_an_env_its_broken_copy_and_one_that_exits(
     Path("walks.py").write_text(WALK)
     quick = ("--tasks", "walks:WALKS", "--episodes", "6", "--seconds", "0.3")
     code, out, err = command("doctor", "walks:Walk", *quick)
-    assert (code, err) == (0, "")
+    assert (code, err) == (0, ""), out
     assert out.startswith("walks:Walk: 6 tasks, 2 labels, ")
     assert "error" not in out
     assert "warning" not in out

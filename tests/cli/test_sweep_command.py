@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.command_line import CommandLine, finished, running, wait_until
-from stepladder.cli.sweep import _again, _simulated
-from stepladder.simulator.sweeps import SweepConfig, SweepTrial
-from stepladder.simulator.sweeps.study import JOURNAL
+from stepladder.cli.output.sweep_end import again_command, simulate_command
+from stepladder.simulator.swept import SweepConfig
+from stepladder.sweeps import SweepTrial
+from stepladder.sweeps.study import JOURNAL
 
 pytest.importorskip("optuna")
 
@@ -160,16 +161,16 @@ def test_a_missing_optuna_is_named_with_its_extra(
 def test_the_commands_at_the_end_say_everything_that_was_set() -> None:
     common = SweepConfig(scenario="chain-5", num_envs=4, budget=500, num_seeds=40, seed=3)
     trial = SweepTrial(number=0, params={"noise_z": None, "features": ("x", "y")}, cell=None)
-    assert _again(trial, common, Path("out")) == (
+    assert again_command(trial, common, Path("out")) == (
         "stepladder sweep --grid=noise_z=None --grid=features=x+y --scenario chain-5 "
         "--curriculum frontier --num-seeds 40 --seed 43 --num-envs 4 --budget 500 --out out-best"
     )
-    assert _simulated(trial, common) == (
+    assert simulate_command(trial, common) == (
         "stepladder simulate frontier --noise-z None --features x y --scenario chain-5 "
         "--num-envs 4 --seed 3"
     )
     learner = SweepTrial(number=0, params={"dynamics.eta": 0.1}, cell=None)
-    assert _simulated(learner, common) is None
+    assert simulate_command(learner, common) is None
 
 
 class TestProcesses:
@@ -195,7 +196,7 @@ class TestProcesses:
         # The same, to the last digit, as a sweep that nobody killed.
         assert finished(*argv, "--out", "whole", cwd=tmp_path).out == out
 
-    def test_an_interruption_is_quiet_and_keeps_what_is_finished(self, tmp_path: Path) -> None:
+    def test_an_interruption_keeps_what_is_finished_and_says_so(self, tmp_path: Path) -> None:
         argv = ("sweep", "--scenario", "chain-30", "--num-seeds", "16", "--out", "kept")
         argv += ("--grid", "probing=" + ",".join(str(n / 100) for n in range(1, 200)))
         journal = tmp_path / "kept" / JOURNAL
@@ -203,6 +204,8 @@ class TestProcesses:
             wait_until(lambda: bool(results_in(journal)), process)
             os.killpg(process.pid, signal.SIGINT)
             out, err = process.communicate(timeout=40)
-        assert (process.returncode, out, err) == (130, "", "")
+        assert (process.returncode, out) == (130, "")
+        again = shlex.join(["stepladder", *argv])
+        assert err == f"stopped; what is done is kept in kept. Continue with: {again}\n"
         kept = [json.loads(line)["user_attr"]["result"] for line in results_in(journal)]
         assert all(result["error"] is None for result in kept)

@@ -33,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setattr(sys, "path", list(sys.path))
     # As far as any command knows, another process has made every run.
     monkeypatch.setattr(trust, "note_own", lambda *given: None)
-    monkeypatch.setattr("stepladder.runs.run.note_own", lambda *given: None)
+    monkeypatch.setattr("stepladder.runs.run_writer.note_own", lambda *given: None)
     yield name
     gym.registry.pop("Corridor-v0", None)
 

@@ -76,7 +76,7 @@ class Browser:
                 return answer["result"]
             self._note(answer)
 
-    def open(self, address: str, width: int = 1400, dark: bool = False, height: int = 1000) -> None:
+    def open(self, address: str, width: int = 1400, dark: bool = False, height: int = 8000) -> None:
         """Open an address in a window of this width, and wait until its page says it is ready."""
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
@@ -104,13 +104,12 @@ class Browser:
         assert "exceptionDetails" not in result, result["exceptionDetails"]
         return result["result"].get("value")
 
-    def until(self, condition: str, limit_s: float = 15.0) -> Any:
-        """Wait until an expression is true in the page; return its value."""
+    def until(self, condition: str, limit_s: float = 15.0) -> None:
+        """Wait until an expression is true in the page."""
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
-            found = self.ask(f"return {condition}")
-            if found:
-                return found
+            if self.ask(f"return Boolean({condition})"):
+                return
             time.sleep(0.05)
         raise AssertionError(f"{condition} did not become true; complaints: {self.complaints}")
 

@@ -16,7 +16,7 @@ from stepladder.training.presets import ANY_ENV
 
 
 def examined(
-    env: Any, *, episodes: int = 16, with_workers: bool = False, **settings: Any
+    env: Any, *, episodes: int = 10, with_workers: bool = False, **settings: Any
 ) -> EnvEvidence:
     """Go through the probes here; not for envs that crash or hang."""
     config = TrainingConfig(**{**ANY_ENV, "env": env, **settings})

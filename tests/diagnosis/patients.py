@@ -168,7 +168,7 @@ class Planted(gym.Wrapper[Any, Any, Any, Any]):
         if "is_success" in info and (terminated or truncated):
             info = self.judged(info)
         if self.fault == "misspelt success":
-            info = {("sucess" if key == "is_success" else key): info[key] for key in info}
+            info = {("succeeded" if key == "is_success" else key): info[key] for key in info}
         return self.spoil(seen), reward, terminated, truncated, info
 
     def fail(self) -> None:

@@ -8,7 +8,7 @@ from diagnosis.examined import examined, found_in, planted, told
 from diagnosis.patients import HOSTS
 from stepladder.curricula import FrontierConfig
 from stepladder.diagnosis.checks import spaces
-from stepladder.diagnosis.probes import playing
+from stepladder.diagnosis.probes import playing, repeating
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 
@@ -52,6 +52,7 @@ def test_a_planted_fault_is_the_only_error(
     host: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long enough for all three.
+    monkeypatch.setattr(repeating, "MOST_COMPARED", 40)
     monkeypatch.setattr(playing, "GIVEN_UP_AFTER", 300)
     monkeypatch.setattr(spaces, "GIVEN_UP_AFTER", 300)
     settings: dict[str, Any] = {}
@@ -65,6 +66,11 @@ def test_a_planted_fault_is_the_only_error(
     for one in found:
         assert one.text
         assert one.fix.endswith(".")
+
+
+def test_a_space_that_agents_cannot_learn_in_is_told() -> None:
+    raw = examined("minigrid:MiniGrid-Empty-5x5-v0", return_threshold=0.1)
+    assert told(found_in(raw)) == {"warning": {"spaces-unsupported"}}
 
 
 @pytest.mark.parametrize("fault", OF_NUMBERS)

@@ -79,8 +79,9 @@ def test_the_first_example_of_the_readme_runs(tmp_path):
 def test_the_first_command_of_the_readme_trains_on_its_example(tmp_path):
     page = (ROOT / "README.md").read_text()
     (tmp_path / "corridor.py").write_text(snippets(ROOT / "README.md")[0])
-    of_the_example = r"^stepladder (train .*corridor:Corridor[^#]*)"
-    (command,) = re.findall(of_the_example, page, flags=re.MULTILINE)
+    (command,) = re.findall(
+        r"^stepladder (train .*corridor:Corridor[^#]*)", page, flags=re.MULTILINE
+    )
     done = subprocess.run(
         [sys.executable, "-m", "stepladder", *command.split(), "--json"],
         cwd=tmp_path,

@@ -34,7 +34,8 @@ from stepladder.curricula.staged.config import (
     TrendRule,
 )
 from stepladder.errors import StepladderError
-from stepladder.simulator.sweeps import SweepConfig, parse_choice, parse_range
+from stepladder.simulator.swept import SweepConfig
+from stepladder.sweeps import parse_choice, parse_range
 from stepladder.tasks import Task
 from stepladder.training.config import TrainingConfig, load_config
 from stepladder.training.presets import PRESETS

@@ -1,5 +1,6 @@
 """Changed run folders: bytes and fields of the database, and ``config.json``; then all readers."""
 
+import json
 import shutil
 import sqlite3
 from contextlib import closing, suppress
@@ -9,7 +10,10 @@ from typing import Any
 import numpy as np
 
 from fuzz.mutations import FLOATS, INTEGERS, change_bytes, change_json_text
+from stepladder.dashboard.answers import OF_A_RUN, answer
 from stepladder.dashboard.report import write_report
+from stepladder.dashboard.run_index import RunIndex
+from stepladder.errors import StepladderError
 from stepladder.runs import Run, RunReader
 from stepladder.runs.run_folder import CONFIG, DATABASE
 from stepladder.simulator import simulate
@@ -59,6 +63,7 @@ class Fuzzer:
             self._change_field(rng)
         if rng.random() < 0.2:
             Run.resume(self._changed).close()
+        self._ask_all()
         self._read_all(rng)
 
     def _change_field(self, rng: np.random.Generator) -> None:
@@ -75,6 +80,17 @@ class Fuzzer:
                 # What SQLite itself refuses cannot be in a file either.
                 with suppress(sqlite3.IntegrityError):
                     database.execute(f"UPDATE OR IGNORE {table} SET {column} = ?", (value,))
+
+    def _ask_all(self) -> None:
+        """Ask what the dashboard asks: the overview always answers, with a row for the run."""
+        index = RunIndex([self._changed])
+        (row,) = answer(index, "overview", {})["runs"]
+        json.dumps(row, allow_nan=False)
+        for question in OF_A_RUN:
+            # An error in one line is an answer, too.
+            with suppress(StepladderError, OSError):
+                words = {"run": row["name"], "name": "overview/reward", "of": "samples"}
+                json.dumps(answer(index, question, words), allow_nan=False)
 
     def _read_all(self, rng: np.random.Generator) -> None:
         reader = RunReader(self._changed)

@@ -10,6 +10,7 @@ import tyro
 
 from stepladder.cli.inputs.parsing import parse
 from stepladder.cli.output import console
+from stepladder.cli.output.dashboard_beside import needing_server
 from stepladder.configs.checks import Within
 from stepladder.configs.codec import Config
 from stepladder.errors import ConfigError
@@ -44,17 +45,9 @@ def main(argv: Sequence[str]) -> int:
         raise ConfigError(
             "there is no folder runs here. Name folders of runs, or begin one: stepladder train"
         )
-    try:
-        from stepladder.dashboard.server.serving import DashboardServer
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in ("starlette", "uvicorn", "anyio"):
-            raise
-        raise ConfigError(
-            f"the dashboard needs the package {package}, which is not installed. "
-            "Install it with: pip install 'stepladder[dashboard]'"
-        ) from error
-    server = DashboardServer(arguments.runs or (RUNS,), arguments.host, arguments.port)
+    server = needing_server().DashboardServer(
+        arguments.runs or (RUNS,), arguments.host, arguments.port
+    )
     console.say(f"dashboard: {server.address}   (Ctrl-C ends it)")
     with contextlib.suppress(KeyboardInterrupt):
         server.serve()

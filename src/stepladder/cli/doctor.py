@@ -26,8 +26,7 @@ class DoctorArguments(Config):
     """Say what is wrong with an env, a config or a run, and how to fix it.
 
     An env is played in a process of its own, for some seconds. A run is only read. The exit code is
-    0 without errors, 1 with errors, 2 if the input is wrong. Example: stepladder doctor
-    corridor:Corridor --tasks corridor:tasks
+    0 without errors, 1 with errors, 2 if the input is wrong.
     """
 
     env_config_or_run: tyro.conf.Positional[str]

@@ -32,6 +32,7 @@ from stepladder.training.evaluation import (
 )
 from stepladder.training.evaluation.request import EvaluationRequest
 from stepladder.training.evaluation.scores import WAYS_IN_WORDS, Evaluation, Way
+from stepladder.training.pretrained import find_pretrained
 
 if TYPE_CHECKING:
     from stepladder.cli.output.learnt import Learnt
@@ -55,8 +56,11 @@ class EvalArguments(Config):
     seeds than in training. The same seed gives the same games, whatever else is named.
     """
 
-    policy: tyro.conf.Positional[str]
+    policy: tyro.conf.Positional[str | None] = None
     """Folder of a run (its newest policy), a checkpoint in it, a file of weights, or random."""
+
+    pretrained: str | None = None
+    """Instead: a policy that comes with the package, hockey or ledge."""
 
     checkpoint: str = LAST
     """Which policy of the run is played: last, the newest; best, that of its best evaluation so
@@ -125,9 +129,8 @@ def main(argv: Sequence[str]) -> int:
         check_picture(arguments.picture)
         console.refuse_foreign(arguments.picture, PICTURE_MARK, "--picture")
     checkpoint = read_checkpoint(arguments.checkpoint)
-    subject = _found(arguments.policy, checkpoint, arguments.trust)
-    with nullcontext() if subject == RANDOM else subject.threads():
-        evaluation = _evaluated(arguments, _request(arguments, subject), subject)
+    subject = _subject(arguments, checkpoint)
+    evaluation = _evaluated(arguments, _request(arguments, subject), subject)
     name = RANDOM if subject == RANDOM else f"{subject.name} ({subject.kind})"
     step = None if subject == RANDOM else subject.saved.step
     document = {"stepladder": "evaluation", "policy": name, "step": step}
@@ -178,6 +181,23 @@ def _described(evaluation: Evaluation, moment: str) -> str:
     levels = "" if evaluation.levels is None else f"levels of {evaluation.levels}"
     parts = (moment, games, manner, levels, f"seed {evaluation.seed}")
     return f"{evaluation.env}: {', '.join(filter(None, parts))}"
+
+
+def _subject(arguments: EvalArguments, checkpoint: str | int) -> "Learnt | Random":
+    """Return whose games these are."""
+    if arguments.pretrained is None and arguments.policy is not None:
+        return _found(arguments.policy, checkpoint, arguments.trust)
+    if arguments.pretrained is None or arguments.policy is not None:
+        count = "no policy was" if arguments.policy is None else "two policies were"
+        raise ConfigError(
+            f"{count} given, and one can be evaluated. Name the folder of a run, a file of weights "
+            "or random, or give --pretrained hockey."
+        )
+    if checkpoint != LAST:
+        raise ConfigError(
+            f"a pre-trained policy has no checkpoint {checkpoint!r}. Leave --checkpoint out."
+        )
+    return learning().pretrained_learnt(find_pretrained(arguments.pretrained))
 
 
 def _found(text: str, checkpoint: str | int, trust: bool) -> "Learnt | Random":
@@ -235,8 +255,8 @@ def _evaluated(
     rivals: dict[str, Learnt | Random] = {
         name: one for name, one in others.items() if one is not None
     }
+    players = [one for one in (subject, *rivals.values()) if one != RANDOM]
     if others:
-        players = [one for one in (subject, *rivals.values()) if one != RANDOM]
         kwargs = game.shared_arguments(request.env_kwargs, [one.num_choices for one in players])
         request = replace(request, opponents=tuple(others), env_kwargs=kwargs)
     spaces = guarded(request.name, spaces_of, request)
@@ -245,7 +265,9 @@ def _evaluated(
     named = {
         name: _maker(arguments, request, spaces, one, is_rival=True) for name, one in rivals.items()
     }
-    with console.progress("playing") as tell:
+    # Also where random play meets a policy.
+    threads = players[0].threads() if players else nullcontext()
+    with threads, console.progress("playing") as tell:
 
         def played(way: Way) -> Evaluation:
             tell(f"playing: {WAYS_IN_WORDS[way]}")

@@ -12,6 +12,7 @@ from stepladder.cli.inputs.parsing import command_line, given, parse
 from stepladder.cli.inputs.run_flags import RunFlags
 from stepladder.cli.main import INTERRUPTED
 from stepladder.cli.output import console
+from stepladder.cli.output.dashboard_beside import dashboard_beside
 from stepladder.cli.output.views import SimulationView
 from stepladder.configs.documents import load_document
 from stepladder.configs.problems import Problems
@@ -72,7 +73,11 @@ def main(argv: Sequence[str]) -> int:
     folder = arguments.folder(f"{place.name}-{name}-{config.seed}")
     title = f"{name} on {place.name}, {config.num_envs} envs, seed {config.seed}"
     shown = console.progress_console() if arguments.json else console.results()
-    with SimulationView(title, config.num_epochs, shown) as view, InterruptGuard() as guard:
+    with (
+        dashboard_beside(folder, arguments.dashboard),
+        SimulationView(title, config.num_epochs, shown) as view,
+        InterruptGuard() as guard,
+    ):
 
         def end_epoch(epoch: int, logged: dict[str, float]) -> bool:
             view(epoch, logged)

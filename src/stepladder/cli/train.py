@@ -16,6 +16,7 @@ from stepladder.cli.inputs.training import (
 )
 from stepladder.cli.main import BAD_INPUT, INTERRUPTED
 from stepladder.cli.output import console
+from stepladder.cli.output.dashboard_beside import dashboard_beside
 from stepladder.cli.output.seeds_end import tell_seeds_end
 from stepladder.cli.output.seeds_view import SeedsView
 from stepladder.cli.output.training_end import tell_end
@@ -56,7 +57,8 @@ def main(argv: Sequence[str]) -> int:
         folder: Path | None = resumed
     else:
         folder = arguments.folder(arguments.run_name)
-    result = _train(arguments, config, folder, changes)
+    with dashboard_beside(folder, arguments.dashboard):
+        result = _train(arguments, config, folder, changes)
     # Another end or device is not kept in the run, and must be given again.
     can_resume = result.was_stopped and folder is not None
     about = {} if folder is None else RunInfo.read(folder).config
@@ -147,7 +149,10 @@ def _several(arguments: TrainArguments, config: TrainingConfig, changes: dict[st
     title += f" in {parent}"
     shown = console.progress_console() if arguments.json else console.results()
     makes_loggers = arguments.tensorboard or arguments.wandb is not None
-    with SeedsView(title, config.to_json(), numbers, shown) as view:
+    with (
+        dashboard_beside(parent, arguments.dashboard),
+        SeedsView(title, config.to_json(), numbers, shown) as view,
+    ):
         options = seeds.SeedsOptions(
             jobs=arguments.jobs,
             loggers=partial(RunFlags.loggers, arguments.only_flags()) if makes_loggers else None,

@@ -9,7 +9,7 @@ from pathlib import Path
 import tyro
 
 from stepladder.cli.inputs.parsing import parse, read_checkpoint
-from stepladder.cli.inputs.playable import Playable, find_playable
+from stepladder.cli.inputs.playable import Playable, find_playable, pretrained_games
 from stepladder.cli.output import console
 from stepladder.cli.output.playing import LAST_PICTURE_S, PlayCounts, Shutter, make_policy, play
 from stepladder.configs.checks import NotNegativeInteger, Positive, PositiveInteger
@@ -22,6 +22,7 @@ from stepladder.games.drawing.packages import keeping_signals
 from stepladder.games.drawing.window import Window, require_screen
 from stepladder.runs.checkpoint_choice import LAST
 from stepladder.training.evaluation.scores import WAYS_IN_WORDS
+from stepladder.training.pretrained import find_pretrained
 
 USUAL_RATE = 30.0
 """Steps per second of an env that does not declare its own."""
@@ -38,15 +39,20 @@ class WatchArguments(Config):
     in that policy's own way of acting. Episodes are shown as they come, failures too.
     """
 
-    env_or_run: tyro.conf.Positional[str]
+    env_or_run: tyro.conf.Positional[str | None] = None
     """A Gymnasium id such as CartPole-v1; module:id, where importing the module registers the id;
     module:function, a function that makes an env; the file of a level; or the folder of a run."""
+
+    pretrained: str | None = None
+    """Instead: a policy that comes with the package, hockey or ledge, in held-out games of its
+    evaluation, one of each opponent or stage in turn."""
 
     out: Path | None = None
     """Film to write: a .gif or .mp4 file. By default a window is opened instead."""
 
-    episodes: PositiveInteger = 1
-    """Number of episodes to play."""
+    episodes: PositiveInteger | None = None
+    """Number of episodes to play. By default 1, of a pre-trained policy one per opponent or
+    stage."""
 
     seed: NotNegativeInteger = 0
     """Seed of the first episode, of the actions and of the tasks of a run."""
@@ -107,18 +113,42 @@ def main(argv: Sequence[str]) -> int:
     is_of_policy = arguments.policy is not None and Path(arguments.policy).exists()
     checkpoint = read_checkpoint(arguments.checkpoint)
     with keeping_signals():
-        playable = find_playable(
-            arguments.env_or_run,
-            arguments.env,
-            arguments.seed,
-            env_id=arguments.env_id,
-            trust=arguments.trust,
-            # A run that is named as the policy is what the flag is about.
-            checkpoint=LAST if is_of_policy else checkpoint,
-        )
+        if arguments.pretrained is not None:
+            _require_alone(arguments)
+            playable = pretrained_games(find_pretrained(arguments.pretrained), arguments.env)
+        elif arguments.env_or_run is None:
+            raise ConfigError(
+                "there is nothing to watch. Name an env, a level or a run, or a policy that comes "
+                "with the package: stepladder watch --pretrained hockey"
+            )
+        else:
+            playable = find_playable(
+                arguments.env_or_run,
+                arguments.env,
+                arguments.seed,
+                env_id=arguments.env_id,
+                trust=arguments.trust,
+                # A run that is named as the policy is what the flag is about.
+                checkpoint=LAST if is_of_policy else checkpoint,
+            )
         with closing(playable.env):
             console.say(_played(playable, arguments))
     return 0
+
+
+def _require_alone(arguments: WatchArguments) -> None:
+    """Raise if something is named beside --pretrained that it decides itself."""
+    beside = {
+        arguments.env_or_run: arguments.env_or_run is not None,
+        "--env-id": arguments.env_id is not None,
+        "--checkpoint": arguments.checkpoint != LAST,
+        "--trust": arguments.trust,
+    }
+    for what, is_given in beside.items():
+        if is_given:
+            raise ConfigError(
+                f"--pretrained {arguments.pretrained} and {what} were given. Leave one out."
+            )
 
 
 def _played(playable: Playable, arguments: WatchArguments) -> str:
@@ -145,7 +175,7 @@ def _played(playable: Playable, arguments: WatchArguments) -> str:
     pictures = play(
         playable,
         policy,
-        num_episodes=arguments.episodes,
+        num_episodes=arguments.episodes or playable.num_groups,
         max_steps=arguments.max_steps,
         seed=arguments.seed,
         shutter=Shutter(rate, fps),

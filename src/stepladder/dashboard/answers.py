@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from stepladder.dashboard.queries import (
+    comparing,
     configs,
     curves,
     draws,
@@ -22,6 +23,7 @@ from stepladder.dashboard.queries import (
     playing,
     practice,
     story,
+    sweeps,
     timeline,
 )
 from stepladder.dashboard.queries.damage import naming_damage
@@ -39,6 +41,7 @@ OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
     "family": labels.family,
     "films": films.films,
     "held-out": held_out.held_out,
+    "judged": comparing.judged,
     "labels": labels.labels,
     "marks": events.marks,
     "metrics": curves.metrics,
@@ -51,10 +54,13 @@ OF_A_RUN: Mapping[str, Callable[[RunReader, AskedWords], Any]] = {
 """Questions about the one run that ``run=NAME`` names."""
 
 OF_ALL: Mapping[str, Callable[[RunIndex, AskedWords], Any]] = {
+    "difference": comparing.difference,
     "overview": overview.overview,
     "play": playing.play,
     "playground": playing.playground,
     "played": playing.played,
+    "sweep": sweeps.sweep,
+    "sweeps": sweeps.sweeps,
 }
 """Questions about several runs, or about none."""
 
@@ -78,7 +84,7 @@ def answer(index: RunIndex, name: str, params: AskedWords) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can hold it; numbers that are not finite become None."""
+    """Return a value as JSON can hold it; what is no such value becomes None."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, float):
@@ -87,4 +93,5 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
-    return value
+    # A damaged database may hold bytes in the place of anything.
+    return value if isinstance(value, str | int | None) else None

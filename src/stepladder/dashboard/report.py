@@ -15,7 +15,7 @@ from typing import Any
 from stepladder.dashboard.answers import answer
 from stepladder.dashboard.page import frozen_page
 from stepladder.dashboard.queries.films import film_file
-from stepladder.dashboard.queries.labels import FAMILIES
+from stepladder.dashboard.queries.labels import LABEL_FAMILIES
 from stepladder.dashboard.run_index import RunIndex
 from stepladder.errors import ConfigError, StepladderError
 from stepladder.files import read_bytes, replacing
@@ -27,7 +27,7 @@ QUESTIONS: Sequence[tuple[str, Mapping[str, str]]] = (
     *((name, {}) for name in ("draws", "practice", "films", "settings")),
     ("draws", {"by": "task"}),
     ("events", {"limit": "500"}),
-    *(("family", {"of": name}) for name in FAMILIES),
+    *(("family", {"of": name}) for name in LABEL_FAMILIES),
 )
 """What the page of a run asks for, besides its metrics."""
 

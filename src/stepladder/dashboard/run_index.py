@@ -7,6 +7,7 @@ this index and never by a path, so no request can leave the folders.
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from stepladder.errors import RunError
 from stepladder.files import is_real_folder
@@ -28,20 +29,23 @@ class RunIndex:
 
     Args:
         folders: Folders of runs, and folders that hold runs.
+        missing_ok: Whether folders may come later.
 
     Raises:
         RunError: A folder does not exist.
     """
 
-    def __init__(self, folders: Sequence[Path | str]):
+    def __init__(self, folders: Sequence[Path | str], missing_ok: bool = False):
         self.folders = [Path(folder).absolute() for folder in folders]
         for given, folder in zip(folders, self.folders, strict=True):
-            if not folder.is_dir():
+            if not missing_ok and not folder.is_dir():
                 raise RunError(
                     f"{given} is not a folder. Give folders of runs, or a folder that holds runs."
                 )
         self._names = distinct_names(self.folders)
         self._found: dict[str, Path] = {}
+        self.rows: dict[str, tuple[Stamp, dict[str, Any]]] = {}
+        """Rows of the overview that hold as long as their runs do not change."""
         self.scan()
 
     def scan(self) -> dict[str, Path]:
@@ -81,6 +85,14 @@ class RunIndex:
         """Return the named folders in which there is no run."""
         found = list(self._found.values())
         return [f for f in self.folders if not any(path.is_relative_to(f) for path in found)]
+
+    def stamp(self, name: str) -> Stamp:
+        """Return what tells whether a run has changed since.
+
+        Raises:
+            RunError: No run has this name.
+        """
+        return _stamp(self.folder(name))
 
     def stamps(self) -> dict[str, Stamp]:
         """Return, for every run, what tells whether it has changed since."""

@@ -34,7 +34,7 @@ PREPARING_S = 300.0
 """Seconds in which this library may compile kernels; they are cached for the next time."""
 
 SLOWER_TO_MAKE = 3.0
-"""Factor on the limit for importing and making an env."""
+"""Factor on the limit for importing and making an env, here and in workers."""
 
 USUAL = frozenset(("gymnasium", "importlib", "llvmlite", "multiprocessing", "numba", "numpy"))
 """Folders of libraries in which what an env does wrong may show."""
@@ -131,7 +131,8 @@ class Examination:
         if order.with_workers and not (
             made.is_batched or self._has_raised or play.unbuilt or _cannot_be_read(play)
         ):
-            with self._probing("stepping envs in workers"):
+            limit_s = SLOWER_TO_MAKE * self._limit_s
+            with self._probing("stepping envs in workers", limit_s=limit_s):
                 self._send("rows", rows.probe(subject))
         return subject
 

@@ -49,6 +49,9 @@ class Made:
     is_batched: bool
     """Whether envs are stepped as one batch, without workers."""
 
+    unsupported: tuple[str, ...] = ()
+    """Spaces that the agents here cannot learn in, and why."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Conformity:

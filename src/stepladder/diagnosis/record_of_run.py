@@ -79,8 +79,20 @@ class RunEvidence:
         values = values[~np.isnan(values)]
         return float(values[-1]) if len(values) else math.nan
 
-    def practice(self) -> list[LabelCurve]:
-        """Return success by label as it was practised."""
+    @property
+    def num_envs(self) -> int:
+        """Envs that were stepped together; 0 if that is not known."""
+        count = self.config.get("num_envs")
+        return count if isinstance(count, int) and count > 0 else 0
+
+    def practice(self, *, settled: bool = False) -> list[LabelCurve]:
+        """Return success by label as it was practised.
+
+        Args:
+            settled: Whether to leave out the first two episodes per env of each label: of many
+                parallel envs the shortest episodes end first, which are no fair sample.
+        """
+        left_out = 2.0 * self.num_envs if settled else 0.0
         curves: list[LabelCurve] = []
         for name, (steps, success) in self.metrics.items():
             label = name.removeprefix(f"{PER_LABEL}success/")
@@ -89,7 +101,7 @@ class RunEvidence:
             at, numbers = self.series(f"{PER_LABEL}samples/{label}")
             played = dict(zip(at.tolist(), numbers.tolist(), strict=True))
             counts = np.array([played.get(step, 0.0) for step in steps.tolist()])
-            known = ~np.isnan(success) & (counts > 0)
+            known = ~np.isnan(success) & (counts > 0) & (np.cumsum(counts) > left_out)
             curves.append(
                 LabelCurve(
                     label=label, steps=steps[known], success=success[known], counts=counts[known]

@@ -84,7 +84,10 @@ def _last_positive(values: Floats, tree: int, capacity: int) -> int:
 
 @inlined
 def descend(block: Words, values: Floats, table: int, group: int, rest: float) -> int:
-    """Follow the sum tree of one group down to a leaf, without branches to mispredict."""
+    """Follow the sum tree of one group down to a leaf, without branches to mispredict.
+
+    An index of type `uint64` is not looked at for counting from the end, which shows here.
+    """
     own, other_share = group_of(block, table, group), table_of(block, table).other_share
     tree, capacity = own.tree_at, own.capacity
     node = 1
@@ -92,10 +95,11 @@ def descend(block: Words, values: Floats, table: int, group: int, rest: float) -
         return _descend_to_target(values, tree, own.target_tree_at, capacity, other_share, rest)
     while node < capacity:
         node *= 2
-        left = values[tree + node]
-        right = int(rest >= left)
-        rest -= left * right
-        node += right
+        left = values[np.uint64(tree + node)]
+        after = rest - left
+        right = rest >= left
+        rest = after if right else rest
+        node += int(right)
     return node - capacity
 
 

@@ -57,12 +57,13 @@ def end_write(block: Words) -> None:
 def _set_node(values: Floats, tree: int, node: int, weight: float) -> None:
     """Write one node of a tree and the sums above it."""
     values[tree + node] = weight
-    node >>= 1
-    while node >= 1:
+    while node > 1:
         # Recomputed, never adjusted by a difference: sums cannot drift, and a restored plan
-        # has the same bits as one that was never stopped.
-        values[tree + node] = values[tree + 2 * node] + values[tree + 2 * node + 1]
+        # has the same bits as one that was never stopped. The sum so far stays in a register: to
+        # read back what was just written would take longer than to add.
+        weight += values[np.uint64(tree + (node ^ 1))]
         node >>= 1
+        values[np.uint64(tree + node)] = weight
 
 
 @inlined

@@ -24,13 +24,13 @@ from stepladder.runs.checkpoint_files import (
     unfinished,
 )
 from stepladder.runs.reader import RunReader
-from stepladder.runs.run import Run
 from stepladder.runs.run_folder import CHECKPOINTS, naming
+from stepladder.runs.run_writer import RunWriter
 from stepladder.saving.snapshot import Snapshot
 
 
 def save_with_folder(
-    run: Run,
+    run: RunWriter,
     step: int,
     snapshot: Snapshot,
     write: Callable[[Path], None],
@@ -93,7 +93,7 @@ def _remove_unfinished(parent: Path) -> None:
             shutil.rmtree(entry)
 
 
-def _remove_others(run: Run, newest: str, keep: int) -> None:
+def _remove_others(run: RunWriter, newest: str, keep: int) -> None:
     """Remove all checkpoints but the newest few and the best, and whatever is only half there."""
     reader = RunReader(run.folder)
     known = {name for name in reader.checkpoints() if age(name)}

@@ -1,7 +1,7 @@
 """Passes what a run logs to one logger, from a thread of its own.
 
-`Run` has one per logger, so that a logger that is slow, fails or hangs holds up neither the run,
-nor its database, nor another logger.
+`RunWriter` has one per logger, so that a logger that is slow, fails or hangs holds up neither the
+run, nor its database, nor another logger.
 """
 
 import threading

@@ -1,7 +1,7 @@
 """One writer per run: a lock that dies with its process.
 
-`Run` holds it from before the first file is written until after the last; `RunReader` looks at it
-to tell a run that is being written from one whose process was killed.
+`RunWriter` holds it from before the first file is written until after the last; `RunReader` looks
+at it to tell a run that is being written from one whose process was killed.
 """
 
 import fcntl

@@ -1,6 +1,6 @@
 """Why something failed, in one line: what was raised, what it says, then where.
 
-Stored by `Run` as the status of a failed run, and shown by the commands.
+Stored by `RunWriter` as the status of a failed run, and shown by the commands.
 """
 
 LONGEST_REASON = 1_000

@@ -14,7 +14,7 @@ from stepladder.configs.checks import require_integer
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.reporting.events import CurriculumEvent, EventCursor, curriculum_events
 from stepladder.curricula.reporting.meter import CurriculumMeter, task_table
-from stepladder.runs.run import Run
+from stepladder.runs.run_writer import RunWriter
 from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot
 from stepladder.stats.names import MetricNames
@@ -37,7 +37,7 @@ class EpochReporter:
     def __init__(
         self,
         curriculum: Curriculum,
-        run: Run | None = None,
+        run: RunWriter | None = None,
         *,
         meter: CurriculumMeter | None = None,
         table_epochs: int = 10,

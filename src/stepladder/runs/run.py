@@ -1,93 +1,59 @@
-"""Keep what a simulation or a training leaves behind, in one folder.
+"""What a run holds, for scripts and notebooks: tables, a picture, a summary.
 
-Takes metrics, events, per-task snapshots, records and checkpoints; `reader` reads them back.
-Logging only appends to lists in memory: `writer` commits them from its own thread, and `forwarder`
-passes them on to loggers.
+Over `reader`, which the commands and the dashboard use; writing is `run_writer`'s.
 """
 
-import atexit
+import math
 import os
-import time
-import warnings
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from fnmatch import fnmatchcase
+from importlib.util import find_spec
 from pathlib import Path
-from sqlite3 import Connection
-from threading import Lock
-from types import MappingProxyType, TracebackType
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
+import numpy as np
 
-from stepladder.curricula.foreign import owners
 from stepladder.errors import RunError
-from stepladder.plans.record import Record
-from stepladder.runs import encoding, run_folder
-from stepladder.runs.checkpoint_files import (
-    checked_checkpoint_name,
-    next_file,
-    remove_all,
-    remove_older,
-)
-from stepladder.runs.database import (
-    BEST_CHECKPOINT_KEY,
-    STANDING_KEY,
-    create_database,
-    lift_limits,
-    metric_ids,
-    open_database,
-)
-from stepladder.runs.forwarder import Forwarder
+from stepladder.pictures import require_matplotlib
+from stepladder.runs.evaluation_events import WAYS, ends_of, figure_of, scores_by_way
 from stepladder.runs.lock import RunLock
-from stepladder.runs.loggers.base import Logger, check_loggers
-from stepladder.runs.reasons import reason_of
-from stepladder.runs.reopening import lock_run, reopen
-from stepladder.runs.run_folder import CHECKPOINTS, DATABASE, RUN_LOCK, RunInfo, naming
-from stepladder.runs.trust import note_own
-from stepladder.runs.writer import DatabaseWriter
-from stepladder.saving.snapshot import Snapshot, require_snapshot
+from stepladder.runs.loggers.base import Logger
+from stepladder.runs.reader import RunReader
+from stepladder.runs.run_table import RunTable, escaped, objects
+from stepladder.runs.run_writer import RunWriter
 
-FORKED = (
-    "this run belongs to the process that opened it, and this is a fork of that process. "
-    "Log from the parent, and send it the values of workers."
-)
+if TYPE_CHECKING:
+    from stepladder.pictures.figure import Figure
 
-NUM_RECORD_FIELDS = len(Record._fields)
+SHARES, SUCCESS = (f"env_curriculum_stats/per_label_{what}/" for what in ("probs", "success"))
+"""Metrics of each label: how likely it is drawn, and what succeeded."""
+
+CHANGES = {
+    "stage_advanced": "to_stage",
+    "stage_demoted": "to_stage",
+    "stage_set": "to_stage",
+    "phase_changed": "to_phase",
+}
+"""Kinds of events that a picture marks, and which entry names what began."""
+
+RANDOM, *_ = WAYS
 
 
 class Run:
-    """A run that is being written. Make one with `Run.create` or `Run.resume`.
+    """What a run has left so far, also while it is being written.
 
-    All methods may be called from any thread. Once something could not be written to the database,
-    every further call raises `RunError`; a logger that fails is counted and otherwise ignored.
-    As a context manager it closes itself, as failed if an exception comes out. A process that ends
-    without closing its run leaves it complete, with the status ``"stopped"``; one that is killed
-    leaves all but the last half second or so.
+    All tables are read anew when they are asked for. ``Run.create`` and ``Run.resume`` write one.
+
+    Args:
+        folder: The folder of a run.
+
+    Raises:
+        RunError: The folder has no run, or a damaged one, or one of a newer version.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        info: RunInfo,
-        lock: RunLock,
-        connection: Connection,
-        loggers: Sequence[Logger],
-    ):
-        self.folder = folder
-        """Where everything is."""
-        self.info = info
-        """What ``config.json`` says."""
-        self._refusal: str | None = None
-        self._lock = lock
-        self._metric_ids = metric_ids(connection)
-        self._last_metric_id = max(self._metric_ids.values(), default=0)
-        self._last_step = 0
-        self._checkpoint_lock = Lock()
-        self._close_lock = Lock()
-        self._writer = DatabaseWriter(connection, folder / DATABASE)
-        self._forwarders = [Forwarder(logger) for logger in loggers]
-        owners.add(self)
-        atexit.register(self._close_at_exit)
+    def __init__(self, folder: str | os.PathLike[str]):
+        self.reader = RunReader(folder)
+        """Everything that is stored, as it is stored."""
 
     @classmethod
     def create(
@@ -99,42 +65,10 @@ class Run:
         seed: int | Sequence[int] | None = None,
         overwrite: bool = False,
         loggers: Sequence[Logger] = (),
-    ) -> Self:
-        """Begin a run in a new or empty folder.
-
-        Args:
-            folder: Where to put it; made if missing.
-            kind: ``"simulation"``, ``"training"`` or any other word.
-            config: Settings with which the run can be repeated; plain JSON.
-            seed: The seed, or several.
-            overwrite: Replace a run that the folder holds. Nothing but a run is ever replaced, and
-                files that the old run did not write stay.
-            loggers: Where metrics and events go as well. The run closes them.
-
-        Raises:
-            RunError: The folder holds a run or something else, or cannot be written.
-            ConfigError: An argument is wrong.
-        """
-        path = Path(folder).absolute()
-        check_loggers(loggers)
-        info = run_folder.describe(kind, {} if config is None else config, seed)
-        with ExitStack() as undo, naming(path):
-            # Before anything is written: a folder that is not ours is left exactly as it is.
-            run_folder.refuse_unless_free(path, overwrite)
-            path.mkdir(parents=True, exist_ok=True)
-            lock = RunLock.take(path / RUN_LOCK)
-            undo.callback(lock.release)
-            # Again, now that no other process can make a run here.
-            run_folder.refuse_unless_free(path, overwrite)
-            run_folder.clear(path)
-            info.write(path)
-            (path / CHECKPOINTS).mkdir(exist_ok=True)
-            connection = create_database(path / DATABASE)
-            undo.callback(connection.close)
-            run = cls(path, info, lock, connection, loggers)
-            undo.pop_all()
-        note_own(path, info.config)
-        return run
+    ) -> RunWriter:
+        """Begin to write a run; see `RunWriter.create`."""
+        kept = {"kind": kind, "config": config, "seed": seed}
+        return RunWriter.create(folder, **kept, overwrite=overwrite, loggers=loggers)
 
     @classmethod
     def resume(
@@ -144,257 +78,212 @@ class Run:
         checkpoint: str | None = None,
         loggers: Sequence[Logger] = (),
         lock: RunLock | None = None,
-    ) -> Self:
-        """Reopen a run that was closed or killed, to append to it.
+    ) -> RunWriter:
+        """Go on writing a run; see `RunWriter.resume`."""
+        return RunWriter.resume(folder, checkpoint=checkpoint, loggers=loggers, lock=lock)
 
-        Args:
-            folder: The folder of a run.
-            checkpoint: Go back to this checkpoint: everything that was logged or saved after it is
-                removed, so that what is played again is not kept twice. Without it, all stays, and
-                a metric that is logged again at a step replaces its older value.
-            loggers: Where metrics and events go as well. The run closes them.
-            lock: From `lock_run`, if the caller has read the run before. The run releases it.
+    def __repr__(self) -> str:
+        about = f"{self.kind}, {self.status}, {self.last_step:,} steps"
+        return f"{type(self).__name__}({self.name!r}: {about})"
 
-        Raises:
-            RunError: The folder has no run, or a damaged one, or it is being written.
-        """
-        path = Path(folder).absolute()
-        check_loggers(loggers)
-        with ExitStack() as undo, naming(path):
-            lock = lock or lock_run(path)
-            undo.callback(lock.release)
-            info = RunInfo.read(path)
-            connection = open_database(path / DATABASE)
-            undo.callback(connection.close)
-            step, text = reopen(connection, path, checkpoint)
-            lift_limits(connection)
-            run = cls(path, info, lock, connection, loggers)
-            undo.pop_all()
-        run._last_step = step
-        run._forward(step, "event", step, "resumed", text)
-        return run
+    @property
+    def folder(self) -> Path:
+        """Where the run is."""
+        return self.reader.folder
 
     @property
     def name(self) -> str:
         """The name of the folder."""
-        return self.folder.name
+        return self.reader.name
 
     @property
-    def is_closed(self) -> bool:
-        """Whether nothing can be logged any more."""
-        return self._refusal is not None
+    def kind(self) -> str:
+        """``"simulation"``, ``"training"`` or another word."""
+        return self.reader.kind
 
     @property
-    def num_logger_errors(self) -> int:
-        """How often a logger raised or was too slow. The first time of each is an event as well."""
-        return sum(forwarder.num_errors for forwarder in self._forwarders)
+    def status(self) -> str:
+        """How the run stands: ``"running"``, ``"finished"`` and others; see `RunReader.status`."""
+        return self.reader.status
 
-    def log(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Keep metrics.
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings of the run."""
+        return self.reader.config
 
-        Args:
-            step: How many steps all envs have taken together; at least 0.
-            metrics: Numbers by name. NaN and the infinities are kept. A metric has one value per
-                step: another one replaces it.
-        """
-        self._require_open()
-        if type(step) is not int or not 0 <= step <= encoding.MAX_STEP:
-            step = encoding.checked_step(step)
-        # Checked before anything is added, so that a call is kept as a whole or not at all.
-        values = {
-            name: value if type(value) is float else encoding.checked_number(name, value)
-            for name, value in metrics.items()
-        }
-        now = time.time()
-        with self._writer.adding(len(values) + 1) as rows:
-            ids = self._metric_ids
-            new = [name for name in values if name not in ids]
-            for name in new:
-                encoding.checked_name(name, "the name of a metric")
-            for name in new:
-                ids[name] = self._last_metric_id = self._last_metric_id + 1
-                rows.metric_names.append((ids[name], name))
-            rows.metrics += [(ids[name], step, value) for name, value in values.items()]
-            rows.steps.append((step, now))
-        self._last_step = step
-        if self._forwarders:
-            self._forward(step, "log", step, MappingProxyType(values))
+    @property
+    def last_step(self) -> int:
+        """The last step at which something was logged; 0 if nothing was."""
+        steps, _ = self.reader.times()
+        return int(steps[-1]) if len(steps) else 0
 
-    def event(self, step: int, kind: str, text: str, data: Mapping[str, Any] | None = None) -> None:
-        """Keep something that happened, with its reason.
+    def metrics(self, *patterns: str) -> RunTable:
+        """Return metrics: a column of steps, and one for each metric.
+
+        Where a metric was not logged at a step, it is NaN.
 
         Args:
-            step: When, as in `log`.
-            kind: What kind of thing, such as ``"stage_advanced"``.
-            text: What happened and why, in words.
-            data: The same in numbers: anything JSON can hold, and arrays.
+            *patterns: Names, or patterns with * and ?, such as ``"evaluation/*"``; all by default.
+
+        Raises:
+            RunError: A pattern fits no metric of the run.
         """
-        self._require_open()
-        step, text = encoding.checked_step(step), encoding.readable_text(text)
-        self._add_event(step, encoding.checked_name(kind, "the kind of an event"), text, data)
-        self._forward(step, "event", step, kind, text)
+        names = self.reader.metric_names()
+        chosen = {name for name in names if not patterns}
+        for pattern in patterns:
+            found = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+            if not found:
+                # Says which names are similar.
+                self.reader.metric(pattern)
+            chosen |= found
+        series = {name: self.reader.metric(name) for name in names if name in chosen}
+        every = [steps for steps, _ in series.values()]
+        steps = np.unique(np.concatenate([np.zeros(0, np.int64), *every]))
+        columns: dict[str, Any] = {"step": steps}
+        for name, (where, values) in series.items():
+            columns[name] = np.full(len(steps), math.nan)
+            columns[name][np.searchsorted(steps, where)] = values
+        return RunTable(columns)
 
-    def keep_standing(self, step: int, standing: Mapping[str, Any]) -> None:
-        """Keep where the curriculum stands and why, in place of what it said before."""
-        self._require_open()
-        data = encoding.packed_data({**standing, "step": encoding.checked_step(step)})
-        assert data is not None
-        with self._writer.adding(1) as rows:
-            rows.settings.append((STANDING_KEY, data))
+    def events(self, kind: str | None = None) -> RunTable:
+        """Return what happened, and why, as it was told.
 
-    def log_tasks(self, step: int, columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]]) -> None:
-        """Keep one row per task; a later call at the same step replaces it.
+        The columns are ``step``, ``time`` (seconds since 1970), ``kind``, ``text`` and ``data``.
 
         Args:
-            step: When, as in `log`.
-            columns: Equally long columns by name: ``"task"`` (names), ``"label"``, and any number
-                of others, which hold numbers.
+            kind: Such as ``"stage_advanced"``; all kinds by default.
         """
-        self._require_open()
-        step, checked = encoding.checked_step(step), encoding.checked_columns(columns)
-        with self._writer.adding(len(checked) * len(checked["task"])) as rows:
-            rows.tasks.append((step, checked))
-
-    def log_records(self, records: npt.NDArray[Any]) -> None:
-        """Keep records of episodes: a one-dimensional array of ``RECORD_DTYPE``."""
-        self._require_open()
-        copied = encoding.checked_records(records)
-        with self._writer.adding(len(copied) * NUM_RECORD_FIELDS) as rows:
-            rows.records.append(copied)
-
-    def save_checkpoint(self, name: str, snapshot: Snapshot, step: int) -> Path:
-        """Write a snapshot, and return its file. It is safe on disk when this returns.
-
-        The file gets a number of its own, and the database says which one counts: at any moment
-        there is either the old checkpoint with its step or the new one with its.
-
-        Args:
-            name: What to call it; an older checkpoint of this name is replaced.
-            snapshot: What to save.
-            step: When, as in `log`.
-        """
-        self._require_open()
-        require_snapshot(snapshot)
-        step, name = encoding.checked_step(step), checked_checkpoint_name(name)
-        with self._checkpoint_lock, naming(self.folder):
-            path = next_file(self.folder / CHECKPOINTS, name)
-            snapshot.save(path)
-            with self._writer.adding(1) as rows:
-                rows.checkpoints.append((name, path.name, step, time.time()))
-            self._writer.flush()
-            remove_older(path, name)
-        return path
-
-    def mark_best(self, name: str) -> None:
-        """Say which checkpoint is the best so far, in place of an earlier one.
-
-        Args:
-            name: What the checkpoint is called; it must have been saved.
-        """
-        self._require_open()
-        name = checked_checkpoint_name(name)
-        with self._checkpoint_lock, naming(self.folder):
-            with self._writer.adding(1) as rows:
-                rows.settings.append((BEST_CHECKPOINT_KEY, name))
-            self._writer.flush()
-
-    def remove_checkpoint(self, name: str) -> None:
-        """Forget a checkpoint and remove what it left on disk; nothing happens if there is none."""
-        self._require_open()
-        name = checked_checkpoint_name(name)
-        with self._checkpoint_lock, naming(self.folder):
-            # The database first: a kill in between leaves files without an entry, which do no harm.
-            with self._writer.adding(1) as rows:
-                rows.removed_checkpoints.append(name)
-            self._writer.flush()
-            remove_all(self.folder / CHECKPOINTS, name)
-
-    def flush(self) -> None:
-        """Wait until all that was logged is in the database, where readers see it."""
-        self._require_open()
-        self._writer.flush()
-
-    def close(self, status: str = "finished") -> None:
-        """Write what is left, and the status; close the loggers. Nothing happens the second time.
-
-        Args:
-            status: How it ended: ``"finished"``, or ``"failed: …"`` with a reason.
-        """
-        if self._refusal is not None:
-            return
-        with self._close_lock:
-            news = self._end(encoding.readable_text(status)) if self._refusal is None else []
-        for text in news:
-            warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.close()
-            return
-        try:
-            self.close(f"failed: {reason_of(error)}")
-        except RunError as problem:
-            # The first error is the one that the caller has to see.
-            error.add_note(f"The run could not be closed either: {problem}")
-
-    def __reduce__(self) -> NoReturn:
-        raise RunError(
-            "a run cannot be copied or sent to another process: it belongs to the one that opened "
-            "it. Log from there, and send it the values of workers."
+        events = self.reader.events(kind)
+        return RunTable(
+            {
+                "step": np.array([event.step for event in events], np.int64),
+                "time": np.array([event.time for event in events], np.float64),
+                "kind": objects([event.kind for event in events]),
+                "text": objects([event.text for event in events]),
+                "data": objects([event.data for event in events]),
+            }
         )
 
-    def disown(self) -> None:
-        """Refuse to work from now on, and touch nothing. Called in a forked child."""
-        self._refusal = FORKED
-        self._lock.release()
-        self._writer.disown()
+    def tasks(self, step: int | None = None) -> RunTable:
+        """Return a row per task: its label, how likely it is drawn, how it went, and why.
 
-    def _require_open(self) -> None:
-        if self._refusal is not None:
-            raise RunError(self._refusal)
+        Args:
+            step: One of ``reader.task_steps()``; the latest by default.
 
-    def _close_at_exit(self) -> None:
-        self.close("stopped")
+        Raises:
+            RunError: Nothing about tasks was kept at this step.
+        """
+        columns = self.reader.tasks(step)
+        return RunTable(
+            {
+                name: objects(column) if isinstance(column, list) else np.asarray(column)
+                for name, column in columns.items()
+            }
+        )
 
-    def _end(self, status: str) -> list[str]:
-        """Close everything; return the warnings about loggers."""
-        self._refusal = f"{self.folder} has been closed. Reopen it with Run.resume."
-        try:
-            for forwarder in self._forwarders:
-                forwarder.close()
-            # The database last: it also stores the last errors of loggers.
-            news = self._collect_news(self._last_step)
-        finally:
-            atexit.unregister(self._close_at_exit)
-            try:
-                self._writer.close(status)
-            finally:
-                self._lock.release()
-                owners.discard(self)
-        return news
+    def evaluations(self) -> RunTable:
+        """Return what every evaluation measured: a row per step, way of acting and group.
 
-    def _add_event(self, step: int, kind: str, text: str, data: Mapping[str, Any] | None) -> None:
-        row = (step, time.time(), kind, text, encoding.packed_data(data))
-        with self._writer.adding(len(row)) as rows:
-            rows.events.append(row)
+        The columns are ``step``, ``way`` (random, drawn or best), ``is_own`` (whether the agent is
+        meant to act in this way), ``group`` (a label, an opponent or all), ``value``, and ``low``
+        and ``high``, the ends of its interval of 95 %. The value is the share of episodes that
+        were solved or won, else the mean return.
+        """
+        rows = [
+            (event.step, way, way == next(iter(found)), group, *ends_of(score))
+            for event in self.reader.events()
+            if event.kind in ("baseline", "evaluation")
+            for found in [scores_by_way(event.data)]
+            for way, scores in found.items()
+            for group, score in scores.items()
+        ]
+        names = ("step", "way", "is_own", "group", "value", "low", "high")
+        columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else {}
+        kinds = {"step": np.int64, "is_own": np.bool_, "way": object, "group": object}
+        return RunTable(
+            {
+                name: np.array(columns.get(name, ()), dtype=kinds.get(name, np.float64))
+                for name in names
+            }
+        )
 
-    def _forward(self, step: int, method: str, *arguments: Any) -> None:
-        for forwarder in self._forwarders:
-            forwarder.put(method, *arguments)
-        for text in self._collect_news(step):
-            warnings.warn(text, RuntimeWarning, stacklevel=3)
+    def plot(self) -> "Figure":
+        """Return a picture of what was practised and what succeeded, over the steps.
 
-    def _collect_news(self, step: int) -> list[str]:
-        """Keep the first failure of each logger as an event, and return it in words."""
-        news = [text for forwarder in self._forwarders if (text := forwarder.take_news())]
-        for text in news:
-            self._add_event(step, "logger_failed", encoding.readable_text(text), None)
-        return news
+        A notebook shows it; ``.save("course.svg")`` writes it. Needs matplotlib.
+
+        Raises:
+            ConfigError: Matplotlib is not installed.
+            RunError: The run has kept neither shares nor success of labels.
+        """
+        require_matplotlib()
+        # Imported here: a run can be read without matplotlib.
+        from stepladder.pictures.course import course_figure
+
+        names = self.reader.metric_names()
+        shares, success = self._by_label(names, SHARES), self._by_label(names, SUCCESS)
+        if not shares and not success:
+            raise RunError(
+                f"{self.folder} has kept neither shares nor success of labels, so there is nothing "
+                "to draw. It has metrics(), events() and tasks()."
+            )
+        changes = [
+            (event.step, str(event.data.get(CHANGES[event.kind], "")))
+            for event in self.reader.events()
+            if event.kind in CHANGES
+        ]
+        return course_figure(shares, success, title=self.name, changes=changes)
+
+    def _by_label(self, names: Sequence[str], family: str) -> dict[str, Any]:
+        """Return the metrics of a family by label, in the order in which labels first came."""
+        own = [name for name in names if name.startswith(family)]
+        return {name.removeprefix(family): self.reader.metric(name) for name in own}
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: a headline, what was learnt, changes, a picture."""
+        steps = f"{self.last_step:,} steps"
+        env = self.config.get("env")
+        about = [self.kind, env if isinstance(env, str) else "", self.status, steps]
+        parts = [f"<p><b>{escaped(self.name)}</b>: {escaped(', '.join(filter(None, about)))}</p>"]
+        parts += [self._held_out_html(), self._changes_html()]
+        has_labels = any(name.startswith((SHARES, SUCCESS)) for name in self.reader.metric_names())
+        if has_labels and find_spec("matplotlib") is not None:
+            _, start, picture = self.plot().encoded(".svg").decode().partition("<svg")
+            parts.append(start + picture)
+        return "".join(parts)
+
+    def _held_out_html(self) -> str:
+        """Return the last evaluation, random play beside it; empty if there was none."""
+        step, measured = 0, dict[str, Any]()
+        for event in self.reader.events():
+            found = scores_by_way(event.data) if event.kind in ("baseline", "evaluation") else {}
+            if found:
+                step = event.step
+                measured = {way: measured[way] for way in measured if way == RANDOM} | found
+        ways = [way for way in WAYS if way in measured]
+        if not ways:
+            return ""
+        last = measured[ways[-1]]
+        rows = "".join(
+            f"<tr><th>{escaped(group)}</th>"
+            + "".join(f"<td>{_figure(measured[way].get(group, {}))}</td>" for way in ways)
+            + "</tr>"
+            for group in last
+        )
+        head = "".join(f"<th>{way}</th>" for way in ways)
+        title = f"{figure_of(last)}, at step {step:,}"
+        return f"<table><caption>{title}</caption><tr><th></th>{head}</tr>{rows}</table>"
+
+    def _changes_html(self) -> str:
+        events = [event for event in self.reader.events() if event.kind in CHANGES][-3:]
+        items = (f"<li>step {event.step:,}: {escaped(event.text)}</li>" for event in events)
+        return f"<ul>{''.join(items)}</ul>" if events else ""
+
+
+def _figure(score: Mapping[str, Any]) -> str:
+    """Return a figure with its interval."""
+    value, low, high = ends_of(score)
+    if math.isnan(value):
+        return ""
+    interval = "" if math.isnan(low) else f" ({low:.2f} to {high:.2f})"
+    return f"{value:.2f}{interval}"

@@ -1,8 +1,8 @@
 """The folder of a run: which files it holds, and what its ``config.json`` says.
 
-`Run` makes or clears a folder here before it opens the database; `RunReader` checks here that a
-folder has a run. ``config.json`` makes a folder a run: it is the first file written, always as a
-whole, and the last one that is replaced.
+`RunWriter` makes or clears a folder here before it opens the database; `RunReader` checks here
+that a folder has a run. ``config.json`` makes a folder a run: it is the first file written, always
+as a whole, and the last one that is replaced.
 """
 
 import json

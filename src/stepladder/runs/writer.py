@@ -1,6 +1,6 @@
 """The thread that writes a run's database, so that logging never waits for a disk.
 
-`Run` adds rows to the pending ones; every `COMMIT_INTERVAL_S` the thread
+`RunWriter` adds rows to the pending ones; every `COMMIT_INTERVAL_S` the thread
 takes them away and commits them in one transaction. A kill loses what is younger than that.
 """
 

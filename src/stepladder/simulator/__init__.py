@@ -16,8 +16,9 @@ from stepladder.simulator.learner import Play, TaskDependencySimulator
 from stepladder.simulator.oracle import best_oracle
 from stepladder.simulator.scenarios import SUITE, GraphScenario, scenario
 from stepladder.simulator.simulate import SimulationConfig, SimulationResult, simulate
-from stepladder.simulator.sweeps import SweepConfig, SweepResult, SweepTrial, sweep
+from stepladder.simulator.swept import SweepConfig
 from stepladder.simulator.verdict import Verdict, judge
+from stepladder.sweeps import SweepResult, SweepTrial, sweep
 
 __all__ = [
     "GENERAL_SUITE",

@@ -67,6 +67,21 @@ class ComparisonCell:
     is_winner: bool = False
     """Whether its interval lies below that of every other curriculum in the scenario."""
 
+    @property
+    def cost(self) -> float:
+        """What a sweep minimises: the mean samples as a multiple of the oracle's.
+
+        If some seeds do not finish, part of the budget is added: the more, the smaller the area
+        under their curve of mastered tasks.
+        """
+        added = (1.0 - self.finished_share) * (1.0 - self.area) * self.budget
+        return self.ratio_to_oracle * (self.mean_samples + added) / max(1.0, self.mean_samples)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval of the multiple."""
+        return self.ratio_low, self.ratio_high
+
     def to_json(self) -> dict[str, Any]:
         """Return the cell as plain JSON."""
         return asdict(self)

@@ -14,7 +14,7 @@ from stepladder.configs.codec import Config
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig, resolve_config
 from stepladder.errors import ConfigError
-from stepladder.runs import Run
+from stepladder.runs import Run, RunWriter
 from stepladder.runs.loggers import Logger
 from stepladder.runs.reporter import EpochReporter
 from stepladder.simulator.base import Scenario, Simulator
@@ -161,7 +161,7 @@ def _play(
     config: SimulationConfig,
     simulator: Simulator,
     curriculum: Curriculum,
-    run: Run | None,
+    run: RunWriter | None,
     keep_records: bool,
     on_epoch: OnSimulatedEpoch | None,
 ) -> SimulationResult:

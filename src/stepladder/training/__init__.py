@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from stepladder.training.loop_starting import run
     from stepladder.training.policies import TrainedPolicy, load_policy
     from stepladder.training.results import Progress, TrainingResult
+    from stepladder.training.seeds import SeedsOptions, SeedsResult, resume_seeds, train_seeds
     from stepladder.training.starting import resume, train, train_single_run
 
 _HOMES = {
     "LoopRun": "loop_run",
     "Progress": "results",
+    "SeedsOptions": "seeds",
+    "SeedsResult": "seeds",
     "TrainedPolicy": "policies",
     "TrainingConfig": "config",
     "TrainingResult": "results",
@@ -26,14 +29,18 @@ _HOMES = {
     "load_config": "config",
     "load_policy": "policies",
     "resume": "starting",
+    "resume_seeds": "seeds",
     "run": "loop_starting",
     "train": "starting",
+    "train_seeds": "seeds",
     "train_single_run": "starting",
 }
 
 __all__ = [
     "LoopRun",
     "Progress",
+    "SeedsOptions",
+    "SeedsResult",
     "TrainedPolicy",
     "TrainingConfig",
     "TrainingResult",
@@ -41,8 +48,10 @@ __all__ = [
     "load_config",
     "load_policy",
     "resume",
+    "resume_seeds",
     "run",
     "train",
+    "train_seeds",
     "train_single_run",
 ]
 

@@ -21,7 +21,7 @@ from stepladder.envs.tracking.score_reporter import tracked_envs
 from stepladder.envs.vector import is_batched
 from stepladder.errors import ChannelError, ConfigError, StepladderError
 from stepladder.files import sync
-from stepladder.runs import Run
+from stepladder.runs import RunWriter
 from stepladder.runs.checkpoint_folders import save_with_folder
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.runs.reporter import EpochReporter
@@ -62,7 +62,7 @@ class LoopRun:
 
     def __init__(
         self,
-        run: Run,
+        run: RunWriter,
         envs: Any,
         *,
         save: Save | None,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from stepladder.errors import DivergenceError
-from stepladder.runs import Run, RunReader
+from stepladder.runs import RunReader, RunWriter
 from stepladder.runs.checkpoint_choice import names_by_step
 from stepladder.runs.interrupting import InterruptGuard
 from stepladder.runs.reporter import EpochReporter
@@ -47,7 +47,7 @@ class Session:
         self._epoch_steps = min(
             config.epoch_steps, config.evaluation.every_steps or config.epoch_steps
         )
-        self.run: Run | None = None
+        self.run: RunWriter | None = None
         self.reporter = EpochReporter(trainer.curriculum)
         self.evaluations: list[dict[str, Any]] = []
         self.best: Best | None = None
@@ -61,7 +61,7 @@ class Session:
         self._steps_before = 0
         self._reported_at = 0
 
-    def keep_in(self, run: Run) -> None:
+    def keep_in(self, run: RunWriter) -> None:
         """Keep everything in a run from now on."""
         self.run = self.reporter.run = run
         if self.best is None:

@@ -17,7 +17,7 @@ import torch
 from stepladder.agents.config import AgentConfig, agent_named
 from stepladder.envs.ids import give_env
 from stepladder.errors import ConfigError, DivergenceError, RunError, SnapshotError
-from stepladder.runs import Logger, Run
+from stepladder.runs import Logger, Run, RunWriter
 from stepladder.runs.reopening import lock_run
 from stepladder.runs.run_folder import RunInfo
 from stepladder.runs.trust import require_trust
@@ -271,7 +271,7 @@ def _play(session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
         session.close()
 
 
-def _play_in(run: Run, session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
+def _play_in(run: RunWriter, session: Session, on_epoch: OnEpoch | None) -> TrainingResult:
     """Train, keep everything in a run, and say there how it ended."""
     session.keep_in(run)
     result = _play(session, on_epoch)

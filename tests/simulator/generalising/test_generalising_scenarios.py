@@ -20,7 +20,7 @@ from stepladder.simulator import (
 )
 from stepladder.simulator.base import PlayResult
 from stepladder.simulator.generalising.oracle import oracle_runs
-from stepladder.simulator.sweeps import SweepConfig
+from stepladder.simulator.swept import SweepConfig
 
 SMALL = GeneralScenario(name="small", dynamics=small(goal=0.7))
 

@@ -27,6 +27,7 @@ from tyro.constructors import (
     StructTypeInfo,
 )
 
+from stepladder.cli.examples import examples_text
 from stepladder.cli.inputs.flag_problems import (
     FLAG,
     keeping_words,
@@ -95,6 +96,8 @@ def parse(
                 )
         except SystemExit as leaving:
             if leaving.code in (0, None):
+                # The help has been printed.
+                print(examples_text(verb))
                 raise
             raise ConfigError(one_line(complaint.getvalue(), verb)) from None
 

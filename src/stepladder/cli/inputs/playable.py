@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, cycle, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from stepladder.runs.checkpoint_files import is_folder
 from stepladder.runs.run_folder import CHECKPOINTS
 from stepladder.runs.trust import names_of_code, require_trust
 from stepladder.tasks import Task
+from stepladder.training.evaluation.request import EvaluationRequest
+from stepladder.training.pretrained import Pretrained
 
 MODE = "rgb_array"
 
@@ -52,11 +55,17 @@ class Playable:
     learnt: Path | None = None
     """The folder of a run that holds a trained policy."""
 
+    pretrained: Pretrained | None = None
+    """The policy that comes with the package and plays this; None if there is none."""
+
     settings: EnvSettings = field(default_factory=EnvSettings)
     """How the env gets its tasks, and where its success is read."""
 
     checkpoint: str | int = LAST
     """Which policy of a run plays: ``"last"``, ``"best"`` or that of a step."""
+
+    num_groups: int = 1
+    """How many groups of tasks take turns, such as stages or opponents."""
 
 
 def find_playable(
@@ -100,6 +109,21 @@ def find_playable(
     if path.is_file():
         return _of_level(path, kwargs)
     return Playable(name=text, env=make_env(text, kwargs))
+
+
+def pretrained_games(pretrained: Pretrained, settings: Sequence[str]) -> Playable:
+    """Return the games that a policy of the package is evaluated in, one of each group in turn."""
+    programme = EvaluationRequest.of(pretrained.config).programme(())
+    groups = [[fixture.task for fixture in one.fixtures] for one in programme.by_group().values()]
+    tasks = cycle(filter(None, chain.from_iterable(zip_longest(*groups))))
+    kwargs = {**programme.env_kwargs, **read_settings(settings)}
+    return Playable(
+        name=pretrained.name,
+        env=make_env(pretrained.config.env, kwargs),
+        next_task=lambda: next(tasks),
+        pretrained=pretrained,
+        num_groups=len(groups),
+    )
 
 
 def _of_level(path: Path, kwargs: Mapping[str, Any]) -> Playable:

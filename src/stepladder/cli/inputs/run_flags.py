@@ -28,6 +28,9 @@ class RunFlags:
     overwrite: bool = False
     """Replace the run in the folder if there is one."""
 
+    dashboard: bool = False
+    """Also show the run on a local web page while it is being made; its address is printed."""
+
     tensorboard: bool = False
     """Also write event files for TensorBoard, into a folder tensorboard beside the run."""
 
@@ -48,7 +51,7 @@ class RunFlags:
             ConfigError: The folder holds a run, or a flag contradicts ``--no-keep``.
         """
         if self.no_keep:
-            for flag in ("out", "overwrite", "keep_records", "tensorboard", "wandb"):
+            for flag in ("out", "overwrite", "keep_records", "dashboard", "tensorboard", "wandb"):
                 if getattr(self, flag, None):
                     text = flag.replace("_", "-")
                     raise ConfigError(f"--{text} needs a run; leave out --no-keep.")

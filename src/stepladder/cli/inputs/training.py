@@ -32,7 +32,7 @@ from stepladder.training.presets import ANY_ENV, DEFAULT_PRESET, PRESETS
 
 WITH_RESUME = {
     *("--resume", "--total-steps", "--total-episodes", "--device", "--env", "--trust", "--json"),
-    *("--jobs", "--tensorboard", "--wandb", "--wandb-mode"),
+    *("--jobs", "--dashboard", "--tensorboard", "--wandb", "--wandb-mode"),
 }
 """Flags that can be given beside ``--resume``; all others are fixed when a training starts."""
 
@@ -177,7 +177,7 @@ def read_arguments(argv: Sequence[str]) -> tuple[TrainArguments, TrainingConfig]
     return arguments, _config(arguments, base, before)
 
 
-def _require_trusted_file(name: str, base: TrainingConfig, flags: frozenset[str]) -> None:
+def require_trusted_file(name: str, base: TrainingConfig, flags: frozenset[str]) -> None:
     """Raise if a config file names a module and the user has not said that it is trusted."""
     if name in PRESETS or "--trust" in flags:
         return
@@ -221,7 +221,7 @@ def _parsed(
     if named or env in (None, DEFAULT_ENV):
         base = load_config(named or DEFAULT_PRESET)
         # Before anything that it names is looked at, such as the tasks for their labels.
-        _require_trusted_file(named or DEFAULT_PRESET, base, given_flags(argv))
+        require_trusted_file(named or DEFAULT_PRESET, base, given_flags(argv))
         look_for(*names_of_code(base.to_json()))
     else:
         base = TrainingConfig(**{**ANY_ENV, "env": env})

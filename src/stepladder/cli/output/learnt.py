@@ -30,6 +30,7 @@ from stepladder.runs.trust import names_of_code, require_trust_in_policy
 from stepladder.training.checkpoints import SavedPolicy, read_policy
 from stepladder.training.config import TrainingConfig
 from stepladder.training.opponents.member import SPACES, misfit
+from stepladder.training.pretrained import Pretrained
 from stepladder.training.starting import threads
 
 
@@ -46,6 +47,9 @@ class Learnt:
     run: RunReader | None
     """The run that holds it; None for a single file."""
 
+    pretrained: Pretrained | None = None
+    """What is known of a policy that comes with the package; None for others."""
+
     @property
     def description(self) -> Mapping[str, Any]:
         """As `Agent.description` returned it."""
@@ -54,6 +58,8 @@ class Learnt:
     @property
     def moment(self) -> str:
         """Which policy of its run it is: "step 480,000, the best", say; empty if not known."""
+        if self.pretrained is not None:
+            return f"step {self.pretrained.step:,}"
         step = self.saved.step
         if step is None or self.run is None:
             return ""
@@ -86,6 +92,8 @@ class Learnt:
     @property
     def config(self) -> TrainingConfig | None:
         """The config of its training; None for a single file."""
+        if self.pretrained is not None:
+            return self.pretrained.config
         return None if self.run is None else training_config(self.run)
 
     def player(self, num_rows: int, *, device: str = "cpu", seed: int = 0) -> Player:
@@ -118,6 +126,12 @@ class Learnt:
                 f"{self.name} cannot play {env}: {found}. Give the env the same arguments as in "
                 "training."
             )
+
+
+def pretrained_learnt(pretrained: Pretrained) -> Learnt:
+    """Return a policy that comes with the package."""
+    saved = read_policy(pretrained.path)
+    return Learnt(name=pretrained.name, saved=saved, run=None, pretrained=pretrained)
 
 
 def find_learnt(text: str, checkpoint: str | int = LAST, *, trust: bool = False) -> Learnt:
@@ -195,6 +209,7 @@ class SinglePolicy:
         """What plays, and of which step it is."""
         self.way: OwnWay = way or learnt.own_way
         self._player = learnt.player(self._num_agents or (2 if self._plays_both else 1), seed=seed)
+        self._threads = learnt.threads
 
     def begin(self) -> None:
         """Begin an episode: forget the last one."""
@@ -202,6 +217,10 @@ class SinglePolicy:
 
     def __call__(self, observation: Any) -> Any:
         """Return the action for an observation."""
+        with self._threads():
+            return self._chosen(observation)
+
+    def _chosen(self, observation: Any) -> Any:
         if self._num_agents:
             return self._player.act_batch(observation["agents"])
         if not self._plays_both:

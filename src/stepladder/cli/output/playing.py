@@ -159,7 +159,7 @@ def make_policy(
     expert = getattr(env.unwrapped, "scripted_action", None)
     if name is None:
         name = "random" if expert is None else "scripted"
-        name = name if playable.learnt is None else "learnt"
+        name = name if playable.learnt is None and playable.pretrained is None else "learnt"
     is_learnt = name == "learnt" or Path(name).exists()
     if way is not None and not is_learnt:
         raise ConfigError(
@@ -179,18 +179,25 @@ def make_policy(
             )
         return lambda observation: expert()
     if is_learnt:
-        path, chosen = name, checkpoint
-        if name == "learnt":
-            path, chosen = playable.learnt, playable.checkpoint
-        if path is None:
-            raise ConfigError(
-                f"{playable.name} has no trained policy yet, so --policy learnt cannot play it. "
-                "Name a run that has one, or use another --policy."
-            )
-        learnt = learning()
-        found = learnt.find_learnt(str(path), chosen, trust=trust)
-        return learnt.SinglePolicy(found, env, playable.name, way=way, seed=seed)
+        found = _found_policy(name, playable, checkpoint, trust)
+        return learning().SinglePolicy(found, env, playable.name, way=way, seed=seed)
     return _user_policy(name, env)
+
+
+def _found_policy(name: str, playable: Playable, checkpoint: str | int, trust: bool) -> Any:
+    """Return a trained policy: one that comes with the package, or that of a path."""
+    learnt = learning()
+    if name == "learnt" and playable.pretrained is not None:
+        return learnt.pretrained_learnt(playable.pretrained)
+    path, chosen = name, checkpoint
+    if name == "learnt":
+        path, chosen = playable.learnt, playable.checkpoint
+    if path is None:
+        raise ConfigError(
+            f"{playable.name} has no trained policy yet, so --policy learnt cannot play it. "
+            "Name a run that has one, or use another --policy."
+        )
+    return learnt.find_learnt(str(path), chosen, trust=trust)
 
 
 def _user_policy(name: str, env: gym.Env[Any, Any]) -> ChooseAction:

@@ -109,12 +109,15 @@ def change_of(label: ChangingLabel, noise_z: float, prior: float) -> float:
     # One success and one failure more than were seen: no rate is ever certain to be 0 or 1.
     variance = (label.variance * label.num_plays + 0.5) / (label.num_plays + 2.0)
     total, weights = 0.0, LEAST_WEIGHT
+    # What is known of the slower clock of a pair is kept for the next pair: divisions take longest.
+    slow_age, slow_rate = _mean_age(label, 0), label.successes[0] / label.plays[0]
     for clock in range(NUM_CLOCKS - 1):
-        age = _mean_age(label, clock + 1) - _mean_age(label, clock)
+        fast_age, fast_rate = slow_age, slow_rate
+        slow_age = _mean_age(label, clock + 1)
+        slow_rate = label.successes[clock + 1] / label.plays[clock + 1]
+        age, change = slow_age - fast_age, fast_rate - slow_rate
         if age <= 0.0:
             continue
-        change = label.successes[clock] / label.plays[clock]
-        change -= label.successes[clock + 1] / label.plays[clock + 1]
         per_slope = 1.0 / (age * slope)
         change *= per_slope
         noise = noise_z * noise_z * variance * _noise(label, clock) * per_slope * per_slope

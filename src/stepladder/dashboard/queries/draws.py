@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stepladder.dashboard.queries.labels import FAMILIES, label_order, ordered
+from stepladder.dashboard.queries.labels import LABEL_FAMILIES, label_order, ordered
 from stepladder.dashboard.queries.params import integer
 from stepladder.dashboard.queries.standing import names_below
 from stepladder.runs import RunReader
@@ -32,7 +32,7 @@ def draws(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
     """Return rows, the start of each column in steps, its end, and shares; ``by`` label or task."""
     if params.get("by") == "task":
         return _by_task(reader)
-    prefix = FAMILIES["samples"]
+    prefix = LABEL_FAMILIES["samples"]
     limit = integer(params, "columns", COLUMNS, 1, MOST_COLUMNS)
     with reader.database() as database:
         numbers = dict(names_below(database, prefix))
@@ -66,23 +66,23 @@ def _by_task(reader: RunReader) -> dict[str, Any]:
     with reader.database() as database:
         steps = [step for (step,) in database.execute("SELECT DISTINCT step FROM task_columns")]
         chosen = _spread(sorted(map(integer_of, steps)), _num_tables(database))
-        tables = [(step, *_table(database, step)) for step in chosen]
-    tables = [(step, names, probs) for step, names, probs in tables if len(names)]
+        known: dict[Any, dict[str, int]] = {}
+        found = ((step, *_table(database, step, known)) for step in chosen)
+        tables = [(step, places, probs) for step, places, probs in found if places]
     totals: dict[str, float] = {}
-    for _, names, probs in tables:
-        for place in np.argsort(-probs)[:MOST_TASKS].tolist():
+    for _, places, probs in tables:
+        names = list(places)
+        for place in np.argpartition(-probs, min(MOST_TASKS, len(probs)) - 1)[:MOST_TASKS].tolist():
             totals[names[place]] = totals.get(names[place], 0.0) + float(probs[place])
+    best = sorted(totals, key=lambda name: -totals[name])[:MOST_TASKS]
     # In the order of the source, as far as the last table knows it.
-    best = set(sorted(totals, key=lambda name: -totals[name])[:MOST_TASKS])
-    last_names = tables[-1][1] if tables else []
-    rows = [name for name in dict.fromkeys(last_names) if name in best]
-    rows += [name for name in best if name not in set(rows)]
+    last = tables[-1][1] if tables else {}
+    rows = sorted(best, key=lambda name: last.get(name, len(last)))
     grid = np.full((len(rows), len(tables)), np.nan)
-    for column, (_, names, probs) in enumerate(tables):
-        place_of = {name: place for place, name in enumerate(names)}
+    for column, (_, places, probs) in enumerate(tables):
         for row, name in enumerate(rows):
-            if name in place_of:
-                grid[row, column] = probs[place_of[name]]
+            if name in places:
+                grid[row, column] = probs[places[name]]
     return {
         "rows": rows,
         "x": [0, *(step for step, _, _ in tables[:-1])],
@@ -99,22 +99,34 @@ def _num_tables(database: sqlite3.Connection) -> int:
     return max(2, min(MOST_TABLES, MOST_NUMBERS // max(1, size // 2)))
 
 
-def _table(database: sqlite3.Connection, step: int) -> tuple[list[str], npt.NDArray[np.float64]]:
-    """Return the names of tasks and their probabilities at a step; nothing if it lacks them."""
+def _table(
+    database: sqlite3.Connection, step: int, known: dict[Any, dict[str, int]]
+) -> tuple[dict[str, int], npt.NDArray[np.float64]]:
+    """Return the places of tasks by name and their probabilities at a step, if it has both.
+
+    Most tables have the same names: they are unpacked once and kept in `known`.
+    """
     unpacking = Unpacking()
-    found = dict[str, Any]()
-    for name, kind, data in database.execute(
-        "SELECT task_columns.name, kind, ifnull(name_lists.data, task_columns.data)"
-        " FROM task_columns LEFT JOIN name_lists"
-        " ON kind = 'text' AND name_lists.digest = task_columns.data"
-        " WHERE step = ? AND task_columns.name IN ('task', 'prob')",
-        (step,),
-    ):
-        found[name] = unpacking.names(data) if name == "task" else unpacking.numbers(kind, data)
-    names, probs = found.get("task", []), found.get("prob", np.zeros(0))
-    if len(names) != len(probs):
-        return [], np.zeros(0)
-    return names, np.nan_to_num(probs.astype(np.float64))
+    columns = {
+        name: (kind, data)
+        for name, kind, data in database.execute(
+            "SELECT name, kind, data FROM task_columns WHERE step = ? AND name IN ('task', 'prob')",
+            (step,),
+        )
+    }
+    if columns.keys() != {"task", "prob"}:
+        return {}, np.zeros(0)
+    digest = columns["task"][1]
+    if digest not in known:
+        row = database.execute("SELECT data FROM name_lists WHERE digest = ?", (digest,)).fetchone()
+        names = unpacking.names(digest if row is None else row[0])
+        # Of tasks with the same name, the first counts, and no place is lost.
+        known[digest] = {}
+        for place, name in enumerate(names):
+            known[digest][name if name not in known[digest] else f"{name} ({place})"] = place
+    probs = unpacking.numbers(*columns["prob"]).astype(np.float64)
+    places = known[digest]
+    return (places, np.nan_to_num(probs)) if len(places) == len(probs) else ({}, np.zeros(0))
 
 
 def _spread(steps: list[int], count: int) -> list[int]:

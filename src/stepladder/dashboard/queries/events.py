@@ -11,10 +11,17 @@ USUAL_EVENTS, MOST_EVENTS = 100, 500
 MOST_LETTERS = 2_000
 """Letters of one event that are shown."""
 
-MOST_MARKS = 60
+MOST_MARKS = 24
 """Events of one kind that are marked in charts; more would hide the lines."""
 
-QUIET = ("explanation", "evaluation", "baseline", "undeclared_metrics")
+UNMARKED = (
+    "explanation",
+    "evaluation",
+    "baseline",
+    "undeclared_metrics",
+    "tasks_moved",
+    "replaced",
+)
 """Kinds that have a place of their own on the page, or say nothing about its course."""
 
 
@@ -58,5 +65,5 @@ def marks(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {"step": step, "kind": text_of(kind), "text": text_of(text)}
         for step, kind, text in rows
-        if kind not in QUIET
+        if kind not in UNMARKED
     ]

@@ -13,14 +13,14 @@ from stepladder.dashboard.queries.params import integer, number
 from stepladder.dashboard.queries.standing import curriculum_of, names_below
 from stepladder.runs import RunReader
 
-STATS = "env_curriculum_stats"
-FAMILIES: Mapping[str, str] = {
-    "success": f"{STATS}/per_label_success/",
+_STATS = "env_curriculum_stats"
+LABEL_FAMILIES: Mapping[str, str] = {
+    "success": f"{_STATS}/per_label_success/",
     "performance": "env_task_dependency/per_label_performance/",
     "held_out_performance": "env_task_dependency/per_label_held_out_success/",
-    "probs": f"{STATS}/per_label_probs/",
-    "samples": f"{STATS}/per_label_samples/",
-    "scores": f"{STATS}/per_label_lp_scores/",
+    "probs": f"{_STATS}/per_label_probs/",
+    "samples": f"{_STATS}/per_label_samples/",
+    "scores": f"{_STATS}/per_label_lp_scores/",
 }
 """Families of metrics by what the pages call them."""
 
@@ -47,7 +47,7 @@ def label_order(reader: RunReader, database: sqlite3.Connection) -> list[str]:
     """Return all labels of a run in their one order."""
     order = [label for _, labels in stage_labels(reader.config) for label in labels]
     for family in ("probs", "samples", "success", "performance"):
-        order += [label for label, _ in names_below(database, FAMILIES[family])]
+        order += [label for label, _ in names_below(database, LABEL_FAMILIES[family])]
     return list(dict.fromkeys(order))[:MOST_LABELS]
 
 
@@ -57,14 +57,14 @@ def labels(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
         return {
             "labels": label_order(reader, database),
             "families": [
-                name for name, prefix in FAMILIES.items() if names_below(database, prefix)
+                name for name, prefix in LABEL_FAMILIES.items() if names_below(database, prefix)
             ],
         }
 
 
 def family(reader: RunReader, params: Mapping[str, str]) -> dict[str, Any]:
     """Return a curve per label of the family that ``of`` names; without one, of none."""
-    prefix = FAMILIES.get(params.get("of", ""), "\0")
+    prefix = LABEL_FAMILIES.get(params.get("of", ""), "\0")
     limit = integer(params, "points", FAMILY_POINTS, 2, MOST_POINTS)
     ends = number(params, "first"), number(params, "last")
     with reader.database() as database:

@@ -38,10 +38,22 @@ def overview(index: RunIndex, params: Mapping[str, str]) -> dict[str, Any]:
     for name, folder in index.scan().items():
         try:
             with naming_damage(folder):
-                rows.append({"name": name, **row(index.reader(name))})
+                rows.append({"name": name, **_known_row(index, name)})
         except (StepladderError, OSError) as error:
             rows.append({"name": name, "problem": one_visible_line(error)})
     return {"runs": rows, "folders": [folder.name for folder in index.folders]}
+
+
+def _known_row(index: RunIndex, name: str) -> dict[str, Any]:
+    """Return the row of a run; of one that has ended, the same until its files change."""
+    stamp = index.stamp(name)
+    known = index.rows.get(name)
+    if known is not None and known[0] == stamp:
+        return known[1]
+    made = row(index.reader(name))
+    if made["status"] in ("finished", "stopped", "crashed"):
+        index.rows[name] = stamp, made
+    return made
 
 
 def row(reader: RunReader) -> dict[str, Any]:

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepladder.dashboard.queries.labels import FAMILIES, stage_labels
+from stepladder.dashboard.queries.labels import LABEL_FAMILIES, stage_labels
 from stepladder.runs import RunReader
 
 BUCKETS, FEWEST = 40, 4
 """Points that the line is laid through, and how many it needs at least."""
+
+CLEAR = 2.0
+"""Standard errors by which a slope must lie above 0."""
 
 _RESULTS = """
 SELECT avg(time), sum(s.value * n.value), sum(n.value)
@@ -27,7 +30,9 @@ class Pace:
     """How quickly success rises."""
 
     per_second: float
-    num_points: int
+
+    is_clear: bool
+    """Whether it rises by more than twice the standard error of the slope."""
 
 
 def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
@@ -37,8 +42,8 @@ def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
     with reader.database() as database:
         (last,) = database.execute("SELECT ifnull(max(step), 0) FROM steps").fetchone()
         words = {
-            "samples": FAMILIES["samples"],
-            "success": FAMILIES["success"],
+            "samples": LABEL_FAMILIES["samples"],
+            "success": LABEL_FAMILIES["success"],
             "start": start,
             "width": max(1, (last - start) // BUCKETS),
         }
@@ -47,6 +52,9 @@ def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
             points += [(time, wins / count, count) for time, wins, count in rows if count]
     if len(points) < FEWEST:
         return None
+    points.sort()
+    # What it does at present: the later half, if that is enough.
+    points = points[-max(FEWEST, len(points) // 2) :]
     times, success, counts = np.array(points, dtype=np.float64).T
     weights = counts / counts.sum()
     times = times - (weights * times).sum()
@@ -54,4 +62,6 @@ def pace_of_labels(reader: RunReader, stage: str, start: int) -> Pace | None:
     if spread <= 0 or not np.isfinite(success).all():
         return None
     slope = float((weights * times * success).sum()) / spread
-    return Pace(per_second=slope, num_points=len(points))
+    rest = success - (weights * success).sum() - slope * times
+    error = np.sqrt(float((weights * rest**2).sum()) / spread / (len(points) - 2))
+    return Pace(per_second=slope, is_clear=slope > CLEAR * error)

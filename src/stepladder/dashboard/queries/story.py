@@ -172,6 +172,8 @@ def _when(reader: RunReader, stage: Any, missing: float, lacking: int, stands: R
             return "too new to tell when"
         if pace.per_second <= 0:
             return "and not rising at present"
+        if not pace.is_clear:
+            return "rising too unevenly to tell when"
         seconds = missing / pace.per_second
     if lacking and stands.episodes and stands.seconds:
         seconds = max(seconds, lacking * stands.seconds / stands.episodes)

@@ -10,7 +10,7 @@ from stepladder.files import parsed_json
 from stepladder.runs import RunReader
 from stepladder.runs.database import text_of
 
-KINDS = ("stage_advanced", "stage_demoted", "stage_set", "phase_changed")
+CHANGE_KINDS = ("stage_advanced", "stage_demoted", "stage_set", "phase_changed")
 MOST_CHANGES = 1_000
 """Changes that are shown: the latest ones."""
 
@@ -19,12 +19,12 @@ _TRACK_OF = {"staged": "stage", "phased": "phase"}
 
 def timeline(reader: RunReader, params: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a track for phases and one for stages, each with its segments and changes."""
-    places = ", ".join("?" * len(KINDS))
+    places = ", ".join("?" * len(CHANGE_KINDS))
     with reader.database() as database:
         rows = database.execute(
             f"SELECT step, time, kind, text, data FROM events WHERE kind IN ({places})"
             " ORDER BY id DESC LIMIT ?",
-            (*KINDS, MOST_CHANGES),
+            (*CHANGE_KINDS, MOST_CHANGES),
         ).fetchall()[::-1]
         end = database.execute(
             "SELECT max(ifnull((SELECT max(step) FROM steps), 0),"

@@ -59,6 +59,7 @@ class DashboardServer:
             made here and is part of `address`.
         port: The port; None takes one that is free.
         listener: A socket that listens already, in place of host and port.
+        missing_ok: Whether folders may come later.
     """
 
     def __init__(
@@ -67,9 +68,10 @@ class DashboardServer:
         host: str = "127.0.0.1",
         port: int | None = None,
         listener: socket.socket | None = None,
+        missing_ok: bool = False,
     ):
         is_local = host in _LOCAL
-        self.index = RunIndex(folders)
+        self.index = RunIndex(folders, missing_ok)
         self.listener = listener or open_socket(host, port)
         self.token = None if is_local else secrets.token_urlsafe(16)
         self._stopping = threading.Event()

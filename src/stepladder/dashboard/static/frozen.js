@@ -10,4 +10,4 @@ adopt(frozen.view);
 // A single run has no overview: its own page comes first.
 const only = frozen.runs.length === 1 ? frozen.runs[0] : null;
 if (only === null) start({ several, overview, run }, { tabs: ["several", "overview"] });
-else start({ run: { title: run.title, show: (main) => run.show(main, { run: only }) } });
+else start({ run: { title: only, show: (main) => run.show(main, { run: only }) } });

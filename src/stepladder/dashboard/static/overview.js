@@ -1,10 +1,11 @@
 // The overview: one row per run, live.
 import { h } from "./dom.js";
 import { clock, duration, MISSING, share, short } from "./numbers.js";
-import { ask } from "./source.js";
+import { ask, isFrozen } from "./source.js";
 import { link } from "./shell.js";
 import { statusMark } from "./status.js";
 
+const SILENT_MS = 20000;
 const SPARK = { width: 96, height: 24 };
 
 function sparkline(curve) {
@@ -94,7 +95,9 @@ async function show(main) {
       h("tbody", {}, groupsOf(runs).flatMap(([group, members]) => [group === "" ? null : groupRow(group, members), ...members.map(row)]))));
   }
   await refresh();
-  return { refresh };
+  // A run that has fallen silent makes no news.
+  const timer = isFrozen ? 0 : setInterval(() => { if (!document.hidden) refresh(); }, SILENT_MS);
+  return { refresh, close: () => clearInterval(timer) };
 }
 
 export const page = { title: "Runs", show };

@@ -12,9 +12,10 @@ import { films, opponentsWon, rating, runSettings, speed, timeSplit } from "./se
 import { timeline } from "./sections/timeline.js";
 import { onSetting, set, settings } from "./settings.js";
 import { problem } from "./shell.js";
-import { ask } from "./source.js";
+import { ask, isFrozen } from "./source.js";
 
 const REFRESH_MS = 400;
+const CURVES = ["series", "family"];
 
 // What all sections of the page share: the run, its labels and their colours, the axis, the zoom.
 class Context {
@@ -25,7 +26,15 @@ class Context {
   }
 
   ask(question, params = {}) {
-    return ask(question, { run: this.run, ...params });
+    return ask(question, { run: this.run, ...(CURVES.includes(question) ? this.zoomedSteps() : {}), ...params });
+  }
+
+  // The steps around what is zoomed in on, so that curves come with more points there.
+  zoomedSteps() {
+    const { zoom } = this.group;
+    if (isFrozen || !zoom || this.axis.kind !== "steps") return {};
+    const width = zoom[1] - zoom[0];
+    return { first: Math.floor(Math.max(0, zoom[0] - width)), last: Math.ceil(zoom[1] + width) };
   }
 
   async load() {
@@ -71,9 +80,9 @@ function toolbar(context) {
     h("label", {}, "x ", choice("x axis", X_CHOICES, settings.x, (value) => set("x", value))),
     h("label", {}, "y ", choice("y axis", [[false, "linear"], [true, "log"]], settings.log, (value) => set("log", value))),
     h("label", {}, "smooth ", smooth),
-    h("label", {}, h("input", { type: "checkbox", checked: !settings.hideEvents, onchange: (event) => set("hideEvents", !event.target.checked) }), " events"),
+    h("label", {}, h("input", { type: "checkbox", "data-key": "e", checked: !settings.hideEvents, onchange: (event) => set("hideEvents", !event.target.checked) }), " events"),
     reset,
-    h("span", { class: "note hint" }, "drag across a chart to zoom, double click to show all"));
+    h("span", { class: "note hint" }, "drag across a chart to zoom, 0 shows all, e hides events, / searches metrics"));
   return { element, onZoom: (zoom) => { reset.hidden = zoom === null; } };
 }
 
@@ -83,7 +92,9 @@ async function show(main, { run }) {
   const context = new Context(run, (zoom) => {
     tools.bar?.onZoom(zoom);
     for (const section of sections) section.onZoom?.(zoom);
+    if (!isFrozen) refine();
   });
+  const refine = debounced(() => updateAll(), REFRESH_MS);
   await context.load();
   tools.bar = toolbar(context);
   const lead = [heldOut(context), ...context.families.filter((of) => ["success", "performance", "held_out_performance"].includes(of)).map((of) => byLabel(context, of))];
@@ -113,7 +124,7 @@ async function show(main, { run }) {
   await updateAll();
   let [isBusy, isDue, isGone] = [false, false, false];
   const refresh = debounced(async () => {
-    if (isBusy || document.hidden) {
+    if (isBusy) {
       isDue = true;
       return;
     }
@@ -127,18 +138,15 @@ async function show(main, { run }) {
     isBusy = false;
     if (isDue && !isGone) refresh();
   }, REFRESH_MS);
-  const onVisible = () => { if (isDue) refresh(); };
-  document.addEventListener("visibilitychange", onVisible);
   const stopListening = onSetting(() => {
     // Another axis has other places.
     if (context.group.zoom) context.group.moveTo(null);
     updateAll();
   });
   return {
-    refresh: (names) => { if (names.has(run)) refresh(); },
+    refresh: (names) => { if (names === null || names.has(run)) refresh(); },
     close() {
       isGone = true;
-      document.removeEventListener("visibilitychange", onVisible);
       stopListening();
       for (const section of sections) section.close?.();
       for (const chart of context.charts) chart.destroy();

@@ -46,6 +46,17 @@ function namesOf(params, all) {
   return wanted.length ? all.filter((name) => wanted.includes(name)) : all;
 }
 
+// The settings in which runs differ, side by side.
+async function differences(runs) {
+  const all = await Promise.all(runs.map(async ({ name }) => (await ask("settings", { run: name })).settings));
+  const names = [...new Set(all.flatMap(Object.keys))].filter((name) => new Set(all.map((one) => one[name])).size > 1);
+  if (!names.length) return h("p", { class: "note" }, runs.length > 1 ? "All settings are the same." : null);
+  return h("figure", { class: "whole" }, h("details", { open: names.length <= 20 }, h("summary", {}, `Settings that differ (${names.length})`), h("div", { class: "wide" },
+    h("table", { class: "settings" },
+      h("thead", {}, h("tr", {}, h("th"), runs.map((run) => h("th", { scope: "col" }, run.name)))),
+      h("tbody", {}, names.map((name) => h("tr", {}, h("th", { scope: "row" }, name), all.map((one) => h("td", {}, one[name] ?? "\u2013")))))))));
+}
+
 async function show(main, params) {
   const rows = (await ask("overview")).runs;
   const runs = rows.filter((row) => !row.problem && namesOf(params, rows.map((each) => each.name)).includes(row.name)).slice(0, MOST_RUNS);
@@ -81,7 +92,7 @@ async function show(main, params) {
   const grid = h("div", { class: "figures" });
   const all = h("button", { type: "button", class: "more", onclick: () => { isOpen = true; choose(); } }, "show all");
   let isOpen = false;
-  main.append(h("h1", {}, title), legend, tools, h("p", {}, search), grid, all);
+  main.append(h("h1", {}, title), legend, tools, h("p", {}, search), grid, all, await differences(runs));
 
   const watcher = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
@@ -144,13 +155,12 @@ async function show(main, params) {
   choose();
   const stopListening = onSetting(updateAll);
   const refresh = debounced(async () => {
-    if (document.hidden) return;
     await load();
     choose();
     updateAll();
   }, REFRESH_MS);
   return {
-    refresh: (names) => { if (runs.some((run) => names.has(run.name))) refresh(); },
+    refresh: (names) => { if (names === null || runs.some((run) => names.has(run.name))) refresh(); },
     close() {
       stopListening();
       watcher.disconnect();

@@ -44,6 +44,21 @@ async function go() {
   document.documentElement.dataset.ready = name;
 }
 
+// Keys: whatever is in view and has this key in data-key gets the focus or is clicked.
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const isTyping = ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName) && event.target.type !== "checkbox" && event.target.type !== "range";
+  if (isTyping) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const found = [...document.querySelectorAll("[data-key]")].find((element) => element.dataset.key === event.key && element.offsetParent);
+  if (!found) return;
+  event.preventDefault();
+  if (found.tagName === "INPUT" && found.type === "search") found.focus();
+  else found.click();
+}
+
 // Starts the frame with the pages of one entry module; the first is shown at the bare address.
 export function start(known, { title = "Stepladder", tabs = Object.keys(known) } = {}) {
   pages = known;
@@ -60,6 +75,10 @@ export function start(known, { title = "Stepladder", tabs = Object.keys(known) }
     h("main", { id: "main", tabindex: "-1" }),
   );
   addEventListener("hashchange", go);
+  addEventListener("keydown", onKey);
+  addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+  });
   listen(
     (names) => current?.refresh?.(names),
     (isConnected) => {

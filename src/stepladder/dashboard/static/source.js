@@ -44,10 +44,23 @@ export function filmAddress(run, name) {
 }
 
 // Calls `listener(names)` with the names of runs that have changed, and `onState(isConnected)`.
+// A page that is not seen hears nothing: browsers allow few connections to one address. When it is
+// seen again, `listener(null)` says that anything may have changed.
 export function listen(listener, onState) {
   if (isFrozen) return;
-  const news = new EventSource("/news");
-  news.onmessage = (event) => listener(new Set(JSON.parse(event.data)));
-  news.onopen = () => onState(true);
-  news.onerror = () => onState(false);
+  let news = null;
+  function open() {
+    news = new EventSource("/news");
+    news.onmessage = (event) => listener(new Set(JSON.parse(event.data)));
+    news.onopen = () => onState(true);
+    news.onerror = () => onState(false);
+  }
+  open();
+  document.addEventListener("visibilitychange", () => {
+    news?.close();
+    news = null;
+    if (document.hidden) return;
+    open();
+    listener(null);
+  });
 }

@@ -96,7 +96,7 @@ def falls(run: RunEvidence) -> tuple[list[Fall], bool, str]:
     if not is_held_out and run.last("env_curriculum_stats/num_edits") > 0:
         # Levels become harder by edits.
         return [], False, ""
-    curves = held_out if is_held_out else run.practice()
+    curves = held_out if is_held_out else run.practice(settled=True)
     judged = {curve.label: blocks_of(curve, is_held_out) for curve in curves}
     found: list[Fall] = []
     for label, blocks in judged.items():
@@ -156,13 +156,24 @@ def never_learned(run: RunEvidence) -> Iterator[Told]:
     blocks = blocks_of(overall, is_held_out=True)
     count = blocks[-1].num_episodes
     best = max(blocks, key=lambda block: block.rate)
-    if best.rate < HIGH_SUCCESS and deviations(best, Block(0.0, random, count)) < 1.0:
+    is_random = deviations(best, Block(0.0, random, count)) < 1.0
+    if (
+        best.rate < HIGH_SUCCESS
+        and is_random
+        and not any(map(has_risen, run.practice(settled=True)))
+    ):
         yield error(
             f"held-out success is at most {best.rate:.2f} after {run.num_steps:,} steps; random "
-            f"play has {random:.2f}",
+            f"play has {random:.2f}, and in practice no label has risen",
             "Try an easier first task, look at rewards and observations (doctor on the env), then "
             "at learning_rate and entropy.",
         )
+
+
+def has_risen(curve: LabelCurve) -> bool:
+    """Whether success of a label is clearly higher in its last part than in its first."""
+    blocks = blocks_of(curve, is_held_out=False)
+    return len(blocks) > 1 and deviations(blocks[-1], blocks[0]) >= SURE
 
 
 @check("stopped-learning", "run")

@@ -28,13 +28,22 @@ def failed(run: RunEvidence) -> Iterator[Told]:
     if run.status.startswith("failed"):
         yield error(
             f"the run has {run.status}",
-            f"Fix what the message says, then go on: stepladder train --resume {run.name}",
+            f"Fix what the message says{_again(run)}",
         )
     elif run.status in ("killed", "stopped"):
         yield warning(
             f"the run was {run.status} at step {run.num_steps:,}",
-            f"Go on from its last checkpoint: stepladder train --resume {run.name}",
+            f"Start it again{_again(run)}",
         )
+
+
+def _again(run: RunEvidence) -> str:
+    is_resumable = run.kind == "training"
+    return (
+        f"; from its last checkpoint: stepladder train --resume {run.name}"
+        if (is_resumable)
+        else ", and begin again."
+    )
 
 
 @check("run-silent", "run")
@@ -136,17 +145,20 @@ def stage_stuck(run: RunEvidence) -> Iterator[Told]:
     steps, stages = run.series("env_curriculum_stats/stage")
     since = int(steps[np.flatnonzero(stages != index)[-1]]) if (stages != index).any() else 0
     labels = set(config.stages[index].task_labels)
-    here = [curve for curve in run.practice() if curve.label in labels]
+    here = [curve for curve in run.practice(settled=True) if curve.label in labels]
     # The second half of the time in the stage, and whether success still rises in it.
     middle, late = (since + run.num_steps) / 2, (since + 3 * run.num_steps) / 4
     count, success = _pooled(here, middle, math.inf)
-    rise = _pooled(here, late, math.inf)[1] - _pooled(here, middle, late)[1]
+    newer, older = _pooled(here, late, math.inf), _pooled(here, middle, late)
+    noise = math.sqrt(0.25 / max(1.0, newer[0]) + 0.25 / max(1.0, older[0]))
     if count < MANY_EPISODES / 2 or run.num_steps - since < LONG_SHARE * run.num_steps:
-        return
-    if rise > 0.05 or success >= config.threshold_of(index):
         return
     per_step = count / max(1.0, run.num_steps - middle)
     left = max(0, (run.total_steps or 0) - run.num_steps) or run.num_steps
+    # The fastest rise that these results leave possible, for the rest of the run.
+    fastest = (newer[1] - older[1] + 2.0 * noise) / max(1.0, run.num_steps - late)
+    if success + max(0.0, fastest) * left >= config.threshold_of(index):
+        return
     found = leaving(config, index, success, run.training.num_envs, max(1, int(per_step * left)))
     if found.share >= 0.5:
         return
@@ -155,7 +167,7 @@ def stage_stuck(run: RunEvidence) -> Iterator[Told]:
     )
     yield error(
         f"stage {found.stage!r} has lasted since step {since:,} and asks for {found.threshold:g} "
-        f"over {config.window_episodes} episodes; success is {success:.2f} and no longer rises, "
+        f"over {config.window_episodes} episodes; success is {success:.2f} and hardly rises, "
         f"which reaches that in {chance:.2g} of all windows",
         f"Lower its threshold to about {max(0.05, success - 0.1):.2f}, or make its tasks easier.",
     )

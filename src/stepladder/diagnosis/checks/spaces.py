@@ -68,6 +68,16 @@ def outside_space(env: EnvEvidence) -> Iterator[Told]:
         )
 
 
+@check("spaces-unsupported", "env")
+def unsupported(env: EnvEvidence) -> Iterator[Told]:
+    """The agents here cannot learn in a space of the env."""
+    if env.made is not None:
+        for text in env.made.unsupported:
+            yield warning(
+                text, "Give --wrappers module:name that leave it out or turn it into numbers."
+            )
+
+
 @check("not-finite", "env")
 def not_finite(env: EnvEvidence) -> Iterator[Told]:
     """Observations or rewards are NaN or infinite, or a reward is no number."""
@@ -92,4 +102,4 @@ def endless(env: EnvEvidence) -> Iterator[Told]:
         )
 
 
-CHECKS = (gymnasium, outside_space, not_finite, endless)
+CHECKS = (gymnasium, outside_space, unsupported, not_finite, endless)

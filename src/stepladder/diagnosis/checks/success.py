@@ -9,6 +9,9 @@ from stepladder.diagnosis.finding import Told, check, error, note, warning
 FEW = 6
 """Episodes with fewer of which nothing is said about what never happens."""
 
+MANY = 20
+"""Episodes that random play rarely solves all of, unless nothing has to be learned."""
+
 RULE_OF_THREE = 3.0
 """What never happened in n episodes has a probability below 3/n, with 95 % confidence."""
 
@@ -83,14 +86,23 @@ def always(env: EnvEvidence) -> Iterator[Told]:
     known = [one for one in _ended(env) if one.success is not None]
     if len(known) < FEW or not all(one.success == 1.0 for one in known):
         return
-    differ = len({(one.terminated, one.truncated) for one in known}) > 1
-    how = "those that were cut off as well as those that ended; " if differ else ""
-    yield error(
-        f"all of {len(known)} episodes of random play count as successes, {how}expected some "
-        "failures: nothing is left to learn, and every stage is passed at once",
+    fix = (
         "Set is_success only where the task is solved; raise --return-threshold; or give harder "
-        "tasks.",
+        "tasks."
     )
+    cut_off = [one for one in known if one.truncated and not one.terminated]
+    floor = -STANDS_OUT * max(abs(one.best_before) for one in known)
+    punished = [one for one in known if one.last_reward < min(0.0, floor)]
+    text = f"all of {len(known)} episodes of random play count as successes"
+    if punished or 0 < len(cut_off) < len(known):
+        which = (
+            f"{len(punished)} that ended with a last reward of {punished[0].last_reward:g}"
+            if (punished)
+            else f"{len(cut_off)} that were cut off while others ended"
+        )
+        yield error(f"{text}, also {which}; expected some failures: every stage is passed", fix)
+    elif len(known) >= MANY:
+        yield warning(f"{text}; expected some failures, or nothing is left to learn", fix)
 
 
 @check("returns-outside-range", "env")

@@ -27,13 +27,13 @@ LONG_TO_MAKE_S = 0.1
 Trace = tuple[str, ...]
 
 
-def trace(player: SubjectEnv, task: Task | None, seed: int, most: int = MOST_COMPARED) -> Trace:
+def trace(player: SubjectEnv, task: Task | None, seed: int) -> Trace:
     """Play an episode with actions that only the seed decides; return a digest per step."""
     env = player.env
     seen, _ = player.begin(task, seed)
     found = [digest(seen)]
     env.action_space.seed(seed)
-    for _ in range(most):
+    for _ in range(MOST_COMPARED):
         seen, reward, terminated, truncated, _ = env.step(env.action_space.sample())
         found.append(digest(seen, float(reward), bool(terminated), bool(truncated)))
         if terminated or truncated:
@@ -49,24 +49,24 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> int | None:
     return None
 
 
-def probe(subject: Subject, make_seconds: float, most: int = MOST_COMPARED) -> RepeatedEpisodes:
+def probe(subject: Subject, make_seconds: float) -> RepeatedEpisodes:
     """Play the first task again and again, and all tasks with the same seeds."""
     tasks = differing(subject.tasks)
     player, other = subject.make(), subject.make()
     try:
-        mine = [trace(player, tasks[0], seed, most) for seed in IN_A_ROW]
-        fresh = [trace(other, tasks[0], seed, most) for seed in IN_A_ROW]
+        mine = [trace(player, tasks[0], seed) for seed in IN_A_ROW]
+        fresh = [trace(other, tasks[0], seed) for seed in IN_A_ROW]
         in_turn: list[tuple[Trace, ...]] = []
         after = mine[3:]
         if len(tasks) > 1:
-            in_turn = [tuple(trace(player, task, seed, most) for seed in SEEDS) for task in tasks]
-            after = [trace(player, tasks[0], seed, most) for seed in SEEDS]
+            in_turn = [tuple(trace(player, task, seed) for seed in SEEDS) for task in tasks]
+            after = [trace(player, tasks[0], seed) for seed in SEEDS]
     finally:
         player.close()
         other.close()
     alone = in_turn
     if make_seconds < LONG_TO_MAKE_S and len(tasks) > 1:
-        alone = [tuple(_alone(subject, task, seed, most) for seed in SEEDS) for task in tasks]
+        alone = [tuple(_alone(subject, task, seed) for seed in SEEDS) for task in tasks]
     return RepeatedEpisodes(
         fresh_differs_at=_of_all(mine, fresh),
         again_differs_at=_of_all([mine[0], *mine[:2]], mine[2:]),
@@ -94,10 +94,10 @@ def differing(tasks: Sequence[Task | None]) -> list[Task | None]:
     return list(found.values())
 
 
-def _alone(subject: Subject, task: Task | None, seed: int, most: int) -> Trace:
+def _alone(subject: Subject, task: Task | None, seed: int) -> Trace:
     player = subject.make()
     try:
-        return trace(player, task, seed, most)
+        return trace(player, task, seed)
     finally:
         player.close()
 

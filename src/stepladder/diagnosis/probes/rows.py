@@ -18,7 +18,7 @@ from stepladder.diagnosis.probes.values import digest
 MOST_ENVS = 8
 NUM_COMPARED = 60
 TURNS = 5
-TIMEOUT_S = 10.0
+TIMEOUT_S = 40.0
 
 SLICE_S = 0.04
 """For which each vector env is stepped in a turn; one step is enough if it takes longer."""

@@ -13,6 +13,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.wrappers import TimeLimit
 
+from stepladder.agents.spaces import space_to_json
 from stepladder.curricula.base import Curriculum
 from stepladder.diagnosis.evidence import Made
 from stepladder.diagnosis.machine import memory_held_by
@@ -21,6 +22,7 @@ from stepladder.envs.ids import game_of
 from stepladder.envs.make import batched_entry, env_functions, make_vec
 from stepladder.envs.parallel import as_gymnasium
 from stepladder.envs.types import GymEnv, ResetResult
+from stepladder.errors import ConfigError
 from stepladder.tasks import Pool, Source, Task
 from stepladder.training.config import TrainingConfig
 
@@ -131,6 +133,8 @@ class Subject:
         player = self.make()
         seconds = time.perf_counter() - began
         spec = player.env.spec
+        spaces = {"observation": player.env.observation_space, "action": player.env.action_space}
+        refused = (_refused(name, space) for name, space in spaces.items())
         player.close()
         return Made(
             seconds=seconds,
@@ -139,6 +143,7 @@ class Subject:
             num_tasks=self.source.num_tasks if self.has_tasks else None,
             declares_randomness=bool(spec is not None and spec.nondeterministic),
             is_batched=self.is_batched,
+            unsupported=tuple(text for text in refused if text),
         )
 
 
@@ -183,6 +188,15 @@ def some_tasks(source: Source) -> Sequence[Task]:
     spread = [int(place * (count - 1) / (MOST_TASKS - 1)) for place in range(MOST_TASKS)]
     chosen = list(dict.fromkeys([*ends[:MOST_TASKS], *spread]))[:MOST_TASKS]
     return [source.get(task_id) for task_id in chosen]
+
+
+def _refused(name: str, space: Any) -> str:
+    """Return why the agents here cannot learn in a space; empty if they can."""
+    try:
+        space_to_json(space)
+    except ConfigError as error:
+        return f"the {name} space: {error}"
+    return ""
 
 
 def _limited(env: Any, num_steps: int) -> Any:

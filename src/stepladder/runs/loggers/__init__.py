@@ -1,7 +1,7 @@
 """Where else a run's metrics and events go: the console, TensorBoard, Weights & Biases.
 
-Beside the database, never instead of it. `Run` hands everything to `forwarder`, which calls each
-logger from a thread of its own.
+Beside the database, never instead of it. `RunWriter` hands everything to `forwarder`, which
+calls each logger from a thread of its own.
 """
 
 from stepladder.runs.loggers.base import Logger

@@ -91,7 +91,7 @@ def end_plays(learner: GeneralState, played: Words, limit: int) -> int:
     return count
 
 
-@bare
+@inlined
 def learn_ended(learner: GeneralState, played: Words, count: int) -> None:
     """Keep what the plays that have just ended teach, and update the learner when it is time."""
     if count == 0:

@@ -6,6 +6,7 @@ newer one of the same asker has come, or when its time is over.
 """
 
 import json
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -111,11 +112,15 @@ class Playground:
             raise Superseded("a newer question has come")
 
     def _pause(self, asker: str, turn: int) -> Pause:
-        deadline = time.monotonic() + self._limit_s
+        # Counted from the first pause: before it, a method may have had to be compiled.
+        deadline = math.inf
 
         def pause() -> None:
+            nonlocal deadline
             self._require_newest(asker, turn)
-            if time.monotonic() > deadline:
+            now = time.monotonic()
+            deadline = min(deadline, now + self._limit_s)
+            if now >= deadline:
                 raise TimeUp("the time is over")
 
         return pause

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from stepladder.errors import SnapshotError
-from stepladder.runs import Run, RunReader
+from stepladder.runs import RunReader, RunWriter
 from stepladder.runs.checkpoint_files import age
 from stepladder.runs.checkpoint_folders import find, save_with_folder
 from stepladder.runs.run_folder import RunInfo
@@ -40,7 +40,7 @@ MUST_AGREE = ("agent", "curriculum", "env", "env_kwargs", "num_envs", "source", 
 
 
 def save(
-    run: Run,
+    run: RunWriter,
     checkpoint: TrainingCheckpoint,
     *,
     curriculum: Snapshot | None,

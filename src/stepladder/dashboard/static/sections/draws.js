@@ -24,6 +24,8 @@ export function draws(context) {
       place.replaceChildren(h("p", { class: "nothing" }, by === "task" ? "no table of tasks yet; one is kept every ten epochs" : "nothing has been practised yet"));
       return;
     }
+    // A single task is practised all the time.
+    element.hidden = by === "task" && answer.rows.length === 1 && context.labels.length < 2;
     const top = Math.max(...answer.grid.flat().filter((value) => value !== null), 1e-9);
     const spec = {
       ...context.chartSpec(),
@@ -76,7 +78,7 @@ export function practice(context) {
     answer = await context.ask("practice");
     const text = context.story?.said ?? "";
     element.hidden = !answer.num_tasks && !text;
-    note.textContent = answer.step === null ? "" : `as of step ${format(answer.step)}, ${format(answer.num_tasks)} tasks`;
+    note.textContent = answer.step === null ? "" : `as of step ${format(answer.step)}, ${format(answer.num_tasks)} task${answer.num_tasks === 1 ? "" : "s"}`;
     const shown = answer.labels.slice(0, 12);
     bars.replaceChildren(...shown.map((label) => bar(label, shown[0].share)),
       answer.labels.length > shown.length ? h("p", { class: "note" }, `and ${format(answer.labels.length - shown.length)} more labels`) : "");

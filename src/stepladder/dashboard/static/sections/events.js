@@ -4,7 +4,7 @@ import { clock, format } from "../numbers.js";
 import { isFrozen } from "../source.js";
 
 export function events(context) {
-  const list = h("div", { class: "wide" });
+  const list = h("div", { class: "wide log" });
   const kinds = h("select", { "aria-label": "kind of event", onchange: () => update(true) });
   const search = h("input", { type: "search", placeholder: "search events", "aria-label": "search events", oninput: debounced(() => update(true), 250) });
   const more = h("button", { type: "button", class: "more", onclick: () => older() }, "older events");

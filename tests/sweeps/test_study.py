@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.sweeps.space import SweepChoice, SweepRange
-from stepladder.simulator.sweeps.study import JOURNAL, SEARCH_ROUND, SWEEP_LOCK, Params, SweepStudy
+from stepladder.sweeps.space import SweepChoice, SweepRange
+from stepladder.sweeps.study import JOURNAL, SEARCH_ROUND, SWEEP_LOCK, SweepParams, SweepStudy
 from test_files import IRREGULAR
 
 optuna = pytest.importorskip("optuna")
@@ -18,7 +18,7 @@ KIND = SweepChoice("kind", (None, ("a", "b"), "c"))
 DIMENSIONS = [X, N, KIND]
 SETTINGS = {"num_seeds": 8, "grid": {"probing": [0.1, 0.2]}}
 
-Told = dict[int, tuple[Params, float | None]]
+Told = dict[int, tuple[SweepParams, float | None]]
 
 
 def opened(folder: Path, settings: dict[str, object] = SETTINGS, seed: int = 0) -> SweepStudy:
@@ -31,7 +31,7 @@ def told(folder: Path, settings: dict[str, object] = SETTINGS) -> Told:
     return {t.number: (study.params(t), t.value) for t in study.finished()}
 
 
-def cost(params: Params) -> float:
+def cost(params: SweepParams) -> float:
     return (params["x"] - 0.3) ** 2 + abs(params["n"] - 20) / 100
 
 

@@ -1,7 +1,7 @@
 """What a sweep varies: fields of configs by name, and the values each of them takes.
 
 Start of a sweep's data flow: turns text such as ``probing=0.02,0.1`` or ``probing=0.01..0.5:log``
-into typed values, and one choice of values into the scenario and the curriculum to play.
+into typed values, and puts a choice of values into a config.
 """
 
 import dataclasses
@@ -12,21 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from stepladder.configs.checks import NotNegativeInteger, PositiveInteger
-from stepladder.configs.codec import Config, fit, fitted, forms_of, to_json
+from stepladder.configs.codec import fit, fitted, forms_of, to_json
 from stepladder.configs.problems import Problems
-from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError
-from stepladder.simulator.base import Scenario
-from stepladder.simulator.scenarios import scenario
 
-SIMULATION = ("scenario", "num_envs", "budget")
-"""Fields of a sweep itself that can be varied."""
+LISTS = {tuple[str, ...]: str, tuple[int, ...]: int}
+"""Fields of several values, which are written with a plus: ``features=x+y``."""
 
-GROUPS = ("dynamics.", "noise.", "simulation.")
-"""Prefixes of fields; those without a prefix belong to the curriculum."""
-
-Params = dict[str, Any]
+SweepParams = dict[str, Any]
 """One value per field that is varied."""
 
 Changed = TypeVar("Changed")
@@ -64,75 +57,7 @@ class SweepRange:
 Dimension = SweepChoice | SweepRange
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
-    """One choice of values, ready to be played."""
-
-    place: Scenario
-    config: CurriculumConfig
-    num_envs: int
-    budget: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepConfig(Config):
-    """What every trial of a sweep has in common."""
-
-    scenario: str = "chain-10"
-    """Name of a scenario, such as chain-10, tree-31 or grid-6x6, or a .json or .yaml file."""
-
-    curriculum: str = "frontier"
-    """Name of a curriculum, as in stepladder compare."""
-
-    num_seeds: PositiveInteger = 8
-    """Seeds per trial; the same ones for every trial."""
-
-    seed: NotNegativeInteger = 0
-    """First of the seeds; a search also depends on it."""
-
-    num_envs: PositiveInteger = 1
-    """Envs that play at the same time."""
-
-    budget: PositiveInteger | None = None
-    """Samples after which a seed ends unfinished; by default the scenario's own budget."""
-
-    def fields(self) -> dict[str, Any]:
-        """Return every field that can be varied, by name, with its annotation.
-
-        Fields of the curriculum's config have their own names, nested ones with a dot; those of the
-        learner names such as ``dynamics.eta`` or ``noise.reward``; those of the sweep names such as
-        ``simulation.num_envs``.
-        """
-        place = scenario(self.scenario)
-        found = _fields_of(place.curriculum_config(self.curriculum), "")
-        for part in place.varied:
-            found |= _fields_of(getattr(place, part), f"{part}.")
-        hints = get_type_hints(SweepConfig)
-        return found | {f"simulation.{name}": hints[name] for name in SIMULATION}
-
-    def setup(self, params: Params) -> Setup:
-        """Return what a choice of values stands for.
-
-        Raises:
-            ConfigError: A value is wrong, or values contradict each other.
-        """
-        problems = Problems()
-        common = _changed(self, params, "simulation.", problems)
-        problems.raise_if_any()
-        place = scenario(common.scenario)
-        parts: dict[str, Any] = {
-            part: _changed(getattr(place, part), params, f"{part}.", problems)
-            for part in place.varied
-        }
-        place = replace(place, **parts)
-        own = {name: value for name, value in params.items() if not name.startswith(GROUPS)}
-        config = _changed(place.curriculum_config(common.curriculum), own, "", problems)
-        problems.raise_if_any()
-        budget = place.budget if common.budget is None else common.budget
-        return Setup(place=place, config=config, num_envs=common.num_envs, budget=budget)
-
-
-def _changed(config: Changed, params: Params, prefix: str, problems: Problems) -> Changed:
+def with_params(config: Changed, params: SweepParams, prefix: str, problems: Problems) -> Changed:
     """Return a config with the fields changed whose names have a prefix; unchanged on a problem."""
     config_class: Any = type(config)
     new: dict[str, Any] = {}
@@ -141,26 +66,27 @@ def _changed(config: Changed, params: Params, prefix: str, problems: Problems) -
             field, dot, _ = name.removeprefix(prefix).partition(".")
             if dot:
                 inner = new.get(field, getattr(config, field))
-                new[field] = _changed(inner, {name: value}, f"{prefix}{field}.", problems)
+                new[field] = with_params(inner, {name: value}, f"{prefix}{field}.", problems)
             else:
                 new[field] = fit(value, forms_of(config_class)[field], problems.at(name))
     return config if problems else replace(config, **new)  # pyright: ignore[reportArgumentType, reportCallIssue, reportGeneralTypeIssues]
 
 
-def _fields_of(config: Any, prefix: str) -> dict[str, Any]:
+def fields_of(config: Any, prefix: str = "") -> dict[str, Any]:
+    """Return every field of a config that can be varied, by dotted name, with its annotation."""
     found: dict[str, Any] = {}
     hints = get_type_hints(type(config))
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if is_dataclass(value):
-            found |= _fields_of(value, f"{prefix}{field.name}.")
+            found |= fields_of(value, f"{prefix}{field.name}.")
         elif _can_be_read(hints[field.name]):
             found[prefix + field.name] = hints[field.name]
     return found
 
 
 def _can_be_read(kind: Any) -> bool:
-    return _without_none(kind) in (bool, int, float, str, tuple[str, ...]) or (
+    return _without_none(kind) in (bool, int, float, str, *LISTS) or (
         get_origin(_without_none(kind)) is Literal
     )
 
@@ -225,11 +151,11 @@ def _value(text: str, kind: Any, name: str) -> Any:
     wanted = _without_none(kind)
     if wanted is not kind and text.lower() in ("none", "null"):
         return None
-    if wanted == tuple[str, ...]:
-        return tuple(entry for entry in text.split("+") if entry)
     try:
         read: Any = text
-        if wanted is bool:
+        if wanted in LISTS:
+            read = tuple(LISTS[wanted](entry) for entry in text.split("+") if entry)
+        elif wanted is bool:
             read = {"true": True, "false": False}[text.lower()]
         elif wanted in (int, float):
             read = wanted(text)
@@ -255,3 +181,13 @@ def combinations(choices: Sequence[SweepChoice]) -> list[dict[str, Any]]:
     names = [choice.field for choice in choices]
     products = itertools.product(*(choice.values for choice in choices))
     return [dict(zip(names, values, strict=True)) for values in products]
+
+
+def value_text(value: Any) -> str:
+    """Return a value as `parse_choice` reads it.
+
+    Example:
+        >>> value_text((64, 64)), value_text(0.5)
+        ('64+64', '0.5')
+    """
+    return "+".join(map(str, value)) if isinstance(value, tuple) else str(value)

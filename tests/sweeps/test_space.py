@@ -5,10 +5,9 @@ import pytest
 from stepladder.curricula import FrontierConfig, StagedConfig
 from stepladder.errors import ConfigError
 from stepladder.simulator.scenarios import scenario
-from stepladder.simulator.sweeps.space import (
-    Setup,
+from stepladder.simulator.swept import SimulationSetup, SweepConfig
+from stepladder.sweeps.space import (
     SweepChoice,
-    SweepConfig,
     SweepRange,
     combinations,
     no_field_twice,
@@ -22,7 +21,7 @@ FRONTIER, PROGRESS, STAGED = (
 )
 
 
-def setup(curriculum: str = "frontier", **params: object) -> Setup:
+def setup(curriculum: str = "frontier", **params: object) -> SimulationSetup:
     named = {name.replace("__", "."): value for name, value in params.items()}
     return SweepConfig(scenario="chain-3", curriculum=curriculum).setup(named)
 

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from stepladder.errors import ConfigError, RunError
+from stepladder.simulator import swept
 from stepladder.simulator.compare import ComparisonCell, compare
-from stepladder.simulator.sweeps import (
+from stepladder.simulator.swept import SweepConfig
+from stepladder.sweeps import (
     Dimension,
     SweepChoice,
-    SweepConfig,
     SweepRange,
     SweepResult,
     SweepTrial,
     sweep,
-    trials,
 )
-from stepladder.simulator.sweeps.study import JOURNAL
+from stepladder.sweeps.study import JOURNAL
 
 pytest.importorskip("optuna")
 
@@ -113,7 +113,7 @@ def test_a_finished_sweep_plays_nothing_again(
 ) -> None:
     first = sweep(SMALL, [PROBING], folder=tmp_path)
     told: list[object] = []
-    monkeypatch.setattr(trials, "start_cell", lambda *a, **k: told.append(a))
+    monkeypatch.setattr(swept, "start_cell", lambda *a, **k: told.append(a))
     again = sweep(SMALL, [PROBING], folder=tmp_path, on_trial=lambda *entry: told.append(entry))
     assert told == []
     assert again.num_resumed == 3

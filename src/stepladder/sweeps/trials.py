@@ -1,32 +1,27 @@
-"""Which settings need the fewest samples: plays the trials of a sweep and saves their results.
+"""Which settings are best: plays the trials of a sweep and saves their results.
 
-Above `compare`, which measures them: every trial is one choice of values, played with the same
-seeds, and measured against the oracle of its scenario. `study` proposes the trials and saves each
-result at once, so a sweep that was killed can be resumed.
+Every trial is one choice of values, played with the same seeds and measured by an `Objective`.
+`study` proposes the trials and saves each result at once, so a sweep that was killed can be
+resumed.
 """
 
-import json
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stepladder.configs.checks import require_integer
 from stepladder.configs.codec import to_json
 from stepladder.errors import ConfigError, RunError
-from stepladder.simulator.compare import ComparisonCell, start_cell
-from stepladder.simulator.policies import OracleRun
-from stepladder.simulator.sweeps.space import (
+from stepladder.sweeps.objective import Measured, Objective, OnNews, Start
+from stepladder.sweeps.space import (
     Dimension,
-    Params,
     SweepChoice,
-    SweepConfig,
+    SweepParams,
     combinations,
     no_field_twice,
 )
-from stepladder.simulator.sweeps.study import SweepStudy
+from stepladder.sweeps.study import SweepStudy
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -37,25 +32,17 @@ class SweepTrial:
     """One choice of values, and its result."""
 
     number: int
-    params: Params
-    cell: ComparisonCell | None
-    """The measurement; None if the values contradict each other."""
+    params: SweepParams
+    cell: Measured | None
+    """The measurement; None if the values cannot be played."""
 
     error: str | None = None
     """Reason why it could not be played."""
 
     @property
     def cost(self) -> float | None:
-        """What a sweep minimises: the mean samples as a multiple of the oracle's.
-
-        If some seeds do not finish, part of the budget is added: the more, the smaller the area
-        under their curve of mastered tasks.
-        """
-        cell = self.cell
-        if cell is None:
-            return None
-        added = (1.0 - cell.finished_share) * (1.0 - cell.area) * cell.budget
-        return cell.ratio_to_oracle * (cell.mean_samples + added) / max(1.0, cell.mean_samples)
+        """What a sweep minimises; None if it could not be played."""
+        return None if self.cell is None else self.cell.cost
 
     def to_json(self) -> dict[str, Any]:
         """Return the trial as plain JSON."""
@@ -89,25 +76,28 @@ OnTrial = Callable[[SweepTrial, int, int], None]
 
 
 def sweep(
-    config: SweepConfig,
+    objective: Objective,
     dimensions: Sequence[Dimension],
     *,
     folder: Path | str,
     num_trials: int | None = None,
     jobs: int | None = None,
     on_trial: OnTrial | None = None,
+    on_news: OnNews | None = None,
 ) -> SweepResult:
-    """Play many settings of a curriculum, or resume such a sweep.
+    """Play many settings, or resume such a sweep.
 
     Args:
-        config: What all trials have in common.
+        objective: What all trials have in common, and how they are measured.
         dimensions: What is varied.
         folder: Where the trials are kept. If it holds a sweep with the same settings, its finished
             trials are not played again.
         num_trials: Trials that Optuna proposes, of any kind of dimension; may grow from call to
             call. None plays all combinations of choices.
-        jobs: Threads; as many as there are cores by default. The results do not depend on it.
+        jobs: Seeds that are played at once; as many as there are cores by default. The results do
+            not depend on it.
         on_trial: Called after every trial.
+        on_news: Told in words how the trials stand that are being played, where they take long.
 
     Raises:
         ConfigError: A setting is wrong, or a value is wrong in every combination.
@@ -122,69 +112,58 @@ def sweep(
     elif ranges := [entry.field for entry in dimensions if not isinstance(entry, SweepChoice)]:
         raise ConfigError(f"{ranges[0]} has a range, which only a search can try. Give num_trials.")
     else:
-        _refuse_useless_values(config, choices)
+        _refuse_useless_values(objective, choices)
     settings = {
-        **asdict(config),
+        **objective.settings(),
         "search": "grid" if num_trials is None else "optuna",
         "dimensions": [dimension.to_json() for dimension in dimensions],
     }
     total = len(combinations(choices)) if num_trials is None else num_trials
-    study = SweepStudy(folder, settings, dimensions, config.seed)
-    threads = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
+    study = SweepStudy(folder, settings, dimensions, objective.seed)
     try:
-        trials = {trial.number: _finished(study, trial) for trial in study.finished()}
+        trials = {one.number: _finished(study, one, objective) for one in study.finished()}
         num_resumed = len(trials)
-        oracles: dict[str, OracleRun] = {}
-        for proposed in study.rounds(num_trials):
-            # All seeds of a round are queued before the first result is waited for.
-            for result in [
-                _started(trial.number, study.params(trial), config, threads, oracles)
-                for trial in proposed
-            ]:
-                trial = result()
-                study.tell(trial.number, trial.cost, trial.to_json())
-                trials[trial.number] = trial
-                if on_trial is not None:
-                    on_trial(trial, len(trials), total)
+        with objective.players(study.folder, jobs, on_news) as start:
+            for proposed in study.rounds(num_trials):
+                # All of a round are queued before the first result is waited for.
+                waiting = [_started(start, one.number, study.params(one)) for one in proposed]
+                for wait in waiting:
+                    trial = wait()
+                    study.tell(trial.number, trial.cost, trial.to_json())
+                    trials[trial.number] = trial
+                    if on_trial is not None:
+                        on_trial(trial, len(trials), total)
     finally:
-        # After an interruption, the seeds that are being played end and no others begin.
-        threads.shutdown(wait=True, cancel_futures=True)
         study.close()
     return SweepResult(trials=tuple(trials[n] for n in sorted(trials)), num_resumed=num_resumed)
 
 
-def _started(
-    number: int,
-    params: Params,
-    config: SweepConfig,
-    threads: ThreadPoolExecutor,
-    oracles: dict[str, OracleRun],
-) -> Callable[[], SweepTrial]:
-    """Queue the seeds of a trial; return a function that waits for its result."""
+def _started(start: Start, number: int, params: SweepParams) -> Callable[[], SweepTrial]:
+    """Begin a trial; return a function that waits for its result."""
+
+    def failed(error: ConfigError) -> SweepTrial:
+        return SweepTrial(number=number, params=params, cell=None, error=str(error))
+
     try:
-        setup = config.setup(params)
-        # The oracle depends on these only.
-        parts = {n: v for n, v in params.items() if n.startswith(("dynamics.", "simulation."))}
-        key = json.dumps([to_json(parts), setup.budget], sort_keys=True)
-        if key not in oracles:
-            oracles[key] = setup.place.oracle(config.seed, setup.num_envs, setup.budget)
+        wait = start(number, params)
     except ConfigError as error:
-        failed = SweepTrial(number=number, params=params, cell=None, error=str(error))
-        return lambda: failed
-    seeds = range(config.seed, config.seed + config.num_seeds)
-    wait = start_cell(
-        *(setup.place, config.curriculum, setup.config, oracles[key], seeds, threads),
-        budget=setup.budget,
-        num_envs=setup.num_envs,
-    )
-    return lambda: SweepTrial(number=number, params=params, cell=wait())
+        trial = failed(error)
+        return lambda: trial
+
+    def result() -> SweepTrial:
+        try:
+            return SweepTrial(number=number, params=params, cell=wait())
+        except ConfigError as error:
+            return failed(error)
+
+    return result
 
 
-def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
+def _finished(study: SweepStudy, trial: "FrozenTrial", objective: Objective) -> SweepTrial:
     """Return a trial that an earlier process has saved."""
     try:
         result = trial.user_attrs["result"]
-        cell = None if result["cell"] is None else ComparisonCell(**result["cell"])
+        cell = None if result["cell"] is None else objective.measured(result["cell"])
         params = study.params(trial)
         return SweepTrial(number=trial.number, params=params, cell=cell, error=result["error"])
     except (AttributeError, LookupError, TypeError, ValueError) as error:
@@ -194,13 +173,13 @@ def _finished(study: SweepStudy, trial: "FrozenTrial") -> SweepTrial:
         ) from error
 
 
-def _refuse_useless_values(config: SweepConfig, choices: Sequence[SweepChoice]) -> None:
+def _refuse_useless_values(objective: Objective, choices: Sequence[SweepChoice]) -> None:
     """Raise if a value is wrong in every combination, and not only in some."""
     useful: set[tuple[str, Any]] = set()
     first_error: dict[tuple[str, Any], ConfigError] = {}
     for params in combinations(choices):
         try:
-            config.setup(params)
+            objective.check(params)
         except ConfigError as error:
             for entry in params.items():
                 first_error.setdefault(entry, error)

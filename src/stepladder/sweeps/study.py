@@ -19,7 +19,7 @@ from stepladder.errors import ConfigError, RunError
 from stepladder.files import open_regular
 from stepladder.runs.lock import RunLock
 from stepladder.saving.snapshot import difference
-from stepladder.simulator.sweeps.space import Dimension, Params, SweepChoice, combinations
+from stepladder.sweeps.space import Dimension, SweepChoice, SweepParams, combinations, value_text
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -57,7 +57,7 @@ class SweepStudy:
         dimensions: Sequence[Dimension],
         seed: int,
     ):
-        self._optuna = optuna = _optuna()
+        self._optuna = optuna = import_optuna()
         self.folder = Path(folder)
         self._dimensions, self._seed = dimensions, seed
         _refuse_foreign(self.folder)
@@ -99,7 +99,7 @@ class SweepStudy:
         """
         make, states = self._optuna.trial.create_trial, self._optuna.trial.TrialState
         space = {entry.field: self._distribution(entry) for entry in self._dimensions}
-        grid: list[Params] = []
+        grid: list[SweepParams] = []
         if num_trials is None:
             choices = [entry for entry in self._dimensions if isinstance(entry, SweepChoice)]
             grid = combinations([SweepChoice(entry.field, _labels(entry)) for entry in choices])
@@ -117,9 +117,9 @@ class SweepStudy:
                 unfinished = self._study.get_trials(states=(states.RUNNING,))
             yield [trial for trial in unfinished if trial.number < total]
 
-    def params(self, trial: "FrozenTrial") -> Params:
+    def params(self, trial: "FrozenTrial") -> SweepParams:
         """Return the values of a trial, with the types of their fields."""
-        found: Params = {}
+        found: SweepParams = {}
         for dimension in self._dimensions:
             value = trial.params[dimension.field]
             if isinstance(dimension, SweepChoice):
@@ -150,13 +150,13 @@ class SweepStudy:
             return kinds.IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log)
         return kinds.FloatDistribution(dimension.low, dimension.high, log=dimension.log)
 
-    def _proposed(self, number: int, space: Mapping[str, Any]) -> Params:
+    def _proposed(self, number: int, space: Mapping[str, Any]) -> SweepParams:
         """Return the values of a trial as TPE proposes them."""
         # A seed per trial: the state of a generator would be lost with a killed process.
         seed = np.random.SeedSequence([self._seed, 3, number]).generate_state(1)[0]
         sampler = self._optuna.samplers.TPESampler(seed=int(seed))
         blank = self._optuna.trial.create_trial(state=self._optuna.trial.TrialState.RUNNING)
-        found: Params = {}
+        found: SweepParams = {}
         for name, kind in space.items():
             value = sampler.sample_independent(self._study, blank, name, kind)
             if isinstance(kind, self._optuna.distributions.FloatDistribution):
@@ -190,7 +190,12 @@ class _Held:
         """Do nothing."""
 
 
-def _optuna() -> Any:
+def import_optuna() -> Any:
+    """Return the package, which is an extra; its messages are left out.
+
+    Raises:
+        ConfigError: It is not installed.
+    """
     try:
         optuna = import_module("optuna")
     except ImportError as error:
@@ -204,7 +209,7 @@ def _optuna() -> Any:
 
 def _labels(choice: SweepChoice) -> tuple[Any, ...]:
     """Return the values of a field as Optuna stores them: tuples become text."""
-    return tuple("+".join(v) if isinstance(v, tuple) else v for v in choice.values)
+    return tuple(value_text(v) if isinstance(v, tuple) else v for v in choice.values)
 
 
 def _cut_off_half_a_line(path: Path) -> None:

@@ -1,0 +1,65 @@
+"""Examples of every command: what stands below its help.
+
+Command lines that work as they are, or with a run or file of the user's own.
+"""
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "new": (("new my_env", "a project in the folder my_env"),),
+    "simulate": (
+        ("simulate", "a chain of ten tasks, in seconds"),
+        ("simulate frontier --probing 0.1 --scenario grid-6x6", "another curriculum and scenario"),
+    ),
+    "compare": (
+        ("compare --scenarios chain-10 grid-6x6 --num-seeds 16", "the usual curricula"),
+        ("compare --curricula frontier uniform --picture compare.svg", "two, with a picture"),
+    ),
+    "sweep": (
+        ("sweep --curriculum frontier --grid probing=0.05,0.1,0.2", "every value, over seeds"),
+        (
+            "sweep --curriculum frontier --optuna-trials 40 --range probing=0.01..0.5:log",
+            "a search that learns from its trials",
+        ),
+    ),
+    "calibrate": (
+        (
+            "calibrate runs/ledge-0 --out mine.json",
+            "then: stepladder compare --scenarios mine.json",
+        ),
+    ),
+    "train": (
+        ("train", "PPO climbs the stages of a platform game"),
+        ("train hockey-sac --seed 1 --total-steps 1000000", "a preset, changed"),
+        ("train --env my_env:MyEnv --tasks my_env:TASKS", "an env of your own"),
+        ("train --resume runs/ledge-0", "after Ctrl-C, a crash or a kill"),
+    ),
+    "eval": (
+        ("eval runs/ledge-0 --levels test", "drawn and best actions beside random play"),
+        ("eval --pretrained hockey --episodes 100", "a policy that comes with the package"),
+    ),
+    "doctor": (
+        ("doctor my_env:MyEnv --tasks my_env:TASKS", "an env of your own, before an hour is lost"),
+        ("doctor runs/ledge-0", "a run that does not learn"),
+    ),
+    "dashboard": (
+        ("dashboard", "all runs in the folder runs"),
+        ("dashboard runs/ledge-0 --port 8700", "one run, at a port of your choice"),
+    ),
+    "explain": (("explain runs/ledge-0 --top 5", "why each stage and task stands where it does"),),
+    "report": (("report runs/ledge-0 runs/ledge-1", "two runs in the same plots"),),
+    "tune": (("tune CartPole-v1", "how many envs and workers are fastest here"),),
+    "watch": (
+        ("watch --pretrained hockey", "a trained policy, in a window"),
+        ("watch runs/ledge-0 --out film.gif", "what a run has learnt, as a film"),
+    ),
+    "completion": (("completion bash", "the script for bash"),),
+}
+"""By command: lines without the name of the program, and what each does."""
+
+
+def examples_text(verb: str) -> str:
+    """Return the examples of a command as its help shows them; empty if there are none."""
+    lines = [(f"  stepladder {line}", text) for line, text in EXAMPLES.get(verb, ())]
+    if not lines:
+        return ""
+    # A long line has its text below it.
+    return "\n".join(["examples:", *(f"{line}\n      {text}" for line, text in lines)])
