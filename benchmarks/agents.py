@@ -2,10 +2,10 @@
 
 The peer has the settings that the RL Baselines3 Zoo has tuned for it; ours are translated from
 them: same networks, same env steps, same updates per env step. DDDQN stands against DQN, without
-priorities and longer returns. Every seed trains anew, and the final policy plays the same episodes
-without exploring, begun from the same seeds on both sides. It holds where the 95 % intervals of the
-mean over seeds overlap, or ours is better. A ratio is between gains over random play, because
-returns may be negative.
+priorities and longer returns. Every seed trains from scratch, and the final policy plays the same
+episodes without exploring, begun from the same seeds on both sides. It holds where the 95 %
+intervals of the mean over seeds overlap, or ours is better. A ratio is between gains over random
+play, because returns may be negative.
 
 Shorter than in the Zoo, for the sake of time: on LunarLander DQN (60 %) and PPO (33 %), on Pendulum
 SAC (40 %). Different from it: PPO has no state-dependent exploration on Pendulum, and its clip does

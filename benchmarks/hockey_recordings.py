@@ -15,7 +15,7 @@ from stepladder.compiled import compiled
 from stepladder.games.hockey.physics import step_world
 from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO, PUCK
 from stepladder.games.hockey.rules import closeness, direction, reward, touch
-from stepladder.games.hockey.views import View, as_views, recall_view
+from stepladder.games.hockey.views import HockeyView, as_views, recall_view
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.records import Records
 
@@ -97,7 +97,9 @@ def load(path: Path) -> Recording:
 
 
 @compiled
-def _recall(world: HockeyWorld, view: View, spin: float, contact: int, launch: Floats) -> None:
+def _recall(
+    world: HockeyWorld, view: HockeyView, spin: float, contact: int, launch: Floats
+) -> None:
     recall_view(world, view)
     world.bodies[PUCK].spin = spin
     world.bodies[PLAYER_ONE].touching = contact & 1
@@ -108,7 +110,7 @@ def _recall(world: HockeyWorld, view: View, spin: float, contact: int, launch: F
 @compiled
 def _recall_all(
     worlds: Records[HockeyWorld],
-    views: Records[View],
+    views: Records[HockeyView],
     spins: Floats,
     contacts: Ints,
     launches: Floats,

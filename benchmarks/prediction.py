@@ -23,7 +23,7 @@ from prediction_training import DATA, Item, Run, form_of, read_runs, train_all
 from prediction_worlds import EVALUATED_AT, FITTED, WORLDS, World
 
 from stepladder.simulator import make_engine
-from stepladder.simulator.calibration import HeldOut, Practice, Rehearsals, calibrate
+from stepladder.simulator.calibration import HeldOut, Practice, RepeatedPlays, calibrate
 
 BAR, NEAR = 0.8, 0.9
 """What the rank correlation must be, and the predicted winner's share of the real best."""
@@ -55,7 +55,7 @@ def as_practice(run: Run, world: World) -> Practice:
         # The same levels every time are no further facts.
         for levels in [np.array(exam["levels"]) / len(run["evaluations"])]
     ]
-    rehearsed = run.get("rehearsals")
+    repeated = run.get("repeats")
     return Practice(
         name=f"{run['curriculum']}, seed {run['seed']}",
         groups=tuple(run["labels"]),
@@ -66,7 +66,7 @@ def as_practice(run: Run, world: World) -> Practice:
         success_steps=table[:, :, 2],
         failure_steps=table[:, :, 3],
         held_out=tuple(exams),
-        rehearsals=None if rehearsed is None else Rehearsals.from_json(rehearsed),
+        repeats=None if repeated is None else RepeatedPlays.from_json(repeated),
         num_envs=world.config.num_envs,
         update_steps=getattr(world.config.agent, "rollout_steps", 8192),
     )

@@ -5,7 +5,7 @@ agent as numbers, and says whether it succeeded. A task names a registered env o
 seed that makes the level, so that the same task is the same level every time.
 
 What is seen are MiniGrid's 7 x 7 cells before the agent, but through walls, one number per cell and
-thing; then what is carried, and the direction. MiniGrid makes its view anew from objects at every
+thing; then what is carried, and the direction. MiniGrid makes its view from objects at every
 step, which takes most of its time. Here the things are kept in an array, in which only the cell
 before the agent can change.
 """
@@ -85,7 +85,7 @@ class GridLevels(gym.Env[Seen, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Seen, dict[str, Any]]:
-        """Make the level anew: the same every time, whatever the seed of the episode."""
+        """Make the level again: the same every time, whatever the seed of the episode."""
         super().reset(seed=seed)
         level = self._level
         level.reset(seed=self._seed)

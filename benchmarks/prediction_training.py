@@ -21,7 +21,7 @@ import numpy as np
 from prediction_worlds import EVALUATED_AT, FITTED, FORM, FORMS, NUM_BINS, WORLDS, World
 
 import stepladder
-from stepladder.simulator.calibration.rehearsals import rehearsals_of
+from stepladder.simulator.calibration.repeats import repeats_of
 
 DATA = Path(__file__).parent / "data"
 Run = dict[str, Any]
@@ -134,11 +134,11 @@ def _examine(world: World, trainer: Any, seed: int) -> dict[str, list[float]]:
     }
 
 
-def _rehearsals(world: World, trainer: Any, records: list[Any]) -> Run:
+def _repeats(world: World, trainer: Any, records: list[Any]) -> Run:
     """Return what tells how fast tasks are memorised, of a training that draws all alike."""
     update_steps = getattr(world.config.agent, "rollout_steps", 8192)
     groups = trainer.curriculum.pool.label_indices
-    found = rehearsals_of(np.concatenate(records), groups, world.config.num_envs, update_steps)
+    found = repeats_of(np.concatenate(records), groups, world.config.num_envs, update_steps)
     return found.to_json()
 
 
@@ -178,7 +178,7 @@ def trained(item: Item) -> Run:
         "steps": total,
         "seconds": round(time.perf_counter() - began, 1),
         **counts.to_json(),
-        **({"rehearsals": _rehearsals(world, trainer, records)} if records else {}),
+        **({"repeats": _repeats(world, trainer, records)} if records else {}),
         "evaluations": exams,
     }
 

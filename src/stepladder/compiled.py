@@ -1,6 +1,6 @@
 """How hot code is compiled, and the memory-ordering operations that shared memory needs.
 
-Beside `errors` at the bottom of the house: `stats`, `curricula` and `sync` compile their kernels
+Beside `errors` at the bottom of the package: `stats`, `curricula` and `sync` compile their kernels
 through `compiled`. Importing this module loads numba, so `import stepladder` does not import it.
 
 NumPy and numba know only plain loads and stores, which a compiler may merge or reorder and a

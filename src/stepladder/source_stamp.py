@@ -48,7 +48,7 @@ class Import(NamedTuple):
     """What it is called there; empty if it is the file itself, a module."""
 
 
-class Source(NamedTuple):
+class SourceText(NamedTuple):
     """What a file says."""
 
     digest: bytes
@@ -94,7 +94,7 @@ def read_files(file: Path, function: str = "") -> set[Path]:
     return set(wanted)
 
 
-def _names_read(source: Source, wanted: set[str]) -> set[str]:
+def _names_read(source: SourceText, wanted: set[str]) -> set[str]:
     """Return the names that kernels read in a file if others want some of it from there."""
     names = wanted | source.read
     pending = [name for name in names if name in source.named]
@@ -140,7 +140,7 @@ def _file_of(module: str) -> Path | None:
 
 
 @cache
-def _source(file: Path) -> Source:
+def _source(file: Path) -> SourceText:
     content = file.read_bytes()
     text = _LONG_STRING.sub('""', content.decode())
     read: list[str] = []
@@ -163,7 +163,7 @@ def _source(file: Path) -> Source:
         decorators = ""
     imports = tuple(imports_of(text))
     digest = hashlib.sha256(content).digest()
-    return Source(digest, imports, frozenset().union(*map(_words, read)), named)
+    return SourceText(digest, imports, frozenset().union(*map(_words, read)), named)
 
 
 def _is_read(decorators: str, definition: str) -> bool:

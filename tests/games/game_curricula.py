@@ -50,8 +50,8 @@ def one_task(game: str, index: int, label: str = "default") -> Task:
 def which(vec: Any, game: str, env_index: int) -> int:
     """Return the index of the task that an env really plays."""
     if game == "ledge":
-        return int(vec.unwrapped.shelf.records["time_limit"][env_index]) - 4
-    return int(vec.unwrapped.shelf.records["puck_speed"][env_index]) - 30
+        return int(vec.unwrapped.playing.records["time_limit"][env_index]) - 4
+    return int(vec.unwrapped.playing.records["puck_speed"][env_index]) - 30
 
 
 def quick_stages(game: str, seed: int = 5, **settings: Any) -> Staged:

@@ -372,7 +372,7 @@ def test_after_a_failed_reset_no_env_plays_on_in_a_world_that_is_not_its_tasks(
     assert (base.batch.episodes["state"] == PLAYING).all()
     assert (base.runners["steps"] <= 1).all()
     for row, task in enumerate(vec.call("get_curriculum_task")):
-        assert base.shelf.records["time_limit"][row] == task.params["time_limit"]
+        assert base.playing.records["time_limit"][row] == task.params["time_limit"]
     counts = vec.counts
     assert counts.failed == 20
     assert counts.started == counts.finished + counts.aborted + counts.failed + counts.in_flight
@@ -406,7 +406,7 @@ def test_settings_of_a_phase_hold_for_the_episode_they_were_drawn_for(mode: Auto
     for _ in range(400):
         play(vec, 1)
         for row in np.flatnonzero(base.batch.episodes["state"] == 1).tolist():
-            task, record = vec.call("get_curriculum_task")[row], base.shelf.records[row]
+            task, record = vec.call("get_curriculum_task")[row], base.playing.records[row]
             assert (record["opponent"], record["gain"]) == kinds[task.params["opponent"]]
             assert record["puck_speed"] == task.params["puck_speed"]
             seen[vec.call("get_curriculum_phase")[row], task.params["opponent"]] += 1

@@ -145,7 +145,7 @@ def test_a_million_steps_of_hockey() -> None:
 
 
 def assert_all_in_the_map(vec: Any) -> None:
-    runners, records = vec.runners, vec.shelf.records
+    runners, records = vec.runners, vec.playing.records
     x, y = runners["x"], runners["y"]
     assert (x >= HALF_WIDTH).all()
     assert (x <= records["width"] - HALF_WIDTH).all()
@@ -157,7 +157,7 @@ def assert_all_in_the_map(vec: Any) -> None:
         for end in (-1, 1):
             column = np.floor(x + side * (HALF_WIDTH - skin)).astype(int) + MARGIN
             row = np.floor(y + end * (HALF_HEIGHT - skin)).astype(int) + MARGIN
-            assert (vec.shelf.tiles[rows, row, column] != WALL).all()
+            assert (vec.playing.tiles[rows, row, column] != WALL).all()
 
 
 def held_actions(rng: np.random.Generator, actions: Any) -> Any:

@@ -151,16 +151,16 @@ def test_a_snapshot_that_does_not_fit_is_refused_and_changes_nothing(
 @pytest.mark.parametrize(
     ("name", "where", "value", "words"),
     [
-        ("shelf/records", "start_x", 1e-320, "the start of row 1 is at x 9.99989e-321"),
-        ("shelf/records", "start_y", 39.5, "the start of row 1 is at .* expected a tile of air"),
-        ("shelf/records", "start_x", 5.25, r"start_x\[1\] is 5.25; expected 5.5"),
-        ("shelf/records", "door_x", 4.5, "the door of row 1 is at .* the only tile of door"),
-        ("shelf/records", "width", 3, "the start of row 1 .* of a level of 3 x 7 tiles"),
-        ("shelf/tiles", (0, 20, 30), 0, r"value\[1, 20, 30\] is 0; expected 1"),
-        ("shelf/records", "time_limit", 0, r"time_limit\[1\] is 0; expected at least 1"),
-        ("shelf/records", "way", 3.0, r"way\[1\] is 3.0; expected 10"),
-        ("shelf/to_door", (0, 0, 0), 7, r"value\[1, 0, 0\] is 7; expected 65535"),
-        ("shelf/tiles", (0, 0, 0), 6, ".* expected an integer from 0 to 5"),
+        ("playing/records", "start_x", 1e-320, "the start of row 1 is at x 9.99989e-321"),
+        ("playing/records", "start_y", 39.5, "the start of row 1 is at .* expected a tile of air"),
+        ("playing/records", "start_x", 5.25, r"start_x\[1\] is 5.25; expected 5.5"),
+        ("playing/records", "door_x", 4.5, "the door of row 1 is at .* the only tile of door"),
+        ("playing/records", "width", 3, "the start of row 1 .* of a level of 3 x 7 tiles"),
+        ("playing/tiles", (0, 20, 30), 0, r"value\[1, 20, 30\] is 0; expected 1"),
+        ("playing/records", "time_limit", 0, r"time_limit\[1\] is 0; expected at least 1"),
+        ("playing/records", "way", 3.0, r"way\[1\] is 3.0; expected 10"),
+        ("playing/to_door", (0, 0, 0), 7, r"value\[1, 0, 0\] is 7; expected 65535"),
+        ("playing/tiles", (0, 0, 0), 6, ".* expected an integer from 0 to 5"),
         ("game/runners", "x", 0.0, "runner 1 is at x 0, y .* and overlaps a wall"),
         ("game/runners", "y", -0.0, "runner 1 is at x .*, y -0 and overlaps a wall"),
         ("game/runners", "x", 10.5, r"x\[1\] is 10.5; expected a finite number from 0 to 10"),
@@ -174,7 +174,7 @@ def test_a_runner_or_a_level_that_no_step_leads_to_is_refused(
     envs.reset(seed=0)
     saved = envs.snapshot()
     arrays = {key: array.copy() for key, array in saved.arrays.items()}
-    assert arrays["shelf/records"]["width"][1] == 10
+    assert arrays["playing/records"]["width"][1] == 10
     row: Any = arrays[name][1:2]
     row[where] = value
     with pytest.raises(SnapshotError, match=f"array '{name}' of the snapshot: {words}"):
@@ -198,7 +198,7 @@ def test_levels_that_wait_in_the_table_are_checked_and_unused_rows_are_not() -> 
             envs.restore(changed)
     # Without a new task in the table, an env begins again with the level that it has: here none.
     arrays = {**never_reset.arrays, "batch/known": np.array([1, 0])}
-    with pytest.raises(SnapshotError, match=r"'shelf/records'.*height\[1\] is 0"):
+    with pytest.raises(SnapshotError, match=r"'playing/records'.*height\[1\] is 0"):
         envs.restore(Snapshot(never_reset.state, arrays))
 
 

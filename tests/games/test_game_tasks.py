@@ -40,7 +40,7 @@ def played(vec: Any, observations: Any) -> list[int]:
     """Return which of the tasks above each env has just begun to play."""
     if isinstance(vec, HockeyVectorEnv):
         return [(speed - 5) // 5 for speed in speeds(observations)]
-    return ((vec.shelf.records["time_limit"] - 3) // 2).tolist()
+    return ((vec.playing.records["time_limit"] - 3) // 2).tolist()
 
 
 def tasks_of(game: str) -> list[Task]:

@@ -231,7 +231,7 @@ def test_ctrl_c_leaves_a_vector_env_that_can_be_used(has_curriculum: bool) -> No
         play(vec, 2)
     if has_curriculum:
         assert vec.curriculum.num_observed > 100
-        states, records = base.batch.episodes["state"], base.shelf.records  # type: ignore[attr-defined]
+        states, records = base.batch.episodes["state"], base.playing.records  # type: ignore[attr-defined]
         for row, task in enumerate(vec.call("get_curriculum_task")):
             if states[row] == PLAYING:
                 assert records["time_limit"][row] == task.params["time_limit"]
@@ -268,7 +268,7 @@ def test_a_beginning_that_is_interrupted_does_not_play_on_in_the_old_world(
     # Those that had been prepared have begun by now, in this step or the one before.
     assert (base.runners["steps"] <= 1).all()
     for row, task in enumerate(vec.call("get_curriculum_task")):
-        assert base.shelf.records["time_limit"][row] == task.params["time_limit"]
+        assert base.playing.records["time_limit"][row] == task.params["time_limit"]
     counts = vec.counts
     assert counts.started == counts.finished + counts.aborted + counts.in_flight
     vec.close()

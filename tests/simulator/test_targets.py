@@ -1,4 +1,4 @@
-"""Scenarios with a target: when they are done, who is told, and that all engines agree."""
+"""Scenarios with a target: when they are done, who gets it, and that all engines agree."""
 
 import json
 from pathlib import Path
@@ -23,10 +23,10 @@ def test_compiled_loops_follow_a_target_as_python_does(place: Any, name: str):
     snapshots: list[Any] = []
     for engine_name in ("compiled", "direct"):
         simulator, config = place.simulator(3, 4), place.curriculum_config(name)
-        told = place.curriculum(type(config)(target=dict(place.aim)), 3)
-        make_engine(engine_name, simulator, told, num_envs=4).advance(2000)
-        assert told.num_observed > 0
-        snapshots.append((told.snapshot(), simulator.snapshot(), told.target_success))
+        aimed = place.curriculum(type(config)(target=dict(place.aim)), 3)
+        make_engine(engine_name, simulator, aimed, num_envs=4).advance(2000)
+        assert aimed.num_observed > 0
+        snapshots.append((aimed.snapshot(), simulator.snapshot(), aimed.target_success))
     assert snapshots[0][2] == snapshots[1][2]
     assert differences(snapshots[0][1], snapshots[1][1]) == []
     found = differences(snapshots[0][0], snapshots[1][0])
@@ -76,24 +76,28 @@ def test_a_file_of_a_graph_may_name_nodes_that_count(tmp_path: Path):
 
 def test_compare_tells_the_target_only_if_asked():
     place = scenario("chain-4")
-    told = compare(
-        [place], ["learnability", "staged"], num_seeds=2, target={"taskclass1": 1.0}, told=True
+    aimed = compare(
+        [place],
+        ["learnability", "staged"],
+        num_seeds=2,
+        target={"taskclass1": 1.0},
+        with_target=True,
     )
-    assert [cell.curriculum for cell in told.cells] == [
+    assert [cell.curriculum for cell in aimed.cells] == [
         *("oracle", "uniform", "uniform+target", "learnability", "learnability+target", "staged"),
     ]
     alone = compare([place], ["learnability"], num_seeds=2, target={"taskclass1": 1.0})
-    assert alone.cell("chain-4", "learnability") == told.cell("chain-4", "learnability")
+    assert alone.cell("chain-4", "learnability") == aimed.cell("chain-4", "learnability")
     whole = compare([place], ["learnability"], num_seeds=2)
     assert (
         whole.cell("chain-4", "uniform").mean_samples
         > alone.cell("chain-4", "uniform").mean_samples
     )
     with pytest.raises(ConfigError, match="all tasks of chain-4 count alike"):
-        compare([place], ["learnability"], num_seeds=2, told=True)
+        compare([place], ["learnability"], num_seeds=2, with_target=True)
 
 
-def test_a_simulation_is_judged_by_what_its_curriculum_is_told():
+def test_a_simulation_is_judged_by_the_target_of_its_curriculum():
     config = scenario("chain-4").curriculum_config("learnability")
     result = simulate(
         curriculum=type(config)(target={"taskclass0": 1.0}),

@@ -210,7 +210,7 @@ def until_the_next_phase(trainer: Trainer) -> None:
 
 def modes(trainer: Trainer) -> list[int]:
     """Return the mode that every env plays."""
-    return trainer.world.envs.unwrapped.shelf.records["mode"].tolist()
+    return trainer.world.envs.unwrapped.playing.records["mode"].tolist()
 
 
 def test_all_envs_begin_the_new_phase_together():
@@ -292,7 +292,7 @@ def test_opponents_and_shaping_are_drawn_for_every_episode():
             trainer.advance()
             begun_now = np.flatnonzero(trainer.world.has_begun())
             seen.update(trainer.world.opponents(begun_now))
-            records = trainer.world.envs.unwrapped.shelf.records
+            records = trainer.world.envs.unwrapped.playing.records
             weights += records["touch_weight"][begun_now].tolist()
         assert all(seen[name] > 3 for name in ("weak", "strong", "caller:newest"))
         assert len(set(weights)) > 2

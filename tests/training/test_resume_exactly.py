@@ -170,12 +170,12 @@ def test_ctrl_c_in_any_step_saves_and_changes_nothing(
 def test_a_listener_that_says_stop_is_obeyed_and_the_rest_follows_later(
     uninterrupted: Uninterrupted, tmp_path: Path
 ):
-    sittings = 0
+    starts = 0
     result = train(SELF_PLAY, run_folder=tmp_path / "often", on_epoch=lambda progress: True)
     while result.was_stopped:
-        sittings += 1
+        starts += 1
         result = resume(tmp_path / "often", on_epoch=lambda progress: True)
-    assert sittings > 3
+    assert starts > 3
     assert differences(uninterrupted("sac"), left_behind(tmp_path / "often")) == []
 
 

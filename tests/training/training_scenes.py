@@ -155,7 +155,7 @@ def left_behind(folder: Path) -> dict[str, Any]:
     events = [
         f"{event.step} {event.kind} {event.text} {event.data}"
         for event in RunReader(folder).events()
-        # Said in every sitting but the first.
+        # Logged whenever a training is resumed.
         if event.kind != "resumed"
     ]
     return {"checkpoint": of_checkpoint(checkpoint), "metrics": metrics(folder), "events": events}

@@ -68,8 +68,8 @@ class CompareArguments(Config):
     """Labels that count, as NAME or NAME=WEIGHT: a curriculum is done when the tasks with these
     labels are learned. By default the scenario's own, mostly all tasks."""
 
-    told: bool = False
-    """Also measure every curriculum that can be told what counts, under its name and +target."""
+    with_target: bool = False
+    """Also measure every curriculum that takes a target with this one, as NAME+target."""
 
     picture: Path | None = None
     """File for the picture, .svg or .png (extra plot). By default comparison.svg; none with --json,
@@ -164,7 +164,7 @@ def _compared(
     place: Scenario, names: Sequence[str], arguments: CompareArguments
 ) -> list[ComparisonCell]:
     """Compare on one scenario, and show the progress."""
-    total, done = len({UNIFORM, *names}) * (2 if arguments.told else 1), 0
+    total, done = len({UNIFORM, *names}) * (2 if arguments.with_target else 1), 0
     with console.progress(f"{place.name}: {total} curricula") as tell:
 
         def count(cell: ComparisonCell) -> None:
@@ -179,7 +179,7 @@ def _compared(
             seed=arguments.seed,
             num_envs=arguments.num_envs,
             budget=arguments.budget,
-            told=arguments.told,
+            with_target=arguments.with_target,
             on_cell=count,
         )
     return list(comparison.cells)

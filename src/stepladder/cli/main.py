@@ -1,6 +1,6 @@
 """The command ``stepladder``: finds the verb, runs it, prints each error as one line.
 
-Top of the house. The module of a verb is imported only when that verb is used, so that
+Top of the package. The module of a verb is imported only when that verb is used, so that
 ``stepladder --help`` loads nothing heavy.
 """
 

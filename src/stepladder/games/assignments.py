@@ -1,6 +1,6 @@
 """Which env plays which task, where no curriculum chooses.
 
-Mixed into `batch.GameVectorEnv`: tasks are checked and written to a shelf, which the kernels read
+Mixed into `batch.GameVectorEnv`: tasks are checked and written into arrays, which the kernels read
 when an episode begins.
 """
 
@@ -26,19 +26,19 @@ class Assignments:
     num_envs: int
     batch: BatchArrays
     link: CurriculumLink | None
-    shelf: Any
+    playing: Any
     table: Any
 
     tasks: list[Task]
     """What each env plays; with a curriculum that is in the plan instead."""
 
     @abstractmethod
-    def make_shelf(self, num_rows: int) -> Any:
+    def room_for_tasks(self, num_rows: int) -> Any:
         """Return room for the tasks of so many envs or slots, in the form that kernels read."""
 
     @abstractmethod
-    def put(self, task: Task, shelf: Any, row: int) -> None:
-        """Write a task into a row of a shelf; several threads may each write a row of their own.
+    def put(self, task: Task, prepared: Any, row: int) -> None:
+        """Write a task into a row of prepared tasks; several threads may each write another row.
 
         Raises:
             TaskError: The game cannot play the task.
@@ -68,7 +68,7 @@ class Assignments:
     def _set_rows(self, rows: Sequence[int], tasks: Sequence[Task]) -> None:
         # Each task once, and all before any env gets one.
         numbers = {task: number for number, task in enumerate(dict.fromkeys(tasks))}
-        trial = self.make_shelf(len(numbers))
+        trial = self.room_for_tasks(len(numbers))
         for task, number in numbers.items():
             self.put(task, trial, number)
         for row, task in zip(rows, tasks, strict=True):
@@ -101,7 +101,7 @@ class Assignments:
 
     def take_from_table(self, slot: int, env_index: int) -> None:
         """Let an env play the task of a slot from its next episode on."""
-        _copy_row(self.table, slot, self.shelf, env_index)
+        _copy_row(self.table, slot, self.playing, env_index)
 
     def note_beginnings(self) -> None:
         """Remember which of the tasks that were waiting are played now."""
@@ -110,6 +110,6 @@ class Assignments:
 
 
 def _copy_row(source: Any, source_row: int, target: Any, target_row: int) -> None:
-    """Copy one row of every array of a shelf."""
+    """Copy one row of all arrays of prepared tasks."""
     for from_array, to_array in zip(source, target, strict=True):
         to_array[target_row] = from_array[source_row]

@@ -72,7 +72,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
 
     kernels: ClassVar[Any]
     """The game's module `stepping`: ``work`` steps (see `Team`), ``begin_rows`` begins episodes,
-    ``start_rows`` does so in rows that have drawn and whose tasks are on the shelf.
+    ``start_rows`` does so in rows that have drawn and whose tasks are prepared.
     """
 
     def __init_subclass__(cls) -> None:
@@ -133,9 +133,9 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
             create_empty_array(single_action_space, num_envs),
         )
         """The memory as it is now, without a copy; changes with every step."""
-        self.shelf = self.make_shelf(num_envs)
+        self.playing = self.room_for_tasks(num_envs)
         """What each env plays, as kernels read it."""
-        self.table = self.make_shelf(num_envs)
+        self.table = self.room_for_tasks(num_envs)
         """What each env plays next if it was given a new task; with a curriculum, its slots."""
         self._has_begun_once = False
         self.link: CurriculumLink | None = None
@@ -212,7 +212,7 @@ class GameVectorEnv(RowAccess, Saving, VectorEnv[Any, Any, Any]):
                 "make other envs."
             )
         self.link = CurriculumLink(self, host)
-        self.table = self.make_shelf(host.curriculum.pool.num_slots)
+        self.table = self.room_for_tasks(host.curriculum.pool.num_slots)
         self._use_arrays(**self.link.arrays())
         # What was played so far was not the curriculum's.
         self.batch.episodes["state"][:] = NEVER_RESET

@@ -168,7 +168,7 @@ class CurriculumLink:
                 self.vec.put(task, self.vec.table, draw.slot)
                 self.known[draw.slot] = draw.generation
 
-        # Made anew each time: a pool that lasts would be missing its threads after a fork.
+        # A new one each time: a pool that lasts would be missing its threads after a fork.
         pool = ThreadPoolExecutor(min(num_threads, len(missing)))
         try:
             for _ in pool.map(build, *zip(*missing, strict=True)):
@@ -221,7 +221,7 @@ class CurriculumLink:
         self._names.put(slot, draw.task_id, task)
         if self._legend.has_settings:
             # Settings belong to an episode, so no table holds what this env plays.
-            vec.put(self._with_settings(task, draw), vec.shelf, env_index)
+            vec.put(self._with_settings(task, draw), vec.playing, env_index)
             return
         if self.known[slot] != draw.generation:
             self.known[slot] = -1

@@ -154,7 +154,7 @@ def outcome_of(vec: "GameVectorEnv", *, is_step: bool) -> Outcome:
 
 
 def _outcome_of_both(vec: "GameVectorEnv", *, is_step: bool) -> Outcome:
-    """Return the same for same-step autoreset: what has ended has begun anew already."""
+    """Return the same for same-step autoreset: what has ended has begun again already."""
     batch, kinds, num_envs = vec.batch, vec.info_kinds, vec.num_envs
     begun, ended = batch.has_begun.nonzero()[0], batch.has_ended.nonzero()[0]
     link = vec.link if vec.task_infos else None

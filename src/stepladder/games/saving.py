@@ -152,16 +152,16 @@ class Saving(Assignments):
 
     def _saved_arrays(self) -> list[SavedArray]:
         """Describe everything that a game in mid-flight consists of."""
-        shelf, game = self.shelf.saved_arrays("shelf"), self.game_arrays()
+        playing, game = self.playing.saved_arrays("playing"), self.game_arrays()
         if self.link is None:
             known = SavedArray("batch/known", self.batch.known, (Part.count("flag", high=1),))
             table = self.table.saved_arrays("table")
-            return [*self.batch.saved_arrays(1), known, *shelf, *table, *game]
+            return [*self.batch.saved_arrays(1), known, *playing, *table, *game]
         curriculum = self.link.host.curriculum
         return [
             *self.batch.saved_arrays(curriculum.pool.num_slots),
             SavedArray("batch/dials", self.batch.dials, curriculum.dial_parts()),
-            *shelf,
+            *playing,
             *game,
         ]
 

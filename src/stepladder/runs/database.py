@@ -1,6 +1,6 @@
 """The database of a run: its tables, how it is opened, and single values read from it.
 
-`writer` fills it from one thread; `reader` opens it anew for each question, so that it can be used
+`writer` fills it from one thread; `reader` opens it again for each question, so that it can be used
 from any thread and never blocks the writer.
 
 WAL mode lets readers and the writer work side by side. What was committed survives the death of

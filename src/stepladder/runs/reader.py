@@ -1,7 +1,7 @@
 """Read a run: while it is being written, after it ended, and after its process was killed.
 
 Opens what `run` wrote, read-only, for the dashboard, the report and the commands. Each question
-opens the database anew, so that answers are up to date and any thread may ask.
+opens the database each time, so that answers are up to date and any thread may ask.
 """
 
 import difflib

@@ -27,8 +27,8 @@ from stepladder.stats.interval import mean_interval
 ORACLE = "oracle"
 UNIFORM = "uniform"
 
-TOLD = "+target"
-"""Ends the name of a curriculum that is told what counts."""
+WITH_TARGET = "+target"
+"""Ends the name of a curriculum with the target as its own."""
 
 HORIZON = 10
 """The area under the curve of progress is taken over this many times the oracle's samples."""
@@ -124,7 +124,7 @@ def compare(
     num_envs: int = 1,
     budget: int | None = None,
     target: Mapping[str, float] | None = None,
-    told: bool = False,
+    with_target: bool = False,
     on_cell: OnCell | None = None,
 ) -> Comparison:
     """Measure the samples that curricula need on scenarios.
@@ -138,8 +138,8 @@ def compare(
         num_envs: Envs that play at the same time.
         budget: Samples after which a seed ends unfinished; by default the scenario's own.
         target: Labels that count, with their weights; by default the scenario's own.
-        told: Whether every curriculum is also measured with the target as its own, under its name
-            and ``+target``; those that take none are left out.
+        with_target: Whether every curriculum is also measured with the target as its own, under its
+            name and ``+target``; those that take none are left out.
         on_cell: Called with every cell that is done.
     """
     for argument, value in (("scenarios", scenarios), ("curricula", curricula)):
@@ -164,7 +164,7 @@ def compare(
         {name: place.curriculum_config(entry) for name, entry in entries.items()}
         for place in places
     ]
-    if told:
+    if with_target:
         methods = [
             _with_target(place, configs) for place, configs in zip(places, methods, strict=True)
         ]
@@ -193,18 +193,17 @@ def compare(
 def _with_target(
     place: Scenario, configs: Mapping[str, CurriculumConfig]
 ) -> dict[str, CurriculumConfig]:
-    """Return the configs, and beside each one that is told what counts."""
+    """Return the configs, and beside each one with the target as its own."""
     if not place.aim:
         raise ConfigError(
-            f"all tasks of {place.name} count alike, so there is no target to tell. Name labels "
-            "that count."
+            f"all tasks of {place.name} count alike, so there is no target. Name labels that count."
         )
     aim = Target(weights=dict(place.aim))
     both: dict[str, CurriculumConfig] = {}
     for name, config in configs.items():
         both[name] = config
         if config.takes_target:
-            both[f"{name}{TOLD}"] = replace(config, target=aim)
+            both[f"{name}{WITH_TARGET}"] = replace(config, target=aim)
     return both
 
 

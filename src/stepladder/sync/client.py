@@ -83,11 +83,11 @@ class Client(ABC):
         return self._block, self._mail
 
     def disconnect(self) -> None:
-        """Let go of plan and mailbox; the next use connects anew."""
+        """Let go of plan and mailbox; the next use connects again."""
         vars(self).update(dict.fromkeys(MEMORY))
 
     def __getstate__(self) -> dict[str, Any]:
-        # Memory and machine code do not travel; a client that was sent connects anew.
+        # Memory and machine code do not travel; a client that was sent connects again.
         state = {name: self.__dict__[name] for name in self.__dict__ if name not in CODE}
         return {**state, **dict.fromkeys(MEMORY), "_tasks": {}}
 

@@ -95,7 +95,7 @@ class Host(Collector):
     @property
     def counts(self) -> EpisodeCounts:
         """What became of every draw so far."""
-        # Aborted first: a client that starts anew meanwhile must not count as aborted only.
+        # Aborted first: a client that starts again meanwhile must not count as aborted only.
         aborted = int(self.mails.heads["aborted"].sum())
         started = int(self.mails.heads["started"].sum())
         gone = self._num_finished + aborted + self._num_failed
@@ -164,7 +164,7 @@ class Host(Collector):
         Args:
             snapshot: What `snapshot` returned.
             in_flight: Whether the envs themselves go on in the middle of their episodes; then they
-                need no reset, and their next one draws anew.
+                need no reset, and their next one draws again.
 
         Raises:
             SnapshotError: The snapshot does not fit. Then nothing has changed.

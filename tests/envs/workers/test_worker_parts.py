@@ -30,8 +30,8 @@ from stepladder.envs.workers.memory.messages import (
     read_messages,
     read_overflow,
 )
+from stepladder.envs.workers.memory.row_split import RowSplit
 from stepladder.envs.workers.memory.rows import Recycler
-from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.memory.spaces import build, leaves_of
 from stepladder.envs.workers.parent import worker_pool
 from stepladder.envs.workers.parent.infos import merge_infos
@@ -216,7 +216,7 @@ def test_idle_workers_use_no_time() -> None:
         assert max(np.subtract(after, before)) < 0.1
 
 
-# Shares.
+# RowSplit.
 
 
 @pytest.mark.parametrize("num_envs", [1, 2, 3, 7, 8, 64])
@@ -226,14 +226,14 @@ def test_idle_workers_use_no_time() -> None:
 def test_every_row_has_one_owner(
     num_envs: int, num_workers: int, num_batches: int, parent_steps: bool
 ) -> None:
-    shares = Shares(num_envs, num_workers, num_batches, parent_steps)
-    assert [row for rows in shares.batches for row in range(rows.start, rows.stop)] == list(
+    split = RowSplit(num_envs, num_workers, num_batches, parent_steps)
+    assert [row for rows in split.batches for row in range(rows.start, rows.stop)] == list(
         range(num_envs)
     )
     owned: list[int] = []
-    for batch, rows in enumerate(shares.batches):
-        parts = [shares.of_parent(batch)]
-        parts += [shares.of_worker(worker, batch) for worker in range(num_workers)]
+    for batch, rows in enumerate(split.batches):
+        parts = [split.of_parent(batch)]
+        parts += [split.of_worker(worker, batch) for worker in range(num_workers)]
         owned += [row for part in parts for row in part]
         sizes = [len(part) for part in parts[1 if num_workers and not parent_steps else 0 :]]
         assert max(sizes) - min(sizes) <= 1

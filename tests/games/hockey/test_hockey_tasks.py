@@ -57,7 +57,7 @@ def test_opponents_of_a_curriculum_change_when_an_episode_begins_and_only_then(m
         for row in np.flatnonzero(base.batch.has_begun).tolist():
             names[row] = base.opponents([row])[0]
         assert base.opponents() == names
-        for name, record in zip(names, base.shelf.records, strict=True):
+        for name, record in zip(names, base.playing.records, strict=True):
             assert record["puck_speed"] == speeds.get(name, 40.0)
             assert (record["opponent"] == CALLER_OPPONENT) == name.startswith("caller:")
         met.update(names)

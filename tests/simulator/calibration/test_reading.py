@@ -205,7 +205,7 @@ def test_kept_records_of_a_uniform_training_tell_how_plays_of_a_task_follow_each
     place = known_scenario()
     curriculum = place.curriculum("uniform", 0)
     folder = make_training(tmp_path / "plain")
-    assert read_practice(folder).rehearsals is None
+    assert read_practice(folder).repeats is None
     config = {"num_envs": 4, "agent": {"rollout_steps": 64}, "curriculum": {"type": "uniform"}}
     with Run.create(tmp_path / "run", kind="training", config=config) as run:
         curriculum.add_listener(run.log_records)
@@ -215,7 +215,7 @@ def test_kept_records_of_a_uniform_training_tell_how_plays_of_a_task_follow_each
         engine.advance(40_000)
         reporter.end_epoch(40_000, engine.take_stats())
         reporter.close()
-    found = read_practice(tmp_path / "run").rehearsals
+    found = read_practice(tmp_path / "run").repeats
     assert found is not None
     # At most every play but the first of each task has one before it.
     records = RunReader(tmp_path / "run").records()

@@ -54,7 +54,7 @@ LEAST_NEED = 0.1
 """Share of what it takes to learn a task that one near mastery still needs, to prove itself."""
 
 NUM_SIBLINGS = 4
-"""Other tasks of a kind that every result judges anew."""
+"""Other tasks of a kind that every result judges again."""
 
 KEEP_FINDINGS = 0.99
 """How much of what probing found is remembered with every further probe of the same queue."""
@@ -306,7 +306,7 @@ def _judge(
 def _judge_siblings(
     block: Words, table: int, state: State, constants: Constants, slot: int
 ) -> None:
-    """Judge some other tasks of a slot's kind anew, in turn: its result says something of them."""
+    """Judge some other tasks of a slot's kind again, in turn: its result concerns them too."""
     kind, members = int(constants.cells[slot]), constants.members
     cell, first, end = state.cells[kind], int(members[kind]), int(members[kind + 1])
     for _ in range(min(NUM_SIBLINGS, end - first)):

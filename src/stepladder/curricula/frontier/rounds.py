@@ -110,7 +110,7 @@ class Kind(Label):
     """What is known of all tasks of a kind."""
 
     cursor: Count
-    """Position among its tasks of the one that was judged anew last."""
+    """Position among its tasks of the one that was judged again last."""
 
 
 class State(NamedTuple):

@@ -41,8 +41,8 @@ PRIOR_STRENGTH = 4.0
 """What a cell's rate is worth before any result says otherwise."""
 
 MIX_EVERY = 8
-"""Results after which predictions are weighed anew: a logarithm and an exponential take longer than
-all the rest of a result."""
+"""Results after which predictions are weighed again: a logarithm and an exponential take longer
+than all the rest of a result."""
 
 KEEP_LOSS = 0.998**MIX_EVERY
 """What is left of a prediction's past loss after so many results."""

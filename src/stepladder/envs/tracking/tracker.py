@@ -370,7 +370,7 @@ class Tracker:
         self.host.restore(snapshot, in_flight=goes_on)
         give_scores_back()
         self._must_reset = RESTORED
-        # Anew, so that no env remembers failures that the snapshot does not know of.
+        # Made again, so that no env remembers failures that the snapshot does not know of.
         self._connect()
         if give_back is not None and give_back():
             self._must_reset = ""

@@ -2,7 +2,7 @@
 
 The lower half of `vector_env`: methods, attributes and functions of some envs or all, in whichever
 process they are; and Gymnasium's calls in two parts, where one method begins and another waits. One
-such call runs at a time: the workers do their share meanwhile, this process when it waits.
+such call runs at a time: the workers do theirs meanwhile, this process when it waits.
 """
 
 from abc import abstractmethod
@@ -97,7 +97,7 @@ class EnvCalls(GymVectorEnv):
         Raises:
             AttributeError: Some of them are in workers.
         """
-        if self._coordinator.shares.num_workers:
+        if self._coordinator.split.num_workers:
             raise AttributeError(
                 "the envs of this vector env are in worker processes and cannot be returned. "
                 "Reach them with call, get_attr, set_attr or apply_on, or use num_workers=0."

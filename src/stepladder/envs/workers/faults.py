@@ -2,7 +2,7 @@
 
 The user gets the env's own exception, with its own type, so that it is caught in the same way with
 any number of workers; a note names the env and holds the traceback of the process it was raised in.
-Packed by `worker`, unpacked by `worker_pool`; `coordinator` adds the note for the parent's share.
+Packed by `worker`, unpacked by `worker_pool`; `coordinator` adds the note for the parent's rows.
 """
 
 import pickle

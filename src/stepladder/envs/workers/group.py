@@ -1,6 +1,6 @@
 """The envs that one process steps one after another, and the rows they write to.
 
-The inner loop of the vector env: the parent has a group for its own share, each worker one per
+The inner loop of the vector env: the parent has a group for its own rows, each worker one per
 batch, and `num_workers=0` is one group with all envs. A group reads actions from `memory`, steps or
 resets its envs as the autoreset mode says, writes each row at once, and passes infos to callbacks.
 Only one group has the state of a row.

@@ -30,8 +30,8 @@ from stepladder.envs.workers.arguments import (
 )
 from stepladder.envs.workers.env_calls import EnvCalls
 from stepladder.envs.workers.memory.layout import SharedBuffers
+from stepladder.envs.workers.memory.row_split import RowSplit
 from stepladder.envs.workers.memory.rows import RowView
-from stepladder.envs.workers.memory.shares import Shares
 from stepladder.envs.workers.memory.spaces import build
 from stepladder.envs.workers.parent.coordinator import Coordinator
 from stepladder.envs.workers.parent.infos import merge_infos
@@ -61,12 +61,12 @@ class WorkerVectorEnv(EnvCalls):
         settings = WorkerSettings(**arguments)
         settings.check_counts(num_envs, num_workers)
         most = num_envs - 1 if settings.parent_steps else num_envs
-        shares = Shares(
+        split = RowSplit(
             num_envs, min(num_workers, most), settings.num_batches, settings.parent_steps
         )
         self._pid = current_pid()
-        self.num_workers = shares.num_workers
-        self.batches = shares.batches
+        self.num_workers = split.num_workers
+        self.batches = split.batches
         """Rows of each batch, for `send` and `recv`."""
         self.copy = settings.copy
         self.merges_infos = True
@@ -76,7 +76,7 @@ class WorkerVectorEnv(EnvCalls):
         self._must_reset = "the vector env has not been reset yet"
         self._sent: set[int] = set()
         self._pending = ""
-        self._coordinator = Coordinator(env_functions, shares, settings)
+        self._coordinator = Coordinator(env_functions, split, settings)
         try:
             self._coordinator.open()
             self._describe()

@@ -43,7 +43,7 @@ class HockeyEnv(GameEnv):
         # On a copy: where the game plays this player itself, its swing must not be disturbed.
         world = self.vec.worlds.copy()
         act(world[0], player, STRONG_GAIN, self._expert_dice, 0, controls)
-        if player == PLAYER_ONE or self.vec.shelf.records["opponent"][0] == CALLER_OPPONENT:
+        if player == PLAYER_ONE or self.vec.playing.records["opponent"][0] == CALLER_OPPONENT:
             swing = "phase_one" if player == PLAYER_ONE else "phase_two"
             self.vec.worlds[swing] = world[swing]
         own = controls[NUM_CONTROLS * (player - 1) :][:NUM_CONTROLS]

@@ -16,8 +16,13 @@ from stepladder.games.hockey.opponents import act
 from stepladder.games.hockey.physics import step_world
 from stepladder.games.hockey.rink import PLAYER_ONE, PLAYER_TWO
 from stepladder.games.hockey.rules import closeness, direction, judge, reset_world, reward, touch
-from stepladder.games.hockey.task import CALLER_OPPONENT, SCRIPTED_OPPONENT, TaskRecord, TaskShelf
-from stepladder.games.hockey.views import View, write_view
+from stepladder.games.hockey.task import (
+    CALLER_OPPONENT,
+    SCRIPTED_OPPONENT,
+    PreparedTasks,
+    TaskRecord,
+)
+from stepladder.games.hockey.views import HockeyView, write_view
 from stepladder.games.hockey.world import HockeyWorld
 from stepladder.games.threads import Control, await_round, end_chunk, next_chunk, open_round
 from stepladder.plans.status import PLAYING
@@ -41,15 +46,15 @@ class HockeyGame(NamedTuple):
     worlds: Records[HockeyWorld]
     controls: Floats
     """Both players' four numbers."""
-    tasks: TaskShelf
-    table: TaskShelf
+    tasks: PreparedTasks
+    table: PreparedTasks
     """One row per slot of the curriculum."""
     sides: Words
     """Which player started last, or 0: then chance decides."""
-    views_one: Records[View]
-    views_two: Records[View]
-    last_views_one: Records[View]
-    last_views_two: Records[View]
+    views_one: Records[HockeyView]
+    views_two: Records[HockeyView]
+    last_views_one: Records[HockeyView]
+    last_views_two: Records[HockeyView]
     infos: HockeyInfos
     shows_two: bool
     """Whether player two's view is written."""
@@ -57,7 +62,7 @@ class HockeyGame(NamedTuple):
 
 @inlined
 def look(
-    game: HockeyGame, env_index: int, views_one: Records[View], views_two: Records[View]
+    game: HockeyGame, env_index: int, views_one: Records[HockeyView], views_two: Records[HockeyView]
 ) -> None:
     """Write what the players see."""
     write_view(game.worlds[env_index], PLAYER_ONE, views_one[env_index])
@@ -81,7 +86,7 @@ def choose_side(batch: BatchArrays, game: HockeyGame, env_index: int) -> int:
 
 @bare
 def start_row(batch: BatchArrays, game: HockeyGame, env_index: int) -> None:
-    """Begin to play the task that is on the env's shelf."""
+    """Begin to play the task that was prepared for the env."""
     batch.episodes[env_index].state = PLAYING
     task = game.tasks.records[env_index]
     if task.has_seed != 0:
@@ -149,7 +154,7 @@ def begin_rows(rows: Words, batch: BatchArrays, game: HockeyGame) -> None:
 
 @bare
 def start_rows(rows: Words, batch: BatchArrays, game: HockeyGame) -> None:
-    """Begin to play what is on the shelves of some envs."""
+    """Begin to play what was prepared for some envs."""
     for env_index in rows:
         start_row(batch, game, env_index)
 

@@ -118,7 +118,7 @@ class TaskRecord(Fields):
     seed: np.uint64
 
 
-class TaskShelf(NamedTuple):
+class PreparedTasks(NamedTuple):
     """Tasks as kernels read them; one row per env, or per slot of a curriculum."""
 
     records: Records[TaskRecord]

@@ -24,8 +24,8 @@ from stepladder.games.hockey.task import (
     CALLER_OPPONENT,
     DEFAULTS,
     MODES,
+    PreparedTasks,
     TaskRecord,
-    TaskShelf,
     write_task,
 )
 from stepladder.games.hockey.views import VIEW_SIZE, as_views
@@ -117,12 +117,12 @@ class HockeyVectorEnv(GameVectorEnv):
         self.seen: Any = pair(self.views_one, self.views_two) if is_both else self.views_one
         self.seen_last: Any = pair(self._last_one, self._last_two) if is_both else self._last_one
 
-    def make_shelf(self, num_rows: int) -> TaskShelf:
+    def room_for_tasks(self, num_rows: int) -> PreparedTasks:
         """Return room for so many tasks, in the form that kernels read."""
-        return TaskShelf(TaskRecord.zeros(num_rows))
+        return PreparedTasks(TaskRecord.zeros(num_rows))
 
-    def put(self, task: Task, shelf: TaskShelf, row: int) -> None:
-        """Write a task into a row of a shelf."""
+    def put(self, task: Task, prepared: PreparedTasks, row: int) -> None:
+        """Write a task into a row of prepared tasks."""
         record, params = TaskRecord.zeros(), {**self.defaults, **task.params}
         self.note_params(task.params, DEFAULTS, task.name)
         write_task(record[0], params, task.seed, task.name)
@@ -131,13 +131,13 @@ class HockeyVectorEnv(GameVectorEnv):
                 f"opponent of task {task.name!r} is {params['opponent']!r}, but players is 'one', "
                 "so its actions are missing. Make the envs with players='both' or 'joint'."
             )
-        shelf.records[row] = record[0]
+        prepared.records[row] = record[0]
 
     def _game(self) -> HockeyGame:
         return HockeyGame(
             self.worlds,
             self.controls,
-            self.shelf,
+            self.playing,
             self.table,
             self.sides,
             as_views(self.views_one),
@@ -248,7 +248,7 @@ class HockeyVectorEnv(GameVectorEnv):
 
         if self._painter is None:
             self._painter = HockeyPainter()
-        mode = int(self.shelf.records["mode"][env_index])
+        mode = int(self.playing.records["mode"][env_index])
         return self._painter.paint(
             self.views_one[env_index].tolist(),
             mode=list(MODES)[mode],

@@ -1,4 +1,4 @@
-"""What each player sees, from its own side of the rink: the numbers of `View`, in this order.
+"""What each player sees, from its own side of the rink: the numbers of `HockeyView`, in this order.
 
 Called by the vector env after a step or reset; `recall_view` is the inverse. Player two sees
 the point mirror of the world: positions and linear velocities change sign, angles and spins stay,
@@ -36,7 +36,7 @@ class PuckView(Fields):
     vy: float
 
 
-class View(Fields):
+class HockeyView(Fields):
     """All that a player sees."""
 
     own: RacketView
@@ -47,12 +47,12 @@ class View(Fields):
     other_hold: float
 
 
-VIEW_SIZE = View.num_words
+VIEW_SIZE = HockeyView.num_words
 
 
-def as_views(rows: npt.NDArray[Any]) -> Records[View]:
+def as_views(rows: npt.NDArray[Any]) -> Records[HockeyView]:
     """See rows of `VIEW_SIZE` numbers, in one memory, as views; numbers may be of any type."""
-    return rows.view(_with_numbers(View.dtype, rows.dtype))[..., 0]
+    return rows.view(_with_numbers(HockeyView.dtype, rows.dtype))[..., 0]
 
 
 def _with_numbers(record: np.dtype[Any], number: np.dtype[Any]) -> np.dtype[Any]:
@@ -70,7 +70,7 @@ def _write_racket(racket: Body, side: float, seen: RacketView) -> None:
 
 
 @bare
-def write_view(world: HockeyWorld, player: int, view: View) -> None:
+def write_view(world: HockeyWorld, player: int, view: HockeyView) -> None:
     """Write what one player sees."""
     side, other = (1.0, PLAYER_TWO) if player == PLAYER_ONE else (-1.0, PLAYER_ONE)
     puck, seen = world.bodies[PUCK], view.puck
@@ -92,7 +92,7 @@ def _recall_racket(racket: Body, side: float, seen: RacketView) -> None:
 
 
 @bare
-def recall_view(world: HockeyWorld, view: View) -> None:
+def recall_view(world: HockeyWorld, view: HockeyView) -> None:
     """Begin a world again in a state that player one saw.
 
     What it did not see is as after a reset: no spin of the puck, nothing touches, no launch is

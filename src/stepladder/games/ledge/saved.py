@@ -23,22 +23,22 @@ from stepladder.saving.saved_array import Part, require_parts
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def check_levels(shelf: str, arrays: Arrays, is_used: Flags, place: str) -> None:
-    """Raise `SnapshotError` unless rows of a shelf are what `world.pack` makes of a level.
+def check_levels(prepared: str, arrays: Arrays, is_used: Flags, place: str) -> None:
+    """Raise `SnapshotError` unless rows of prepared levels are what `world.pack` makes of a level.
 
     Args:
-        shelf: The first part of the names of its arrays.
+        prepared: The first part of the names of its arrays.
         arrays: Saved arrays by name; each value is possible by itself.
         is_used: Which rows kernels may read. The others need not hold a level.
         place: Where they were saved.
     """
-    names = [f"{shelf}/{name}" for name in ("records", "tiles", "to_switch", "to_door")]
+    names = [f"{prepared}/{name}" for name in ("records", "tiles", "to_switch", "to_door")]
     expected = {name: arrays[name].copy() for name in names}
     for row in np.flatnonzero(is_used).tolist():
         record, tiles = arrays[names[0]][row], arrays[names[1]][row]
         packed = pack(_read_level(names[0], row, record, tiles, place))
         expected[names[0]][row], expected[names[1]][row] = packed.record, packed.tiles
-        # Without shaping or a route, a shelf has no room for distances.
+        # Without shaping or a route, there is no room for distances.
         if expected[names[2]][row].shape == packed.to_switch.shape:
             expected[names[2]][row], expected[names[3]][row] = packed.to_switch, packed.to_door
     for field in LevelRecord.dtype.names or ():
@@ -84,7 +84,7 @@ def check_runners(arrays: Arrays, has_begun: Flags, is_playing: Flags, place: st
         is_playing: Which of them the next step moves.
         place: Where the arrays come from, for messages.
     """
-    runners, levels = arrays["game/runners"], arrays["shelf/records"]
+    runners, levels = arrays["game/runners"], arrays["playing/records"]
     # An episode ends with the step that reaches the limit.
     limits = levels["time_limit"] - is_playing
     require_parts(
@@ -94,7 +94,7 @@ def check_runners(arrays: Arrays, has_begun: Flags, is_playing: Flags, place: st
         y=(runners["y"], np.where(has_begun, levels["height"], MAX_HEIGHT)),
         steps=(runners["steps"], np.where(has_begun, limits, MAX_LEVEL_STEPS)),
     )
-    tiles, envs = arrays["shelf/tiles"], np.arange(len(runners))
+    tiles, envs = arrays["playing/tiles"], np.arange(len(runners))
     reach_x, reach_y = (
         physics.HALF_WIDTH - physics.EDGE_MARGIN,
         physics.HALF_HEIGHT - physics.EDGE_MARGIN,

@@ -20,7 +20,7 @@ from stepladder.games.ledge.physics import (
     potential,
 )
 from stepladder.games.ledge.views import write_patch, write_route, write_vector
-from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, LevelShelf
+from stepladder.games.ledge.world import PACKED_HEIGHT, PACKED_WIDTH, PreparedLevels
 from stepladder.games.threads import Control, await_round, end_chunk, next_chunk, open_round
 from stepladder.plans.status import PLAYING
 from stepladder.records import Records
@@ -39,8 +39,8 @@ class LedgeGame(NamedTuple):
 
     runners: Records[Runner]
     actions: Words
-    levels: LevelShelf
-    table: LevelShelf
+    levels: PreparedLevels
+    table: PreparedLevels
     """One row per slot of the curriculum."""
     vectors: Floats32
     patches: Bytes
@@ -95,7 +95,7 @@ def look(game: LedgeGame, env_index: int, vectors: Floats32, patches: Bytes) -> 
 
 @bare
 def start_row(batch: BatchArrays, game: LedgeGame, env_index: int) -> None:
-    """Begin to play the level that is on the env's shelf."""
+    """Begin to play the level that was prepared for the env."""
     batch.episodes[env_index].state = PLAYING
     begin(game.runners[env_index], game.levels.records[env_index])
     if game.has_shaping:
@@ -148,7 +148,7 @@ def begin_rows(rows: Words, batch: BatchArrays, game: LedgeGame) -> None:
 
 @bare
 def start_rows(rows: Words, batch: BatchArrays, game: LedgeGame) -> None:
-    """Begin to play what is on the shelves of some envs."""
+    """Begin to play what was prepared for some envs."""
     for env_index in rows:
         start_row(batch, game, env_index)
 

@@ -25,7 +25,7 @@ from stepladder.games.ledge.source import PARAMETERS, level_of
 from stepladder.games.ledge.stepping import LedgeGame, LedgeInfos
 from stepladder.games.ledge.tiles import NUM_CODES, WALL
 from stepladder.games.ledge.views import NUM_ROUTE, NUM_VECTOR, PATCH_HEIGHT, PATCH_WIDTH
-from stepladder.games.ledge.world import MARGIN, LevelShelf, pack
+from stepladder.games.ledge.world import MARGIN, PreparedLevels, pack
 from stepladder.plans.status import ENDED, PLAYING
 from stepladder.saving.saved_array import Part, SavedArray
 from stepladder.tasks import Task
@@ -118,26 +118,26 @@ class LedgeVectorEnv(GameVectorEnv):
         self.seen_last = create_empty_array(self._space, num_envs)
         self._potentials = np.zeros(num_envs)
 
-    def make_shelf(self, num_rows: int) -> LevelShelf:
+    def room_for_tasks(self, num_rows: int) -> PreparedLevels:
         """Return room for so many tasks, in the form that kernels read."""
-        return LevelShelf.zeros(num_rows, self.has_shaping or self.shows_route)
+        return PreparedLevels.zeros(num_rows, self.has_shaping or self.shows_route)
 
-    def put(self, task: Task, shelf: LevelShelf, row: int) -> None:
-        """Write a task's level into a row of a shelf."""
+    def put(self, task: Task, prepared: PreparedLevels, row: int) -> None:
+        """Write a task's level into a row of prepared tasks."""
         self.note_params(task.params, PARAMETERS, task.name)
         packed = pack(level_of(task))
-        shelf.records[row] = packed.record
-        shelf.tiles[row] = packed.tiles
+        prepared.records[row] = packed.record
+        prepared.tiles[row] = packed.tiles
         if self.time_limit is not None:
-            shelf.records["time_limit"][row] = self.time_limit
+            prepared.records["time_limit"][row] = self.time_limit
         if self.has_shaping or self.shows_route:
-            shelf.to_switch[row], shelf.to_door[row] = packed.to_switch, packed.to_door
+            prepared.to_switch[row], prepared.to_door[row] = packed.to_switch, packed.to_door
 
     def _game(self) -> LedgeGame:
         return LedgeGame(
             self.runners,
             self.actions,
-            self.shelf,
+            self.playing,
             self.table,
             self.seen["vector"],
             self.seen["tiles"],
@@ -169,9 +169,9 @@ class LedgeVectorEnv(GameVectorEnv):
             # Envs without a new task in the table begin again with the level that they have.
             is_new = arrays["batch/known"] == 1
             check_levels("table", arrays, is_new, place)
-            check_levels("shelf", arrays, has_begun | ~is_new, place)
+            check_levels("playing", arrays, has_begun | ~is_new, place)
         else:
-            check_levels("shelf", arrays, has_begun, place)
+            check_levels("playing", arrays, has_begun, place)
         check_runners(arrays, has_begun, states == PLAYING, place)
 
     def game_settings(self) -> dict[str, Any]:
@@ -206,8 +206,8 @@ class LedgeVectorEnv(GameVectorEnv):
 
         if self._painter is None:
             self._painter = LedgePainter()
-        record: Any = self.shelf.records[env_index]
-        tiles, rim = framed(self.shelf.tiles[env_index], record)
+        record: Any = self.playing.records[env_index]
+        tiles, rim = framed(self.playing.tiles[env_index], record)
         runner: Any = self.runners[env_index : env_index + 1].copy()[0]
         runner["x"], runner["y"] = runner["x"] + rim, runner["y"] + rim
         is_new = bool(self.batch.has_begun[env_index])

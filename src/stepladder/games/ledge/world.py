@@ -51,7 +51,7 @@ class LevelRecord(Fields):
     way: Annotated[float, Limits(1.0, 2.0 * UNREACHABLE)]  # tiles: start, switch, door; at least 1
 
 
-class LevelShelf(NamedTuple):
+class PreparedLevels(NamedTuple):
     """Levels as kernels read them; one row per env, or per slot of a curriculum."""
 
     records: Records[LevelRecord]
@@ -61,13 +61,13 @@ class LevelShelf(NamedTuple):
     to_door: Distances
 
     @staticmethod
-    def zeros(num_rows: int, has_distances: bool) -> LevelShelf:
+    def zeros(num_rows: int, has_distances: bool) -> PreparedLevels:
         """Return room for so many levels, all wall."""
         shape = (num_rows, PACKED_HEIGHT, PACKED_WIDTH)
         records = LevelRecord.zeros(num_rows)
         records["way"][:] = 1.0
         distances = np.zeros((2, *(shape if has_distances else (num_rows, 1, 1))), dtype=np.uint16)
-        return LevelShelf(records, np.full(shape, WALL, dtype=np.uint8), *distances)
+        return PreparedLevels(records, np.full(shape, WALL, dtype=np.uint8), *distances)
 
     def saved_arrays(self, place: str) -> list[SavedArray]:
         """Describe levels that kernels can read: no way leads out of their margin of wall."""

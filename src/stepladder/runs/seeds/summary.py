@@ -162,7 +162,7 @@ def _result(seed: int, parent: Path, runs: Mapping[int, Path]) -> SeedStanding:
     figures = _figures(by_way[own]) if own else {}
     names = reader.metric_names()
     if SPEED in names:
-        # Of epochs, so that evaluations and the time between two sittings do not count.
+        # Of epochs, so that evaluations and the time between a stop and a resume do not count.
         figures[STEPS_PER_SECOND] = statistics.median(reader.metric(SPEED)[1].tolist())
     return SeedStanding(
         seed=seed,

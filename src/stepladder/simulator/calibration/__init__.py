@@ -4,7 +4,7 @@ from stepladder.simulator.calibration.calibrate import Calibration, calibrate
 from stepladder.simulator.calibration.judging import LabelFit, Likelihoods, PartFit
 from stepladder.simulator.calibration.practice import HeldOut, Practice
 from stepladder.simulator.calibration.reading import read_practice
-from stepladder.simulator.calibration.rehearsals import Rehearsals, rehearsals_of
+from stepladder.simulator.calibration.repeats import RepeatedPlays, repeats_of
 
 __all__ = [
     "Calibration",
@@ -13,8 +13,8 @@ __all__ = [
     "Likelihoods",
     "PartFit",
     "Practice",
-    "Rehearsals",
+    "RepeatedPlays",
     "calibrate",
     "read_practice",
-    "rehearsals_of",
+    "repeats_of",
 ]

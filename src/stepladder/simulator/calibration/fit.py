@@ -3,7 +3,7 @@
 Between `replay`, which predicts, and `calibrate`, which reports. The settings of the learner become
 one vector without bounds. Minimised is the negative log likelihood of the successes seen, binomial
 per epoch and group, divided by how much more they scatter than coins do, plus a normal prior around
-the usual settings. Where `rehearsals` are known, the squared surprise of how success depends on
+the usual settings. Where `repeats` are known, the squared surprise of how success depends on
 earlier plays of the same task is added. The method is Fisher scoring with a damped step (Levenberg
 and Marquardt), from several starts.
 """
@@ -17,7 +17,7 @@ import numpy as np
 
 from stepladder.arrays import Floats
 from stepladder.simulator.calibration.practice import Practice
-from stepladder.simulator.calibration.rehearsals import SlopeEvidence, mean_by_part, slopes_of
+from stepladder.simulator.calibration.repeats import SlopeEvidence, mean_by_part, slopes_of
 from stepladder.simulator.calibration.replay import Rates, held_out_rows, replay
 from stepladder.simulator.generalising.config import Generalising
 
@@ -35,7 +35,7 @@ DEVIATION = np.array([3.0, 1.0, 1.5, 1.0, 1.0, 0.7])
 """Mean and deviation of the prior of the shared entries: the defaults of `Generalising`."""
 
 MEASURED_DEVIATION = np.array([3.0, 2.5, 1.5, 1.5, 1.0, 0.7])
-"""The same deviation where rehearsals are known, which measure the memory."""
+"""The same deviation where repeats are known, which measure the memory."""
 
 FIRST, HARDER = (0.0, 3.0), (2.0, 3.0)
 """Mean and deviation of the easiest group's difficulty, and of the step from one to the next."""
@@ -72,13 +72,13 @@ def coupling_matrix(num_groups: int, near: float, reach: float) -> Floats:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is fitted, as vectors of counts, and what was seen of rehearsals."""
+    """What is fitted, as vectors of counts, and what was seen of repeats."""
 
     practices: Sequence[Practice]
     counts: Floats
     """Plays of every epoch and group, then of evaluations, then pairs of plays of one task."""
     successes: Floats
-    rehearsed: SlopeEvidence
+    repeated: SlopeEvidence
 
     @classmethod
     def of(cls, practices: Sequence[Practice]) -> "Problem":
@@ -87,10 +87,10 @@ class Problem:
         for one in practices:
             counts += [one.plays.ravel(), *(part.games for part in one.held_out)]
             successes += [one.successes.ravel(), *(part.successes for part in one.held_out)]
-            if one.rehearsals is not None:
-                counts.append(one.rehearsals.pairs.ravel())
-                successes.append(one.rehearsals.discords.ravel())
-        known = [one.rehearsals for one in practices if one.rehearsals is not None]
+            if one.repeats is not None:
+                counts.append(one.repeats.pairs.ravel())
+                successes.append(one.repeats.discords.ravel())
+        known = [one.repeats for one in practices if one.repeats is not None]
         both = np.concatenate(counts), np.concatenate(successes)
         return cls(practices, *both, SlopeEvidence.of(known))
 
@@ -102,7 +102,7 @@ class Problem:
     @property
     def prior(self) -> "Prior":
         """What is known beforehand."""
-        is_measured = len(self.rehearsed.linear) > 0
+        is_measured = len(self.repeated.linear) > 0
         return Prior.of(self.num_groups, MEASURED_DEVIATION if is_measured else DEVIATION)
 
     def chances(self, found: Floats) -> Floats:
@@ -110,15 +110,15 @@ class Problem:
         return found[: len(self.counts)]
 
     def predict(self, vector: Floats) -> Floats:
-        """Return the chance of success that belongs to each count, then what rehearsals add."""
+        """Return the chance of success that belongs to each count, then what repeats add."""
         rates, found, added = rates_of(vector, self.num_groups), [], []
         for one in self.practices:
             predicted = replay(one, rates)
             found.append(predicted.practised.ravel())
             found.extend(predicted.held_out[row] for row in held_out_rows(one))
-            if one.rehearsals is not None:
+            if one.repeats is not None:
                 taught, echo = (
-                    mean_by_part(one.rehearsals, one.steps, one.plays, table)
+                    mean_by_part(one.repeats, one.steps, one.plays, table)
                     for table in (predicted.taught, predicted.echo)
                 )
                 # Two plays differ with probability 2 p (1 - p); a play teaches 4 p (1 - p).
@@ -129,20 +129,20 @@ class Problem:
     def cost(self, found: Floats, dispersion: float) -> float:
         """Return the negative log likelihood of what was seen, given a prediction."""
         seen = log_likelihood(self.chances(found), self.counts, self.successes).sum()
-        return self.rehearsed.cost(found[len(self.counts) :]) - float(seen) / dispersion
+        return self.repeated.cost(found[len(self.counts) :]) - float(seen) / dispersion
 
     def pull(self, found: Floats, dispersion: float) -> Floats:
         """Return how much less it would cost if each entry of a prediction were larger by 1."""
         chances = self.chances(found)
         inverse = 1.0 / (chances * (1.0 - chances) * dispersion)
         surprise = (self.successes - self.counts * chances) * inverse
-        return np.concatenate([surprise, self.rehearsed.pull(found[len(self.counts) :])])
+        return np.concatenate([surprise, self.repeated.pull(found[len(self.counts) :])])
 
     def information(self, found: Floats, slopes: Floats, dispersion: float) -> Floats:
         """Return what was learnt about the vector (Fisher's matrix), given its slopes."""
         chances, own = self.chances(found), slopes[: len(self.counts)]
         weights = self.counts / (chances * (1.0 - chances) * dispersion)
-        rest = self.rehearsed.information(slopes[len(self.counts) :])
+        rest = self.repeated.information(slopes[len(self.counts) :])
         return (own * weights[:, None]).T @ own + rest
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from stepladder.arrays import Floats, Words
 from stepladder.errors import ConfigError
-from stepladder.simulator.calibration.rehearsals import Rehearsals
+from stepladder.simulator.calibration.repeats import RepeatedPlays
 
 MOST_BINS = 200
 """Epochs that are fitted; shorter ones are added up."""
@@ -51,7 +51,7 @@ class Practice:
     tasks_in_play: Floats | None = None
     """Tasks that plays were spread over, as if each was played alike; by default all."""
     held_out: tuple[HeldOut, ...] = ()
-    rehearsals: Rehearsals | None = None
+    repeats: RepeatedPlays | None = None
     """What tells how fast tasks are memorised; only if all tasks were drawn alike."""
     num_envs: int = 1
     update_steps: int = 8192
@@ -103,12 +103,12 @@ class Practice:
         """Return the part of it up to an env step; at least one epoch."""
         count = max(1, int(np.searchsorted(self.steps, step, side="right")))
         early = tuple(one for one in self.held_out if one.step <= step)
-        rehearsals = None if self.rehearsals is None else self.rehearsals.until(step)
-        return replace(self._cut(slice(0, count)), held_out=early, rehearsals=rehearsals)
+        repeats = None if self.repeats is None else self.repeats.until(step)
+        return replace(self._cut(slice(0, count)), held_out=early, repeats=repeats)
 
     def since(self, epoch: int) -> "Practice":
         """Return the part of it from an epoch on, without evaluations."""
-        return replace(self._cut(slice(epoch, None)), held_out=(), rehearsals=None)
+        return replace(self._cut(slice(epoch, None)), held_out=(), repeats=None)
 
     def _cut(self, rows: slice) -> "Practice":
         present = (name for name in TABLES if getattr(self, name) is not None)
@@ -135,5 +135,5 @@ class Practice:
             for name in (*TABLES, "num_tasks")
             if getattr(self, name) is not None
         }
-        rehearsals = None if self.rehearsals is None else self.rehearsals.in_order(places)
-        return replace(self, groups=groups, held_out=evaluations, rehearsals=rehearsals, **tables)
+        repeats = None if self.repeats is None else self.repeats.in_order(places)
+        return replace(self, groups=groups, held_out=evaluations, repeats=repeats, **tables)

@@ -16,7 +16,7 @@ from stepladder.errors import RunError
 from stepladder.runs import RunReader
 from stepladder.runs.evaluation_events import by_way
 from stepladder.simulator.calibration.practice import HeldOut, Practice
-from stepladder.simulator.calibration.rehearsals import Rehearsals, rehearsals_of
+from stepladder.simulator.calibration.repeats import RepeatedPlays, repeats_of
 from stepladder.simulator.generalising.config import MAX_LEARNER_TASKS
 from stepladder.stats.names import OTHER_NAMES
 
@@ -74,7 +74,7 @@ def read_practice(folder: str | os.PathLike[str]) -> Practice:
         failure_steps=lost,
         tasks_in_play=_tasks_in_play(reader, groups, steps, num_tasks),
         held_out=evaluations,
-        rehearsals=_rehearsals(reader, groups, num_envs, update_steps),
+        repeats=_repeats(reader, groups, num_envs, update_steps),
         num_envs=num_envs,
         update_steps=update_steps,
         notes=tuple(notes),
@@ -151,9 +151,9 @@ def _steps_of_records(
     )
 
 
-def _rehearsals(
+def _repeats(
     reader: RunReader, groups: tuple[str, ...], num_envs: int, update_steps: int
-) -> Rehearsals | None:
+) -> RepeatedPlays | None:
     """Return what plays of the same task tell; None unless all were drawn alike and are kept."""
     curriculum = reader.config.get("curriculum")
     if not isinstance(curriculum, Mapping) or curriculum.get("type") != "uniform":
@@ -162,7 +162,7 @@ def _rehearsals(
     if not len(records) or records["generation"].any() or records["slot"].max() >= len(labels):
         return None
     places = np.array([_place(groups, label) for label in labels], dtype=np.int64)
-    found = rehearsals_of(records, places, num_envs, update_steps)
+    found = repeats_of(records, places, num_envs, update_steps)
     # The last labels may have no task that was played.
     return found.in_order([*range(found.pairs.shape[1]), *[-1] * len(groups)][: len(groups)])
 

@@ -30,7 +30,7 @@ class Rates(NamedTuple):
     lambda_memory: float
 
 
-class Course(NamedTuple):
+class PlaysByEpoch(NamedTuple):
     """What was played in a training, as kernels take it; a row per epoch, a column per group."""
 
     plays: Floats
@@ -51,7 +51,7 @@ class Predicted(NamedTuple):
     """Of unseen tasks, at the end of the epoch."""
     taught: Floats
     """What a play teaches, ``4 p (1 - p)``, of the tasks that were played; without rows where no
-    rehearsals are known."""
+    repeats are known."""
     echo: Floats
     """What an earlier play adds to the success of its task, by a memory with rate 1; likewise."""
 
@@ -96,7 +96,7 @@ def mean_echo(ahead: float, spread: float) -> float:
 
 
 @compiled
-def _replay(course: Course, rates: Rates, found: Predicted) -> None:
+def _replay(course: PlaysByEpoch, rates: Rates, found: Predicted) -> None:
     """Fill in the expected success of a course."""
     num_epochs, num_groups = course.plays.shape
     skills, memories = np.zeros(num_groups), np.zeros(num_groups)
@@ -133,12 +133,12 @@ def replay(practice: Practice, rates: Rates) -> Predicted:
     shape = practice.plays.shape
     updates = np.diff(practice.steps, prepend=0) / practice.update_steps
     strides = np.clip(np.ceil(updates), 1, STRIDES).astype(np.int64)
-    more = shape if practice.rehearsals is not None else (0, shape[1])
+    more = shape if practice.repeats is not None else (0, shape[1])
     found = Predicted(*(np.zeros(size) for size in (shape, shape, more, more)))
     # Compiled once: every layout of an array in memory, and every kind of number, would be a type
     # of its own.
     whole = np.ascontiguousarray
-    course = Course(whole(practice.plays), whole(practice.spread_over), updates, strides)
+    course = PlaysByEpoch(whole(practice.plays), whole(practice.spread_over), updates, strides)
     rates = rates._replace(
         difficulty=whole(rates.difficulty),
         spread=whole(rates.spread),

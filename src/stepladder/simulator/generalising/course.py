@@ -159,7 +159,7 @@ def end_vector_step(learner: GeneralState, nodes: Words, levels: Floats, lengths
 
 @bare
 def abandon_plays(learner: GeneralState) -> None:
-    """Let all envs begin anew, without a record of what they were playing."""
+    """Let all envs start again, without a record of what they were playing."""
     clock = learner.clock[0]
     for env in range(len(learner.rows)):
         learner.waiting[env] = env

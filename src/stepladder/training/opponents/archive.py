@@ -1,9 +1,9 @@
 """Agents on disk that many runs share: one folder each, a log of games, and ratings.
 
-Runs add their agents here, play against those of other runs (`visitors`), and report the results.
-Any number of processes may do so at once: writers take turns by a lock that ends with its process,
-every agent and every file appears whole or not at all, and readers need no lock. Damaged and
-foreign entries are skipped with a reason.
+Runs add their agents here, play against those of other runs (`archive_opponents`), and report the
+results. Any number of processes may do so at once: writers take turns by a lock that ends with its
+process, every agent and every file appears whole or not at all, and readers need no lock. Damaged
+and foreign entries are skipped with a reason.
 
     archive/
       sac-2000000-1f3c9a2b70d4/   an agent: agent.json, weights.safetensors

@@ -30,6 +30,7 @@ from stepladder.saving.saved_fields import read_count
 from stepladder.saving.snapshot import Snapshot, difference, require_snapshot
 from stepladder.training.config import OpponentsConfig
 from stepladder.training.opponents.archive import Archive, find_opponent
+from stepladder.training.opponents.archive_opponents import ArchiveOpponents
 from stepladder.training.opponents.lineup import Lineup, MakePlayer, OpponentChoice
 from stepladder.training.opponents.member import Member, load_members, require_fit, save_members
 from stepladder.training.opponents.names import (
@@ -43,7 +44,6 @@ from stepladder.training.opponents.names import (
 from stepladder.training.opponents.reports import LeagueExplanation, ResultCounts, rates
 from stepladder.training.opponents.seats import Seats, require_outcome
 from stepladder.training.opponents.standing import Standing
-from stepladder.training.opponents.visitors import Visitors
 
 REFRESH_EVERY_STEPS = 2_048
 """Env steps after which the newest self is refreshed, if the learner has learnt meanwhile."""
@@ -102,14 +102,14 @@ class League:
         called = {called for name in names if (called := called_name(name)) is not None}
         self._named = {name: self._find(name) for name in sorted(called - {NEWEST, POOL, ARCHIVE})}
         self._seats: dict[str, Seats] = {}
-        self._visitors: Visitors | None = None
+        self._others: ArchiveOpponents | None = None
         if POOL in called:
             self._seats[POOL] = Seats(POOL, config.pool_size, self._seed_of(POOL))
             # There must be an opponent from the first episode on.
             self._seats[POOL].add(Member.of_agent(agent, 0, "step 0"))
         if ARCHIVE in called:
-            self._visitors = self._invite()
-            self._seats[ARCHIVE] = self._visitors.seats
+            self._others = self._from_archive()
+            self._seats[ARCHIVE] = self._others.seats
 
     # Playing.
 
@@ -221,8 +221,8 @@ class League:
         """Read the archive and report results; what fails now is done next time."""
         self._trouble = ""
         try:
-            if self._visitors is not None:
-                self._visitors.look()
+            if self._others is not None:
+                self._others.look()
             if self._standing is not None:
                 self._standing.report()
         except RunError as error:
@@ -278,7 +278,7 @@ class League:
             },
             num_aborted=self._tally.num_aborted,
             seats={kind: tuple(seats.explain()) for kind, seats in self._seats.items()},
-            skipped={} if self._visitors is None else dict(self._visitors.skipped),
+            skipped={} if self._others is None else dict(self._others.skipped),
             trouble=self._trouble,
         )
 
@@ -302,7 +302,7 @@ class League:
             **self._identity(),
             "tally": self._tally.to_json(),
             "standing": None if self._standing is None else self._standing.to_json(),
-            "last_seated": "" if self._visitors is None else self._visitors.last_seated,
+            "last_seated": "" if self._others is None else self._others.last_seated,
             "next_snapshot": self._next_snapshot,
             "next_refresh": self._next_refresh,
             "num_updates": self._num_updates,
@@ -348,8 +348,8 @@ class League:
         self._tally = ResultCounts.from_json(state["tally"])
         if self._standing is not None:
             self._standing.restore(state["standing"])
-        if self._visitors is not None:
-            self._visitors.last_seated = str(state["last_seated"])
+        if self._others is not None:
+            self._others.last_seated = str(state["last_seated"])
         self._next_snapshot, self._next_refresh, self._num_updates = (
             read_count(state.get(name), f"{name} of {snapshot.place}")
             for name in ("next_snapshot", "next_refresh", "num_updates")
@@ -380,16 +380,16 @@ class League:
         """Raise `SnapshotError` if a member cannot play."""
         self._make(member.description, member.weights, 1)
 
-    def _invite(self) -> Visitors:
+    def _from_archive(self) -> ArchiveOpponents:
         if self._archive is None:
             raise ConfigError(
                 f"an opponent is {CALLED + ARCHIVE!r}, and no archive is named. Set "
                 "opponents.archive to its folder."
             )
         seed = self._seed_of(ARCHIVE)
-        visitors = Visitors(self._archive, self._description, seed, self._try_out)
-        visitors.look()
-        return visitors
+        opponents = ArchiveOpponents(self._archive, self._description, seed, self._try_out)
+        opponents.look()
+        return opponents
 
     def _seed_of(self, what: str) -> int:
         """Return a seed that differs for each name."""

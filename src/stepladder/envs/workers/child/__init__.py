@@ -1,1 +1,1 @@
-"""THE WORKER'S SIDE: the process that steps its share of the envs."""
+"""THE WORKER'S SIDE: the process that steps some of the envs."""

@@ -23,7 +23,7 @@ from stepladder.envs.workers.group import EnvGroup
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import MemoryLayout, VectorArrays
 from stepladder.envs.workers.memory.messages import fast_view
-from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.memory.row_split import RowSplit
 from stepladder.envs.workers.memory.spaces import leaves_of
 from stepladder.envs.workers.parent.env_caller import EnvCaller
 from stepladder.envs.workers.parent.timeouts import HangWatch
@@ -43,9 +43,9 @@ class Coordinator:
     """Steps and resets rows, in whichever process their envs are."""
 
     def __init__(
-        self, env_functions: Sequence[EnvFunction], shares: Shares, settings: WorkerSettings
+        self, env_functions: Sequence[EnvFunction], split: RowSplit, settings: WorkerSettings
     ):
-        self.shares = shares
+        self.split = split
         self.memory = VectorArrays(MemoryLayout())
         self._env_functions = env_functions
         self._settings = settings
@@ -60,7 +60,7 @@ class Coordinator:
         """Workers that will answer the reset in flight; None if it was given as an order."""
         timeout_s = settings.timeout_s
         self._watch = None if timeout_s is None else HangWatch(timeout_s, self._position)
-        self._pool = WorkerPool(env_functions, shares, settings)
+        self._pool = WorkerPool(env_functions, split, settings)
 
     @property
     def mode(self) -> AutoresetMode:
@@ -80,29 +80,29 @@ class Coordinator:
 
     def _make_envs(self) -> list[EnvDescription]:
         """Make this process's own envs while the workers make theirs; describe all, in order."""
-        shares = self.shares
-        for batch in range(shares.num_batches):
-            for row in shares.of_parent(batch):
+        split = self.split
+        for batch in range(split.num_batches):
+            for row in split.of_parent(batch):
                 try:
                     self._own_envs[row] = self._env_functions[row]()
                 except Exception as error:  # passed on, with the index of the env
                     noted(error, row, f"raised while env {row} was made, in this process")
                     raise
         described = {row: EnvDescription.of(env) for row, env in self._own_envs.items()}
-        for worker in range(shares.num_workers):
-            rows = shares.all_of_worker(worker)
+        for worker in range(split.num_workers):
+            rows = split.all_of_worker(worker)
             described.update(zip(rows, self._pool.descriptions(worker), strict=True))
-        return [described[row] for row in range(shares.num_envs)]
+        return [described[row] for row in range(split.num_envs)]
 
     def _lay_out(self) -> None:
         layout = MemoryLayout(
-            self.shares.num_envs,
-            self.shares.num_workers,
-            self.shares.num_batches,
+            self.split.num_envs,
+            self.split.num_workers,
+            self.split.num_batches,
             leaves_of(self.description.observation_space),
             leaves_of(self.description.action_space),
         )
-        if not self.shares.num_workers:
+        if not self.split.num_workers:
             self.memory = VectorArrays(layout)
             return
         self._segment = Segment.create(layout.num_words)
@@ -111,16 +111,16 @@ class Coordinator:
 
     def _set_up(self) -> None:
         """Make the groups that step and what restarts workers."""
-        shares, memory = self.shares, self.memory
+        split, memory = self.split, self.memory
         self._has_loose_actions = memory.loose_actions(range(0)) is not None
-        self._groups = [self._own_group(batch) for batch in range(shares.num_batches)]
+        self._groups = [self._own_group(batch) for batch in range(split.num_batches)]
         self.restarts = WorkerRestart(self._pool, memory, self._settings.on_worker_death)
         self.envs = EnvCaller(self._own_envs, self._pool)
-        self._ended_rows = [self.restarts.ended[rows] for rows in shares.batches]
-        self._flags = [(memory.terminated[rows], memory.truncated[rows]) for rows in shares.batches]
+        self._ended_rows = [self.restarts.ended[rows] for rows in split.batches]
+        self._flags = [(memory.terminated[rows], memory.truncated[rows]) for rows in split.batches]
 
     def _own_group(self, batch: int) -> EnvGroup:
-        rows = self.shares.of_parent(batch)
+        rows = self.split.of_parent(batch)
         return EnvGroup(
             [self._own_envs[row] for row in rows],
             rows.start,
@@ -140,13 +140,13 @@ class Coordinator:
     def begin_step(self, batch: int) -> None:
         """Have the workers step their rows of a batch, with the actions that lie in memory."""
         self.restarts.orders[batch] = STEP_ORDER
-        shares, objects = self.shares, None
-        if not shares.num_workers:
+        split, objects = self.split, None
+        if not split.num_workers:
             return
         if self._has_loose_actions:
             objects = [
-                self.memory.loose_actions(shares.of_worker(worker, batch))
-                for worker in range(shares.num_workers)
+                self.memory.loose_actions(split.of_worker(worker, batch))
+                for worker in range(split.num_workers)
             ]
         self._pool.give(lanes.STEP_ROWS, batch, objects)
 
@@ -164,9 +164,9 @@ class Coordinator:
         self.memory.reset_mask[:] = mask
         self._told = None
         if seeds is not None or options:
-            workers = range(self.shares.num_workers)
+            workers = range(self.split.num_workers)
             self._told = [w for w in workers if self._tell(w, batch, "reset", seeds, options)]
-        elif self.shares.num_workers:
+        elif self.split.num_workers:
             # The usual reset, with autoreset disabled perhaps at every step: it needs no pipe.
             self._pool.give(lanes.RESET_ROWS, batch)
 
@@ -186,7 +186,7 @@ class Coordinator:
         """Wait at most so long; return whether all workers have no order left, or have died."""
         deadline = time.monotonic() + timeout_s
         for handle in self._pool.handles:
-            for batch in range(self.shares.num_batches):
+            for batch in range(self.split.num_batches):
                 while not self._pool.is_done(handle.worker_index, batch):
                     if time.monotonic() > deadline:
                         return False
@@ -220,7 +220,7 @@ class Coordinator:
         return None
 
     def _wait(self, batch: int) -> None:
-        if not self.shares.num_workers:
+        if not self.split.num_workers:
             return
         while True:
             try:
@@ -237,9 +237,9 @@ class Coordinator:
         """
         infos, self._infos = self._infos, []
         del self.restarts.orders[batch]
-        if self.shares.num_workers and self._pool.have_messages(batch):
+        if self.split.num_workers and self._pool.have_messages(batch):
             # All of them before anything is raised: what is not taken now would be found later.
-            for worker in range(self.shares.num_workers):
+            for worker in range(self.split.num_workers):
                 infos += self.memory.take_in(self._pool.gather(worker, batch))
                 fault = self._pool.fault(worker, batch)
                 error = error or fault
@@ -247,7 +247,7 @@ class Coordinator:
             error = self.restarts.gather(batch, infos) or error
         if error is not None:
             raise error
-        if self.shares.num_workers:
+        if self.split.num_workers:
             # Kept, because a worker that dies may do so while it writes the next ones.
             np.logical_or(*self._flags[batch], out=self._ended_rows[batch])
         return infos

@@ -25,8 +25,8 @@ class EnvCaller:
     def __init__(self, own_envs: Mapping[int, GymEnv], pool: WorkerPool):
         self._own_envs = own_envs
         self._pool = pool
-        shares = pool.shares
-        self._rows = [set(shares.all_of_worker(worker)) for worker in range(shares.num_workers)]
+        split = pool.split
+        self._rows = [set(split.all_of_worker(worker)) for worker in range(split.num_workers)]
 
     def begin(
         self, rows: Sequence[int], function: Callable[..., Any], arguments: Sequence[Sequence[Any]]

@@ -28,7 +28,7 @@ from stepladder.envs.workers.faults import Fault, unpack_fault
 from stepladder.envs.workers.memory import lanes
 from stepladder.envs.workers.memory.layout import VectorArrays
 from stepladder.envs.workers.memory.messages import WAKE, Message, read_messages
-from stepladder.envs.workers.memory.shares import Shares
+from stepladder.envs.workers.memory.row_split import RowSplit
 from stepladder.envs.workers.parent.timeouts import ProgressClock
 from stepladder.envs.workers.parent.worker_handle import (
     WORKER_CHECK_S,
@@ -50,19 +50,19 @@ class WorkerPool:
 
     Args:
         env_functions: One per row of the vector env.
-        shares: Which rows each worker has.
+        split: Which rows each worker has.
         settings: Of the vector env.
     """
 
     def __init__(
-        self, env_functions: Sequence[EnvFunction], shares: Shares, settings: WorkerSettings
+        self, env_functions: Sequence[EnvFunction], split: RowSplit, settings: WorkerSettings
     ):
-        self.shares = shares
+        self.split = split
         self.mode = checked_autoreset_mode(settings.autoreset_mode)
         self._timeout_s = settings.timeout_s
         self._env_functions = env_functions
         self._context: BaseContext = multiprocessing.get_context(settings.start_method)
-        self._may_spin = shares.num_workers < usable_cores()
+        self._may_spin = split.num_workers < usable_cores()
         self._spin_limit = SpinLimit(self._may_spin)
         self._number = 0
         self.handles: list[WorkerHandle] = []
@@ -73,21 +73,21 @@ class WorkerPool:
 
     def start(self) -> None:
         """Start all workers; whatever happens, `close` or `abandon` ends them."""
-        if self.shares.num_workers:
+        if self.split.num_workers:
             # Here and not once more in every worker.
             lanes.prepare()
-        for worker in range(self.shares.num_workers):
+        for worker in range(self.split.num_workers):
             self.handles.append(WorkerHandle(worker))
             self._start(self.handles[worker])
 
     def _start(self, handle: WorkerHandle) -> None:
-        worker, shares = handle.worker_index, self.shares
+        worker, split = handle.worker_index, self.split
         assignment = Assignment(
             worker_index=worker,
             env_functions=EnvFunctions(
-                [self._env_functions[row] for row in shares.all_of_worker(worker)]
+                [self._env_functions[row] for row in split.all_of_worker(worker)]
             ),
-            rows=tuple(shares.of_worker(worker, batch) for batch in range(shares.num_batches)),
+            rows=tuple(split.of_worker(worker, batch) for batch in range(split.num_batches)),
             mode=self.mode,
             may_spin=self._may_spin,
             parent_pid=os.getpid(),
@@ -101,7 +101,7 @@ class WorkerPool:
         Raises:
             WorkerDiedError: It has died meanwhile.
         """
-        handle, rows = self.handles[worker], self.shares.all_of_worker(worker)
+        handle, rows = self.handles[worker], self.split.all_of_worker(worker)
         try:
             return handle.await_envs(rows, self._timeout_s)
         except WorkerGoneError:
@@ -136,7 +136,7 @@ class WorkerPool:
         # Stored before it is started: Ctrl-C must not leave a worker without a handle.
         handle = self.handles[worker] = WorkerHandle(worker)
         self._start(handle)
-        handle.await_envs(self.shares.all_of_worker(worker), self._timeout_s)
+        handle.await_envs(self.split.all_of_worker(worker), self._timeout_s)
         handle.send((self._ticket, self.memory.layout))
 
     # Orders.
@@ -216,7 +216,7 @@ class WorkerPool:
         """Kill a worker whose env hangs; return the error to raise."""
         assert self._timeout_s is not None
         progress = self.progress(handle.worker_index, batch)
-        rows = self.shares.of_worker(handle.worker_index, batch)
+        rows = self.split.of_worker(handle.worker_index, batch)
         if progress == lanes.NOT_BEGUN:
             return handle.kill_unresponsive(rows, self._timeout_s)
         return handle.kill_hung(rows.start + progress, self._timeout_s)
@@ -296,7 +296,7 @@ class WorkerPool:
 
     def settle(self) -> None:
         """Wait for what was begun and never waited for, and forget it."""
-        for batch in range(self.shares.num_batches):
+        for batch in range(self.split.num_batches):
             for handle in self.handles:
                 if handle.is_alive() and not self.is_done(handle.worker_index, batch):
                     with suppress(WorkerGoneError):

@@ -59,18 +59,18 @@ class WorkerRestart:
         self.is_going_on = False
         self.orders: dict[int, Order] = {}
         """By batch, the order that has been given and not been gathered yet."""
-        self.ended: Flags = np.ones(pool.shares.num_envs, dtype=np.bool_)
+        self.ended: Flags = np.ones(pool.split.num_envs, dtype=np.bool_)
         """Per row whether it is between two episodes, as of the last gathering."""
         self._pool = pool
-        self._shares = pool.shares
+        self._split = pool.split
         self._memory = memory
         self._on_death: OnDeath = on_death
         self._recovered: dict[int, list[RowInfo]] = {}
         """By batch, infos from workers that have died, and from their successors."""
         self._errors: dict[int, Exception] = {}
         """By batch, exceptions of envs in such workers."""
-        self._deaths = [0] * pool.shares.num_workers
-        self._last_death = [0.0] * pool.shares.num_workers
+        self._deaths = [0] * pool.split.num_workers
+        self._last_death = [0.0] * pool.split.num_workers
 
     def restart_dead(self) -> None:
         """Replace workers that have died since the last order."""
@@ -93,7 +93,7 @@ class WorkerRestart:
         lost = {row for row, info in infos if tells_of_death(info)}
         ended = self._memory.terminated | self._memory.truncated
         for worker, num_deaths in enumerate(self._deaths):
-            rows = self._shares.of_worker(worker, batch)
+            rows = self._split.of_worker(worker, batch)
             if num_deaths and any(ended[row] and row not in lost for row in rows):
                 self._deaths[worker] = 0
         return self._errors.pop(batch, None)
@@ -129,7 +129,7 @@ class WorkerRestart:
         # A worker that was being started and still runs has not died: Ctrl-C came.
         was_interrupted = handle.is_cut_off or (not handle.is_ready and handle.is_running(DYING_S))
         handle.kill()
-        rows = self._shares.all_of_worker(worker)
+        rows = self._split.all_of_worker(worker)
         if was_interrupted:
             names = ", ".join(map(str, rows))
             logger.warning("[VecEnv] The worker of env %s was interrupted. It is restarted.", names)
@@ -159,7 +159,7 @@ class WorkerRestart:
         """Start a worker and let it do what its predecessor has left undone."""
         self._pool.replace(worker)
         for restarted in self.listeners:
-            restarted(self._shares.all_of_worker(worker))
+            restarted(self._split.all_of_worker(worker))
         self._pool.ask(worker, 0, "adopt", states, self._memory.loose_observations())
         while unfinished:
             self._repeat(worker, *unfinished[0])
@@ -177,8 +177,8 @@ class WorkerRestart:
         ended_now = self._memory.terminated | self._memory.truncated
         states: list[list[int]] = []
         unfinished: list[tuple[int, int]] = []
-        for batch in range(self._shares.num_batches):
-            rows, order = self._shares.of_worker(worker, batch), self.orders.get(batch)
+        for batch in range(self._split.num_batches):
+            rows, order = self._split.of_worker(worker, batch), self.orders.get(batch)
             messages = [] if order is None else pool.gather(worker, batch)
             num_done = self._num_rows_done(worker, batch, order, messages)
             if pool.mode == AutoresetMode.SAME_STEP:
@@ -205,7 +205,7 @@ class WorkerRestart:
         self, worker: int, batch: int, order: Order | None, messages: Sequence[Message]
     ) -> int:
         """Return how many rows have carried out an order that has not been gathered yet."""
-        rows = self._shares.of_worker(worker, batch)
+        rows = self._split.of_worker(worker, batch)
         if order is None:
             return 0
         if self._pool.is_done(worker, batch):
@@ -228,7 +228,7 @@ class WorkerRestart:
         for batch, num_done in unfinished:
             # A worker that had not begun has written no row, but may have died during the copy.
             if self._pool.progress(worker, batch) != lanes.NOT_BEGUN:
-                rows = self._shares.of_worker(worker, batch)
+                rows = self._split.of_worker(worker, batch)
                 for written, kept in self._memory.kept(slice(rows.start + num_done, rows.stop)):
                     np.copyto(written, kept)
 
@@ -236,7 +236,7 @@ class WorkerRestart:
         """Have a new worker carry out the rest of an order of its predecessor."""
         pool, order = self._pool, self.orders[batch]
         if order.kind == lanes.STEP_ROWS:
-            rows = self._shares.of_worker(worker, batch)
+            rows = self._split.of_worker(worker, batch)
             command = ("step_from", num_done, self._memory.loose_actions(rows))
         else:
             command = ("reset", order.seeds, order.options)

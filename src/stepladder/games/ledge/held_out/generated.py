@@ -40,7 +40,7 @@ def generated_levels(stage: str) -> tuple[Level, ...]:
             raise TaskError(
                 f"the test level {level.name!r} of Ledge is not the one that the set was made "
                 "with: generators, planner or physics have changed. Install an unchanged version, "
-                "or make the set anew (python -m stepladder.games.ledge.held_out.make)."
+                "or make the set again (python -m stepladder.games.ledge.held_out.make)."
             )
         levels.append(level)
     return tuple(levels)

@@ -47,7 +47,7 @@ LEAST_NOISE = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rehearsals:
+class RepeatedPlays:
     """Sums over the plays of each part of a training and each group."""
 
     steps: Words
@@ -61,7 +61,7 @@ class Rehearsals:
     products: Floats
     """Of echoes and, as the last entry, success: ``(num_parts, num_groups, size, size)``."""
 
-    def in_order(self, places: Sequence[int]) -> "Rehearsals":
+    def in_order(self, places: Sequence[int]) -> "RepeatedPlays":
         """Return the same with the groups of these places; -1 is a group without plays."""
 
         def ordered(table: Floats) -> Floats:
@@ -70,7 +70,7 @@ class Rehearsals:
 
         return replace(self, **{name: ordered(getattr(self, name)) for name in TABLES})
 
-    def until(self, step: int) -> "Rehearsals":
+    def until(self, step: int) -> "RepeatedPlays":
         """Return the parts that end by an env step."""
         kept = self.steps <= step
         tables = {name: getattr(self, name)[kept] for name in TABLES}
@@ -87,7 +87,7 @@ class Rehearsals:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Rehearsals":
+    def from_json(cls, data: Mapping[str, Any]) -> "RepeatedPlays":
         """Return what `to_json` wrote."""
         lower, size = np.array(data["products"], dtype=np.float64), len(MEMORY_LOSSES) + 1
         rows, columns = np.tril_indices(size)
@@ -101,9 +101,9 @@ class Rehearsals:
 # From records.
 
 
-def rehearsals_of(
+def repeats_of(
     records: RecordArray, groups: Words, num_envs: int, update_steps: int
-) -> Rehearsals:
+) -> RepeatedPlays:
     """Measure how plays of the same tasks follow each other.
 
     Args:
@@ -133,7 +133,7 @@ def rehearsals_of(
         tables[:, key] = free[some].sum(), before[some].sum(), differs[some].sum()
     shape = NUM_PARTS, num_groups
     counts, pairs, discords = tables.reshape(3, *shape)
-    return Rehearsals(
+    return RepeatedPlays(
         steps=np.arange(1, NUM_PARTS + 1) * total * num_envs // NUM_PARTS,
         counts=counts,
         pairs=pairs,
@@ -223,7 +223,7 @@ class SlopeEvidence(NamedTuple):
     """w, ``(num_blocks, num_losses)``."""
 
     @classmethod
-    def of(cls, known: Sequence[Rehearsals]) -> "SlopeEvidence":
+    def of(cls, known: Sequence[RepeatedPlays]) -> "SlopeEvidence":
         """Return what several trainings have shown."""
         size = len(MEMORY_LOSSES)
         squares, linear = [np.zeros((0, size, size))], [np.zeros((0, size))]
@@ -255,7 +255,7 @@ class SlopeEvidence(NamedTuple):
         return (self.squares @ slopes[..., None])[..., 0]
 
 
-def mean_by_part(known: Rehearsals, steps: Words, plays: Floats, table: Floats) -> Floats:
+def mean_by_part(known: RepeatedPlays, steps: Words, plays: Floats, table: Floats) -> Floats:
     """Return the mean of a table per epoch and group over the epochs of each part.
 
     Args:

@@ -18,7 +18,7 @@ NUM_SEATS = 32
 """Most agents of the archive that are played at a time; their weights are in memory."""
 
 
-class Visitors:
+class ArchiveOpponents:
     """Agents of an archive, in seats.
 
     Args:

@@ -9,9 +9,9 @@ import pytest
 from simulator.calibration.known_learner import KNOWN, NUM_ENVS
 from stepladder.plans.record import RECORD_DTYPE
 from stepladder.simulator import Generalising, GeneralScenario
-from stepladder.simulator.calibration import Practice, Rehearsals, rehearsals_of
+from stepladder.simulator.calibration import Practice, RepeatedPlays, repeats_of
 from stepladder.simulator.calibration.fit import fit, rates_of
-from stepladder.simulator.calibration.rehearsals import (
+from stepladder.simulator.calibration.repeats import (
     MEMORY_LOSSES,
     SlopeEvidence,
     _echoes,
@@ -40,7 +40,7 @@ def practice_of(dynamics: Generalising) -> Practice:
         success, length = some["success"], some["length"]
         for column, value in enumerate((1.0, success, success * length, (1 - success) * length)):
             np.add.at(tables[number, :, column], groups[some["slot"]], value)
-    known = rehearsals_of(np.concatenate(taken), groups, NUM_ENVS, dynamics.update_steps)
+    known = repeats_of(np.concatenate(taken), groups, NUM_ENVS, dynamics.update_steps)
     return Practice(
         name="known",
         groups=dynamics.groups,
@@ -52,7 +52,7 @@ def practice_of(dynamics: Generalising) -> Practice:
         failure_steps=tables[:, :, 3],
         num_envs=NUM_ENVS,
         update_steps=dynamics.update_steps,
-        rehearsals=known,
+        repeats=known,
     )
 
 
@@ -86,7 +86,7 @@ def test_pairs_of_plays_by_hand():
     played once.
     """
     plays = [(0, 0, 5, 0.0), (0, 0, 5, 1.0), (0, 0, 5, 1.0), (0, 1, 800, 1.0), (0, 0, 5, 0.0)]
-    found = rehearsals_of(records_of(*plays), np.array([0, 0]), 1, 8)
+    found = repeats_of(records_of(*plays), np.array([0, 0]), 1, 8)
     assert found.pairs.sum() == 2.0
     assert found.discords.sum() == 1.0
 
@@ -114,7 +114,7 @@ def test_evidence_is_least_surprised_by_the_slope_of_a_regression():
     products[0, 0, 0, 0], products[0, 0, 0, 6], products[0, 0, 6, 0] = 4.0, 2.0, 2.0
     products[0, 0, 6, 6] = 1.5
     ones = np.full((1, 1), 3.0)
-    known = Rehearsals(
+    known = RepeatedPlays(
         steps=np.array([10]), counts=ones, pairs=ones, discords=ones, products=products
     )
     evidence = SlopeEvidence.of([known])
@@ -126,7 +126,7 @@ def test_evidence_is_least_surprised_by_the_slope_of_a_regression():
 
 def test_means_by_part_are_weighted_by_plays():
     ones = np.ones((2, 1))
-    known = Rehearsals(
+    known = RepeatedPlays(
         steps=np.array([20, 40]),
         counts=ones,
         pairs=ones,
@@ -140,8 +140,8 @@ def test_means_by_part_are_weighted_by_plays():
 
 def test_they_go_into_json_and_back_and_into_another_order():
     records = records_of(*((0, number % 2, 3, float(number % 3 == 0)) for number in range(40)))
-    found = rehearsals_of(records, np.array([0, 1]), 1, 8)
-    back = Rehearsals.from_json(found.to_json())
+    found = repeats_of(records, np.array([0, 1]), 1, 8)
+    back = RepeatedPlays.from_json(found.to_json())
     assert back.products == pytest.approx(found.products, rel=1e-4)
     assert back.pairs.tolist() == found.pairs.tolist()
     swapped = found.in_order([1, 0, -1])

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 
 @dataclass(frozen=True)
-class Shares:
+class RowSplit:
     """The division of `num_envs` rows."""
 
     num_envs: int
