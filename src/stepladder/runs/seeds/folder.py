@@ -83,8 +83,8 @@ class SeedsInfo:
         with naming(folder):
             if not os.path.lexists(path):
                 raise RunError(
-                    f"{folder} has no {SEEDS_FILE}, so it does not hold several seeds. Name a folder "
-                    "that stepladder train --seeds has made."
+                    f"{folder} has no {SEEDS_FILE}, so it does not hold several seeds. Name a "
+                    "folder that stepladder train --seeds has made."
                 )
             try:
                 document = read_json(path)
