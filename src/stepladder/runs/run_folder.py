@@ -30,7 +30,7 @@ SCHEMA = 1
 CONFIG = "config.json"
 DATABASE = "run.sqlite"
 RUN_LOCK = "run.lock"
-SEEDS = "seeds.json"
+SEEDS_FILE = "seeds.json"
 """In the folder that holds the runs of several seeds (`runs.seeds`)."""
 CHECKPOINTS = "checkpoints"
 
@@ -92,7 +92,7 @@ class RunInfo:
             if not folder.is_dir():
                 raise RunError(f"{folder} is not a folder. Give the folder of a run.")
             if not os.path.lexists(path):
-                if os.path.lexists(folder / SEEDS):
+                if os.path.lexists(folder / SEEDS_FILE):
                     raise RunError(
                         f"{folder} holds the runs of several seeds. Name one of them, such as "
                         f"{_one_of(folder)}."

@@ -13,7 +13,7 @@ from typing import Any
 from stepladder.errors import RunError
 from stepladder.files import read_json, replacing
 from stepladder.runs.reopening import lock_run
-from stepladder.runs.run_folder import CONFIG, SEEDS, WRITTEN_BY, clear, describe, naming
+from stepladder.runs.run_folder import CONFIG, SEEDS_FILE, WRITTEN_BY, clear, describe, naming
 
 SCHEMA = 1
 """Version of the layout of the folder; another is refused."""
@@ -69,7 +69,7 @@ class SeedsInfo:
     def write(self, folder: Path) -> None:
         """Write ``seeds.json`` in one step."""
         text = json.dumps({"package": WRITTEN_BY, "schema": SCHEMA, **vars(self)}, indent=2)
-        with replacing(folder / SEEDS) as file:
+        with replacing(folder / SEEDS_FILE) as file:
             file.write(text.encode() + b"\n")
 
     @classmethod
@@ -79,12 +79,12 @@ class SeedsInfo:
         Raises:
             RunError: There is none, or it is damaged, not ours, or of another schema.
         """
-        path = folder / SEEDS
+        path = folder / SEEDS_FILE
         with naming(folder):
             if not os.path.lexists(path):
                 raise RunError(
-                    f"{folder} has no {SEEDS}, so it does not hold several seeds. Name a folder "
-                    "that stepladder train --seeds has made."
+                    f"{folder} has no {SEEDS_FILE}, so it does not hold several seeds. Name a "
+                    "folder that stepladder train --seeds has made."
                 )
             try:
                 document = read_json(path)
@@ -142,7 +142,7 @@ def refuse_unless_free_for(parent: Path, seeds: Sequence[int], overwrite: bool) 
 
 def holds_seeds(folder: Path) -> bool:
     """Whether a folder holds several seeds of a training."""
-    return os.path.lexists(folder / SEEDS)
+    return os.path.lexists(folder / SEEDS_FILE)
 
 
 def seed_folder(parent: Path, seed: int) -> Path:
