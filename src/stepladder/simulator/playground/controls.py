@@ -17,9 +17,9 @@ from stepladder.errors import ConfigError
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.generalising.scenarios import GENERAL_FAMILIES, GENERAL_SUITE
 from stepladder.simulator.playground.question import (
-    MAX_ENVS,
     MAX_SAMPLES,
-    Places,
+    MOST_ENVS,
+    OwnScenarios,
     Question,
     learner_settings,
     usual_budget,
@@ -34,7 +34,7 @@ REACH = 20.0
 """A slider without an upper limit reaches so many times as far as the default."""
 
 
-def controls(question: Question, places: Places | None = None) -> dict[str, Any]:
+def controls(question: Question, places: OwnScenarios | None = None) -> dict[str, Any]:
     """Return what can be changed for the scenario and the curriculum of a question.
 
     Raises:
@@ -59,7 +59,7 @@ def controls(question: Question, places: Places | None = None) -> dict[str, Any]
         "curricula": _curricula(place),
         "settings": [control(one) for one in settings_of(usual)],
         "learner": [control(one) for one in learner_settings(setup.place)],
-        "limits": {"num_envs": MAX_ENVS, "budget": MAX_SAMPLES},
+        "limits": {"num_envs": MOST_ENVS, "budget": MAX_SAMPLES},
     }
 
 
@@ -107,7 +107,7 @@ def _curricula(place: Scenario) -> list[dict[str, str]]:
     return found
 
 
-def _scenarios(places: Places) -> list[dict[str, str]]:
+def _scenarios(places: OwnScenarios) -> list[dict[str, str]]:
     named = [scenario(name) for name in (*SUITE, *GENERAL_SUITE)]
     own = [{"name": name, "about": place.about} for name, place in places.items()]
     return own + [{"name": place.name, "about": place.about} for place in named]

@@ -18,7 +18,7 @@ MOST_GROUPS = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Course:
+class PlayedCourse:
     """What one player did."""
 
     name: str
@@ -84,10 +84,10 @@ class Recorder:
         self._success.append(success / self._sizes)
         self._draws.append(new / max(1.0, new.sum()))
 
-    def course(self, name: str, **others: Any) -> Course:
+    def course(self, name: str, **others: Any) -> PlayedCourse:
         """Return what was noted."""
         learner = self._simulator
-        return Course(
+        return PlayedCourse(
             name=name,
             groups=self.names,
             samples=self.samples,

@@ -18,8 +18,8 @@ from stepladder.errors import ConfigError, StepladderError
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.compare import ORACLE, UNIFORM
 from stepladder.simulator.engines import EngineName, make_engine
-from stepladder.simulator.playground.course import Course, Recorder
-from stepladder.simulator.playground.question import NUM_POINTS, Places, Question, Setup
+from stepladder.simulator.playground.course import PlayedCourse, Recorder
+from stepladder.simulator.playground.question import NUM_POINTS, OwnScenarios, Question, Setup
 from stepladder.simulator.policies import best_run, policy_runs
 
 CURVES = ("chosen", UNIFORM, ORACLE)
@@ -56,7 +56,7 @@ class Playground:
 
     def __init__(self, limit_s: float = LIMIT_S):
         self._limit_s = limit_s
-        self._kept: OrderedDict[str, Course] = OrderedDict()
+        self._kept: OrderedDict[str, PlayedCourse] = OrderedDict()
         self._turns: dict[str, int] = {}
         self._lock = threading.Lock()
         self._places = threading.Semaphore(NUM_AT_ONCE)
@@ -66,10 +66,10 @@ class Playground:
         question: Question,
         curve: str = "chosen",
         *,
-        places: Places | None = None,
+        places: OwnScenarios | None = None,
         asker: str = "",
         turn: int = 0,
-    ) -> Course:
+    ) -> PlayedCourse:
         """Return one course of a question.
 
         Args:
@@ -126,7 +126,7 @@ class Playground:
         return pause
 
 
-def play(setup: Setup, curve: str, pause: Pause = lambda: None) -> Course:
+def play(setup: Setup, curve: str, pause: Pause = lambda: None) -> PlayedCourse:
     """Play one course.
 
     Args:
@@ -145,7 +145,7 @@ def engine_for(curriculum: Curriculum) -> EngineName:
     return "compiled" if curriculum.rule_in_force() else "direct"
 
 
-def _play_curriculum(setup: Setup, config: CurriculumConfig, pause: Pause) -> Course:
+def _play_curriculum(setup: Setup, config: CurriculumConfig, pause: Pause) -> PlayedCourse:
     place, question = setup.place, setup.question
     if config.target is not None and not place.aim:
         place = place.aimed_at(config.target.weights)
@@ -172,7 +172,7 @@ def _play_curriculum(setup: Setup, config: CurriculumConfig, pause: Pause) -> Co
     return recorder.course(config.kind, reasons=reasons, engine=name, is_cut=is_cut)
 
 
-def _play_oracle(setup: Setup, pause: Pause) -> Course:
+def _play_oracle(setup: Setup, pause: Pause) -> PlayedCourse:
     place, question = setup.place, setup.question
     simulator = place.simulator(question.seed, question.num_envs)
     policies = place.policies(simulator)

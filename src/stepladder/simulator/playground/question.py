@@ -21,10 +21,10 @@ from stepladder.simulator.scenarios import scenario
 NUM_POINTS = 200
 """Points of a curve: epochs of the simulation that it stands for."""
 
-MAX_ENVS, MAX_SAMPLES, MAX_TASKS = 4_096, 2_000_000_000, 10_000
+MOST_ENVS, MAX_SAMPLES, MAX_TASKS = 4_096, 2_000_000_000, 10_000
 """What one question may ask for."""
 
-Places = Mapping[str, Scenario]
+OwnScenarios = Mapping[str, Scenario]
 """Scenarios beside those that have a name of their own, such as copies of trainings."""
 
 
@@ -65,7 +65,7 @@ class Question(Config):
     learner: dict[str, Any] = field(default_factory=dict[str, Any])
     """Settings of the learner that differ from the scenario's, such as ``dynamics.eta``."""
 
-    num_envs: Annotated[int, Integer(1, MAX_ENVS)] = 8
+    num_envs: Annotated[int, Integer(1, MOST_ENVS)] = 8
     """Envs that play at the same time."""
 
     budget: Annotated[int, Integer(1, MAX_SAMPLES)] | None = None
@@ -74,7 +74,7 @@ class Question(Config):
     seed: NotNegativeInteger = 0
     """Seed of the learner and of the curriculum."""
 
-    def setup(self, places: Places | None = None) -> Setup:
+    def setup(self, places: OwnScenarios | None = None) -> Setup:
         """Return what can be played.
 
         Args:
@@ -167,7 +167,7 @@ def learner_settings(place: Scenario) -> list[Setting]:
     return [one for part in place.varied for one in settings_of(getattr(place, part), f"{part}.")]
 
 
-def _place(name: str, places: Places, problems: Problems) -> Scenario | None:
+def _place(name: str, places: OwnScenarios, problems: Problems) -> Scenario | None:
     if name in places:
         return places[name]
     # A name comes from a page: no file is opened because of it.

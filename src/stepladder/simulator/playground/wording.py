@@ -4,10 +4,12 @@ Last step of the playground: courses in, sentences out.
 """
 
 from stepladder.simulator.base import Scenario
-from stepladder.simulator.playground.course import Course
+from stepladder.simulator.playground.course import PlayedCourse
 
 
-def in_words(place: Scenario, name: str, chosen: Course, uniform: Course, oracle: Course) -> str:
+def in_words(
+    place: Scenario, name: str, chosen: PlayedCourse, uniform: PlayedCourse, oracle: PlayedCourse
+) -> str:
     """Return one sentence on how a curriculum did beside the two others."""
     unit = place.measure.partition(" until ")[0]
     if chosen.is_cut:
