@@ -8,8 +8,11 @@ bad input also derive from the built-in exception a reader would expect (`ValueE
 `TypeError`, `RuntimeError`), so that code without Stepladder handles them sensibly.
 """
 
-from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 LONGEST_SHOWN = 60
 """Characters of a value that a message shows."""
@@ -32,7 +35,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def nearest(name: object, known: Iterable[str]) -> str:
+def nearest(name: object, known: "Iterable[str]") -> str:
     """Return a question about the known name that is nearest; nothing if none is near."""
     near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else ()
     return f" Did you mean {near[0]!r}?" if near else ""

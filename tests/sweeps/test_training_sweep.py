@@ -149,11 +149,11 @@ def test_what_is_finished_is_not_trained_again(
             ["--objective", "x", "--grid", "probing=0.1"],
             "--objective is for trainings. Add --train",
         ),
-        (["file.json"], "file.json has 'gird'; a sweep has train, objective, grid,"),
+        (["file.json"], "file.json has 'gid'; a sweep has train, objective, grid,"),
         (["none.json"], "none.json"),
     ],
 )
 def test_a_mistake_is_one_line(command: CommandLine, argv: list[str], said: str) -> None:
-    Path("file.json").write_text('{"gird": {}}')
+    Path("file.json").write_text('{"gid": {}}')
     assert said in command.fails("sweep", *argv)
     assert [path.name for path in Path().iterdir()] == ["file.json"]

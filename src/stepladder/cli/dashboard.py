@@ -24,7 +24,7 @@ class DashboardArguments(Config):
     """Open a local web page over runs: finished ones, and those that are being written.
 
     It reads the runs and changes nothing. Ctrl-C ends it. For example: stepladder dashboard
-    runs/ledge-0 runs/ledge-1
+    runs/first runs/second
     """
 
     runs: tyro.conf.Positional[tuple[Path, ...]] = ()

@@ -60,7 +60,7 @@ class EvalArguments(Config):
     """Folder of a run (its newest policy), a checkpoint in it, a file of weights, or random."""
 
     pretrained: str | None = None
-    """Instead: a policy that comes with the package, hockey or ledge."""
+    """Instead: the name of a policy that comes with the package; any other word lists them."""
 
     checkpoint: str = LAST
     """Which policy of the run is played: last, the newest; best, that of its best evaluation so
@@ -191,7 +191,7 @@ def _subject(arguments: EvalArguments, checkpoint: str | int) -> "Learnt | Rando
         count = "no policy was" if arguments.policy is None else "two policies were"
         raise ConfigError(
             f"{count} given, and one can be evaluated. Name the folder of a run, a file of weights "
-            "or random, or give --pretrained hockey."
+            "or random, or give --pretrained NAME."
         )
     if checkpoint != LAST:
         raise ConfigError(

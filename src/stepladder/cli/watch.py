@@ -22,7 +22,7 @@ from stepladder.games.drawing.packages import keeping_signals
 from stepladder.games.drawing.window import Window, require_screen
 from stepladder.runs.checkpoint_choice import LAST
 from stepladder.training.evaluation.scores import WAYS_IN_WORDS
-from stepladder.training.pretrained import find_pretrained
+from stepladder.training.pretrained import find_pretrained, pretrained_names
 
 USUAL_RATE = 30.0
 """Steps per second of an env that does not declare its own."""
@@ -44,8 +44,8 @@ class WatchArguments(Config):
     module:function, a function that makes an env; the file of a level; or the folder of a run."""
 
     pretrained: str | None = None
-    """Instead: a policy that comes with the package, hockey or ledge, in held-out games of its
-    evaluation, one of each opponent or stage in turn."""
+    """Instead: the name of a policy that comes with the package, in held-out games of its
+    evaluation, one of each opponent or stage in turn; any other word lists the names."""
 
     out: Path | None = None
     """Film to write: a .gif or .mp4 file. By default a window is opened instead."""
@@ -119,7 +119,7 @@ def main(argv: Sequence[str]) -> int:
         elif arguments.env_or_run is None:
             raise ConfigError(
                 "there is nothing to watch. Name an env, a level or a run, or a policy that comes "
-                "with the package: stepladder watch --pretrained hockey"
+                f"with the package: --pretrained {' or '.join(pretrained_names())}."
             )
         else:
             playable = find_playable(

@@ -19,8 +19,8 @@ from stepladder.games.ledge.tiles import (
 )
 from stepladder.games.ledge.vector_env import LedgeVectorEnv
 from stepladder.games.ledge.views import (
-    FAR,
-    NEAR,
+    FAR_TILES,
+    NEAR_TILES,
     NUM_ROUTE,
     NUM_VECTOR,
     PATCH_HEIGHT,
@@ -174,7 +174,7 @@ def test_the_route_leads_along_tiles_that_are_ever_nearer_to_the_goal(stage):
             for row, column in free[:: max(1, len(free) // 60)]:
                 play.runner["x"], play.runner["y"] = column - MARGIN + 0.3, row - MARGIN + 0.7
                 route, left = route_of(play, distances), int(distances[row, column])
-                for name, steps in (("near", NEAR), ("far", FAR)):
+                for name, steps in (("near", NEAR_TILES), ("far", FAR_TILES)):
                     # The offsets are those of the middle of a tile.
                     to_x = route[f"{name} route x"] * steps + play.x + MARGIN
                     to_y = route[f"{name} route y"] * steps + play.y + MARGIN

@@ -5,7 +5,7 @@ import { onSetting } from "./settings.js";
 import { link } from "./shell.js";
 import { ask } from "./source.js";
 import { input } from "./playground/inputs.js";
-import { differing, fromWords, toWords } from "./playground/question.js";
+import { differing, fromWords, asWords } from "./playground/question.js";
 import { CURVES, Result, unitOf } from "./playground/result.js";
 
 const SLOW_MS = 1500;
@@ -33,7 +33,7 @@ async function show(main, words) {
   async function play() {
     const mine = ++turn;
     const slow = setTimeout(() => { state.textContent = "playing; the first answer of a method may take a while, because it is compiled"; }, SLOW_MS);
-    const shownWords = { ...toWords({ ...question, settings: differing(question.settings, known.settings), learner: differing(question.learner, known.learner) }) };
+    const shownWords = { ...asWords({ ...question, settings: differing(question.settings, known.settings), learner: differing(question.learner, known.learner) }) };
     history.replaceState(null, "", link("playground", shownWords));
     result.begin(question.curriculum);
     const began = performance.now();

@@ -3,7 +3,7 @@ import { MAIN } from "./colours.js";
 import { debounced, h } from "./dom.js";
 import { format, MISSING, share } from "./numbers.js";
 import { parallel } from "./parallel.js";
-import { toWords } from "./playground/question.js";
+import { asWords } from "./playground/question.js";
 import { link } from "./shell.js";
 import { ask } from "./source.js";
 
@@ -53,7 +53,7 @@ function leads(sweep, trial) {
   const own = Object.entries(trial.params).filter(([name]) => !name.startsWith("simulation."));
   const part = (wanted) => Object.fromEntries(own.filter(([name]) => /^(dynamics|noise)\./.test(name) === wanted));
   const question = { scenario: trial.params["simulation.scenario"] ?? sweep.scenario, curriculum: sweep.curriculum, settings: part(false), learner: part(true), num_envs: trial.params["simulation.num_envs"] ?? sweep.num_envs };
-  return h("a", { href: link("playground", toWords(question)) }, "play");
+  return h("a", { href: link("playground", asWords(question)) }, "play");
 }
 
 function measured({ cell, error }) {

@@ -49,7 +49,7 @@ ROUTE_NAMES = (
 """Follow `VECTOR_NAMES` in envs that show the route."""
 
 NUM_ROUTE = len(ROUTE_NAMES)
-NEAR, FAR = 4, 12
+NEAR_TILES, FAR_TILES = 4, 12
 ROUTE_SCALE = 20.0
 
 OFFSET_SCALE = 5.0
@@ -125,15 +125,15 @@ def write_route(runner: Runner, distances: Distances, row: Floats32) -> None:
         return
     row[NUM_VECTOR + 4] = left / (left + ROUTE_SCALE)
     down, right = 0, 0
-    for step in range(1, FAR + 1):
+    for step in range(1, FAR_TILES + 1):
         if left > 0:
             down, right = _nearer(distances, i, j, down, right)
             i, j, left = i + down, j + right, left - 1
-        if step == NEAR:
-            row[NUM_VECTOR] = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR)
-            row[NUM_VECTOR + 1] = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR)
-    row[NUM_VECTOR + 2] = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR)
-    row[NUM_VECTOR + 3] = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR)
+        if step == NEAR_TILES:
+            row[NUM_VECTOR] = (j - MARGIN + 0.5 - runner.x) * (1.0 / NEAR_TILES)
+            row[NUM_VECTOR + 1] = (i - MARGIN + 0.5 - runner.y) * (1.0 / NEAR_TILES)
+    row[NUM_VECTOR + 2] = (j - MARGIN + 0.5 - runner.x) * (1.0 / FAR_TILES)
+    row[NUM_VECTOR + 3] = (i - MARGIN + 0.5 - runner.y) * (1.0 / FAR_TILES)
 
 
 @inlined

@@ -52,7 +52,7 @@ def find_pretrained(name: str, folder: Path = PRETRAINED_FOLDER) -> Pretrained:
     """Return a policy that comes with the package.
 
     Args:
-        name: Such as ``"hockey"``.
+        name: One of `pretrained_names`.
         folder: Where they lie.
 
     Raises:

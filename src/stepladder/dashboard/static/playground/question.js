@@ -23,7 +23,7 @@ export function fromWords(words) {
   return question;
 }
 
-export function toWords(question) {
+export function asWords(question) {
   const { settings, learner, ...rest } = question;
   const words = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
   const own = Object.entries({ ...settings, ...learner }).map(([name, value]) => [name, JSON.stringify(value)]);
