@@ -1,5 +1,6 @@
 """The examples run from a shell, with tiny budgets; a timeout is a failure."""
 
+import json
 import os
 import re
 import subprocess
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from stepladder.dashboard.report import key
 from stepladder.runs import RunReader
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +80,12 @@ def test_a_simulated_run_lies_beside_a_real_one(tmp_path):
     said = run("examples/simulated_beside_real.py", "--out", str(tmp_path), "--epochs", "6")
     assert "simulated: mastered all 10 learnable tasks" in said
     page = (tmp_path / "report.html").read_text()
-    assert page.count('<div class="chart"') > 10
+    written = re.search(r"<script[^>]*>(.*?)</script>", page, re.DOTALL)
+    assert written is not None
+    data = json.loads(written[1])
+    assert data["runs"] == ["simulated", "real"]
+    for name in data["runs"]:
+        assert len(data["answers"][key("metrics", {"run": name})]) > 10
     simulated, real = (RunReader(tmp_path / name) for name in ("simulated", "real"))
     assert (simulated.kind, real.kind) == ("simulation", "loop")
     shared = set(simulated.metric_names()) & set(real.metric_names())
