@@ -17,8 +17,8 @@ from stepladder.errors import ConfigError
 from stepladder.simulator.base import Scenario
 from stepladder.simulator.generalising.scenarios import GENERAL_FAMILIES, GENERAL_SUITE
 from stepladder.simulator.playground.question import (
+    ENVS_IN_QUESTION,
     MAX_SAMPLES,
-    MOST_ENVS,
     OwnScenarios,
     Question,
     learner_settings,
@@ -59,7 +59,7 @@ def controls(question: Question, places: OwnScenarios | None = None) -> dict[str
         "curricula": _curricula(place),
         "settings": [control(one) for one in settings_of(usual)],
         "learner": [control(one) for one in learner_settings(setup.place)],
-        "limits": {"num_envs": MOST_ENVS, "budget": MAX_SAMPLES},
+        "limits": {"num_envs": ENVS_IN_QUESTION, "budget": MAX_SAMPLES},
     }
 
 

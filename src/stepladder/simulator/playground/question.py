@@ -21,7 +21,7 @@ from stepladder.simulator.scenarios import scenario
 NUM_POINTS = 200
 """Points of a curve: epochs of the simulation that it stands for."""
 
-MOST_ENVS, MAX_SAMPLES, MAX_TASKS = 4_096, 2_000_000_000, 10_000
+ENVS_IN_QUESTION, MAX_SAMPLES, MAX_TASKS = 4_096, 2_000_000_000, 10_000
 """What one question may ask for."""
 
 OwnScenarios = Mapping[str, Scenario]
@@ -65,7 +65,7 @@ class Question(Config):
     learner: dict[str, Any] = field(default_factory=dict[str, Any])
     """Settings of the learner that differ from the scenario's, such as ``dynamics.eta``."""
 
-    num_envs: Annotated[int, Integer(1, MOST_ENVS)] = 8
+    num_envs: Annotated[int, Integer(1, ENVS_IN_QUESTION)] = 8
     """Envs that play at the same time."""
 
     budget: Annotated[int, Integer(1, MAX_SAMPLES)] | None = None
