@@ -229,7 +229,7 @@ def test_a_file_of_somebody_else_is_left_alone(command: CommandLine, runs: Path)
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "POLICY"),
+        ([], "no policy was given, and one can be evaluated"),
         (["nowhere"], "there is no 'nowhere'. Name the folder of a run, a checkpoint in it"),
         (["random"], "Name the env with --env-id, such as CartPole-v1"),
         (["random", "--env-id", "Nope-v1"], "the env 'Nope-v1' cannot be found: Environment"),

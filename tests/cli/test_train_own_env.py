@@ -141,5 +141,5 @@ def test_a_mistake_is_one_line(command: CommandLine, here: str, argv: list[str],
 
 
 def test_no_tasks_at_all_are_not_taken_for_none_given() -> None:
-    with pytest.raises(Exception, match="tasks is an empty list"):
+    with pytest.raises(Exception, match=r"tasks must hold at least one task; got \[\]"):
         train(env="CartPole-v1", tasks=[])

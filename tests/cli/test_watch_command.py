@@ -302,7 +302,7 @@ def test_a_simulated_run_has_no_env_to_watch(command: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        ([], "ENV-OR-RUN"),
+        ([], "there is nothing to watch. Name an env, a level or a run"),
         (["Nope-v1"], "'Nope-v1' is neither the folder of a run nor the file of a level; the env"),
         (["."], "has no run: it has no config.json"),
         (["nomodule:make"], "the module 'nomodule' cannot be imported"),

@@ -10,7 +10,7 @@ import pytest
 
 from stepladder.curricula import Snapshot
 from stepladder.errors import ConfigError, RunError, SnapshotError
-from stepladder.runs import Run, RunReader, checkpoint_folders
+from stepladder.runs import Run, RunReader, RunWriter, checkpoint_folders
 from stepladder.training.checkpoints import (
     find,
     load_newest,
@@ -123,7 +123,7 @@ def test_a_save_that_fails_leaves_the_older_ones_and_nothing_else(
     def fail(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    others = {"save_checkpoint": Run, "rename": Path, "sync": checkpoint_folders}
+    others = {"save_checkpoint": RunWriter, "rename": Path, "sync": checkpoint_folders}
     where = others.get(failing, store)
     with create(folder) as run:
         save_steps(run, 10)
