@@ -4,6 +4,7 @@ Used by `actor_critic`, after the hidden layers. Both cells give the same for a 
 steps of a rollout together.
 """
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ Steps = tuple[torch.Tensor, torch.Tensor]
 """What the policy goes on with, and the memories after each step."""
 
 
-class MemoryCell(nn.Module):
+class MemoryCell(nn.Module, ABC):
     """The contract of a cell.
 
     Args:
@@ -31,13 +32,15 @@ class MemoryCell(nn.Module):
         self.width = width
         self._make(generator)
 
+    @abstractmethod
     def _make(self, generator: torch.Generator) -> None:
-        raise NotImplementedError
+        """Make the weights."""
 
+    @abstractmethod
     def step(self, hidden: torch.Tensor, memory: torch.Tensor) -> Steps:
         """Return what one step gives, for rows of the hidden layer and of the memory."""
-        raise NotImplementedError
 
+    @abstractmethod
     def unroll(self, hidden: torch.Tensor, memory: torch.Tensor, goes_on: torch.Tensor) -> Steps:
         """Return what consecutive steps give.
 
@@ -46,7 +49,6 @@ class MemoryCell(nn.Module):
             memory: Before the first step.
             goes_on: 0 where an episode begins, else 1; of shape ``(steps, envs, 1)``.
         """
-        raise NotImplementedError
 
 
 class GatedCell(MemoryCell):
