@@ -95,7 +95,6 @@ class Recorder:
             success=[_short(row) for row in np.array(self._success).T],
             draws=[_short(row) for row in np.array(self._draws).T],
             done_at=learner.done_at,
-            verdict=learner.judge().text,
             **others,
         )
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from stepladder.curricula.base import Curriculum
 from stepladder.curricula.config import CurriculumConfig
 from stepladder.errors import ConfigError, StepladderError
-from stepladder.simulator.base import Scenario
+from stepladder.simulator.base import Scenario, Simulator
 from stepladder.simulator.compare import ORACLE, UNIFORM
 from stepladder.simulator.engines import EngineName, make_engine
 from stepladder.simulator.playground.course import PlayedCourse, Recorder
@@ -164,12 +164,25 @@ def _play_curriculum(setup: Setup, config: CurriculumConfig, pause: Pause) -> Pl
                 pause()
             simulator.end_epoch()
             recorder.note()
+        verdict = simulator.judge(could_end=_could_end(setup, place, simulator, pause)).text
     except TimeUp:
-        is_cut = True
+        is_cut, verdict = True, simulator.judge().text
     finally:
         engine.close()
     reasons = tuple(str(curriculum.explain()).splitlines())
-    return recorder.course(config.kind, reasons=reasons, engine=name, is_cut=is_cut)
+    return recorder.course(
+        config.kind, verdict=verdict, reasons=reasons, engine=name, is_cut=is_cut
+    )
+
+
+def _could_end(setup: Setup, place: Scenario, simulator: Simulator, pause: Pause) -> bool:
+    """Return whether as many samples suffice for the oracle, as the verdict of `simulate` asks."""
+    if simulator.done_at is not None:
+        return True
+    question = setup.question
+    other = place.simulator(question.seed, question.num_envs)
+    runs = policy_runs(other, place.policies(other), simulator.num_samples, pause)
+    return best_run(runs).finished
 
 
 def _play_oracle(setup: Setup, pause: Pause) -> PlayedCourse:
@@ -182,13 +195,13 @@ def _play_oracle(setup: Setup, pause: Pause) -> PlayedCourse:
         best = best_run(policy_runs(simulator, policies, setup.budget, pause))
     except TimeUp:
         simulator.reset()
-        return recorder.course("none in time", is_cut=True)
+        return recorder.course("none in time", verdict=simulator.judge().text, is_cut=True)
     (policy,) = (one for one in policies if one.name == best.policy)
     play_until = policy.begin()
     for point in range(1, ORACLE_POINTS + 1):
         play_until(best.samples * point // ORACLE_POINTS)
         recorder.note()
-    return recorder.course(best.policy)
+    return recorder.course(best.policy, verdict=simulator.judge().text)
 
 
 def _key(setup: Setup, curve: str) -> str:
